@@ -1,0 +1,192 @@
+//! Files that survive a crash: atomic replacement, healed appends, private modes.
+//!
+//! Everything here returns only after the bytes are on disk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// An operation on a file that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {action} {path}")]
+pub struct FileError {
+    /// What was tried, as a verb: `open`, `write`.
+    pub action: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// Why it failed.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Says which file an I/O error is about.
+pub trait OnPath<T> {
+    /// Turns the error into "could not `action` `path`".
+    fn on(self, action: &'static str, path: &Path) -> Result<T, FileError>;
+}
+
+impl<T> OnPath<T> for io::Result<T> {
+    fn on(self, action: &'static str, path: &Path) -> Result<T, FileError> {
+        self.map_err(|source| FileError {
+            action,
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+impl FileError {
+    /// Whether the file simply is not there.
+    pub fn is_missing(&self) -> bool {
+        self.source.kind() == io::ErrorKind::NotFound
+    }
+}
+
+/// Makes a folder and its parents, readable by the owner only.
+pub fn create_private_dir(path: &Path) -> Result<(), FileError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).on("create folder", path)
+}
+
+/// Options that create files readable by the owner only.
+pub fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Replaces `path` by `bytes`, all or nothing, readable by the owner only.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    replace_atomic(path, |file| file.write_all(bytes))
+}
+
+/// Replaces `path` by what `fill` writes, all or nothing, readable by the owner only.
+pub fn replace_atomic(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let dir = parent(path);
+    let mut temp = tempfile::Builder::new()
+        .prefix(".steno-")
+        .suffix(".tmp")
+        .tempfile_in(dir)
+        .on("write", path)?;
+    fill(temp.as_file_mut()).on("write", path)?;
+    temp.as_file().sync_all().on("sync", path)?;
+    temp.persist(path)
+        .map_err(|error| error.error)
+        .on("replace", path)?;
+    sync_dir(dir)
+}
+
+/// Makes a rename, creation or removal in `dir` durable.
+pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
+    if cfg!(unix) {
+        File::open(dir)
+            .and_then(|dir| dir.sync_all())
+            .on("sync folder", dir)?;
+    }
+    Ok(())
+}
+
+/// Removes a file durably; one that is not there is fine.
+pub fn remove_file(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other
+            .on("remove", path)
+            .and_then(|()| sync_dir(parent(path))),
+    }
+}
+
+/// Appends whole lines and syncs them.
+///
+/// A torn last line is closed with a newline first, so that it stays a bad line of its own
+/// and never swallows the record that follows.
+pub fn append_lines(path: &Path, lines: &[u8]) -> Result<(), FileError> {
+    let new = !path.exists();
+    let mut file = private_options()
+        .create(true)
+        .read(true)
+        .append(true)
+        .open(path)
+        .on("open", path)?;
+    file.lock().on("lock", path)?;
+    let torn = ends_without_newline(&mut file).on("read", path)?;
+    let mut bytes = Vec::with_capacity(lines.len() + 1);
+    if torn {
+        bytes.push(b'\n');
+    }
+    bytes.extend_from_slice(lines);
+    file.write_all(&bytes).on("write", path)?;
+    file.sync_data().on("sync", path)?;
+    if new {
+        sync_dir(parent(path))?;
+    }
+    Ok(())
+}
+
+/// The folder that holds `path`.
+pub fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
+}
+
+fn ends_without_newline(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_line_never_swallows_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        fs::write(&path, "{\"a\":1}\n{\"b\":").unwrap();
+        append_lines(&path, b"{\"c\":3}\n").unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "{\"a\":1}\n{\"b\":\n{\"c\":3}\n"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_are_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a/b");
+        create_private_dir(&folder).unwrap();
+        let path = folder.join("file");
+        write_atomic(&path, b"x").unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let error = write_atomic(Path::new("/nonexistent/dir/file"), b"x").unwrap_err();
+        assert_eq!(error.to_string(), "could not write /nonexistent/dir/file");
+    }
+}

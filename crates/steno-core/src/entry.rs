@@ -1,0 +1,511 @@
+//! The entry: one thing said or done in a session.
+//!
+//! On disk and in JSON an entry has the ten fields of weakincentives' `TranscriptEntry`, then ours. Fields that
+//! nobody modelled stay in [`Entry::extra`] and are written back where they were read.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use uuid::Uuid;
+
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// The source of everything that the main agent of a session says.
+pub const PRIMARY: &str = "primary";
+
+/// One thing said or done: text, thought, tool call, tool result, compaction, error or notice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Who produced it.
+    pub role: Role,
+    /// The text, the tool's arguments or the tool's output.
+    pub content: String,
+    /// When it was said; absent where the format does not tell.
+    pub created_at: Option<Timestamp>,
+    /// The tool that was called or that answered.
+    pub tool_name: Option<String>,
+    /// Joins a tool's result to its call.
+    pub tool_call_id: Option<String>,
+    /// The structured arguments of a tool call.
+    pub tool_input: Option<Value>,
+    /// What the provider said about it.
+    pub metadata: Option<Object>,
+    /// Unique, and the same each time the same bytes are read.
+    pub entry_id: Uuid,
+    /// `primary`, or `subagent:<id>`.
+    pub source: String,
+    /// Rises by one per source.
+    pub sequence: u64,
+    /// What sort of thing it is.
+    pub kind: Kind,
+    /// The model that wrote it.
+    pub model: Option<String>,
+    /// Shared by all entries of one API message.
+    pub message_id: Option<String>,
+    /// The record that this one answers, in the agent's own ids.
+    pub parent_id: Option<String>,
+    /// Tokens billed for the message; on one entry of each message only.
+    pub usage: Option<Usage>,
+    /// Fields of the source that no field above holds.
+    pub extra: Object,
+}
+
+/// Who produced an entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Instructions to the model.
+    System,
+    /// The person, or whoever speaks for one.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool's answer.
+    Tool,
+    /// A role that only the source knows.
+    Other(String),
+}
+
+/// What sort of thing an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Something said.
+    Text,
+    /// Something thought.
+    Thinking,
+    /// A tool being called.
+    ToolCall,
+    /// What a tool answered.
+    ToolResult,
+    /// A seam where the agent's context was shortened.
+    Compaction,
+    /// A failure.
+    Error,
+    /// Something that the program, not a speaker, tells.
+    Notice,
+    /// A record whose kind is not known; kept whole.
+    Other,
+}
+
+/// Tokens billed, in one set of names for all vendors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Prompt tokens that no cache served.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub input: u64,
+    /// Prompt tokens read from a cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_read: u64,
+    /// Prompt tokens written to a cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
+    /// Answer tokens, reasoning included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output: u64,
+    /// The part of `output` that was reasoning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if passes a reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Usage {
+    /// Adds another message's tokens.
+    pub fn add(&mut self, other: &Usage) {
+        self.input += other.input;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.output += other.output;
+        self.reasoning += other.reasoning;
+    }
+
+    /// All tokens of the prompt, cached or not.
+    pub fn prompt(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+
+    /// Whether nothing was billed.
+    pub fn is_empty(&self) -> bool {
+        *self == Usage::default()
+    }
+}
+
+/// A record that could not be read as an entry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EntryError {
+    /// A field that every entry of this shape has is not there.
+    #[error("missing field: {0}")]
+    MissingField(&'static str),
+    /// A field holds something else than it should.
+    #[error("field {field}: expected {expected}")]
+    WrongType {
+        /// The field's name.
+        field: &'static str,
+        /// What should have stood there.
+        expected: &'static str,
+    },
+    /// The line is JSON, but a number, a string or a list.
+    #[error("not a JSON object")]
+    NotAnObject,
+}
+
+impl Entry {
+    /// An entry with no id and no number yet; [`Numbering::assign`] gives it both.
+    pub fn new(role: Role, kind: Kind, content: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            created_at: None,
+            tool_name: None,
+            tool_call_id: None,
+            tool_input: None,
+            metadata: None,
+            entry_id: Uuid::nil(),
+            source: PRIMARY.to_owned(),
+            sequence: 0,
+            kind,
+            model: None,
+            message_id: None,
+            parent_id: None,
+            usage: None,
+            extra: Object::new(),
+        }
+    }
+
+    /// Reads our own JSON, or weakincentives', which is a part of it.
+    ///
+    /// A missing `entry_id` stays nil; a missing `kind` is told from role and tool fields.
+    pub fn from_object(mut object: Object) -> Result<Self, EntryError> {
+        let role = take_string(&mut object, "role")?.ok_or(EntryError::MissingField("role"))?;
+        let mut entry = Entry::new(Role::from(role), Kind::Text, "");
+        entry.tool_name = take_string(&mut object, "tool_name")?;
+        entry.tool_call_id = take_string(&mut object, "tool_call_id")?;
+        entry.tool_input = object.shift_remove("tool_input").filter(|v| !v.is_null());
+        let content = take_string(&mut object, "content")?;
+        entry.content = match content {
+            Some(content) => content,
+            None if entry.tool_input.is_some() => String::new(),
+            None => return Err(EntryError::MissingField("content")),
+        };
+        entry.created_at = take_timestamp(&mut object, "created_at")?;
+        entry.metadata = take_object(&mut object, "metadata")?;
+        if let Some(id) = take_string(&mut object, "entry_id")? {
+            entry.entry_id = Uuid::parse_str(&id).map_err(|_| EntryError::WrongType {
+                field: "entry_id",
+                expected: "a UUID",
+            })?;
+        }
+        if let Some(source) = take_string(&mut object, "source")? {
+            entry.source = source;
+        }
+        entry.sequence = take_u64(&mut object, "sequence")?.unwrap_or(0);
+        entry.kind = entry.take_kind(&mut object)?;
+        entry.model = take_string(&mut object, "model")?;
+        entry.message_id = take_string(&mut object, "message_id")?;
+        entry.parent_id = take_string(&mut object, "parent_id")?;
+        entry.usage = match object.shift_remove("usage") {
+            None | Some(Value::Null) => None,
+            Some(usage) => {
+                Some(
+                    serde_json::from_value(usage).map_err(|_| EntryError::WrongType {
+                        field: "usage",
+                        expected: "an object of token counts",
+                    })?,
+                )
+            }
+        };
+        entry.extra = object;
+        Ok(entry)
+    }
+
+    /// The entry as a JSON object, all fields present and in their order.
+    pub fn to_object(&self) -> Object {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(object)) => object,
+            _ => unreachable!("an entry serialises to an object"),
+        }
+    }
+
+    fn take_kind(&mut self, object: &mut Object) -> Result<Kind, EntryError> {
+        let Some(name) = take_string(object, "kind")? else {
+            return Ok(self.implied_kind());
+        };
+        match serde_json::from_value(Value::String(name.clone())) {
+            Ok(kind) => Ok(kind),
+            Err(_) => {
+                self.metadata
+                    .get_or_insert_default()
+                    .insert("kind".to_owned(), Value::String(name));
+                Ok(Kind::Other)
+            }
+        }
+    }
+
+    /// The kind that role and tool fields tell, for formats without one.
+    pub fn implied_kind(&self) -> Kind {
+        match self.role {
+            Role::Tool => Kind::ToolResult,
+            Role::Assistant if self.tool_name.is_some() || self.tool_input.is_some() => {
+                Kind::ToolCall
+            }
+            _ => Kind::Text,
+        }
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("role", &self.role)?;
+        map.serialize_entry("content", &self.content)?;
+        map.serialize_entry("created_at", &self.created_at)?;
+        map.serialize_entry("tool_name", &self.tool_name)?;
+        map.serialize_entry("tool_call_id", &self.tool_call_id)?;
+        map.serialize_entry("tool_input", &self.tool_input)?;
+        map.serialize_entry("metadata", &self.metadata)?;
+        map.serialize_entry("entry_id", &self.entry_id.hyphenated().to_string())?;
+        map.serialize_entry("source", &self.source)?;
+        map.serialize_entry("sequence", &self.sequence)?;
+        map.serialize_entry("kind", &self.kind)?;
+        map.serialize_entry("model", &self.model)?;
+        map.serialize_entry("message_id", &self.message_id)?;
+        map.serialize_entry("parent_id", &self.parent_id)?;
+        map.serialize_entry("usage", &self.usage)?;
+        for (key, value) in &self.extra {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl Role {
+    /// The role's name in JSON.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+            Role::Other(name) => name,
+        }
+    }
+}
+
+impl From<String> for Role {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "system" => Role::System,
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "tool" => Role::Tool,
+            _ => Role::Other(name),
+        }
+    }
+}
+
+impl From<&str> for Role {
+    fn from(name: &str) -> Self {
+        Role::from(name.to_owned())
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Role {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Text => "text",
+            Kind::Thinking => "thinking",
+            Kind::ToolCall => "tool_call",
+            Kind::ToolResult => "tool_result",
+            Kind::Compaction => "compaction",
+            Kind::Error => "error",
+            Kind::Notice => "notice",
+            Kind::Other => "other",
+        })
+    }
+}
+
+/// Gives the entries of one session their numbers, and ids to those that have none.
+#[derive(Clone, Debug)]
+pub struct Numbering {
+    namespace: Uuid,
+    next: HashMap<String, u64>,
+}
+
+impl Numbering {
+    /// Numbering for one session of one agent; the same names always give the same ids.
+    pub fn new(agent: &str, session: &str) -> Self {
+        let name = format!("steno:{agent}\n{session}");
+        Self {
+            namespace: Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()),
+            next: HashMap::new(),
+        }
+    }
+
+    /// Numbers `entry` as the next of its source.
+    pub fn assign(&mut self, entry: &mut Entry) {
+        let next = self.next.entry(entry.source.clone()).or_default();
+        entry.sequence = *next;
+        *next += 1;
+        self.identify(entry);
+    }
+
+    /// Gives `entry` the id of its source and number, unless it brought one.
+    pub fn identify(&self, entry: &mut Entry) {
+        if entry.entry_id.is_nil() {
+            let name = format!("{}\n{}", entry.source, entry.sequence);
+            entry.entry_id = Uuid::new_v5(&self.namespace, name.as_bytes());
+        }
+    }
+}
+
+pub(crate) fn take_string(
+    object: &mut Object,
+    field: &'static str,
+) -> Result<Option<String>, EntryError> {
+    match object.shift_remove(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(EntryError::WrongType {
+            field,
+            expected: "a string",
+        }),
+    }
+}
+
+pub(crate) fn take_u64(
+    object: &mut Object,
+    field: &'static str,
+) -> Result<Option<u64>, EntryError> {
+    match object.shift_remove(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_u64().map(Some).ok_or(EntryError::WrongType {
+            field,
+            expected: "a whole number",
+        }),
+    }
+}
+
+pub(crate) fn take_object(
+    object: &mut Object,
+    field: &'static str,
+) -> Result<Option<Object>, EntryError> {
+    match object.shift_remove(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(inner)) => Ok(Some(inner)),
+        Some(_) => Err(EntryError::WrongType {
+            field,
+            expected: "an object",
+        }),
+    }
+}
+
+pub(crate) fn take_timestamp(
+    object: &mut Object,
+    field: &'static str,
+) -> Result<Option<Timestamp>, EntryError> {
+    let wrong = EntryError::WrongType {
+        field,
+        expected: "a timestamp",
+    };
+    match object.shift_remove(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => text.parse().map(Some).map_err(|_| wrong),
+        Some(Value::Number(n)) => n
+            .as_i64()
+            .and_then(Timestamp::from_unix)
+            .map(Some)
+            .ok_or(wrong),
+        Some(_) => Err(wrong),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        match value {
+            Value::Object(object) => object,
+            _ => panic!("not an object"),
+        }
+    }
+
+    #[test]
+    fn unknown_fields_survive() {
+        let given = json!({"role": "user", "content": "hi", "mood": {"a": [1.0]}, "kind": "text"});
+        let entry = Entry::from_object(object(given)).unwrap();
+        let again = Entry::from_object(entry.to_object()).unwrap();
+        assert_eq!(again, entry);
+        assert_eq!(again.to_object()["mood"], json!({"a": [1.0]}));
+    }
+
+    #[test]
+    fn kind_is_told_from_role_and_tool() {
+        let call = json!({"role": "assistant", "tool_name": "Read", "tool_input": {"path": "x"}});
+        assert_eq!(
+            Entry::from_object(object(call)).unwrap().kind,
+            Kind::ToolCall
+        );
+        let result = json!({"role": "tool", "content": "x"});
+        assert_eq!(
+            Entry::from_object(object(result)).unwrap().kind,
+            Kind::ToolResult
+        );
+    }
+
+    #[test]
+    fn missing_and_wrong_fields_are_named() {
+        let error = |value| Entry::from_object(object(value)).unwrap_err().to_string();
+        assert_eq!(error(json!({"content": "x"})), "missing field: role");
+        assert_eq!(error(json!({"role": "user"})), "missing field: content");
+        assert_eq!(
+            error(json!({"role": "user", "content": 5})),
+            "field content: expected a string"
+        );
+        assert_eq!(
+            error(json!({"role": "user", "content": "", "created_at": "soon"})),
+            "field created_at: expected a timestamp"
+        );
+    }
+
+    #[test]
+    fn numbering_is_per_source_and_repeatable() {
+        let number = || {
+            let mut numbering = Numbering::new("claude", "s1");
+            let mut entries = ["primary", "subagent:a", "primary"].map(|source| {
+                let mut entry = Entry::new(Role::User, Kind::Text, "x");
+                entry.source = source.to_owned();
+                entry
+            });
+            entries.iter_mut().for_each(|entry| numbering.assign(entry));
+            entries.map(|entry| (entry.sequence, entry.entry_id))
+        };
+        let [a, b, c] = number();
+        assert_eq!([a.0, b.0, c.0], [0, 0, 1]);
+        assert_eq!(number(), [a, b, c]);
+        assert_ne!(a.1, b.1);
+    }
+}

@@ -1,0 +1,1 @@
+//! The formats of other systems, one module each: a reader and a writer.

@@ -1,0 +1,266 @@
+//! JSON as other languages print it, byte for byte.
+//!
+//! `serde_json` does the work; [`Style`] only says where spaces go and which characters are escaped.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+pub use serde_json::{Map, Value};
+
+/// An ordered JSON object.
+pub type Object = Map<String, Value>;
+
+/// How a language's standard library prints JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    indent: Option<usize>,
+    item_separator: &'static str,
+    key_separator: &'static str,
+    escape: Escape,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Escape {
+    /// Only what JSON demands.
+    Minimal,
+    /// `<`, `>`, `&`, U+2028 and U+2029 too, as Go does.
+    Html,
+    /// Everything outside of printable ASCII, as Python does.
+    Ascii,
+}
+
+impl Style {
+    /// No spaces, UTF-8 as it is: serde_json, `JSON.stringify`.
+    pub const COMPACT: Style = Style {
+        indent: None,
+        item_separator: ",",
+        key_separator: ":",
+        escape: Escape::Minimal,
+    };
+    /// Two spaces of indent, UTF-8 as it is.
+    pub const PRETTY: Style = Style {
+        indent: Some(2),
+        item_separator: ",",
+        key_separator: ": ",
+        escape: Escape::Minimal,
+    };
+    /// Go's `json.MarshalIndent(v, "", "  ")`.
+    pub const GO_INDENT: Style = Style {
+        indent: Some(2),
+        item_separator: ",",
+        key_separator: ": ",
+        escape: Escape::Html,
+    };
+    /// Python's `json.dumps(v, separators=(",", ":"))`.
+    pub const PYTHON_COMPACT: Style = Style {
+        indent: None,
+        item_separator: ",",
+        key_separator: ":",
+        escape: Escape::Ascii,
+    };
+    /// Python's `json.dumps(v)`.
+    pub const PYTHON: Style = Style {
+        indent: None,
+        item_separator: ", ",
+        key_separator: ": ",
+        escape: Escape::Ascii,
+    };
+    /// Python's `json.dumps(v, indent=2)`.
+    pub const PYTHON_INDENT: Style = Style {
+        indent: Some(2),
+        item_separator: ",",
+        key_separator: ": ",
+        escape: Escape::Ascii,
+    };
+
+    /// Prints `value` in this style, without a newline at the end.
+    pub fn print<T: Serialize + ?Sized>(self, value: &T) -> String {
+        let mut out = Vec::new();
+        let mut serializer = Serializer::with_formatter(
+            &mut out,
+            Printer {
+                style: self,
+                depth: 0,
+                empty: true,
+            },
+        );
+        value
+            .serialize(&mut serializer)
+            .expect("our types have string keys and a Vec takes all bytes");
+        String::from_utf8(out).expect("serde_json writes UTF-8")
+    }
+}
+
+/// The number as Go's `encoding/json` prints a `float64`.
+pub fn go_float(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
+        let text = format!("{value:e}");
+        return if text.contains("e-") {
+            text
+        } else {
+            text.replace('e', "e+")
+        };
+    }
+    format!("{value}")
+}
+
+struct Printer {
+    style: Style,
+    depth: usize,
+    empty: bool,
+}
+
+impl Printer {
+    fn line<W: io::Write + ?Sized>(&self, out: &mut W) -> io::Result<()> {
+        let Some(indent) = self.style.indent else {
+            return Ok(());
+        };
+        out.write_all(b"\n")?;
+        for _ in 0..self.depth * indent {
+            out.write_all(b" ")?;
+        }
+        Ok(())
+    }
+
+    fn begin<W: io::Write + ?Sized>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.empty = true;
+        out.write_all(bracket)
+    }
+
+    fn end<W: io::Write + ?Sized>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth -= 1;
+        if !self.empty {
+            self.line(out)?;
+        }
+        self.empty = false;
+        out.write_all(bracket)
+    }
+
+    fn item<W: io::Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.empty = false;
+        if !first {
+            out.write_all(self.style.item_separator.as_bytes())?;
+        }
+        self.line(out)
+    }
+
+    fn escapes(&self, c: char) -> bool {
+        match self.style.escape {
+            Escape::Minimal => false,
+            Escape::Html => matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'),
+            Escape::Ascii => !c.is_ascii() || c == '\u{7f}',
+        }
+    }
+}
+
+impl Formatter for Printer {
+    fn begin_array<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.begin(out, b"[")
+    }
+
+    fn end_array<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.end(out, b"]")
+    }
+
+    fn begin_array_value<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.item(out, first)
+    }
+
+    fn begin_object<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.begin(out, b"{")
+    }
+
+    fn end_object<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.end(out, b"}")
+    }
+
+    fn begin_object_key<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.item(out, first)
+    }
+
+    fn begin_object_value<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(self.style.key_separator.as_bytes())
+    }
+
+    fn write_string_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| self.escapes(*c)) {
+            out.write_all(&rest.as_bytes()[..at])?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + c.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn go_escapes_html_and_line_separators() {
+        let value = json!({"b": "<a> & \u{2028} é \u{8}\u{1f}\u{7f}/", "a": [], "c": {}});
+        assert_eq!(
+            Style::GO_INDENT.print(&value),
+            "{\n  \"b\": \"\\u003ca\\u003e \\u0026 \\u2028 é \\b\\u001f\u{7f}/\",\n  \"a\": [],\n  \"c\": {}\n}"
+        );
+    }
+
+    #[test]
+    fn python_escapes_all_but_printable_ascii() {
+        let value = json!({"k": ["é🔧\u{7f}", 1, 2.5, null]});
+        assert_eq!(
+            Style::PYTHON_COMPACT.print(&value),
+            r#"{"k":["\u00e9\ud83d\udd27\u007f",1,2.5,null]}"#
+        );
+        assert_eq!(
+            Style::PYTHON.print(&json!({"a": 1, "b": [1, 2]})),
+            r#"{"a": 1, "b": [1, 2]}"#
+        );
+        assert_eq!(
+            Style::PYTHON_INDENT.print(&json!({"a": [1]})),
+            "{\n  \"a\": [\n    1\n  ]\n}"
+        );
+    }
+
+    #[test]
+    fn go_floats() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.12, "0.12"),
+            (1.5, "1.5"),
+            (1e-7, "1e-7"),
+            (1e21, "1e+21"),
+            (100.0, "100"),
+            (1e20, "100000000000000000000"),
+        ] {
+            assert_eq!(go_float(value), text);
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_text() {
+        let text = r#"{"big":123456789012345678901234567890,"one":1.0,"exp":1e400}"#;
+        let value: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(Style::COMPACT.print(&value).replace("e+", "e"), text);
+    }
+}

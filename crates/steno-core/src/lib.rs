@@ -1,0 +1,20 @@
+//! The record of what AI agents said and did: entries, the vault that keeps them, and every format in which
+//! they are read and written.
+//!
+//! The crate is synchronous, prints nothing and reads no environment: paths and the clock come in as arguments.
+
+pub mod durable;
+pub mod entry;
+pub mod json;
+pub mod lines;
+pub mod problem;
+pub mod session;
+pub mod timestamp;
+
+pub mod format;
+pub mod vault;
+
+pub use entry::{Entry, Kind, Numbering, Role, Usage};
+pub use problem::Problem;
+pub use session::{Session, SessionId, Status, Totals, Transcript};
+pub use timestamp::{Clock, Timestamp};

@@ -1,0 +1,149 @@
+//! Lines of bytes, split at `\n` only, with a bound on what one line may cost.
+//!
+//! Text may hold U+2028 and the like; a line is what ends in the byte `\n`, nothing else.
+
+use std::io::{self, BufRead};
+
+/// The longest line that is read as a record.
+pub const LINE_LIMIT: usize = 64 << 20;
+
+/// A piece of input that ends where a line ends, or where it grew too long.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Counted from 1.
+    pub number: u64,
+    /// The bytes, without the `\n`.
+    pub bytes: Vec<u8>,
+    /// How the piece ended.
+    pub end: LineEnd,
+}
+
+/// How a line ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineEnd {
+    /// By `\n`.
+    Newline,
+    /// By the end of the input.
+    Input,
+    /// By the limit: the next piece belongs to the same line.
+    Limit,
+}
+
+/// Splits a stream into lines.
+#[derive(Debug)]
+pub struct Lines<R> {
+    input: R,
+    number: u64,
+    limit: usize,
+    within: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Lines of `input`, none longer than [`LINE_LIMIT`].
+    pub fn new(input: R) -> Self {
+        Self::with_limit(input, LINE_LIMIT)
+    }
+
+    /// Lines of `input` in pieces of at most `limit` bytes.
+    pub fn with_limit(input: R, limit: usize) -> Self {
+        Self {
+            input,
+            number: 0,
+            limit,
+            within: false,
+        }
+    }
+
+    /// The input underneath.
+    pub fn get_ref(&self) -> &R {
+        &self.input
+    }
+
+    /// The next line or piece of one.
+    pub fn read(&mut self) -> io::Result<Option<Line>> {
+        let mut bytes = Vec::new();
+        let end = loop {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if buffer.is_empty() {
+                break LineEnd::Input;
+            }
+            let room = self.limit - bytes.len();
+            let window = &buffer[..buffer.len().min(room)];
+            if let Some(at) = memchr::memchr(b'\n', window) {
+                bytes.extend_from_slice(&window[..at]);
+                self.input.consume(at + 1);
+                break LineEnd::Newline;
+            }
+            bytes.extend_from_slice(window);
+            let taken = window.len();
+            self.input.consume(taken);
+            if bytes.len() == self.limit {
+                break LineEnd::Limit;
+            }
+        };
+        if end == LineEnd::Input && bytes.is_empty() && !self.within {
+            return Ok(None);
+        }
+        if !self.within {
+            self.number += 1;
+        }
+        self.within = end == LineEnd::Limit;
+        Ok(Some(Line {
+            number: self.number,
+            bytes,
+            end,
+        }))
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = io::Result<Line>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(input: &[u8], limit: usize) -> Vec<(u64, String, LineEnd)> {
+        Lines::with_limit(input, limit)
+            .map(|line| line.unwrap())
+            .map(|line| {
+                (
+                    line.number,
+                    String::from_utf8_lossy(&line.bytes).into_owned(),
+                    line.end,
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn only_the_newline_byte_ends_a_line() {
+        let got = lines("a\u{2028}b\r\n\nlast".as_bytes(), 100);
+        assert_eq!(
+            got,
+            [
+                (1, "a\u{2028}b\r".to_owned(), LineEnd::Newline),
+                (2, String::new(), LineEnd::Newline),
+                (3, "last".to_owned(), LineEnd::Input)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_line_comes_in_pieces_under_one_number() {
+        let got = lines(b"abcdefg\nh\n", 3);
+        let numbers: Vec<_> = got
+            .iter()
+            .map(|(number, text, _)| (*number, text.as_str()))
+            .collect();
+        assert_eq!(numbers, [(1, "abc"), (1, "def"), (1, "g"), (2, "h")]);
+    }
+}

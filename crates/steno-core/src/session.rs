@@ -1,0 +1,281 @@
+//! The session: one recorded conversation with one agent, and its transcript.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::entry::{Entry, Kind, Role, Usage};
+use crate::problem::Problem;
+use crate::timestamp::Timestamp;
+
+/// The name of a session: letters, digits, `.`, `_` and `-`, so that it can be a folder's name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct SessionId(String);
+
+/// A text that cannot name a session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not a session id (letters, digits, '.', '_' and '-', at most 128, no '.' in front): {0:?}"
+)]
+pub struct SessionIdError(pub String);
+
+impl SessionId {
+    /// A new id for a live session; later ids sort after earlier ones.
+    pub fn fresh() -> Self {
+        Self(Uuid::now_v7().hyphenated().to_string())
+    }
+
+    /// The id of an imported session: the agent's own where it can be a name, else one made from it.
+    pub fn for_native(agent: &str, native: &str) -> Self {
+        native.parse().unwrap_or_else(|_| {
+            let name = format!("steno:{agent}\n{native}");
+            Self(
+                Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes())
+                    .hyphenated()
+                    .to_string(),
+            )
+        })
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = SessionIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let plain = text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        if plain && (1..=128).contains(&text.len()) && !text.starts_with('.') {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(SessionIdError(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// How a session stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Somebody is still recording, or the source has not said that it ended.
+    Running,
+    /// Ended well.
+    #[default]
+    Completed,
+    /// Ended by an error or a crash.
+    Failed,
+    /// Ended by the user.
+    Canceled,
+}
+
+impl Status {
+    /// The status's name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Canceled => "canceled",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One recorded conversation with one agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    /// Our name for it.
+    pub id: SessionId,
+    /// The agent that held it.
+    pub agent: String,
+    /// The agent's own name for it.
+    pub native_id: Option<String>,
+    /// The folder that it was about.
+    pub project: Option<String>,
+    /// The branch checked out there.
+    pub branch: Option<String>,
+    /// What it was about.
+    pub title: Option<String>,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// How it stands.
+    pub status: Status,
+    /// Why the model stopped, or what went wrong.
+    pub stop_reason: Option<String>,
+    /// Every model that took part, in order of appearance.
+    pub models: Vec<String>,
+    /// What it adds up to.
+    pub totals: Totals,
+    /// The thread of work that it belongs to.
+    pub thread: Option<String>,
+    /// The session that it continues or was spawned by.
+    pub parent: Option<String>,
+    /// Fields of the source that no field above holds.
+    pub extra: crate::json::Object,
+}
+
+/// What a session adds up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Entries of all sources.
+    pub entries: u64,
+    /// Tokens, each API message once.
+    pub usage: Usage,
+    /// Cost in dollars where the source states it.
+    pub cost: Option<f64>,
+}
+
+impl Session {
+    /// A session of which nothing but its names is known.
+    pub fn new(id: SessionId, agent: impl Into<String>) -> Self {
+        Self {
+            id,
+            agent: agent.into(),
+            native_id: None,
+            project: None,
+            branch: None,
+            title: None,
+            started: None,
+            ended: None,
+            status: Status::default(),
+            stop_reason: None,
+            models: Vec::new(),
+            totals: Totals::default(),
+            thread: None,
+            parent: None,
+            extra: crate::json::Object::new(),
+        }
+    }
+
+    /// Counts one more entry of the session, and fills in what it tells about it.
+    pub fn note(&mut self, entry: &Entry) {
+        self.totals.entries += 1;
+        if let Some(usage) = &entry.usage {
+            self.totals.usage.add(usage);
+        }
+        if let Some(model) = &entry.model
+            && !self.models.contains(model)
+        {
+            self.models.push(model.clone());
+        }
+        if self.title.is_none() && entry.role == Role::User && entry.kind == Kind::Text {
+            self.title = title(&entry.content);
+        }
+        if let Some(at) = entry.created_at {
+            if self
+                .started
+                .is_none_or(|started| at.instant() < started.instant())
+            {
+                self.started = Some(at);
+            }
+            if self.status != Status::Running
+                && self
+                    .ended
+                    .is_none_or(|ended| at.instant() > ended.instant())
+            {
+                self.ended = Some(at);
+            }
+        }
+    }
+}
+
+/// The first line of a prompt, at most 80 characters.
+fn title(prompt: &str) -> Option<String> {
+    let line = prompt
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    if line.chars().count() <= 80 {
+        return Some(line.to_owned());
+    }
+    let mut short: String = line.chars().take(79).collect();
+    short.push('…');
+    Some(short)
+}
+
+/// A session with all that was said in it, and what could not be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transcript {
+    /// The session.
+    pub session: Session,
+    /// Its entries, in the order in which they happened.
+    pub entries: Vec<Entry>,
+    /// Records that could not be read; their bytes are in the source.
+    pub problems: Vec<Problem>,
+}
+
+impl Transcript {
+    /// A transcript without entries.
+    pub fn new(session: Session) -> Self {
+        Self {
+            session,
+            entries: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Appends an entry and counts it.
+    pub fn push(&mut self, entry: Entry) {
+        self.session.note(&entry);
+        self.entries.push(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_cannot_leave_their_folder() {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "a\\b",
+            ".hidden",
+            "a b",
+            "ü",
+            &"x".repeat(129),
+        ] {
+            assert!(bad.parse::<SessionId>().is_err(), "{bad:?}");
+        }
+        assert_eq!(
+            SessionId::for_native("chibi", "default").as_str(),
+            "default"
+        );
+        let made = SessionId::for_native("chibi", "../x");
+        assert_eq!(made, SessionId::for_native("chibi", "../x"));
+        assert_eq!(made.as_str().len(), 36);
+    }
+
+    #[test]
+    fn title_is_the_first_line_of_the_first_prompt() {
+        let mut transcript = Transcript::new(Session::new(SessionId::fresh(), "x"));
+        transcript.push(Entry::new(Role::System, Kind::Text, "You are"));
+        transcript.push(Entry::new(Role::User, Kind::Text, "\n  Fix it\nplease"));
+        assert_eq!(transcript.session.title.as_deref(), Some("Fix it"));
+        assert_eq!(transcript.session.totals.entries, 2);
+    }
+}

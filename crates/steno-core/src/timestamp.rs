@@ -1,0 +1,415 @@
+//! Moments as their writer stated them: offset and sub-second digits are kept.
+//!
+//! Arithmetic and time zones are jiff's; this module only makes sure that what was read as
+//! `09:15:32.100+08:00` is never written back as `01:15:32.1Z`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::{Offset, TimeZone};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A moment with the offset and the number of sub-second digits of its source.
+///
+/// Two timestamps are equal when they were written alike; use [`Timestamp::instant`] to order them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Timestamp {
+    wall: DateTime,
+    digits: u8,
+    zone: Zone,
+}
+
+/// What a timestamp's text says about its zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Zone {
+    /// The letter `Z`.
+    Utc,
+    /// A numeric offset in seconds, such as `+08:00`.
+    Offset(i32),
+    /// Nothing was said; the instant is taken as UTC.
+    Unstated,
+}
+
+/// A text that is not a date and time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a timestamp: {0}")]
+pub struct ParseTimestampError(pub String);
+
+impl Timestamp {
+    /// The moment `seconds` after the Unix epoch, in UTC and without sub-second digits.
+    pub fn from_unix(seconds: i64) -> Option<Self> {
+        let instant = jiff::Timestamp::from_second(seconds).ok()?;
+        Some(Self::from_instant(instant, 0))
+    }
+
+    /// An instant in UTC, shown with `digits` sub-second digits (at most nine).
+    pub fn from_instant(instant: jiff::Timestamp, digits: u8) -> Self {
+        let wall = Offset::UTC.to_datetime(instant);
+        Self {
+            wall,
+            digits: digits.min(9),
+            zone: Zone::Utc,
+        }
+    }
+
+    /// The instant, whatever offset it was written with.
+    pub fn instant(&self) -> jiff::Timestamp {
+        self.offset()
+            .to_timestamp(self.wall)
+            .unwrap_or(jiff::Timestamp::MIN)
+    }
+
+    /// Whole seconds since the Unix epoch.
+    pub fn unix_seconds(&self) -> i64 {
+        self.instant().as_second()
+    }
+
+    /// The wall clock as written, before any conversion.
+    pub fn wall(&self) -> DateTime {
+        self.wall
+    }
+
+    /// What was written about the zone.
+    pub fn zone(&self) -> Zone {
+        self.zone
+    }
+
+    /// The same instant with the offset that `zone` has at it.
+    pub fn in_zone(&self, zone: &TimeZone) -> Self {
+        let instant = self.instant();
+        let offset = zone.to_offset(instant);
+        let stated = if zone == &TimeZone::UTC {
+            Zone::Utc
+        } else {
+            Zone::Offset(offset.seconds())
+        };
+        Self {
+            wall: offset.to_datetime(instant),
+            digits: self.digits,
+            zone: stated,
+        }
+    }
+
+    /// The same instant in UTC, written with `Z`.
+    pub fn in_utc(&self) -> Self {
+        Self::from_instant(self.instant(), self.digits)
+    }
+
+    /// `HH:MM:SS` of the wall clock, in the writer's own offset.
+    pub fn clock(&self) -> String {
+        self.wall.strftime("%H:%M:%S").to_string()
+    }
+
+    /// `YYYY-MM-DD HH:MM:SS` of the wall clock, in the writer's own offset.
+    pub fn date_and_clock(&self) -> String {
+        self.wall.strftime("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
+    /// As Go's `time.RFC3339Nano` writes it: no trailing zeros, `Z` for a zero offset.
+    pub fn to_rfc3339_nano(&self) -> String {
+        let mut text = self.base();
+        let fraction = format!("{:09}", self.wall.subsec_nanosecond());
+        let fraction = fraction.trim_end_matches('0');
+        if !fraction.is_empty() {
+            text.push('.');
+            text.push_str(fraction);
+        }
+        text.push_str(&self.go_zone());
+        text
+    }
+
+    /// As Go's `time.RFC3339` writes it: whole seconds.
+    pub fn to_rfc3339_seconds(&self) -> String {
+        self.base() + &self.go_zone()
+    }
+
+    /// As Python's `datetime.isoformat` writes it: no or six digits, never `Z`.
+    pub fn to_isoformat(&self) -> String {
+        let mut text = self.base();
+        let micros = self.wall.subsec_nanosecond() / 1000;
+        if micros != 0 {
+            text.push_str(&format!(".{micros:06}"));
+        }
+        match self.zone {
+            Zone::Utc => text.push_str("+00:00"),
+            Zone::Offset(seconds) => push_offset(&mut text, seconds),
+            Zone::Unstated => {}
+        }
+        text
+    }
+
+    fn offset(&self) -> Offset {
+        match self.zone {
+            Zone::Utc | Zone::Unstated => Offset::UTC,
+            Zone::Offset(seconds) => Offset::from_seconds(seconds).unwrap_or(Offset::UTC),
+        }
+    }
+
+    fn base(&self) -> String {
+        self.wall.strftime("%Y-%m-%dT%H:%M:%S").to_string()
+    }
+
+    fn go_zone(&self) -> String {
+        match self.zone {
+            Zone::Offset(seconds) if seconds != 0 => {
+                let mut text = String::new();
+                push_offset(&mut text, seconds - seconds % 60);
+                text
+            }
+            _ => "Z".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.base();
+        if self.digits > 0 {
+            let fraction = format!("{:09}", self.wall.subsec_nanosecond());
+            text.push('.');
+            text.push_str(&fraction[..usize::from(self.digits)]);
+        }
+        match self.zone {
+            Zone::Utc => text.push('Z'),
+            Zone::Offset(seconds) => push_offset(&mut text, seconds),
+            Zone::Unstated => {}
+        }
+        f.pad(&text)
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = ParseTimestampError;
+
+    /// Reads ISO 8601 as agents write it: `T` or a space, any number of digits, `Z`, an offset or none.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text.trim()).ok_or_else(|| ParseTimestampError(text.to_owned()))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+fn push_offset(text: &mut String, seconds: i32) {
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let seconds = seconds.unsigned_abs();
+    text.push_str(&format!(
+        "{sign}{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60
+    ));
+    if seconds % 60 != 0 {
+        text.push_str(&format!(":{:02}", seconds % 60));
+    }
+}
+
+fn parse(text: &str) -> Option<Timestamp> {
+    let mut rest = Scanner(text.as_bytes());
+    let (year, month, day) = (
+        rest.number(4)?,
+        rest.then(b'-')?.number(2)?,
+        rest.then(b'-')?.number(2)?,
+    );
+    let date = Date::new(year as i16, month as i8, day as i8).ok()?;
+    if rest.0.is_empty() {
+        return Some(Timestamp {
+            wall: date.at(0, 0, 0, 0),
+            digits: 0,
+            zone: Zone::Unstated,
+        });
+    }
+    rest.one_of(b"Tt ")?;
+    let (hour, minute) = (rest.number(2)?, rest.then(b':')?.number(2)?);
+    let second = if rest.peek() == Some(b':') {
+        rest.then(b':')?.number(2)?
+    } else {
+        0
+    };
+    let (nanos, digits) = rest.fraction()?;
+    let zone = rest.zone()?;
+    // A leap second has no place in Unix time; it counts as the last moment before it.
+    let wall = date.to_datetime(
+        jiff::civil::Time::new(hour as i8, minute as i8, second.min(59) as i8, nanos).ok()?,
+    );
+    (second <= 60).then_some(Timestamp { wall, digits, zone })
+}
+
+struct Scanner<'a>(&'a [u8]);
+
+impl Scanner<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.0.first().copied()
+    }
+
+    fn then(&mut self, byte: u8) -> Option<&mut Self> {
+        self.one_of(&[byte]).map(|_| self)
+    }
+
+    fn one_of(&mut self, bytes: &[u8]) -> Option<u8> {
+        let byte = self.peek().filter(|b| bytes.contains(b))?;
+        self.0 = &self.0[1..];
+        Some(byte)
+    }
+
+    fn number(&mut self, width: usize) -> Option<i32> {
+        let digits = self.0.get(..width)?;
+        let mut value = 0;
+        for digit in digits {
+            value = value * 10 + char::from(*digit).to_digit(10)? as i32;
+        }
+        self.0 = &self.0[width..];
+        Some(value)
+    }
+
+    fn fraction(&mut self) -> Option<(i32, u8)> {
+        if self.one_of(b".,").is_none() {
+            return Some((0, 0));
+        }
+        let count = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
+        let kept = count.min(9);
+        let nanos = self.number(kept).filter(|_| count > 0)? * 10_i32.pow(9 - kept as u32);
+        self.0 = &self.0[count - kept..];
+        Some((nanos, kept as u8))
+    }
+
+    fn zone(&mut self) -> Option<Zone> {
+        let Some(sign) = self.one_of(b"Zz+-") else {
+            return self.0.is_empty().then_some(Zone::Unstated);
+        };
+        if sign.eq_ignore_ascii_case(&b'z') {
+            return self.0.is_empty().then_some(Zone::Utc);
+        }
+        let mut seconds = self.number(2)? * 3600;
+        for unit in [60, 1] {
+            let colon = self.one_of(b":").is_some();
+            if colon || !self.0.is_empty() {
+                seconds += self.number(2)? * unit;
+            }
+        }
+        Offset::from_seconds(seconds).ok()?;
+        let seconds = if sign == b'-' { -seconds } else { seconds };
+        self.0.is_empty().then_some(Zone::Offset(seconds))
+    }
+}
+
+/// Where "now" comes from; the core never asks the machine by itself.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// A clock that calls `now` each time.
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// The machine's clock, in UTC to the microsecond.
+    pub fn system() -> Self {
+        Self::new(|| Timestamp::from_instant(jiff::Timestamp::now(), 6))
+    }
+
+    /// A clock that stands still.
+    pub fn fixed(at: Timestamp) -> Self {
+        Self::new(move || at)
+    }
+
+    /// The moment now.
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn text_comes_back_as_written() {
+        for text in [
+            "2026-01-05T09:15:32Z",
+            "2026-01-05T09:15:32.100Z",
+            "2026-01-05T09:15:32.123456789+08:00",
+            "2026-01-05T09:15:32-03:30",
+            "2026-01-05T09:15:32.5",
+            "0001-01-01T00:00:00Z",
+        ] {
+            assert_eq!(at(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn each_language_has_its_own_form() {
+        let moment = at("2026-01-05T09:15:35.250Z");
+        assert_eq!(moment.to_rfc3339_nano(), "2026-01-05T09:15:35.25Z");
+        assert_eq!(moment.to_isoformat(), "2026-01-05T09:15:35.250000+00:00");
+        assert_eq!(
+            at("2026-01-05T17:15:36+08:00").to_isoformat(),
+            "2026-01-05T17:15:36+08:00"
+        );
+        assert_eq!(
+            at("2026-01-05T09:15:32+00:00").to_rfc3339_nano(),
+            "2026-01-05T09:15:32Z"
+        );
+        assert_eq!(at("2026-01-05T17:15:36+08:00").unix_seconds(), 1767604536);
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-01T00:00:00Z",
+            "2026-01-05T25:00:00Z",
+            "2026-01-05T09:15:32.Z",
+            "2026-01-05T09:15:32Zulu",
+        ] {
+            assert!(text.parse::<Timestamp>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in "\\PC{0,40}") {
+            let _ = text.parse::<Timestamp>();
+        }
+
+        #[test]
+        fn writing_and_reading_agree(seconds in -62135596800i64..253402300799, nanos in 0i32..1_000_000_000, digits in 0u8..=9, offset in -1000i32..1000) {
+            let unit = 10_i32.pow(9 - u32::from(digits));
+            let instant = jiff::Timestamp::new(seconds, 0).unwrap();
+            let wall = Offset::UTC.to_datetime(instant);
+            let wall = wall.with().subsec_nanosecond(nanos - nanos % unit).build().unwrap();
+            let original = Timestamp { wall, digits, zone: Zone::Offset(offset * 60) };
+            prop_assert_eq!(at(&original.to_string()), original);
+        }
+    }
+}

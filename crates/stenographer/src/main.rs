@@ -1,0 +1,2 @@
+//! The steno binary.
+fn main() {}
