@@ -9,6 +9,7 @@ pub mod json;
 pub mod lines;
 pub mod problem;
 pub mod session;
+pub mod source;
 pub mod timestamp;
 
 pub mod format;
@@ -17,4 +18,5 @@ pub mod vault;
 pub use entry::{Entry, Kind, Numbering, Role, Usage};
 pub use problem::Problem;
 pub use session::{Session, SessionId, Status, Totals, Transcript};
+pub use source::{Bundle, Source};
 pub use timestamp::{Clock, Timestamp};

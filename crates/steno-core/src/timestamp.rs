@@ -216,7 +216,7 @@ fn push_offset(text: &mut String, seconds: i32) {
         seconds / 3600,
         seconds / 60 % 60
     ));
-    if seconds % 60 != 0 {
+    if !seconds.is_multiple_of(60) {
         text.push_str(&format!(":{:02}", seconds % 60));
     }
 }

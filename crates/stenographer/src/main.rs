@@ -1,2 +1,18 @@
-//! The steno binary.
-fn main() {}
+//! `steno`: the court reporter for AI agents.
+
+mod cli;
+mod commands;
+mod error;
+mod scene;
+mod ui;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut ui = ui::Ui::stdio();
+    let result = scene::Scene::from_environment().and_then(|scene| cli::run(&mut ui, &scene));
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => ui.report(&error).into(),
+    }
+}

@@ -1,0 +1,113 @@
+//! Files of a session, wherever their bytes are: on disk where the agent left them, in memory or in the vault.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::durable::{FileError, OnPath};
+
+type Opener = Arc<dyn Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync>;
+
+/// One file of a session.
+#[derive(Clone)]
+pub struct Source {
+    name: String,
+    path: PathBuf,
+    opener: Opener,
+}
+
+/// All files that make up one session.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// The file, or the folder under which the files stand.
+    pub root: PathBuf,
+    /// The files, each named by its path below the root.
+    pub sources: Vec<Source>,
+}
+
+impl Source {
+    /// A file on disk, known to its session as `name` (parts joined by `/`).
+    pub fn on_disk(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let file = path.clone();
+        Self::new(name, path, move || {
+            Ok(Box::new(BufReader::new(File::open(&file)?)))
+        })
+    }
+
+    /// Bytes that are at hand, as if they stood in a file at `path`.
+    pub fn in_memory(name: impl Into<String>, path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
+        let bytes: Arc<[u8]> = bytes.into();
+        Self::new(name, path, move || {
+            Ok(Box::new(Cursor::new(Arc::clone(&bytes))))
+        })
+    }
+
+    /// A file that `open` opens.
+    pub fn new(
+        name: impl Into<String>,
+        path: impl Into<PathBuf>,
+        open: impl Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            path: path.into(),
+            opener: Arc::new(open),
+        }
+    }
+
+    /// The name inside the session, parts joined by `/`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the file stands or stood; what problems are reported under.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A reader from the first byte on.
+    pub fn open(&self) -> Result<Box<dyn BufRead>, FileError> {
+        (self.opener)().on("open", &self.path)
+    }
+
+    /// The whole content.
+    pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
+        let mut bytes = Vec::new();
+        self.open()?
+            .read_to_end(&mut bytes)
+            .on("read", &self.path)?;
+        Ok(bytes)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .field("path", &self.path)
+            .finish()
+    }
+}
+
+impl Bundle {
+    /// A session that is a single file.
+    pub fn file(path: &Path) -> Self {
+        let name = path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned();
+        Self {
+            root: path.to_owned(),
+            sources: vec![Source::on_disk(name, path)],
+        }
+    }
+
+    /// The file named `name`, if the session has it.
+    pub fn get(&self, name: &str) -> Option<&Source> {
+        self.sources.iter().find(|source| source.name == name)
+    }
+}

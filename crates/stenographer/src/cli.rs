@@ -1,0 +1,58 @@
+//! The command line: what the user typed, and which command it goes to.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::ui::Ui;
+
+/// The court reporter for AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "steno", version, about, after_help = EXIT_CODES)]
+struct Cli {
+    /// Print results, warnings and errors only.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wrong command line";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Speak another system's command line.
+    #[command(subcommand)]
+    As(commands::speak::Language),
+}
+
+/// Runs what the command line asks for.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let cli = Cli::parse_from(as_called(args));
+    ui.set_quiet(cli.quiet);
+    let exit = match cli.command {
+        Command::As(language) => commands::speak::run(ui, scene, language),
+    }?;
+    ui.flush()?;
+    Ok(exit)
+}
+
+/// Called by the name `devflow` or `chibi`, the program speaks that command line.
+fn as_called(args: Vec<OsString>) -> Vec<OsString> {
+    let name = args
+        .first()
+        .and_then(|arg| Path::new(arg).file_stem())
+        .and_then(|stem| stem.to_str());
+    match name {
+        Some(language @ ("devflow" | "chibi")) => {
+            let prefix = ["steno", "as", language].map(OsString::from);
+            prefix.into_iter().chain(args.into_iter().skip(1)).collect()
+        }
+        _ => args,
+    }
+}

@@ -1,0 +1,71 @@
+//! What a command failed of, said in one form: `error:`, `caused by:`, `hint:`.
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+/// How the program ends; documented in `--help`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// Nothing was found, or something was wrong with the input.
+    Failed,
+    /// The command line was wrong.
+    Usage,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Done => ExitCode::SUCCESS,
+            Exit::Failed => ExitCode::from(1),
+            Exit::Usage => ExitCode::from(2),
+        }
+    }
+}
+
+/// A command's failure.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) exit: Exit,
+    pub(crate) error: Box<dyn Error + Send + Sync>,
+    pub(crate) hints: Vec<String>,
+}
+
+impl CommandError {
+    /// Something that the user can set right.
+    pub(crate) fn user(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            exit: Exit::Failed,
+            error: error.into(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// A wrong command line that clap could not see.
+    pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            exit: Exit::Usage,
+            ..Self::user(error)
+        }
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Whether the reader of our output went away, which is no failure.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        let error = self.error.downcast_ref::<io::Error>();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for CommandError {
+    fn from(error: E) -> Self {
+        Self::user(error)
+    }
+}

@@ -1,0 +1,59 @@
+//! Where and when the program runs: the only place that reads the environment.
+
+use std::env;
+use std::path::PathBuf;
+
+use steno_core::{Clock, Timestamp};
+
+use crate::error::CommandError;
+
+/// What was found in the environment.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    /// `$STENO_HOME`, or the platform's data folder.
+    pub(crate) store: PathBuf,
+    /// The user's home folder.
+    pub(crate) home: PathBuf,
+    /// The working folder.
+    pub(crate) cwd: PathBuf,
+    /// What time it is.
+    pub(crate) clock: Clock,
+    /// The zone for times that carry none.
+    pub(crate) zone: jiff::tz::TimeZone,
+}
+
+impl Scene {
+    /// Reads the environment once.
+    pub(crate) fn from_environment() -> Result<Self, CommandError> {
+        let home = etcetera::home_dir()
+            .map_err(|error| CommandError::user(error).hint("set HOME to your home folder"))?;
+        let store = match env::var_os("STENO_HOME").filter(|path| !path.is_empty()) {
+            Some(path) => PathBuf::from(path),
+            None => {
+                use etcetera::BaseStrategy;
+                etcetera::choose_base_strategy()?.data_dir().join("steno")
+            }
+        };
+        Ok(Self {
+            store,
+            home,
+            cwd: env::current_dir()?,
+            clock: clock()?,
+            zone: jiff::tz::TimeZone::system(),
+        })
+    }
+}
+
+/// The machine's clock, or the moment in `STENO_NOW`, which makes output repeatable.
+fn clock() -> Result<Clock, CommandError> {
+    match env::var("STENO_NOW") {
+        Ok(text) => {
+            let at: Timestamp = text.parse().map_err(|error| {
+                CommandError::user(error)
+                    .hint("STENO_NOW takes a time such as 2026-01-05T09:15:32Z")
+            })?;
+            Ok(Clock::fixed(at))
+        }
+        Err(_) => Ok(Clock::system()),
+    }
+}

@@ -1,0 +1,135 @@
+//! Who may print what: results to stdout, everything else to stderr.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use steno_core::Problem;
+
+use crate::error::{CommandError, Exit};
+
+/// The program's two outputs.
+pub(crate) struct Ui {
+    out: Box<dyn Write>,
+    terminal: bool,
+    quiet: bool,
+}
+
+impl Ui {
+    /// The process's own stdout and stderr.
+    pub(crate) fn stdio() -> Self {
+        let stdout = io::stdout();
+        let terminal = stdout.is_terminal();
+        Self {
+            out: Box::new(io::BufWriter::new(stdout)),
+            terminal,
+            quiet: false,
+        }
+    }
+
+    /// Drops status messages; results, warnings and errors stay.
+    pub(crate) fn set_quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
+    }
+
+    /// Whether a person looks at stdout.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Where results go.
+    pub(crate) fn out(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+
+    /// Prints text from a transcript: escaped on a terminal, as it is into a pipe.
+    pub(crate) fn transcript_text(&mut self, text: &str) -> io::Result<()> {
+        if self.terminal {
+            self.out.write_all(defused(text).as_bytes())
+        } else {
+            self.out.write_all(text.as_bytes())
+        }
+    }
+
+    /// Writes out what was buffered.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Tells what was done.
+    pub(crate) fn status(&mut self, message: impl Display) {
+        if !self.quiet {
+            self.say(message);
+        }
+    }
+
+    /// Tells what went wrong without ending the command.
+    pub(crate) fn warning(&mut self, message: impl Display) {
+        self.say(format_args!("warning: {message}"));
+    }
+
+    /// Tells of records that could not be read, each as `path:line: reason`.
+    pub(crate) fn problems(&mut self, problems: &[Problem]) {
+        for problem in problems {
+            self.warning(problem);
+        }
+    }
+
+    /// Prints an error with its causes and hints, and says how the program ends.
+    pub(crate) fn report(&mut self, error: &CommandError) -> Exit {
+        if error.is_broken_pipe() {
+            return Exit::Done;
+        }
+        // What was found before the failure still belongs to the result.
+        let _ = self.flush();
+        self.say(format_args!("error: {}", error.error));
+        let mut source = error.error.source();
+        while let Some(cause) = source {
+            self.say(format_args!("caused by: {cause}"));
+            source = cause.source();
+        }
+        for hint in &error.hints {
+            self.say(format_args!("hint: {hint}"));
+        }
+        error.exit
+    }
+
+    fn say(&mut self, message: impl Display) {
+        let text = message.to_string();
+        let text = if io::stderr().is_terminal() {
+            defused(&text)
+        } else {
+            text
+        };
+        // Nobody is left to tell when stderr is closed.
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+}
+
+/// Text with control and bidirectional characters made visible, so that no transcript can drive a terminal.
+pub(crate) fn defused(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.extend(c.escape_unicode()),
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                out.extend(c.escape_unicode());
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_cannot_be_driven_by_transcripts() {
+        assert_eq!(
+            defused("a\x1b[2Jb\u{202e}c\n\td\u{9b}e"),
+            "a\\u{1b}[2Jb\\u{202e}c\n\td\\u{9b}e"
+        );
+    }
+}
