@@ -153,6 +153,9 @@ pub enum EntryError {
         /// What should have stood there.
         expected: &'static str,
     },
+    /// A role that the format does not know; the text is weakincentives' own.
+    #[error("role: expected one of ['system', 'user', 'assistant', 'tool']")]
+    UnknownRole,
     /// The line is JSON, but a number, a string or a list.
     #[error("not a JSON object")]
     NotAnObject,

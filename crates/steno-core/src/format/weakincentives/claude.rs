@@ -1,0 +1,209 @@
+//! Claude Code lines as entries: the flat shape that the seed assumed, and the nested one that is really written.
+//!
+//! Only the conversion: it neither follows forks nor counts what resumed sessions copied.
+
+pub(super) mod blocks;
+mod files;
+
+pub use files::{find, read};
+use uuid::Uuid;
+
+use super::line::text_of;
+use crate::entry::{Entry, EntryError, Kind, Role, Usage, take_object, take_string};
+use crate::json::{Object, Style, Value};
+use crate::timestamp::Timestamp;
+
+/// The agent's name.
+pub const AGENT: &str = "claude";
+
+/// Whether a line looks like one of Claude Code's, flat or nested.
+pub fn recognises(object: &Object) -> bool {
+    let Some(raw_type) = object.get("type").and_then(Value::as_str) else {
+        return false;
+    };
+    let has = |key: &&str| object.contains_key(*key);
+    let flat = ["user", "assistant", "system", "tool_use", "tool_result"].contains(&raw_type)
+        && ["content", "tool_use_id"].iter().any(has)
+        && ["timestamp", "session_id"].iter().any(has);
+    flat || is_nested(object)
+}
+
+/// The entries of one line; a time that it does not state stays absent.
+pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
+    if !object.contains_key("type") && !object.contains_key("content") {
+        return Err(EntryError::MissingField("type"));
+    }
+    Ok(convert(object, None))
+}
+
+/// The entries of one line: one of a flat line, one per block of a nested one.
+///
+/// `now` stands for a time that is missing or no time. Ids of flat lines stay nil.
+pub fn convert(raw: Object, now: Option<Timestamp>) -> Vec<Entry> {
+    let created_at = time_of(&raw).or(now);
+    let mut entries = if is_nested(&raw) {
+        nested(raw)
+    } else {
+        vec![flat(&raw)]
+    };
+    for entry in &mut entries {
+        entry.created_at = created_at;
+    }
+    entries
+}
+
+fn is_nested(object: &Object) -> bool {
+    let has = |key: &&str| object.contains_key(*key);
+    ["message", "sessionId", "uuid", "leafUuid"].iter().any(has)
+}
+
+fn time_of(raw: &Object) -> Option<Timestamp> {
+    raw.get("timestamp")?.as_str()?.parse().ok()
+}
+
+fn flat(raw: &Object) -> Entry {
+    let raw_type = raw.get("type").map(text_of).unwrap_or_default();
+    let (role, kind) = match raw_type.as_str() {
+        "user" => (Role::User, Kind::Text),
+        "system" => (Role::System, Kind::Text),
+        "tool_use" => (Role::Assistant, Kind::ToolCall),
+        "tool_result" => (Role::Tool, Kind::ToolResult),
+        _ => (Role::Assistant, Kind::Text),
+    };
+    let content = raw.get("content").map(content_text).unwrap_or_default();
+    let mut entry = Entry::new(role, kind, content);
+    entry.tool_name = stated(raw, "tool_name");
+    entry.tool_call_id = stated(raw, "tool_use_id");
+    if kind == Kind::ToolCall {
+        entry.tool_input = raw.get("input").cloned().filter(|input| !input.is_null());
+    }
+    entry.metadata = Some(metadata(&raw_type, raw.get("session_id")));
+    entry
+}
+
+fn stated(raw: &Object, key: &str) -> Option<String> {
+    raw.get(key).filter(|v| !v.is_null()).map(text_of)
+}
+
+fn metadata(raw_type: &str, session_id: Option<&Value>) -> Object {
+    let session_id = session_id.cloned().unwrap_or_default();
+    Object::from_iter([
+        ("raw_type".to_owned(), raw_type.into()),
+        ("claude_session_id".to_owned(), session_id),
+    ])
+}
+
+/// Content as the seed prints it: objects as JSON, the texts of a list one below the other.
+pub(super) fn content_text(content: &Value) -> String {
+    match content {
+        Value::Object(object) => Style::PYTHON_INDENT.print(object),
+        Value::Array(parts) => {
+            let texts: Vec<_> = parts.iter().filter_map(part_text).collect();
+            texts.join("\n")
+        }
+        scalar => text_of(scalar),
+    }
+}
+
+fn part_text(part: &Value) -> Option<String> {
+    match part {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(block) => block.get("text").map(text_of),
+        _ => None,
+    }
+}
+
+fn nested(mut line: Object) -> Vec<Entry> {
+    let raw_type = line.shift_remove("type").map(|t| text_of(&t));
+    let raw_type = raw_type.unwrap_or_default();
+    let metadata = metadata(&raw_type, line.get("sessionId"));
+    let source = source(&line);
+    let uuid = take_string(&mut line, "uuid").ok().flatten();
+    let parent_id = take_string(&mut line, "parentUuid").ok().flatten();
+    let mut message = take_object(&mut line, "message").ok().flatten();
+    let mut entries = match &mut message {
+        Some(message) => message_entries(message, &raw_type, uuid.as_deref()),
+        None => vec![event_entry(&mut line, &raw_type)],
+    };
+    for (index, entry) in entries.iter_mut().enumerate() {
+        entry.entry_id = entry_id(uuid.as_deref(), index);
+        entry.source.clone_from(&source);
+        entry.parent_id.clone_from(&parent_id);
+        entry.metadata = Some(metadata.clone());
+    }
+    if let Some(message) = message.filter(|message| !message.is_empty()) {
+        line.insert("message".to_owned(), Value::Object(message));
+    }
+    if let Some(first) = entries.first_mut() {
+        first.extra.extend(line);
+    }
+    entries
+}
+
+/// Takes the blocks, the model and the tokens out of a message; what is left stays in it.
+fn message_entries(message: &mut Object, raw_type: &str, uuid: Option<&str>) -> Vec<Entry> {
+    let content = message.shift_remove("content").unwrap_or_default();
+    let role = match raw_type {
+        "assistant" => Role::Assistant,
+        "user" => Role::User,
+        _ => Role::System,
+    };
+    let mut entries = blocks::from_content(&content, &role);
+    if entries.is_empty() {
+        entries.push(Entry::new(role, Kind::Text, ""));
+    }
+    let id = take_string(message, "id").ok().flatten();
+    let id = id.or_else(|| uuid.map(str::to_owned));
+    let model = take_string(message, "model").ok().flatten();
+    for entry in &mut entries {
+        entry.message_id.clone_from(&id);
+        entry.model.clone_from(&model);
+    }
+    entries[0].usage = message.get("usage").and_then(Value::as_object).map(usage);
+    entries
+}
+
+/// A line without a message: what the program itself notes.
+fn event_entry(line: &mut Object, raw_type: &str) -> Entry {
+    let subtype = line.get("subtype").and_then(Value::as_str);
+    let kind = match (raw_type, subtype) {
+        (_, Some("compact_boundary")) => Kind::Compaction,
+        ("system" | "summary", _) => Kind::Notice,
+        _ => Kind::Other,
+    };
+    let content = ["content", "summary"]
+        .iter()
+        .find_map(|key| line.shift_remove(*key));
+    let content = content.as_ref().map(content_text).unwrap_or_default();
+    Entry::new(Role::System, kind, content)
+}
+
+fn source(line: &Object) -> String {
+    let agent = line.get("agentId").and_then(Value::as_str);
+    let sidechain = line.get("isSidechain").and_then(Value::as_bool);
+    match (sidechain.unwrap_or(false), agent) {
+        (false, _) => crate::entry::PRIMARY.to_owned(),
+        (true, agent) => format!("subagent:{}", agent.unwrap_or("sidechain")),
+    }
+}
+
+/// The line's own id for its first entry, ids made from it for the others.
+fn entry_id(uuid: Option<&str>, index: usize) -> Uuid {
+    let own = uuid.and_then(|uuid| Uuid::try_parse(uuid).ok());
+    match (own, index) {
+        (Some(own), 0) => own,
+        (Some(own), _) => Uuid::new_v5(&own, index.to_string().as_bytes()),
+        (None, _) => Uuid::nil(),
+    }
+}
+
+fn usage(counts: &Object) -> Usage {
+    let count = |key| counts.get(key).and_then(Value::as_u64).unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+        output: count("output_tokens"),
+        reasoning: 0,
+    }
+}

@@ -1,0 +1,72 @@
+//! Content blocks of a Claude message, one entry each.
+
+use super::content_text;
+use crate::entry::{Entry, Kind, Role, take_string};
+use crate::json::{Object, Style, Value};
+
+/// Whether an object is a block that calls a tool or answers a call.
+pub(in crate::format::weakincentives) fn is_block(object: &Object) -> bool {
+    matches!(
+        object.get("type").and_then(Value::as_str),
+        Some("tool_use" | "tool_result")
+    )
+}
+
+/// The entries of a message's content: a text, or a list of blocks and texts.
+pub(in crate::format::weakincentives) fn from_content(content: &Value, role: &Role) -> Vec<Entry> {
+    let said = |text: &str| Entry::new(role.clone(), Kind::Text, text);
+    match content {
+        Value::Null => Vec::new(),
+        Value::Array(parts) => parts
+            .iter()
+            .map(|part| match part {
+                Value::Object(block) => from_block(block.clone(), role),
+                other => said(&content_text(other)),
+            })
+            .collect(),
+        other => vec![said(&content_text(other))],
+    }
+}
+
+/// The entry of one block. What no field holds of it stays in `extra`.
+pub(in crate::format::weakincentives) fn from_block(mut block: Object, role: &Role) -> Entry {
+    let name = block.get("type").and_then(Value::as_str).unwrap_or("text");
+    let mut entry = match name {
+        "text" => Entry::new(role.clone(), Kind::Text, take_text(&mut block, "text")),
+        "thinking" => {
+            let thought = take_text(&mut block, "thinking");
+            Entry::new(role.clone(), Kind::Thinking, thought)
+        }
+        "tool_use" => call(&mut block),
+        "tool_result" => result(&mut block),
+        _ => {
+            let mut entry = Entry::new(role.clone(), Kind::Other, "");
+            entry.extra.insert("block".to_owned(), block.into());
+            return entry;
+        }
+    };
+    block.shift_remove("type");
+    entry.extra.extend(block);
+    entry
+}
+
+fn take_text(block: &mut Object, key: &str) -> String {
+    let text = block.shift_remove(key);
+    text.as_ref().map(content_text).unwrap_or_default()
+}
+
+fn call(block: &mut Object) -> Entry {
+    let input = block.shift_remove("input").unwrap_or_default();
+    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, Style::PRETTY.print(&input));
+    entry.tool_name = take_string(block, "name").ok().flatten();
+    entry.tool_call_id = take_string(block, "id").ok().flatten();
+    entry.tool_input = Some(input).filter(|input| !input.is_null());
+    entry
+}
+
+fn result(block: &mut Object) -> Entry {
+    let output = take_text(block, "content");
+    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, output);
+    entry.tool_call_id = take_string(block, "tool_use_id").ok().flatten();
+    entry
+}

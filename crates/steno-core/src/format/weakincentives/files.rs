@@ -1,0 +1,79 @@
+//! Which files are sessions of this system: by name, or by what their first lines look like.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use super::{FILE_NAME, jsonl, recognises};
+use crate::durable::{FileError, OnPath};
+use crate::lines::Lines;
+use crate::source::Bundle;
+
+/// Names under which versions and platforms keep the file.
+const NAMES: [&str; 6] = [
+    FILE_NAME,
+    "weakincentives.transcript:TranscriptEntry.jsonl",
+    "weakincentives.transcript_TranscriptEntry.jsonl",
+    "weakincentives.runtime.transcript.TranscriptEntry.jsonl",
+    "weakincentives.runtime.transcript:TranscriptEntry.jsonl",
+    "weakincentives.runtime.transcript_TranscriptEntry.jsonl",
+];
+
+/// How many lines are looked at before a file is taken for something else.
+const PROBED_LINES: usize = 8;
+
+/// The longest line that is looked at; a file of anything may be asked about.
+const PROBED_BYTES: usize = 8 << 20;
+
+/// The sessions at or below `path`, one per file. Links are not followed.
+pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let files = jsonl_files(path)?;
+    Ok(files
+        .iter()
+        .filter(|file| is_ours(file))
+        .map(|file| Bundle::file(file))
+        .collect())
+}
+
+/// All `.jsonl` files at or below `path`, in order; folders below it that cannot be read are passed over.
+pub(super) fn jsonl_files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+    if !fs::metadata(path).on("open", path)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    fs::read_dir(path).on("open", path)?;
+    let mut files = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() && is_jsonl(&entry.path()) => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_jsonl(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "jsonl")
+}
+
+fn is_ours(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let name = path.file_name().and_then(|name| name.to_str());
+    let named = name.is_some_and(|name| NAMES.contains(&name));
+    let mut objects = Lines::with_limit(BufReader::new(file), PROBED_BYTES)
+        .map_while(Result::ok)
+        .filter_map(|line| jsonl::object(&line))
+        .take(PROBED_LINES);
+    if named {
+        objects.next().is_some()
+    } else {
+        objects.flatten().any(|object| recognises(&object))
+    }
+}

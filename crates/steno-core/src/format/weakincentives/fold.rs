@@ -1,0 +1,144 @@
+//! What an entry says beyond the ten fields, folded into its metadata under one key of ours.
+//!
+//! An entry that the ten fields hold whole is left alone, so that it is written exactly as upstream writes it.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::line;
+use crate::entry::{Entry, Kind, Role, Usage};
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// The key in `metadata`.
+const FOLD_KEY: &str = "steno";
+
+/// Each field is present only where the line alone would be read as something else.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Fold {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<Kind>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "even_null"
+    )]
+    created_at: Option<Option<Timestamp>>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "even_null"
+    )]
+    tool_input: Option<Value>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "even_null"
+    )]
+    model: Option<Option<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    extra: Object,
+    /// The whole metadata, where our key beside it would not be told from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Object>,
+}
+
+impl Fold {
+    /// What the ten fields cannot say about `entry`; nothing when they say all.
+    pub(super) fn of(entry: &Entry) -> Option<Self> {
+        let role = line::written_role(&entry.role);
+        let mut fold = Fold {
+            role: (role != entry.role).then(|| entry.role.to_string()),
+            kind: (entry.kind != entry.implied_kind()).then_some(entry.kind),
+            created_at: (!holds(entry.created_at)).then_some(entry.created_at),
+            tool_input: entry.tool_input.clone().filter(|input| !input.is_object()),
+            model: (entry.model != implied_model(&entry.metadata)).then(|| entry.model.clone()),
+            message_id: entry.message_id.clone(),
+            parent_id: entry.parent_id.clone(),
+            usage: entry.usage,
+            extra: line::foreign_extra(entry),
+            metadata: None,
+        };
+        fold.metadata = entry.metadata.clone().filter(|metadata| {
+            metadata.contains_key(FOLD_KEY) || (metadata.is_empty() && fold != Fold::default())
+        });
+        (fold != Fold::default()).then_some(fold)
+    }
+
+    fn apply(self, entry: &mut Entry) {
+        if let Some(role) = self.role {
+            entry.role = Role::from(role);
+        }
+        if let Some(created_at) = self.created_at {
+            entry.created_at = created_at;
+        }
+        if let Some(tool_input) = self.tool_input {
+            entry.tool_input = Some(tool_input);
+        }
+        entry.kind = self.kind.unwrap_or_else(|| entry.implied_kind());
+        entry.metadata = self.metadata.or(entry.metadata.take());
+        entry.model = match self.model {
+            Some(model) => model,
+            None => implied_model(&entry.metadata),
+        };
+        entry.message_id = self.message_id;
+        entry.parent_id = self.parent_id;
+        entry.usage = self.usage;
+        entry.extra = self.extra;
+    }
+}
+
+/// The metadata to write: the entry's own, with the fold in it.
+pub(super) fn with_fold(metadata: &Option<Object>, fold: Option<Fold>) -> Option<Object> {
+    let Some(fold) = fold else {
+        return metadata.clone();
+    };
+    let mut written = match (&fold.metadata, metadata) {
+        (None, Some(metadata)) => metadata.clone(),
+        _ => Object::new(),
+    };
+    let fold = serde_json::to_value(fold).expect("a fold has string keys only");
+    written.insert(FOLD_KEY.to_owned(), fold);
+    Some(written)
+}
+
+/// Gives an entry back what was folded into its metadata; a value that is not ours stays where it is.
+pub(super) fn unfold(entry: &mut Entry) {
+    let Some(metadata) = &mut entry.metadata else {
+        return;
+    };
+    let Some(fold) = metadata
+        .get(FOLD_KEY)
+        .and_then(|v| Fold::deserialize(v).ok())
+    else {
+        return;
+    };
+    metadata.shift_remove(FOLD_KEY);
+    if metadata.is_empty() {
+        entry.metadata = None;
+    }
+    fold.apply(entry);
+}
+
+/// The model that the metadata names.
+pub(super) fn implied_model(metadata: &Option<Object>) -> Option<String> {
+    let model = metadata.as_ref()?.get("model")?.as_str()?;
+    Some(model.to_owned())
+}
+
+/// Whether Python's form of a time, with its microseconds, is the same moment.
+fn holds(time: Option<Timestamp>) -> bool {
+    time.is_some_and(|time| time.wall().subsec_nanosecond() % 1000 == 0)
+}
+
+/// Tells a field that is `null` from one that is not there.
+fn even_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}

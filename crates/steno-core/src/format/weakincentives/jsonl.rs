@@ -1,0 +1,64 @@
+//! JSON Lines: one object per line, blank lines skipped, a bad line reported and the rest read.
+
+use std::fmt::Display;
+use std::io::BufRead;
+use std::path::Path;
+
+use crate::durable::{FileError, OnPath};
+use crate::entry::EntryError;
+use crate::json::{Object, Style, Value};
+use crate::lines::{LINE_LIMIT, Line, LineEnd, Lines};
+use crate::problem::{Problem, json_reason};
+
+/// Gives each object of `input` to `take`, and returns what could not be read or taken.
+pub(super) fn read_objects<E: Display>(
+    input: impl BufRead,
+    path: &Path,
+    mut take: impl FnMut(Object) -> Result<(), E>,
+) -> Result<Vec<Problem>, FileError> {
+    let mut problems = Vec::new();
+    let mut too_long = None;
+    for line in Lines::new(input) {
+        let line = line.on("read", path)?;
+        if too_long == Some(line.number) {
+            continue;
+        }
+        if line.end == LineEnd::Limit {
+            too_long = Some(line.number);
+        }
+        let taken = match object(&line) {
+            None => continue,
+            Some(Ok(object)) => take(object).map_err(|error| error.to_string()),
+            Some(Err(reason)) => Err(reason),
+        };
+        if let Err(reason) = taken {
+            problems.push(Problem::at(path, line.number, reason));
+        }
+    }
+    Ok(problems)
+}
+
+/// Objects as Python writes them, one per line.
+pub(super) fn lines<'a>(objects: impl IntoIterator<Item = &'a Object>) -> String {
+    let mut text = String::new();
+    for object in objects {
+        text.push_str(&Style::PYTHON_COMPACT.print(object));
+        text.push('\n');
+    }
+    text
+}
+
+/// The object of a line, or why there is none; nothing for a blank line.
+pub(super) fn object(line: &Line) -> Option<Result<Object, String>> {
+    if line.end == LineEnd::Limit {
+        return Some(Err(format!("line longer than {LINE_LIMIT} bytes")));
+    }
+    if line.bytes.trim_ascii().is_empty() {
+        return None;
+    }
+    Some(match serde_json::from_slice(&line.bytes) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(EntryError::NotAnObject.to_string()),
+        Err(error) => Err(json_reason(&error)),
+    })
+}

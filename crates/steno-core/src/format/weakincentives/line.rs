@@ -1,0 +1,175 @@
+//! One line: a `TranscriptEntry` with its ten fields, none of them ever left out.
+//!
+//! Reading is as lenient as upstream's parser, but an empty text stays an empty text and unknown keys are kept.
+
+use uuid::Uuid;
+
+use super::fold::{self, Fold};
+use crate::entry::{Entry, EntryError, Role};
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// The name of the entry's type, which the oldest versions put into every line.
+pub const TYPE_ID: &str = "weakincentives.transcript:TranscriptEntry";
+
+/// The key that holds a line's type.
+const TYPE_KEY: &str = "__type__";
+
+/// Where [`Entry::extra`] keeps the keys of a line besides the ten.
+const LINE_KEY: &str = "weakincentives";
+
+/// Keys that an [`Entry`] has fields for; no other key may take their place in a line.
+const FIELDS: [&str; 15] = [
+    "role",
+    "content",
+    "created_at",
+    "tool_name",
+    "tool_call_id",
+    "tool_input",
+    "metadata",
+    "entry_id",
+    "source",
+    "sequence",
+    "kind",
+    "model",
+    "message_id",
+    "parent_id",
+    "usage",
+];
+
+/// Whether an object has the fields that no other format has together.
+pub fn recognises(object: &Object) -> bool {
+    let has = |key: &&str| object.contains_key(*key);
+    ["role", "content", "created_at"].iter().all(has)
+        && [TYPE_KEY, "entry_id", "source", "sequence"].iter().any(has)
+        && !object.contains_key("kind")
+}
+
+/// Reads one line. A missing `entry_id` stays nil.
+pub fn from_object(mut object: Object) -> Result<Entry, EntryError> {
+    check_role(&object)?;
+    if object.get("created_at").is_none_or(Value::is_null) {
+        return Err(EntryError::MissingField("created_at"));
+    }
+    coerce(&mut object);
+    let mut entry = Entry::from_object(object)?;
+    let others = std::mem::take(&mut entry.extra);
+    entry.model = entry.model.or_else(|| fold::implied_model(&entry.metadata));
+    fold::unfold(&mut entry);
+    if !others.is_empty() {
+        let others = Value::Object(others);
+        entry.extra.entry(LINE_KEY).or_insert(others);
+    }
+    Ok(entry)
+}
+
+/// The line of an entry, `__type__` included if it was read with one or `with_type` asks for it.
+///
+/// `moment` stands for a time that the entry does not have.
+pub fn to_object(entry: &Entry, with_type: bool, moment: Timestamp) -> Object {
+    let empty = Object::new();
+    let others = kept_keys(entry).unwrap_or(&empty);
+    let mut object = Object::new();
+    if let Some(type_id) = others.get(TYPE_KEY) {
+        object.insert(TYPE_KEY.to_owned(), type_id.clone());
+    } else if with_type {
+        object.insert(TYPE_KEY.to_owned(), TYPE_ID.into());
+    }
+    insert_fields(&mut object, entry, moment);
+    for (key, value) in others.iter().filter(|(key, _)| *key != TYPE_KEY) {
+        object.insert(key.clone(), value.clone());
+    }
+    object
+}
+
+/// Fields of [`Entry::extra`] that did not stand in a line of this format.
+pub(super) fn foreign_extra(entry: &Entry) -> Object {
+    let mut extra = entry.extra.clone();
+    if kept_keys(entry).is_some() {
+        extra.shift_remove(LINE_KEY);
+    }
+    extra
+}
+
+/// The role under which an entry is written: upstream knows only four.
+pub(super) fn written_role(role: &Role) -> Role {
+    match role {
+        Role::Other(name) if name == "developer" => Role::System,
+        Role::Other(_) => Role::User,
+        known => known.clone(),
+    }
+}
+
+/// Any scalar as text, `null` as nothing.
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn insert_fields(object: &mut Object, entry: &Entry, moment: Timestamp) {
+    let fold = Fold::of(entry);
+    let created_at = entry.created_at.unwrap_or(moment).to_isoformat();
+    let tool_input = entry.tool_input.clone().filter(Value::is_object);
+    let metadata = fold::with_fold(&entry.metadata, fold).map(Value::Object);
+    let fields: [Value; 10] = [
+        written_role(&entry.role).as_str().into(),
+        entry.content.as_str().into(),
+        created_at.into(),
+        entry.tool_name.clone().into(),
+        entry.tool_call_id.clone().into(),
+        tool_input.into(),
+        metadata.into(),
+        entry.entry_id.hyphenated().to_string().into(),
+        entry.source.as_str().into(),
+        entry.sequence.into(),
+    ];
+    for (key, value) in FIELDS.iter().zip(fields) {
+        object.insert((*key).to_owned(), value);
+    }
+}
+
+fn kept_keys(entry: &Entry) -> Option<&Object> {
+    let keys = entry.extra.get(LINE_KEY)?.as_object()?;
+    let own = !keys.is_empty() && FIELDS.iter().all(|field| !keys.contains_key(*field));
+    own.then_some(keys)
+}
+
+fn check_role(object: &Object) -> Result<(), EntryError> {
+    match object.get("role") {
+        None | Some(Value::Null) => Err(EntryError::MissingField("role")),
+        Some(Value::String(name)) if !matches!(Role::from(name.as_str()), Role::Other(_)) => Ok(()),
+        Some(_) => Err(EntryError::UnknownRole),
+    }
+}
+
+/// Numbers where a text should be, texts where a number should be, and ids in any form that Python takes.
+fn coerce(object: &mut Object) {
+    for field in ["content", "tool_name", "tool_call_id", "source"] {
+        if let Some(value) = object.get_mut(field)
+            && (value.is_number() || value.is_boolean())
+        {
+            *value = text_of(value).into();
+        }
+    }
+    if let Some(value) = object.get_mut("sequence")
+        && let Some(number) = value
+            .as_str()
+            .and_then(|text| text.trim().parse::<u64>().ok())
+    {
+        *value = number.into();
+    }
+    if let Some(value) = object.get_mut("entry_id")
+        && let Some(id) = value.as_str().and_then(python_uuid)
+    {
+        *value = id.hyphenated().to_string().into();
+    }
+}
+
+fn python_uuid(text: &str) -> Option<Uuid> {
+    let digits = text.replace("urn:", "").replace("uuid:", "");
+    let digits = digits.trim_matches(['{', '}']).replace('-', "");
+    Uuid::try_parse(&digits).ok()
+}

@@ -1,0 +1,38 @@
+//! Reducers: what an event does to a slice.
+
+use super::slice::{Change, SliceError, SliceItem, View};
+
+/// Keeps every item. Never reads the slice.
+pub fn append_all<T: SliceItem>(_: &View<'_, T>, item: &T) -> Result<Change<T>, SliceError> {
+    Ok(Change::Append(vec![item.clone()]))
+}
+
+/// Keeps only the newest item.
+pub fn replace_latest<T: SliceItem>(_: &View<'_, T>, item: &T) -> Result<Change<T>, SliceError> {
+    Ok(Change::Replace(vec![item.clone()]))
+}
+
+/// Keeps one item per key; a new one takes the place of the old.
+pub fn upsert_by<T: SliceItem, K: PartialEq>(
+    key: impl Fn(&T) -> K + Send + 'static,
+) -> impl Fn(&View<'_, T>, &T) -> Result<Change<T>, SliceError> + Send + 'static {
+    move |view, item| {
+        let mut items = view.all()?;
+        let place = items.iter().position(|old| key(old) == key(item));
+        let place = place.unwrap_or(items.len());
+        items.retain(|old| key(old) != key(item));
+        items.insert(place, item.clone());
+        Ok(Change::Replace(items))
+    }
+}
+
+/// Keeps one item per key; a new one comes last.
+pub fn replace_latest_by<T: SliceItem, K: PartialEq>(
+    key: impl Fn(&T) -> K + Send + 'static,
+) -> impl Fn(&View<'_, T>, &T) -> Result<Change<T>, SliceError> + Send + 'static {
+    move |view, item| {
+        let mut items = view.where_(|old| key(old) != key(item))?;
+        items.push(item.clone());
+        Ok(Change::Replace(items))
+    }
+}

@@ -1,0 +1,253 @@
+//! A slice: all items of one type, in memory or in a file, under a policy.
+//!
+//! A LOG slice only grows. Files are never cached: each read sees what other processes appended.
+
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use super::store::{JsonlSlice, MemorySlice};
+use super::{epoch, line};
+use crate::durable::FileError;
+use crate::entry::Entry;
+use crate::json::Object;
+use crate::problem::Problem;
+
+/// Something that a slice can hold.
+pub trait SliceItem: Clone + Send + 'static {
+    /// The type's name, as `module:Name`.
+    const TYPE_ID: &'static str;
+    /// What holds for its slice unless somebody says otherwise.
+    const POLICY: Policy = Policy::State;
+    /// The item as a JSON object.
+    fn to_json(&self) -> Object;
+    /// The item that an object describes.
+    fn from_json(object: Object) -> Result<Self, serde_json::Error>;
+}
+
+/// What may happen to the items of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// They may be replaced, and are rolled back by a restore.
+    State,
+    /// They are only ever appended.
+    Log,
+}
+
+/// Where the slices of one policy are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SliceFactory {
+    /// In memory, until the session is dropped.
+    #[default]
+    Memory,
+    /// In a folder, one JSON Lines file per type.
+    Jsonl(PathBuf),
+}
+
+/// Where the slices of each policy are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SliceFactoryConfig {
+    /// For STATE slices.
+    pub state: SliceFactory,
+    /// For LOG slices.
+    pub log: SliceFactory,
+}
+
+/// What a reducer wants done with a slice.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change<T> {
+    /// Put these behind what is there.
+    Append(Vec<T>),
+    /// Put these in place of what is there.
+    Replace(Vec<T>),
+    /// Take everything away.
+    Clear,
+}
+
+/// Something that a slice or its session refused or failed to do.
+#[derive(Debug, thiserror::Error)]
+pub enum SliceError {
+    /// A LOG slice only grows.
+    #[error("cannot {operation} a log slice: {slice}")]
+    AppendOnly {
+        /// What was asked for.
+        operation: &'static str,
+        /// The type of its items.
+        slice: &'static str,
+    },
+    /// The slice exists, so that its policy is settled.
+    #[error("cannot change the policy of a slice that exists: {0}")]
+    PolicySettled(&'static str),
+    /// A snapshot holds types that the session does not know.
+    #[error("Slice types not registered: {}", .0.join(", "))]
+    NotRegistered(Vec<String>),
+    /// The file could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// The items of one type, and what may happen to them.
+#[derive(Debug)]
+pub struct Slice {
+    type_id: &'static str,
+    policy: Policy,
+    store: Store,
+}
+
+#[derive(Debug)]
+enum Store {
+    Memory(MemorySlice),
+    Jsonl(JsonlSlice),
+}
+
+/// A slice seen as items of one type; reads only when asked.
+#[derive(Debug)]
+pub struct View<'a, T> {
+    slice: &'a Slice,
+    item: PhantomData<fn() -> T>,
+}
+
+/// All items of a slice, and the lines that are none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Items<T> {
+    /// The items, oldest first.
+    pub items: Vec<T>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+impl Slice {
+    /// A slice kept where `config` says for its policy.
+    pub fn new(type_id: &'static str, policy: Policy, config: &SliceFactoryConfig) -> Self {
+        let factory = match policy {
+            Policy::State => &config.state,
+            Policy::Log => &config.log,
+        };
+        let store = match factory {
+            SliceFactory::Memory => Store::Memory(MemorySlice::default()),
+            SliceFactory::Jsonl(folder) => Store::Jsonl(JsonlSlice::new(folder, type_id)),
+        };
+        Self {
+            type_id,
+            policy,
+            store,
+        }
+    }
+
+    /// What may happen to the items.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Does what a reducer wants, if the policy allows it.
+    pub fn apply(&mut self, change: Change<Object>) -> Result<(), SliceError> {
+        match change {
+            Change::Append(items) => self.append(items),
+            Change::Replace(items) => self.replace("replace", items),
+            Change::Clear => self.replace("clear", Vec::new()),
+        }
+    }
+
+    /// All items as JSON; lines that are none are left out.
+    pub fn objects(&self) -> Result<Vec<Object>, SliceError> {
+        let mut objects = Vec::new();
+        self.read(|object| {
+            objects.push(object);
+            Ok(())
+        })?;
+        Ok(objects)
+    }
+
+    fn append(&mut self, items: Vec<Object>) -> Result<(), SliceError> {
+        match &mut self.store {
+            Store::Memory(slice) => slice.append(items),
+            Store::Jsonl(slice) => slice.append(&items)?,
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, operation: &'static str, items: Vec<Object>) -> Result<(), SliceError> {
+        self.refuse_log(operation)?;
+        match &mut self.store {
+            Store::Memory(slice) => slice.replace(items),
+            Store::Jsonl(slice) => slice.replace(&items)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn refuse_log(&self, operation: &'static str) -> Result<(), SliceError> {
+        match self.policy {
+            Policy::State => Ok(()),
+            Policy::Log => Err(SliceError::AppendOnly {
+                operation,
+                slice: self.type_id,
+            }),
+        }
+    }
+
+    fn read(
+        &self,
+        mut take: impl FnMut(Object) -> Result<(), serde_json::Error>,
+    ) -> Result<Vec<Problem>, SliceError> {
+        let slice = match &self.store {
+            Store::Jsonl(slice) => return Ok(slice.read(take)?),
+            Store::Memory(slice) => slice,
+        };
+        let bad = |error| Problem::of(Path::new(self.type_id), error);
+        let items = slice.items().iter().cloned();
+        Ok(items.filter_map(|item| take(item).err().map(bad)).collect())
+    }
+}
+
+impl<'a, T: SliceItem> View<'a, T> {
+    /// A slice seen as items of type `T`.
+    pub fn new(slice: &'a Slice) -> Self {
+        Self {
+            slice,
+            item: PhantomData,
+        }
+    }
+
+    /// All items, and what could not be read.
+    pub fn read(&self) -> Result<Items<T>, SliceError> {
+        let mut items = Vec::new();
+        let problems = self.slice.read(|object| {
+            items.push(T::from_json(object)?);
+            Ok(())
+        })?;
+        Ok(Items { items, problems })
+    }
+
+    /// All items, oldest first; [`View::read`] also tells what could not be read.
+    pub fn all(&self) -> Result<Vec<T>, SliceError> {
+        Ok(self.read()?.items)
+    }
+
+    /// The newest item.
+    pub fn latest(&self) -> Result<Option<T>, SliceError> {
+        Ok(self.all()?.pop())
+    }
+
+    /// The items for which `wanted` holds.
+    pub fn where_(&self, wanted: impl FnMut(&T) -> bool) -> Result<Vec<T>, SliceError> {
+        let mut items = self.all()?;
+        let mut wanted = wanted;
+        items.retain(|item| wanted(item));
+        Ok(items)
+    }
+}
+
+impl SliceItem for Entry {
+    const TYPE_ID: &'static str = line::TYPE_ID;
+    const POLICY: Policy = Policy::Log;
+
+    fn to_json(&self) -> Object {
+        line::to_object(self, false, epoch())
+    }
+
+    fn from_json(object: Object) -> Result<Self, serde_json::Error> {
+        line::from_object(object).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,150 @@
+//! A snapshot: the slices of a session at one moment, as one line of JSON with sorted keys.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::session::SliceSession;
+use super::slice::{Change, Policy, SliceError};
+use crate::json::{Object, Style, Value};
+use crate::timestamp::Timestamp;
+
+/// The only version of the format.
+const VERSION: &str = "1";
+
+/// The slices of a session at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Sessions that this one spawned.
+    pub children_ids: Vec<String>,
+    /// When it was taken.
+    #[serde(serialize_with = "isoformat")]
+    pub created_at: Timestamp,
+    /// The session that spawned this one.
+    pub parent_id: Option<String>,
+    /// The policy of every type that the session knows.
+    pub policies: BTreeMap<String, Policy>,
+    /// Slices that hold something, sorted by type.
+    pub slices: Vec<SnapshotSlice>,
+    /// Words about the session; `session_id` is one.
+    pub tags: BTreeMap<String, String>,
+    /// The version of the format.
+    pub version: String,
+}
+
+/// The items of one slice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SnapshotSlice {
+    /// The type of the items.
+    pub item_type: String,
+    /// The items, oldest first.
+    pub items: Vec<Object>,
+    /// The type of the slice.
+    pub slice_type: String,
+}
+
+/// A text that is not a snapshot of a known version.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// Not JSON, or not of this shape.
+    #[error("not a snapshot")]
+    Shape(#[from] serde_json::Error),
+    /// Made by a version that this one does not know.
+    #[error("snapshot version is not {VERSION}: {0}")]
+    Version(String),
+}
+
+impl Snapshot {
+    /// The snapshot as Python's `json.dumps(v, sort_keys=True)` prints it.
+    pub fn to_json(&self) -> String {
+        let value = serde_json::to_value(self).expect("a snapshot has string keys only");
+        Style::PYTHON.print(&sorted(value))
+    }
+
+    /// Reads what [`Snapshot::to_json`] wrote.
+    pub fn from_json(text: &str) -> Result<Self, SnapshotError> {
+        let snapshot: Snapshot = serde_json::from_str(text)?;
+        if snapshot.version != VERSION {
+            return Err(SnapshotError::Version(snapshot.version));
+        }
+        Ok(snapshot)
+    }
+}
+
+impl SliceSession {
+    /// The STATE slices as they are now; with `include_all` the LOG slices too.
+    pub fn snapshot(&self, include_all: bool) -> Result<Snapshot, SliceError> {
+        let mut slices = Vec::new();
+        for (type_id, policy) in &self.policies {
+            if !include_all && *policy == Policy::Log {
+                continue;
+            }
+            let items = self.objects(type_id, *policy)?;
+            if !items.is_empty() {
+                slices.push(SnapshotSlice {
+                    item_type: (*type_id).to_owned(),
+                    items,
+                    slice_type: (*type_id).to_owned(),
+                });
+            }
+        }
+        let session_id = self.id().hyphenated().to_string();
+        let policies = self.policies.iter();
+        Ok(Snapshot {
+            children_ids: Vec::new(),
+            created_at: self.clock().now(),
+            parent_id: None,
+            policies: policies
+                .map(|(id, policy)| ((*id).to_owned(), *policy))
+                .collect(),
+            slices,
+            tags: BTreeMap::from([("session_id".to_owned(), session_id)]),
+            version: VERSION.to_owned(),
+        })
+    }
+
+    /// Rolls the STATE slices back to a snapshot; LOG slices stay as they are.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), SliceError> {
+        let known = |slice: &&SnapshotSlice| self.policies.contains_key(&*slice.slice_type);
+        let unknown = snapshot.slices.iter().filter(|slice| !known(slice));
+        let mut unknown: Vec<_> = unknown.map(|slice| name_of(&slice.slice_type)).collect();
+        if !unknown.is_empty() {
+            unknown.sort();
+            return Err(SliceError::NotRegistered(unknown));
+        }
+        let policies: Vec<_> = self
+            .policies
+            .iter()
+            .map(|(id, policy)| (*id, *policy))
+            .collect();
+        for (type_id, policy) in policies {
+            if policy == Policy::State {
+                let saved = snapshot.slices.iter().find(|s| s.slice_type == type_id);
+                let items = saved.map(|slice| slice.items.clone()).unwrap_or_default();
+                self.slice(type_id, policy).apply(Change::Replace(items))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a type without its module.
+fn name_of(type_id: &str) -> String {
+    let (_, name) = type_id.split_once(':').unwrap_or(("", type_id));
+    name.to_owned()
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let fields: BTreeMap<String, Value> = object.into_iter().collect();
+            Value::Object(fields.into_iter().map(|(k, v)| (k, sorted(v))).collect())
+        }
+        Value::Array(items) => items.into_iter().map(sorted).collect(),
+        other => other,
+    }
+}
+
+fn isoformat<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&time.to_isoformat())
+}

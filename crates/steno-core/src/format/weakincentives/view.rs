@@ -1,0 +1,50 @@
+//! The transcript for people: a header with time and speaker, the content, an empty line.
+
+use crate::entry::{Entry, PRIMARY, Role};
+
+/// Formats entries for reading, each time in its own offset, content as it is.
+pub fn format_transcript<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
+    let mut blocks = entries
+        .into_iter()
+        .map(|entry| format!("{}\n{}\n", header(entry), entry.content));
+    let mut text = blocks.next().unwrap_or_default();
+    for block in blocks {
+        text.push('\n');
+        text.push_str(&block);
+    }
+    text
+}
+
+fn header(entry: &Entry) -> String {
+    let source = match entry.source.as_str() {
+        PRIMARY => String::new(),
+        source => format!("[{source}] "),
+    };
+    let time = match entry.created_at {
+        Some(time) => time.clock(),
+        None => "--:--:--".to_owned(),
+    };
+    format!(
+        "{source}[{time}] {} {}",
+        emblem(&entry.role),
+        speaker(entry)
+    )
+}
+
+fn emblem(role: &Role) -> &'static str {
+    match role {
+        Role::System => "\u{2699}\u{fe0f}",
+        Role::User => "\u{1f464}",
+        Role::Assistant => "\u{1f916}",
+        Role::Tool => "\u{1f527}",
+        Role::Other(_) => "\u{2022}",
+    }
+}
+
+fn speaker(entry: &Entry) -> String {
+    let tool = entry.tool_name.as_ref().filter(|name| !name.is_empty());
+    match (&entry.role, tool) {
+        (Role::Tool, Some(name)) => name.clone(),
+        (role, _) => role.as_str().to_uppercase(),
+    }
+}
