@@ -1,6 +1,7 @@
 //! Files that weakincentives itself wrote, read and reproduced byte for byte.
 //!
-//! They are looked for in the folder that `STENO_GOLDEN` names; without it the tests pass over them.
+//! They are looked for in the folder that `STENO_GOLDEN` names; without it the tests pass over
+//! them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,13 +30,13 @@ fn golden() -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Transcript {
-    let transcript = weakincentives::read(&Bundle::file(path)).unwrap();
+    let transcript = weakincentives::read(&Bundle::file(path)).expect("a golden file is readable");
     assert_eq!(transcript.problems, []);
     transcript
 }
 
 fn text(path: &Path) -> String {
-    fs::read_to_string(path).unwrap()
+    fs::read_to_string(path).expect("a golden file is text")
 }
 
 fn transcript_file(golden: &Path, era: &str) -> PathBuf {

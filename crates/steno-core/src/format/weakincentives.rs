@@ -1,7 +1,7 @@
 //! weakincentives: one `TranscriptEntry` per line, in a file that is a LOG slice.
 //!
-//! Its later versions keep log records instead (`transcript.jsonl`); both are read, the first is written. The lines
-//! carry no session id, so one file is one session, named by its first entry.
+//! Its later versions keep log records instead (`transcript.jsonl`); both are read, the first is
+//! written. The lines carry no session id, so one file is one session, named by its first entry.
 
 pub mod capture;
 pub mod claude;
@@ -49,7 +49,7 @@ pub fn recognises(object: &Object) -> bool {
 
 /// The entries of one line: one of a `TranscriptEntry`, none or several of a log record.
 pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
-    if log_record::recognises(&object) {
+    if log_record::is_record(&object) {
         log_record::entries(object)
     } else {
         line::from_object(object).map(|entry| vec![entry])
@@ -69,8 +69,8 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
 
 /// The transcript as JSON Lines, byte for byte as Python writes them.
 ///
-/// `with_type` puts `__type__` first in every line, as the oldest versions did; without it only the lines that were
-/// read with one keep it.
+/// `with_type` puts `__type__` first in every line, as the oldest versions did; without it only the
+/// lines that were read with one keep it.
 pub fn render(transcript: &Transcript, with_type: bool) -> String {
     let mut moment = transcript
         .entries
@@ -87,7 +87,8 @@ pub fn render(transcript: &Transcript, with_type: bool) -> String {
     text
 }
 
-/// Writes the transcript to the file `path`, or into the folder `path` under [`FILE_NAME`]; says which file it was.
+/// Writes the transcript to the file `path`, or into the folder `path` under [`FILE_NAME`]; says
+/// which file it was.
 pub fn write(transcript: &Transcript, path: &Path) -> Result<PathBuf, FileError> {
     let file = if path.is_dir() {
         path.join(FILE_NAME)

@@ -1,4 +1,5 @@
-//! Capture: events and Claude Code's files become entries in a session's LOG slice. Off unless asked for.
+//! Capture: events and Claude Code's files become entries in a session's LOG slice. Off unless
+//! asked for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,7 +36,8 @@ pub enum CaptureError {
     Dispatch(#[from] DispatchError),
 }
 
-/// Lets a session turn each event of an adapter's loop into entries, numbered after those that are there.
+/// Lets a session turn each event of an adapter's loop into entries, numbered after those that are
+/// there.
 pub fn capture_events(
     session: &mut SliceSession,
     settings: CaptureSettings,
@@ -108,5 +110,177 @@ impl Counter {
             *next += 1;
         }
         entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::entry::Usage;
+    use crate::format::weakincentives::events::Message;
+    use crate::format::weakincentives::line;
+    use crate::format::weakincentives::slice::SliceFactoryConfig;
+    use crate::source::Source;
+    use crate::timestamp::{Clock, Timestamp};
+
+    const ON: CaptureSettings = CaptureSettings {
+        capture_transcript: true,
+        capture_subagent_transcripts: false,
+    };
+
+    fn now() -> Timestamp {
+        "2026-01-05T09:15:32+00:00".parse().unwrap()
+    }
+
+    fn session() -> SliceSession {
+        let clock = Clock::fixed(now());
+        SliceSession::new(Uuid::from_u128(7), clock, SliceFactoryConfig::default())
+    }
+
+    fn rendered() -> PromptRendered {
+        let message = |role: &str, content: Option<&str>| Message {
+            role: role.to_owned(),
+            content: content.map(str::to_owned),
+        };
+        PromptRendered {
+            prompt_name: "review".to_owned(),
+            adapter: "openai".to_owned(),
+            messages: vec![
+                message("developer", Some("Be kind")),
+                message("human", None),
+            ],
+            created_at: now(),
+        }
+    }
+
+    fn invoked(arguments: Option<&str>) -> ToolInvoked {
+        ToolInvoked {
+            prompt_name: "review".to_owned(),
+            adapter: "openai".to_owned(),
+            text: Some("I'll read it.".to_owned()),
+            name: arguments.map(|_| "Read".to_owned()),
+            arguments: arguments.map(str::to_owned),
+            call_id: Some("call_1".to_owned()),
+            output: "x".repeat(3000),
+            success: true,
+            created_at: now(),
+        }
+    }
+
+    fn told(session: &mut SliceSession) -> Vec<String> {
+        let entries = session.query::<Entry>().all().unwrap();
+        let told = |e: &Entry| format!("{} {} {}: {:.14}", e.sequence, e.role, e.kind, e.content);
+        entries.iter().map(told).collect()
+    }
+
+    #[test]
+    fn nothing_is_captured_unless_asked_for() {
+        let mut session = session();
+        capture_events(&mut session, CaptureSettings::default()).unwrap();
+        session.dispatch(rendered()).unwrap();
+        assert_eq!(session.query::<Entry>().all().unwrap(), []);
+        assert_eq!(
+            session.query::<PromptRendered>().all().unwrap(),
+            [rendered()]
+        );
+    }
+
+    #[test]
+    fn each_event_becomes_its_entries() {
+        let mut session = session();
+        capture_events(&mut session, ON).unwrap();
+        session.dispatch(rendered()).unwrap();
+        session
+            .dispatch(invoked(Some(r#"{"path":"é.py"}"#)))
+            .unwrap();
+        let executed = PromptExecuted {
+            prompt_name: "review".to_owned(),
+            adapter: "openai".to_owned(),
+            text: None,
+            has_structured_output: true,
+            usage: Some(Usage {
+                input: 3,
+                ..Usage::default()
+            }),
+            created_at: now(),
+        };
+        session.dispatch(executed.clone()).unwrap();
+        assert_eq!(
+            told(&mut session),
+            [
+                "0 system text: Be kind",
+                "1 user text: ",
+                "2 assistant text: I'll read it.",
+                "3 assistant tool_call: {\n  \"path\": \"é",
+                "4 tool tool_result: xxxxxxxxxxxxxx",
+                "5 assistant text: ",
+            ]
+        );
+        let entries = session.query::<Entry>().all().unwrap();
+        assert_eq!(entries[3].tool_input, Some(json!({"path": "é.py"})));
+        assert_eq!(entries[4].content.len(), 3000);
+        let metadata =
+            |index: usize| line::to_object(&entries[index], false, now())["metadata"].to_string();
+        assert_eq!(metadata(0), r#"{"adapter":"openai"}"#);
+        assert_eq!(metadata(4), r#"{"success":true,"adapter":"openai"}"#);
+        assert_eq!(
+            metadata(5),
+            r#"{"adapter":"openai","has_structured_output":true,"steno":{"usage":{"input":3}}}"#
+        );
+        assert_eq!(session.query::<PromptExecuted>().all().unwrap(), [executed]);
+    }
+
+    #[test]
+    fn odd_arguments_are_kept() {
+        let input = |arguments| invoked(arguments).entries()[1].tool_input.clone();
+        assert_eq!(input(Some("not json")), Some(json!({"raw": "not json"})));
+        assert_eq!(input(Some("[1]")), None);
+        assert_eq!(input(None), Some(json!({})));
+        let call = invoked(None).entries().remove(1);
+        assert_eq!(call.tool_name.as_deref(), Some("unknown"));
+    }
+
+    #[test]
+    fn a_second_capture_counts_on() {
+        let mut session = session();
+        session.dispatch(rendered().entries().remove(0)).unwrap();
+        capture_events(&mut session, ON).unwrap();
+        session.dispatch(rendered()).unwrap();
+        let numbers = told(&mut session).join("; ");
+        assert_eq!(
+            numbers,
+            "0 system text: Be kind; 1 system text: Be kind; 2 user text: "
+        );
+    }
+
+    #[test]
+    fn subagents_are_captured_only_if_asked_for() {
+        let line = r#"{"type":"user","content":"hi"}"#;
+        let sources = ["s.jsonl", "s/subagents/agent-a.jsonl"];
+        let bundle = Bundle {
+            root: "p".into(),
+            sources: sources
+                .map(|name| Source::in_memory(name, name, line.into()))
+                .into(),
+        };
+        let captured = |settings| {
+            let mut session = session();
+            capture_claude(&mut session, settings, &bundle).unwrap();
+            let entries = session.query::<Entry>().all().unwrap();
+            entries
+                .into_iter()
+                .map(|entry| entry.source)
+                .collect::<Vec<_>>()
+        };
+        assert!(captured(CaptureSettings::default()).is_empty());
+        assert_eq!(captured(ON), ["primary"]);
+        let all = CaptureSettings {
+            capture_subagent_transcripts: true,
+            ..ON
+        };
+        assert_eq!(captured(all), ["primary", "subagent:a"]);
     }
 }

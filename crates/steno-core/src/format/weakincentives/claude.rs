@@ -1,4 +1,5 @@
-//! Claude Code lines as entries: the flat shape that the seed assumed, and the nested one that is really written.
+//! Claude Code lines as entries: the flat shape that weakincentives' specification assumed, and the
+//! nested one that is really written.
 //!
 //! Only the conversion: it neither follows forks nor counts what resumed sessions copied.
 
@@ -22,10 +23,13 @@ pub fn recognises(object: &Object) -> bool {
         return false;
     };
     let has = |key: &&str| object.contains_key(*key);
+    let message = object.get("message").and_then(Value::as_object);
     let flat = ["user", "assistant", "system", "tool_use", "tool_result"].contains(&raw_type)
         && ["content", "tool_use_id"].iter().any(has)
         && ["timestamp", "session_id"].iter().any(has);
-    flat || is_nested(object)
+    flat || message.is_some_and(|message| message.contains_key("role"))
+        || ["sessionId", "uuid"].iter().all(has)
+        || has(&"leafUuid")
 }
 
 /// The entries of one line; a time that it does not state stays absent.
@@ -93,7 +97,8 @@ fn metadata(raw_type: &str, session_id: Option<&Value>) -> Object {
     ])
 }
 
-/// Content as the seed prints it: objects as JSON, the texts of a list one below the other.
+/// Content as that specification prints it: objects as JSON, the texts of a list one below the
+/// other.
 pub(super) fn content_text(content: &Value) -> String {
     match content {
         Value::Object(object) => Style::PYTHON_INDENT.print(object),
@@ -205,5 +210,64 @@ fn usage(counts: &Object) -> Usage {
         cache_write: count("cache_creation_input_tokens"),
         output: count("output_tokens"),
         reasoning: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn converted(raw: Value) -> Entry {
+        let mut entries = convert(raw.as_object().unwrap().clone(), None);
+        assert_eq!(entries.len(), 1);
+        entries.remove(0)
+    }
+
+    #[test]
+    fn odd_content_of_flat_lines_becomes_text() {
+        for (content, text) in [
+            (json!(null), ""),
+            (json!(0), "0"),
+            (json!(false), "false"),
+            (json!([{"text": 5}, {"text": null}, "x", 7]), "5\n\nx"),
+            (json!({"a": "é"}), "{\n  \"a\": \"\\u00e9\"\n}"),
+        ] {
+            let entry = converted(json!({"type": "user", "content": content}));
+            assert_eq!(entry.content, text);
+            assert_eq!(entry.created_at, None);
+        }
+    }
+
+    #[test]
+    fn both_shapes_are_recognised_and_others_are_not() {
+        let known = |value: Value| recognises(value.as_object().unwrap());
+        assert!(known(
+            json!({"type": "tool_use", "tool_use_id": "t", "timestamp": ""})
+        ));
+        assert!(known(
+            json!({"type": "system", "uuid": "u", "sessionId": "s"})
+        ));
+        assert!(known(
+            json!({"type": "summary", "summary": "x", "leafUuid": "u"})
+        ));
+        assert!(!known(json!({"type": "user", "content": "x"})));
+        assert!(!known(json!({"type": "error", "message": "x"})));
+        assert!(!known(
+            json!({"role": "user", "content": "x", "timestamp": 1})
+        ));
+        assert_eq!(
+            entries(Object::new()).unwrap_err(),
+            EntryError::MissingField("type")
+        );
+    }
+
+    #[test]
+    fn a_line_with_an_odd_message_still_gives_an_entry() {
+        for message in [json!({}), json!({"content": []}), json!(5)] {
+            let entry = converted(json!({"type": "user", "uuid": "u1", "message": message}));
+            assert_eq!(entry.content, "");
+        }
     }
 }

@@ -35,7 +35,8 @@ pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
         .collect())
 }
 
-/// All `.jsonl` files at or below `path`, in order; folders below it that cannot be read are passed over.
+/// All `.jsonl` files at or below `path`, in order; folders below it that cannot be read are passed
+/// over.
 pub(super) fn jsonl_files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     if !fs::metadata(path).on("open", path)?.is_dir() {
         return Ok(vec![path.to_owned()]);

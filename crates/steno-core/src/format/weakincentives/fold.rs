@@ -1,6 +1,7 @@
 //! What an entry says beyond the ten fields, folded into its metadata under one key of ours.
 //!
-//! An entry that the ten fields hold whole is left alone, so that it is written exactly as upstream writes it.
+//! An entry that the ten fields hold whole is left alone, so that it is written exactly as upstream
+//! writes it.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -107,7 +108,8 @@ pub(super) fn with_fold(metadata: &Option<Object>, fold: Option<Fold>) -> Option
     Some(written)
 }
 
-/// Gives an entry back what was folded into its metadata; a value that is not ours stays where it is.
+/// Gives an entry back what was folded into its metadata; a value that is not ours stays where it
+/// is.
 pub(super) fn unfold(entry: &mut Entry) {
     let Some(metadata) = &mut entry.metadata else {
         return;

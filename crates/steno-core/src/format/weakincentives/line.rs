@@ -1,6 +1,7 @@
 //! One line: a `TranscriptEntry` with its ten fields, none of them ever left out.
 //!
-//! Reading is as lenient as upstream's parser, but an empty text stays an empty text and unknown keys are kept.
+//! Reading is as lenient as upstream's parser, but an empty text stays an empty text and unknown
+//! keys are kept.
 
 use uuid::Uuid;
 
@@ -16,9 +17,10 @@ pub const TYPE_ID: &str = "weakincentives.transcript:TranscriptEntry";
 const TYPE_KEY: &str = "__type__";
 
 /// Where [`Entry::extra`] keeps the keys of a line besides the ten.
-const LINE_KEY: &str = "weakincentives";
+const LINE_KEY: &str = super::AGENT;
 
-/// Keys that an [`Entry`] has fields for; no other key may take their place in a line.
+/// Keys that an [`Entry`] has fields for, the ten of a line first; no other key may take their
+/// place.
 const FIELDS: [&str; 15] = [
     "role",
     "content",
@@ -145,7 +147,8 @@ fn check_role(object: &Object) -> Result<(), EntryError> {
     }
 }
 
-/// Numbers where a text should be, texts where a number should be, and ids in any form that Python takes.
+/// Numbers where a text should be, texts where a number should be, and ids in any form that Python
+/// takes.
 fn coerce(object: &mut Object) {
     for field in ["content", "tool_name", "tool_call_id", "source"] {
         if let Some(value) = object.get_mut(field)
@@ -172,4 +175,58 @@ fn python_uuid(text: &str) -> Option<Uuid> {
     let digits = text.replace("urn:", "").replace("uuid:", "");
     let digits = digits.trim_matches(['{', '}']).replace('-', "");
     Uuid::try_parse(&digits).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: Value) -> Result<Entry, EntryError> {
+        from_object(value.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn values_are_coerced_as_upstream_does() {
+        let entry = read(json!({
+            "role": "tool", "content": 5, "created_at": "2026-01-05T09:15:32Z", "tool_name": "",
+            "sequence": "7", "entry_id": "urn:uuid:{0000-00000000400080000000000000AB}",
+        }))
+        .unwrap();
+        assert_eq!((entry.content.as_str(), entry.sequence), ("5", 7));
+        assert_eq!(entry.tool_name.as_deref(), Some(""));
+        assert_eq!(entry.source, "primary");
+        assert_eq!(entry.entry_id, Uuid::from_u128(0x4000_8000_0000_0000_00AB));
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        let error = |value| read(value).unwrap_err().to_string();
+        let text = "role: expected one of ['system', 'user', 'assistant', 'tool']";
+        let time = "2026-01-05T09:15:32";
+        assert_eq!(error(json!({"role": "bot", "created_at": time})), text);
+        assert_eq!(error(json!({"role": 1})), text);
+        assert_eq!(error(json!({"content": ""})), "missing field: role");
+        assert_eq!(
+            error(json!({"role": "user", "created_at": time})),
+            "missing field: content"
+        );
+        assert_eq!(
+            error(json!({"role": "user", "content": "", "created_at": time, "sequence": -1})),
+            "field sequence: expected a whole number"
+        );
+    }
+
+    #[test]
+    fn the_model_is_taken_from_the_metadata() {
+        let line = json!({
+            "role": "assistant", "content": "", "created_at": "2026-01-05T09:15:32",
+            "metadata": {"model": "gpt-4o"},
+        });
+        let entry = read(line).unwrap();
+        assert_eq!(entry.model.as_deref(), Some("gpt-4o"));
+        let written = to_object(&entry, false, entry.created_at.unwrap());
+        assert_eq!(written["metadata"], json!({"model": "gpt-4o"}));
+    }
 }

@@ -1,20 +1,23 @@
 //! Log records of later versions: `event: transcript.entry` with the entry in `context`.
 //!
-//! A Claude message that came whole in `detail` is split into its blocks; all of them have the record's number.
+//! A Claude message that came whole in `detail` is split into its blocks; all of them have the
+//! record's number.
 
 use super::claude::blocks;
 use crate::entry::{Entry, EntryError, Kind, PRIMARY, Role, take_object, take_string, take_u64};
 use crate::json::{Object, Style, Value};
 use crate::timestamp::Timestamp;
 
-const ENTRY_EVENT: &str = "transcript.entry";
+/// Whether an object is a log record, about whatever.
+pub(super) fn is_record(object: &Object) -> bool {
+    object.get("event").is_some_and(Value::is_string)
+        && object.get("context").is_some_and(Value::is_object)
+        && !object.contains_key("role")
+}
 
 /// Whether an object is a log record about a transcript.
 pub(super) fn recognises(object: &Object) -> bool {
-    let event = object.get("event").and_then(Value::as_str);
-    event.is_some_and(|event| event.starts_with("transcript."))
-        && object.get("context").is_some_and(Value::is_object)
-        && !object.contains_key("role")
+    is_record(object) && event(object).is_some_and(|event| event.starts_with("transcript."))
 }
 
 /// The session that a record names.
@@ -23,32 +26,20 @@ pub(super) fn session_id(record: &Object) -> Option<String> {
     Some(id.to_owned())
 }
 
-/// The entries of a record; none if it only tells that recording began or ended.
+/// The entries of a record; none if it does not tell of something said, done or failed.
 pub(super) fn entries(mut record: Object) -> Result<Vec<Entry>, EntryError> {
-    if record.get("event").and_then(Value::as_str) != Some(ENTRY_EVENT) {
-        return Ok(Vec::new());
-    }
     let mut context =
         take_object(&mut record, "context")?.ok_or(EntryError::MissingField("context"))?;
-    let entry_type = required(&mut context, "entry_type")?;
-    let source = required(&mut context, "source")?;
-    let sequence = take_u64(&mut context, "sequence_number")?;
-    let sequence = sequence.ok_or(EntryError::MissingField("sequence_number"))?;
-    let time = [
-        context.shift_remove("timestamp"),
-        record.get("timestamp").cloned(),
-    ];
-    let time = time.iter().flatten().find_map(moment);
-    context.insert("entry_type".to_owned(), entry_type.as_str().into());
-
-    let mut entries = said(&entry_type, &context);
+    let time = [context.get("timestamp"), record.get("timestamp")];
+    let time = time.into_iter().flatten().find_map(moment);
+    let mut entries = match event(&record) {
+        Some("transcript.entry") => told(&mut context)?,
+        Some("transcript.error") => vec![failure(&record)],
+        _ => return Ok(Vec::new()),
+    };
+    context.shift_remove("timestamp");
     for entry in &mut entries {
         entry.created_at = entry.created_at.or(time);
-        entry.sequence = sequence;
-        entry.source = match source.as_str() {
-            "main" => PRIMARY.to_owned(),
-            other => other.to_owned(),
-        };
         entry.metadata = Some(brief(&context));
     }
     if let Some(first) = entries.first_mut() {
@@ -56,6 +47,33 @@ pub(super) fn entries(mut record: Object) -> Result<Vec<Entry>, EntryError> {
         first.extra.extend(record);
     }
     Ok(entries)
+}
+
+fn event(record: &Object) -> Option<&str> {
+    record.get("event")?.as_str()
+}
+
+/// What was said or done; takes out of the context what the entries themselves hold.
+fn told(context: &mut Object) -> Result<Vec<Entry>, EntryError> {
+    let source = match required(context, "source")? {
+        main if main == "main" => PRIMARY.to_owned(),
+        other => other,
+    };
+    let sequence = take_u64(context, "sequence_number")?;
+    let sequence = sequence.ok_or(EntryError::MissingField("sequence_number"))?;
+    let entry_type = context.get("entry_type").and_then(Value::as_str);
+    let entry_type = entry_type.ok_or(EntryError::MissingField("entry_type"))?;
+    let mut entries = said(entry_type, context);
+    for entry in &mut entries {
+        entry.source.clone_from(&source);
+        entry.sequence = sequence;
+    }
+    Ok(entries)
+}
+
+fn failure(record: &Object) -> Entry {
+    let message = record.get("message").and_then(Value::as_str);
+    Entry::new(Role::System, Kind::Error, message.unwrap_or_default())
 }
 
 fn required(object: &mut Object, field: &'static str) -> Result<String, EntryError> {
@@ -147,5 +165,94 @@ fn name_tool(entry: &mut Entry, detail: &Object) {
     if matches!(entry.kind, Kind::ToolCall | Kind::ToolResult) {
         entry.tool_name = entry.tool_name.take().or_else(|| text("tool_name"));
         entry.tool_call_id = entry.tool_call_id.take().or_else(|| text("tool_call_id"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::weakincentives::{read, render};
+    use crate::session::Transcript;
+    use crate::source::{Bundle, Source};
+
+    const RECORDS: &str = include_str!(
+        "../../../tests/fixtures/weakincentives/weakincentives-0.27-log-records.jsonl"
+    );
+
+    fn read_text(text: &str) -> Transcript {
+        let source = Source::in_memory("transcript.jsonl", "transcript.jsonl", text.into());
+        let root = "transcript.jsonl".into();
+        let sources = vec![source];
+        read(&Bundle { root, sources }).unwrap()
+    }
+
+    #[test]
+    fn records_become_entries_with_their_own_numbers() {
+        let transcript = read_text(RECORDS);
+        let told: Vec<_> = transcript
+            .entries
+            .iter()
+            .map(|entry| {
+                let tool = entry.tool_name.as_deref().unwrap_or("-");
+                let (source, number) = (&entry.source, entry.sequence);
+                format!(
+                    "{source} {number} {} {} {tool}: {}",
+                    entry.role, entry.kind, entry.content
+                )
+            })
+            .collect();
+        let call = "primary 3 assistant tool_call Read: {\n  \"path\": \"a.py\"\n}";
+        assert_eq!(
+            told[..6],
+            [
+                "primary 1 user text -: Grüße, review it",
+                "primary 2 assistant thinking -: First the file.",
+                "primary 2 assistant text -: Reading.",
+                call,
+                "primary 4 tool tool_result Read: pass",
+                "subagent:a7 1 assistant text -: Done.",
+            ]
+        );
+        assert!(told[6].starts_with("primary 5 system compaction -: {"));
+        assert_eq!(
+            transcript.problems[0].to_string(),
+            "transcript.jsonl:7: missing field: sequence_number"
+        );
+        assert_eq!(transcript.session.id.as_str(), "3b1c");
+        assert_eq!(transcript.session.models, ["claude-x"]);
+        let times: Vec<_> = transcript
+            .entries
+            .iter()
+            .map(|e| e.created_at.unwrap())
+            .collect();
+        assert_eq!(times[0].to_string(), "2026-02-10T09:59:58.500Z");
+        assert_eq!(times[6].to_string(), "2026-02-10T10:00:06+00:00");
+    }
+
+    #[test]
+    fn what_a_record_says_survives_as_lines() {
+        let transcript = read_text(RECORDS);
+        let again = read_text(&render(&transcript, false));
+        assert_eq!(again.entries.len(), transcript.entries.len());
+        for (again, entry) in again.entries.iter().zip(&transcript.entries) {
+            let mut entry = entry.clone();
+            entry.created_at = again.created_at;
+            assert_eq!(again, &entry);
+        }
+    }
+
+    #[test]
+    fn failures_are_told_and_other_records_passed_over() {
+        let failure = r#"{"timestamp": "2026-02-10T10:00:00Z", "event": "transcript.error", "message": "no file", "context": {"prompt_name": "x"}}"#;
+        let other = r#"{"event": "session.start", "context": {}}"#;
+        let transcript = read_text(&format!("{failure}\n{other}\n"));
+        let [entry] = &transcript.entries[..] else {
+            panic!("one entry");
+        };
+        assert_eq!(
+            (entry.kind, entry.content.as_str()),
+            (Kind::Error, "no file")
+        );
+        assert_eq!(transcript.problems, []);
     }
 }

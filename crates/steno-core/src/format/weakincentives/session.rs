@@ -1,7 +1,7 @@
 //! A session of slices: events come in, reducers turn them into items, subscribers hear of them.
 //!
-//! Unlike upstream's, it settles a slice's policy before the slice exists, never rewrites a LOG slice, and returns the
-//! errors of its reducers.
+//! Unlike upstream's, it settles a slice's policy before the slice exists, never rewrites a LOG
+//! slice, and returns the errors of its reducers.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +30,7 @@ pub struct SliceSession {
 
 /// An event that not every reducer could take in.
 #[derive(Debug, thiserror::Error)]
-#[error("could not take in {event}: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+#[error("could not take in {event}: {}", reasons(.errors))]
 pub struct DispatchError {
     /// The type of the event.
     pub event: &'static str,
@@ -96,7 +96,8 @@ impl SliceSession {
         subscribers.push(subscriber);
     }
 
-    /// Takes in an event: every reducer for its type, else it is appended to its own slice; then the subscribers.
+    /// Takes in an event: every reducer for its type, else it is appended to its own slice; then
+    /// the subscribers.
     ///
     /// A reducer that fails keeps neither the others nor the subscribers from the event.
     pub fn dispatch<E: SliceItem>(&mut self, event: E) -> Result<(), DispatchError> {
@@ -138,7 +139,8 @@ impl SliceSession {
         self.slice(T::TYPE_ID, T::POLICY).apply(Change::Clear)
     }
 
-    /// Takes away all items of all types; refuses, and changes nothing, if one of them is a LOG slice.
+    /// Takes away all items of all types; refuses, and changes nothing, if one of them is a LOG
+    /// slice.
     pub fn reset(&mut self) -> Result<(), SliceError> {
         for slice in self.slices.values() {
             slice.refuse_log("reset")?;
@@ -191,6 +193,11 @@ impl fmt::Debug for SliceSession {
     }
 }
 
+fn reasons(errors: &[SliceError]) -> String {
+    let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    reasons.join("; ")
+}
+
 fn erased<E: SliceItem, T: SliceItem>(
     reducer: impl Fn(&View<'_, T>, &E) -> Result<Change<T>, SliceError> + Send + 'static,
 ) -> Reducer {
@@ -204,3 +211,6 @@ fn erased<E: SliceItem, T: SliceItem>(
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

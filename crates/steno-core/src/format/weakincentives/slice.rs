@@ -233,8 +233,7 @@ impl<'a, T: SliceItem> View<'a, T> {
     /// The items for which `wanted` holds.
     pub fn where_(&self, wanted: impl FnMut(&T) -> bool) -> Result<Vec<T>, SliceError> {
         let mut items = self.all()?;
-        let mut wanted = wanted;
-        items.retain(|item| wanted(item));
+        items.retain(wanted);
         Ok(items)
     }
 }

@@ -148,3 +148,25 @@ fn sorted(value: Value) -> Value {
 fn isoformat<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&time.to_isoformat())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"{"children_ids": [], "created_at": "2026-01-05T09:16:00+00:00", "parent_id": null, "policies": {"a:B": "state"}, "slices": [{"item_type": "a:B", "items": [{"a": {"b": 1.0, "z": "\u00e9"}, "c": null}], "slice_type": "a:B"}], "tags": {"session_id": "s"}, "version": "1"}"#;
+
+    #[test]
+    fn text_comes_back_with_sorted_keys() {
+        assert_eq!(Snapshot::from_json(TEXT).unwrap().to_json(), TEXT);
+        let shuffled = TEXT.replace(r#""b": 1.0, "z": "\u00e9""#, r#""z": "\u00e9", "b": 1.0"#);
+        assert_eq!(Snapshot::from_json(&shuffled).unwrap().to_json(), TEXT);
+    }
+
+    #[test]
+    fn other_versions_and_texts_are_refused() {
+        let later = TEXT.replace(r#""version": "1""#, r#""version": "2""#);
+        let refusal = |text: &str| Snapshot::from_json(text).unwrap_err().to_string();
+        assert_eq!(refusal(&later), "snapshot version is not 1: 2");
+        assert_eq!(refusal("{}"), "not a snapshot");
+    }
+}

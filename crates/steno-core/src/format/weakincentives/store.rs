@@ -67,7 +67,12 @@ impl JsonlSlice {
     ) -> Result<Vec<Problem>, FileError> {
         match File::open(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            file => jsonl::read_objects(BufReader::new(file.on("open", &self.0)?), &self.0, take),
+            file => {
+                let file = file.on("open", &self.0)?;
+                // A writer in another process holds the lock until its last line is whole.
+                file.lock_shared().on("lock", &self.0)?;
+                jsonl::read_objects(BufReader::new(file), &self.0, take)
+            }
         }
     }
 }

@@ -48,3 +48,21 @@ fn speaker(entry: &Entry) -> String {
         (role, _) => role.as_str().to_uppercase(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Kind;
+
+    #[test]
+    fn what_is_not_known_has_a_stand_in() {
+        let tool = Entry::new(Role::Tool, Kind::ToolResult, "out\n");
+        let mut other = Entry::new(Role::from("critic"), Kind::Text, "no");
+        other.created_at = Some("2026-01-05T17:15:38+08:00".parse().unwrap());
+        other.source = "subagent:a".to_owned();
+        assert_eq!(
+            format_transcript([&tool, &other]),
+            "[--:--:--] \u{1f527} TOOL\nout\n\n\n[subagent:a] [17:15:38] \u{2022} CRITIC\nno\n"
+        );
+    }
+}

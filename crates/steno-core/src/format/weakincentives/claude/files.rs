@@ -1,4 +1,4 @@
-//! Claude Code's files: where the seed looked for them, and where they are.
+//! Claude Code's files: where weakincentives' specification looks for them, and where they are.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -13,7 +13,7 @@ use crate::session::{Session, SessionId, Transcript};
 use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
 
-/// The sessions of a `.claude` folder: `projects/P/S.jsonl`, or `projects/P/transcripts/S.jsonl` as the seed has it.
+/// The sessions of a `.claude` folder: `projects/P/S.jsonl`, or `projects/P/transcripts/S.jsonl`.
 ///
 /// A session's subagents (`projects/P/S/subagents/agent-A.jsonl`) belong to its bundle.
 pub fn find(claude: &Path) -> Result<Vec<Bundle>, FileError> {
@@ -29,7 +29,8 @@ pub fn find(claude: &Path) -> Result<Vec<Bundle>, FileError> {
 
 /// Reads one session; each tool result gets the name of its tool, each message's tokens count once.
 ///
-/// `now` stands for a time that a line does not state. Entries are in the order of the files, the subagents' last.
+/// `now` stands for a time that a line does not state. Entries are in the order of the files, the
+/// subagents' last.
 pub fn read(bundle: &Bundle, now: Option<Timestamp>) -> Result<Transcript, FormatError> {
     let mut entries = Vec::new();
     let mut problems = Vec::new();
@@ -127,5 +128,111 @@ fn count_once(entries: &mut [Entry]) {
         {
             entries[earlier].usage = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::entry::Usage;
+
+    const NESTED: &str =
+        include_str!("../../../../tests/fixtures/weakincentives/claude-2.0-nested.jsonl");
+
+    fn in_memory(name: &str, text: &str) -> Bundle {
+        Bundle {
+            root: name.into(),
+            sources: vec![Source::in_memory(name, name, text.into())],
+        }
+    }
+
+    #[test]
+    fn nested_lines_give_one_entry_per_block() {
+        let transcript = read(&in_memory("s.jsonl", NESTED), None).unwrap();
+        let told: Vec<_> = transcript
+            .entries
+            .iter()
+            .map(|entry| {
+                let source = entry.source.strip_prefix("subagent:").unwrap_or("-");
+                let message = entry.message_id.as_deref().unwrap_or("-");
+                let message = &message[message.len().saturating_sub(2)..];
+                format!(
+                    "{source} {} {} {message}: {}",
+                    entry.role, entry.kind, entry.content
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "- system notice -: Review of main.py",
+                "- user text 01: Please review",
+                "- assistant thinking 01: Read it first.",
+                "- assistant text 01: I will read it.",
+                "- assistant tool_call 01: {\n  \"path\": \"src/main.py\"\n}",
+                "- tool tool_result 04: def main(): ...",
+                "abc123 assistant other 02: ",
+                "- system compaction -: Conversation compacted",
+            ]
+        );
+    }
+
+    #[test]
+    fn ids_names_and_tokens_are_kept_once() {
+        let transcript = read(&in_memory("s.jsonl", NESTED), None).unwrap();
+        let [_, user, thought, text, call, result, ..] = &transcript.entries[..] else {
+            panic!("too few entries");
+        };
+        let own = "5b4f1f5e-0000-4000-8000-000000000002";
+        assert_eq!(thought.entry_id.to_string(), own);
+        assert_ne!(text.entry_id, thought.entry_id);
+        assert_eq!(call.parent_id.as_deref(), Some(own));
+        assert_eq!(result.tool_name.as_deref(), Some("Read"));
+        assert_eq!(thought.extra["signature"], "c2ln");
+        assert_eq!(
+            user.created_at.unwrap().to_string(),
+            "2026-01-05T09:15:32.100Z"
+        );
+        assert_eq!((thought.usage, text.usage), (None, None));
+        let billed = Usage {
+            input: 10,
+            cache_read: 5,
+            cache_write: 2,
+            output: 20,
+            reasoning: 0,
+        };
+        assert_eq!(call.usage, Some(billed));
+        let session = &transcript.session;
+        assert_eq!(session.totals.usage, billed);
+        assert_eq!(session.id.as_str(), "c0ffee00-0000-4000-8000-000000000001");
+        assert_eq!(session.project.as_deref(), Some("/home/ada/project"));
+        assert_eq!(session.branch.as_deref(), Some("main"));
+        assert_eq!(transcript.problems.len(), 1);
+    }
+
+    #[test]
+    fn both_places_are_searched_and_subagents_belong_to_their_session() {
+        let claude = tempfile::tempdir().unwrap();
+        for name in [
+            "p/transcripts/old.jsonl",
+            "p/new.jsonl",
+            "p/new/subagents/agent-a1.jsonl",
+        ] {
+            let path = claude.path().join("projects").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, r#"{"type":"user","content":"hi"}"#).unwrap();
+        }
+        let bundles = find(claude.path()).unwrap();
+        let names: Vec<Vec<_>> = bundles
+            .iter()
+            .map(|bundle| bundle.sources.iter().map(Source::name).collect())
+            .collect();
+        let new = vec!["new.jsonl", "new/subagents/agent-a1.jsonl"];
+        assert_eq!(names, [new, vec!["old.jsonl"]]);
+        let sources: Vec<_> = read(&bundles[0], None).unwrap().entries;
+        let sources: Vec<_> = sources.iter().map(|entry| entry.source.as_str()).collect();
+        assert_eq!(sources, [PRIMARY, "subagent:a1"]);
     }
 }
