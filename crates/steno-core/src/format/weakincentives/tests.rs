@@ -65,6 +65,17 @@ fn bytes_that_are_no_text_are_a_bad_line() {
 }
 
 #[test]
+fn a_line_without_end_is_one_problem() {
+    let endless = "x".repeat(crate::lines::LINE_LIMIT + 10);
+    let transcript = read_text(&format!("{endless}\n{LINE}\n"));
+    assert_eq!(transcript.entries.len(), 1);
+    assert_eq!(
+        reasons(&transcript),
+        ["t.jsonl:1: line longer than 67108864 bytes"]
+    );
+}
+
+#[test]
 fn the_session_is_named_by_its_first_entry_and_keeps_the_numbers() {
     let transcript = read_text(LINE);
     let session = &transcript.session;
