@@ -83,6 +83,23 @@ pub fn replace_atomic(
     sync_dir(dir)
 }
 
+/// Writes a new file, all or nothing, readable by the owner only; `false` when the name is taken.
+pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    let dir = parent(path);
+    let mut temp = tempfile::Builder::new()
+        .prefix(".steno-")
+        .suffix(".tmp")
+        .tempfile_in(dir)
+        .on("write", path)?;
+    temp.write_all(bytes).on("write", path)?;
+    temp.as_file().sync_all().on("sync", path)?;
+    match temp.persist_noclobber(path) {
+        Ok(_) => sync_dir(dir).map(|()| true),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error.error).on("create", path),
+    }
+}
+
 /// Makes a rename, creation or removal in `dir` durable.
 pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
     if cfg!(unix) {
@@ -182,6 +199,16 @@ mod tests {
             0o700
         );
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_taken_name_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        assert!(create_atomic(&path, b"first").unwrap());
+        assert!(!create_atomic(&path, b"second").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod chibi;
 pub mod devflow;
 pub mod leslie;
+mod tree;
 pub mod weakincentives;
 
 use crate::durable::FileError;

@@ -1,1 +1,170 @@
-//! leslie.
+//! leslie's transcripts: one readable text file per conversation unit, at most fifty to a folder.
+//!
+//! The text is for people and agents to read, not a record: tool data is shortened to 200 characters, a file
+//! to 20 KiB, and thoughts, system texts and notices are left out. The vault keeps what is left out here.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::durable::{FileError, OnPath, create_private_dir};
+use crate::entry::Numbering;
+use crate::format::{FormatError, tree};
+use crate::problem::Problem;
+use crate::session::{Session, SessionId, Status, Transcript};
+use crate::source::{Bundle, Source};
+use crate::timestamp::Clock;
+
+mod file;
+mod folder;
+mod slug;
+mod unit;
+
+pub use file::{FILE_LIMIT, Header, Item, TOOL_LIMIT, UnitFile, truncate};
+pub use folder::FOLDER_LIMIT;
+pub use slug::{SLUG_LIMIT, slug, stem};
+
+/// The name of the agent whose sessions these are.
+pub const AGENT: &str = "leslie";
+
+/// How much of a file is looked at to see whether it is a transcript.
+const HEAD: u64 = 8 << 10;
+
+/// The sessions at or below `path`: files of one folder that share thread and chat are one session.
+pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    if !path.is_dir() {
+        let header = header_of(path).on("open", path)?;
+        return Ok(header.map(|_| Bundle::file(path)).into_iter().collect());
+    }
+    let mut bundles = Vec::new();
+    for folder in tree::folders(path)? {
+        let mut sessions: BTreeMap<_, Vec<Source>> = BTreeMap::new();
+        for path in folder.files {
+            if path.extension().is_none_or(|extension| extension != "txt") {
+                continue;
+            }
+            // A file that cannot be opened may be anybody's.
+            let Ok(Some(header)) = header_of(&path) else {
+                continue;
+            };
+            let sources = sessions
+                .entry((header.thread_id, header.chat_id))
+                .or_default();
+            sources.extend(Bundle::file(&path).sources);
+        }
+        bundles.extend(sessions.into_values().map(|sources| Bundle {
+            root: folder.path.clone(),
+            sources,
+        }));
+    }
+    Ok(bundles)
+}
+
+/// Reads the files of one session, in the order of their names.
+pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
+    let mut sources: Vec<_> = bundle.sources.iter().collect();
+    sources.sort_by(|a, b| slug::order(a.name()).cmp(&slug::order(b.name())));
+    let mut files = Vec::new();
+    let mut problems = Vec::new();
+    for source in sources {
+        let bytes = source.bytes()?;
+        let text = String::from_utf8_lossy(&bytes);
+        if let Cow::Owned(_) = text {
+            problems.push(Problem::of(
+                source.path(),
+                "not UTF-8: the bad bytes are shown as \u{fffd}",
+            ));
+        }
+        match UnitFile::parse(&text) {
+            Some(file) => {
+                let own = file.print() == text;
+                files.push((source.name(), file, own));
+            }
+            None => problems.push(Problem::of(source.path(), "not a transcript: no header")),
+        }
+    }
+    let Some((_, first, _)) = files.first() else {
+        let nothing = || Problem::of(&bundle.root, "not a transcript: no header");
+        return Err(FormatError::Invalid(problems.pop().unwrap_or_else(nothing)));
+    };
+    let mut transcript = Transcript::new(session(&first.header, &bundle.root));
+    let mut numbering = Numbering::new(AGENT, &first.header.chat_id);
+    for (name, file, own) in &files {
+        add(&mut transcript.session, &file.header);
+        for mut entry in unit::entries(file, name, *own) {
+            numbering.assign(&mut entry);
+            transcript.push(entry);
+        }
+    }
+    transcript.problems = problems;
+    Ok(transcript)
+}
+
+/// Writes one file per unit into `dir`, and gives their paths.
+///
+/// A unit that already stands there is not written again, so that writing twice gives the same folder.
+/// Of more than fifty files the oldest are removed.
+pub fn write(
+    transcript: &Transcript,
+    dir: &Path,
+    clock: &Clock,
+) -> Result<Vec<PathBuf>, FileError> {
+    create_private_dir(dir)?;
+    folder::write(dir, &unit::units(transcript, Some(clock.now())))
+}
+
+/// All units in one text, each as its file would be.
+pub fn render(transcript: &Transcript) -> String {
+    let units = unit::units(transcript, None);
+    let mut texts: Vec<_> = units.iter().map(|unit| unit.file.print()).collect();
+    for text in &mut texts {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    texts.join("\n")
+}
+
+fn header_of(path: &Path) -> std::io::Result<Option<Header>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    let file = UnitFile::parse(&String::from_utf8_lossy(&head));
+    Ok(file
+        .map(|file| file.header)
+        .filter(|header| !header.chat_id.is_empty()))
+}
+
+fn session(header: &Header, root: &Path) -> Session {
+    let name = root.file_stem().unwrap_or_default().to_string_lossy();
+    let chat = if header.chat_id.is_empty() {
+        &name
+    } else {
+        &*header.chat_id
+    };
+    let mut session = Session::new(SessionId::for_native(AGENT, chat), AGENT);
+    session.native_id = Some(chat.to_owned());
+    session.thread = Some(header.thread_id.clone()).filter(|thread| !thread.is_empty());
+    session.started = header.start.parse().ok();
+    session
+}
+
+/// Takes over what the header of one more file says; the last one counts.
+fn add(session: &mut Session, header: &Header) {
+    session.ended = header.end.parse().ok().or(session.ended);
+    session.stop_reason = header.stop_reason.clone();
+    session.status = match header.stop_reason.as_deref() {
+        Some("cancelled" | "canceled") => Status::Canceled,
+        _ => Status::Completed,
+    };
+    if !header.agent_mode.is_empty() {
+        session.extra.insert(
+            unit::AGENT_MODE.to_owned(),
+            header.agent_mode.clone().into(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! A folder of transcript files: at most fifty, none written twice, none overwritten.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::slug::order;
+use super::unit::Unit;
+use crate::durable::{FileError, OnPath, create_atomic, remove_file};
+
+/// The most files of one folder; the oldest go first.
+pub const FOLDER_LIMIT: usize = 50;
+
+/// Writes units into `dir` and says under which names they stand there.
+pub(super) fn write(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileError> {
+    let kept = &units[units.len().saturating_sub(FOLDER_LIMIT)..];
+    let mut written = Vec::new();
+    for unit in kept {
+        let path = place(dir, unit, &written)?;
+        written.push(path);
+    }
+    remove_oldest(dir, &written)?;
+    Ok(written)
+}
+
+/// Finds a free name, or the file that already says the same.
+fn place(dir: &Path, unit: &Unit, taken: &[PathBuf]) -> Result<PathBuf, FileError> {
+    let text = unit.file.print();
+    for name in names(unit) {
+        let path = dir.join(name);
+        if taken.contains(&path) {
+            continue;
+        }
+        if create_atomic(&path, text.as_bytes())? || says(&path, &text)? {
+            return Ok(path);
+        }
+    }
+    unreachable!("names never end")
+}
+
+fn names(unit: &Unit) -> impl Iterator<Item = String> {
+    let stem = unit.stem.clone();
+    let numbered = (2_u64..).map(move |number| format!("{stem}-{number}.txt"));
+    let first = format!("{}.txt", unit.stem);
+    unit.name.clone().into_iter().chain([first]).chain(numbered)
+}
+
+fn says(path: &Path, text: &str) -> Result<bool, FileError> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        other => Ok(other.on("read", path)? == text.as_bytes()),
+    }
+}
+
+/// Removes the surplus in the order of names, but nothing of what was just written.
+fn remove_oldest(dir: &Path, written: &[PathBuf]) -> Result<(), FileError> {
+    let mut files = Vec::new();
+    for item in fs::read_dir(dir).on("open", dir)? {
+        let path = item.on("open", dir)?.path();
+        if path.extension().is_some_and(|extension| extension == "txt") && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort_by_key(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let (stem, number) = order(&name);
+        (stem.to_owned(), number)
+    });
+    let surplus = files.len().saturating_sub(FOLDER_LIMIT);
+    let old = files.iter().filter(|path| !written.contains(path));
+    old.take(surplus).try_for_each(|path| remove_file(path))
+}

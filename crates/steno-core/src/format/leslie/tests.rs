@@ -1,0 +1,199 @@
+//! Whole folders: written, read, written again.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::entry::{Entry, Kind, Role};
+
+fn clock() -> Clock {
+    Clock::fixed("2026-03-01T12:00:00Z".parse().unwrap())
+}
+
+fn transcript(entries: Vec<Entry>) -> Transcript {
+    let mut session = Session::new("chat-1".parse().unwrap(), "x");
+    session.thread = Some("thread-1".to_owned());
+    session
+        .extra
+        .insert("agent_mode".to_owned(), "review".into());
+    session.stop_reason = Some("cancelled".to_owned());
+    let mut transcript = Transcript::new(session);
+    entries.into_iter().for_each(|entry| transcript.push(entry));
+    transcript
+}
+
+fn question(text: &str, at: &str) -> Entry {
+    let mut entry = Entry::new(Role::User, Kind::Text, text);
+    entry.created_at = at.parse().ok();
+    entry
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|item| item.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn content(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let read = |name: String| (name.clone(), fs::read(dir.join(name)).unwrap());
+    names(dir).into_iter().map(read).collect()
+}
+
+#[test]
+fn equal_names_are_numbered_and_writing_twice_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let minute = "2026-02-08T14:30:10+08:00";
+    let given = transcript(vec![
+        question("same", minute),
+        question("same", minute),
+        question("same", "2026-02-08T14:30:20+08:00"),
+    ]);
+    let paths = write(&given, dir.path(), &clock()).unwrap();
+    let expected = ["same", "same-2", "same-3"]
+        .map(|slug| dir.path().join(format!("20260208-1430-{slug}.txt")));
+    assert_eq!(paths, expected);
+    let before = content(dir.path());
+    assert_eq!(write(&given, dir.path(), &clock()).unwrap(), paths);
+    assert_eq!(content(dir.path()), before);
+}
+
+#[test]
+fn a_folder_holds_fifty_and_never_loses_what_was_just_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let many: Vec<_> = (0..60)
+        .map(|at| question(&format!("q{at}"), &format!("2026-01-01T10:{at:02}:00Z")))
+        .collect();
+    write(&transcript(many.clone()), dir.path(), &clock()).unwrap();
+    assert_eq!(names(dir.path()).len(), FOLDER_LIMIT);
+    assert_eq!(names(dir.path())[0], "20260101-1010-q10.txt");
+    fs::write(dir.path().join("notes.md"), "mine").unwrap();
+    let old = transcript(vec![question("old", "2025-01-01T10:00:00Z")]);
+    write(&old, dir.path(), &clock()).unwrap();
+    let left = names(dir.path());
+    assert_eq!(left.len(), FOLDER_LIMIT + 1);
+    assert_eq!(
+        left[..2],
+        ["20250101-1000-old.txt", "20260101-1011-q11.txt"]
+    );
+    assert_eq!(left[50], "notes.md");
+}
+
+#[test]
+fn sessions_are_told_by_chat_thread_and_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir
+        .path()
+        .join(".leslie/threads/thread-1/.meta/transcripts");
+    let mut other = transcript(vec![question("b", "2026-01-01T10:00:00Z")]);
+    write(&other, &inner, &clock()).unwrap();
+    other.session.id = "chat-2".parse().unwrap();
+    write(&other, &inner, &clock()).unwrap();
+    let first = transcript(vec![
+        question("z", "2026-01-01T10:00:00Z"),
+        question("a", "2026-01-01T10:01:00Z"),
+    ]);
+    write(&first, dir.path(), &clock()).unwrap();
+    fs::write(dir.path().join("README.txt"), "Thread ID: no header here").unwrap();
+    let found = find(dir.path()).unwrap();
+    let counts: Vec<_> = found.iter().map(|bundle| bundle.sources.len()).collect();
+    assert_eq!(counts, [2, 1, 1]);
+    let read = read(&found[0]).unwrap();
+    assert_eq!(read.session.native_id.as_deref(), Some("chat-1"));
+    assert_eq!(read.session.thread.as_deref(), Some("thread-1"));
+    assert_eq!(read.session.status, Status::Canceled);
+    let texts: Vec<_> = read
+        .entries
+        .iter()
+        .map(|entry| entry.content.as_str())
+        .collect();
+    assert_eq!(texts, ["z", "a"]);
+    let single = find(&inner.join("20260101-1000-b.txt")).unwrap();
+    assert_eq!(single.len(), 1);
+    assert!(find(&dir.path().join("README.txt")).unwrap().is_empty());
+}
+
+#[test]
+fn bad_bytes_cost_only_themselves() {
+    let mut bytes = b"Thread ID: t\nChat ID: c\n---\nA:\nhi ".to_vec();
+    bytes.extend(b"\xff\n\n[Tool call] ls\n{\"a\":1}\n");
+    let source = Source::in_memory("x.txt", "/tmp/x.txt", bytes);
+    let bundle = Bundle {
+        root: "/tmp".into(),
+        sources: vec![source],
+    };
+    let read = read(&bundle).unwrap();
+    assert_eq!(read.problems.len(), 1);
+    assert_eq!(read.entries[0].content, "hi \u{fffd}");
+    assert_eq!(
+        read.entries[1].tool_input,
+        Some(serde_json::json!({"a": 1}))
+    );
+    assert!(render(&read).contains("Tool Calls: 1\n---\n\nassistant:\nhi"));
+}
+
+#[test]
+fn a_file_without_a_header_is_an_error() {
+    let source = Source::in_memory("x.txt", "/tmp/x.txt", b"hello".to_vec());
+    let bundle = Bundle {
+        root: "/tmp".into(),
+        sources: vec![source],
+    };
+    let error = read(&bundle).unwrap_err().to_string();
+    assert_eq!(error, "/tmp/x.txt: not a transcript: no header");
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    let text = "(\n|\nassistant:\n|\n\\[Tool call\\] x\n|[a-zé語🔧 ]{1,9}){0,5}";
+    let kind = prop_oneof![
+        Just((Role::User, Kind::Text)),
+        Just((Role::Assistant, Kind::Text)),
+        Just((Role::Assistant, Kind::ToolCall)),
+        Just((Role::Tool, Kind::ToolResult)),
+        Just((Role::System, Kind::Error)),
+        Just((Role::Assistant, Kind::Thinking)),
+    ];
+    (kind, text, 0i64..200, 0usize..2).prop_map(|((role, kind), text, at, long)| {
+        let mut entry = Entry::new(role, kind, text + &"語x".repeat(long * 9000));
+        entry.created_at = crate::Timestamp::from_unix(1_770_000_000 + at);
+        entry.tool_name = (kind == Kind::ToolCall).then(|| "ls".to_owned());
+        entry
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn written_folders_come_back_byte_for_byte(entries in prop::collection::vec(entry(), 1..8)) {
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        write(&transcript(entries), first.path(), &clock()).unwrap();
+        for bundle in find(first.path()).unwrap() {
+            write(&read(&bundle).unwrap(), second.path(), &clock()).unwrap();
+        }
+        prop_assert_eq!(content(second.path()), content(first.path()));
+    }
+
+    #[test]
+    fn what_the_format_can_hold_comes_back(texts in prop::collection::vec("[a-z ]{1,20}", 1..6)) {
+        let roles = [Role::User, Role::Assistant];
+        let entries = texts.iter().enumerate().map(|(at, text)| {
+            let mut entry = Entry::new(roles[at % 2].clone(), Kind::Text, text);
+            entry.created_at = crate::Timestamp::from_unix(1_770_000_000 + 60 * at as i64);
+            entry
+        });
+        let given = transcript(entries.collect());
+        let dir = tempfile::tempdir().unwrap();
+        write(&given, dir.path(), &clock()).unwrap();
+        let back = read(&find(dir.path()).unwrap()[0]).unwrap();
+        let told = |transcript: &Transcript| -> Vec<_> {
+            let tell = |entry: &Entry| (entry.role.clone(), entry.content.clone(), entry.created_at);
+            transcript.entries.iter().map(tell).collect()
+        };
+        prop_assert_eq!(told(&back), told(&given));
+        prop_assert_eq!(back.session.started, given.session.started);
+    }
+}

@@ -1,0 +1,353 @@
+//! Conversation units: entries to files and back.
+//!
+//! A unit is a user message and all that follows, up to the next; what stands before the first user message
+//! belongs to the first unit. Thoughts, system texts, notices and compactions have no place in the format and
+//! are left out.
+
+use serde_json::json;
+
+use super::file::{Header, Item, TOOL_LIMIT, UnitFile, truncate};
+use super::slug::stem;
+use crate::entry::{Entry, Kind, PRIMARY, Role};
+use crate::json::{Object, Style, Value};
+use crate::session::{Session, Transcript};
+use crate::timestamp::Timestamp;
+
+/// On each entry that was read from a file: the file's name.
+const FILE: &str = "leslie_file";
+/// On the first entry of a file: what its header says.
+const HEADER: &str = "leslie_header";
+/// In a session: the agent mode that its headers state.
+pub(super) const AGENT_MODE: &str = "agent_mode";
+const UNNAMED: &str = "unknown";
+
+/// One unit as a file, and what that file is called.
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) file: UnitFile,
+    /// The name without `.txt`, and without the number that sets equal names apart.
+    pub(super) stem: String,
+    /// The name that the file had when it was read.
+    pub(super) name: Option<String>,
+}
+
+/// The units of a transcript; `now` stands in where no time at all is known.
+pub(super) fn units(transcript: &Transcript, now: Option<Timestamp>) -> Vec<Unit> {
+    let groups = groups(&transcript.entries);
+    let mut units = Vec::new();
+    let mut before = transcript.session.started.or(now);
+    for (index, group) in groups.iter().enumerate() {
+        let last = index + 1 == groups.len();
+        let range = TimeRange::of(group, before, transcript.session.ended.filter(|_| last));
+        before = range.end.or(before);
+        let unit = unit(&transcript.session, group, range, last);
+        if !unit.file.items.is_empty() {
+            units.push(unit);
+        }
+    }
+    units
+}
+
+/// The entries that a file tells of; `own` says that it is in exactly the form that we write.
+pub(super) fn entries(file: &UnitFile, name: &str, own: bool) -> Vec<Entry> {
+    let mut entries: Vec<_> = file.items.iter().map(entry).collect();
+    for entry in &mut entries {
+        entry.extra.insert(FILE.to_owned(), name.into());
+    }
+    if let Some(last) = entries.last_mut() {
+        last.created_at = file.header.end.parse().ok();
+    }
+    if let Some(first) = entries.first_mut() {
+        first.created_at = file.header.start.parse().ok();
+        first
+            .extra
+            .insert(HEADER.to_owned(), header_value(file, own));
+    }
+    entries
+}
+
+/// Splits where a user speaks, or where entries that were read from files change the file.
+fn groups(entries: &[Entry]) -> Vec<&[Entry]> {
+    let mut groups = Vec::new();
+    let mut start = 0;
+    let mut asked = false;
+    for at in 0..entries.len() {
+        let (here, previous) = (&entries[at], entries[..at].last());
+        let opens = match (file_of(here), previous.and_then(file_of)) {
+            (Some(name), Some(before)) => name != before,
+            (Some(_), None) => at > 0,
+            (None, _) => asks(here) && asked && !continues(here, previous),
+        };
+        if opens {
+            groups.push(&entries[start..at]);
+            start = at;
+            asked = false;
+        }
+        asked |= asks(here) || file_of(here).is_some();
+    }
+    groups.push(&entries[start..]);
+    groups.retain(|group| !group.is_empty());
+    groups
+}
+
+fn asks(entry: &Entry) -> bool {
+    entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY
+}
+
+/// Whether an entry is one more block of the message before it.
+fn continues(entry: &Entry, previous: Option<&Entry>) -> bool {
+    previous.is_some_and(|previous| {
+        asks(previous) && entry.message_id.is_some() && previous.message_id == entry.message_id
+    })
+}
+
+/// When a unit began and ended.
+#[derive(Clone, Copy)]
+struct TimeRange {
+    start: Option<Timestamp>,
+    end: Option<Timestamp>,
+}
+
+impl TimeRange {
+    fn of(group: &[Entry], before: Option<Timestamp>, ended: Option<Timestamp>) -> Self {
+        let start = group.iter().find_map(|entry| entry.created_at).or(before);
+        let last = group.iter().rev().find_map(|entry| entry.created_at);
+        Self {
+            start,
+            end: last.or(ended).or(start),
+        }
+    }
+}
+
+fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Unit {
+    let read = group[0].extra.get(HEADER).and_then(Value::as_object);
+    // The count is kept for files of our own form only; see `header_value`.
+    let own = read
+        .and_then(|header| header.get("tool_calls"))
+        .and_then(Value::as_u64);
+    let mut file = UnitFile {
+        header: header(session, read, range, last),
+        items: group
+            .iter()
+            .filter_map(|entry| item(entry, own.is_some()))
+            .collect(),
+        cut: own.is_some() && read.is_some_and(|header| header.get("cut").is_some()),
+    };
+    file.header.tool_calls = own.unwrap_or_else(|| file.count_tool_calls());
+    let start = range.start.unwrap_or_else(epoch);
+    Unit {
+        stem: stem(start, file.query().unwrap_or_default()),
+        name: own
+            .and_then(|_| file_of(&group[0]))
+            .filter(|name| is_plain(name))
+            .map(str::to_owned),
+        file,
+    }
+}
+
+fn header(session: &Session, read: Option<&Object>, range: TimeRange, last: bool) -> Header {
+    let text = |name: &str| read?.get(name)?.as_str().map(str::to_owned);
+    let stated = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
+    let mode = session
+        .extra
+        .get(AGENT_MODE)
+        .and_then(Value::as_str)
+        .unwrap_or("agent");
+    let chat = session.native_id.as_deref().unwrap_or(session.id.as_str());
+    let stop = || {
+        session
+            .stop_reason
+            .clone()
+            .filter(|_| last && read.is_none())
+    };
+    let other = read
+        .and_then(|header| header.get("other"))
+        .and_then(Value::as_array);
+    Header {
+        thread_id: session.thread.clone().unwrap_or_default(),
+        chat_id: chat.to_owned(),
+        start: text("start").unwrap_or_else(|| stated(range.start)),
+        end: text("end").unwrap_or_else(|| stated(range.end)),
+        agent_mode: text("agent_mode").unwrap_or_else(|| mode.to_owned()),
+        stop_reason: text("stop_reason").or_else(stop),
+        tool_calls: 0,
+        other: other
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+/// What the first entry of a file keeps of its header.
+///
+/// The stated number of tool calls is kept only where the file is in our own form: then the file comes back
+/// under its name and byte for byte. Any other file is set right when it is written again.
+fn header_value(file: &UnitFile, own: bool) -> Value {
+    let header = &file.header;
+    let mut value = json!({
+        "start": header.start,
+        "end": header.end,
+        "agent_mode": header.agent_mode,
+    });
+    if let Some(reason) = &header.stop_reason {
+        value["stop_reason"] = reason.clone().into();
+    }
+    if !header.other.is_empty() {
+        value["other"] = header.other.clone().into();
+    }
+    if own {
+        value["tool_calls"] = header.tool_calls.into();
+    }
+    if file.cut {
+        value["cut"] = true.into();
+    }
+    value
+}
+
+fn item(entry: &Entry, verbatim: bool) -> Option<Item> {
+    let short = |text: &str| {
+        if verbatim {
+            text.to_owned()
+        } else {
+            truncate(text, TOOL_LIMIT)
+        }
+    };
+    let tool = || match entry.tool_name.as_deref() {
+        None | Some("") => UNNAMED.to_owned(),
+        Some(name) => name.to_owned(),
+    };
+    match (entry.kind, &entry.role) {
+        (Kind::Text, Role::User) => Some(Item::User(entry.content.clone())),
+        (Kind::Text, Role::Assistant) => Some(Item::Assistant(entry.content.clone())),
+        (Kind::ToolCall, _) => Some(Item::ToolCall(tool(), short(&arguments(entry)))),
+        (Kind::ToolResult, _) => Some(Item::ToolResult(tool(), short(&entry.content))),
+        (Kind::Error, _) => Some(Item::Error(short(&entry.content))),
+        _ => None,
+    }
+}
+
+/// A tool call's arguments as text.
+fn arguments(entry: &Entry) -> String {
+    match &entry.tool_input {
+        Some(Value::String(text)) if entry.content.is_empty() => text.clone(),
+        Some(input) if entry.content.is_empty() => Style::COMPACT.print(input),
+        _ => entry.content.clone(),
+    }
+}
+
+fn entry(item: &Item) -> Entry {
+    let named = |role, kind, name: &String, text: &String| {
+        let mut entry = Entry::new(role, kind, text);
+        entry.tool_name = Some(name.clone()).filter(|name| name != UNNAMED);
+        entry
+    };
+    match item {
+        Item::User(text) => Entry::new(Role::User, Kind::Text, text),
+        Item::Assistant(text) => Entry::new(Role::Assistant, Kind::Text, text),
+        Item::ToolCall(name, text) => {
+            let mut entry = named(Role::Assistant, Kind::ToolCall, name, text);
+            entry.tool_input = serde_json::from_str(text).ok().filter(Value::is_object);
+            entry
+        }
+        Item::ToolResult(name, text) => named(Role::Tool, Kind::ToolResult, name, text),
+        Item::Error(text) => Entry::new(Role::System, Kind::Error, text),
+        Item::Unmarked(text) => Entry::new(Role::System, Kind::Notice, text),
+    }
+}
+
+fn file_of(entry: &Entry) -> Option<&str> {
+    entry.extra.get(FILE).and_then(Value::as_str)
+}
+
+/// Whether a name from a transcript may become a file's name.
+fn is_plain(name: &str) -> bool {
+    let hidden = name.starts_with('.') || name.len() > 255;
+    name.ends_with(".txt") && !hidden && !name.contains(['/', '\\', '\0'])
+}
+
+fn epoch() -> Timestamp {
+    Timestamp::from_unix(0).expect("the epoch is a time")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::SessionId;
+
+    fn transcript(entries: Vec<Entry>) -> Transcript {
+        let mut session = Session::new("chat-1".parse::<SessionId>().unwrap(), "x");
+        session.thread = Some("thread-1".to_owned());
+        session.stop_reason = Some("end_turn".to_owned());
+        let mut transcript = Transcript::new(session);
+        entries.into_iter().for_each(|entry| transcript.push(entry));
+        transcript
+    }
+
+    fn said(role: Role, text: &str, at: &str) -> Entry {
+        let mut entry = Entry::new(role, Kind::Text, text);
+        entry.created_at = at.parse().ok();
+        entry
+    }
+
+    #[test]
+    fn each_question_opens_a_unit() {
+        let mut block = said(Role::User, "and this", "");
+        block.message_id = Some("m".to_owned());
+        let mut first = said(Role::User, "one", "2026-01-01T10:00:00+02:00");
+        first.message_id = Some("m".to_owned());
+        let mut subagent = said(Role::User, "go", "");
+        subagent.source = "subagent:a".to_owned();
+        let given = transcript(vec![
+            said(Role::Assistant, "welcome", "2026-01-01T09:59:00+02:00"),
+            first,
+            block,
+            subagent,
+            said(Role::User, "two", "2026-01-01T10:05:00+02:00"),
+            said(Role::System, "hidden", ""),
+            said(Role::Assistant, "done", "2026-01-01T10:06:00+02:00"),
+        ]);
+        let units = units(&given, None);
+        let stems: Vec<_> = units.iter().map(|unit| unit.stem.as_str()).collect();
+        assert_eq!(stems, ["20260101-0959-one", "20260101-1005-two"]);
+        assert_eq!(units[0].file.items.len(), 4);
+        assert_eq!(units[1].file.items.len(), 2);
+        let stops: Vec<_> = units
+            .iter()
+            .map(|unit| unit.file.header.stop_reason.as_deref())
+            .collect();
+        assert_eq!(stops, [None, Some("end_turn")]);
+        assert_eq!(units[1].file.header.end, "2026-01-01T10:06:00+02:00");
+    }
+
+    #[test]
+    fn tools_are_named_counted_and_shortened() {
+        let mut call = Entry::new(Role::Assistant, Kind::ToolCall, "");
+        call.tool_input = Some(json!({"path": "é".repeat(300)}));
+        let result = Entry::new(Role::Tool, Kind::ToolResult, "r".repeat(201));
+        let error = Entry::new(Role::Assistant, Kind::Error, "e".repeat(201));
+        let units = units(&transcript(vec![call, result, error]), None);
+        let file = &units[0].file;
+        assert_eq!(file.header.tool_calls, 1);
+        let Item::ToolCall(name, params) = &file.items[0] else {
+            panic!("not a call");
+        };
+        assert_eq!((name.as_str(), params.chars().count()), ("unknown", 200));
+        assert!(params.starts_with("{\"path\":\"é") && params.ends_with("é..."));
+        assert_eq!(
+            file.items[1],
+            Item::ToolResult("unknown".into(), "r".repeat(197) + "...")
+        );
+        assert_eq!(file.items[2], Item::Error("e".repeat(197) + "..."));
+        assert_eq!(units[0].stem, "19700101-0000-task");
+    }
+
+    #[test]
+    fn names_from_transcripts_stay_in_the_folder() {
+        assert!(is_plain("20260208-1430-a.txt"));
+        for name in ["../a.txt", ".a.txt", "a", "/etc/a.txt", "a\\b.txt"] {
+            assert!(!is_plain(name), "{name}");
+        }
+    }
+}
