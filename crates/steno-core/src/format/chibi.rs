@@ -1,1 +1,66 @@
-//! chibi.
+//! chibi's contexts: JSON Lines of who said what to whom, an archive, an inbox and debug files.
+//!
+//! All releases are read, whichever files they left; what is written has the documented layout. Each entry comes
+//! back whole: what a line has no field for stands under one key of its metadata, and the other way round.
+
+mod context;
+mod convert;
+mod debug;
+mod find;
+mod inbox;
+mod line;
+mod lock;
+mod log;
+mod markdown;
+mod merge;
+mod name;
+mod partition;
+mod read;
+mod records;
+mod responses;
+mod write;
+
+pub use context::{Context, ContextError, lines};
+pub use convert::{entry_of, line_of};
+pub use debug::DebugFile;
+pub use find::find;
+pub use inbox::{Message, inject};
+pub use line::Line;
+pub use log::{render as render_log, select};
+pub use markdown::render as render_markdown;
+pub use name::{ContextName, ContextNameError};
+pub use read::read;
+pub use write::write;
+
+use crate::entry::{Entry, EntryError};
+use crate::json::{Object, Value};
+
+/// The name of the agent whose sessions these are.
+pub const AGENT: &str = "chibi";
+
+/// Whether a record is a line of a context, an inbox or a debug file.
+pub fn recognises(object: &Object) -> bool {
+    is_message(object) || DebugFile::of(object).is_some()
+}
+
+/// The entries that one such record tells of.
+pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
+    let entry = if DebugFile::of(&object).is_some() {
+        debug::entry_of(object)?
+    } else if object.contains_key("entry_type") {
+        entry_of(Line::from_object(object)?)
+    } else {
+        inbox::entry_of(object)?
+    };
+    Ok(vec![entry])
+}
+
+fn is_message(object: &Object) -> bool {
+    let text = |field: &str| object.get(field).is_some_and(Value::is_string);
+    let said = ["id", "from", "to", "content"].into_iter().all(text);
+    let typed = text("entry_type") || !object.contains_key("entry_type");
+    said && typed && object.get("timestamp").is_some_and(Value::is_u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,312 @@
+//! Lines to entries and back, without loss in either direction.
+//!
+//! What an entry has no field for (who spoke to whom, a release's own entry type) stays under [`NATIVE`] in the
+//! entry's extra fields. What a line has no field for (model, usage, exact time, ...) stays under [`OURS`] in the
+//! line's metadata: exactly those fields of the entry that the plain line does not tell. Thoughts, errors,
+//! notices and unknown records are lines of the types `thinking`, `error`, `notice` and `other`.
+
+use uuid::Uuid;
+
+use super::debug;
+use super::line::Line;
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Style, Value};
+use crate::timestamp::Timestamp;
+
+/// The key under which an entry keeps what only chibi knows.
+pub(super) const NATIVE: &str = "chibi";
+/// The key under which a line keeps what only an entry knows.
+const OURS: &str = "steno";
+/// Fields that the line itself or the order of lines tells.
+const TOLD: [&str; 3] = ["entry_id", "sequence", NATIVE];
+/// Who speaks for the program, and who speaks where nobody is named.
+const SYSTEM: &str = "system";
+const USER: &str = "user";
+
+/// The entry that a line tells of; its number comes later, and its id where the line's is no UUID.
+pub fn entry_of(mut line: Line) -> Entry {
+    let Some(ours) = take_ours(&mut line) else {
+        return plain_entry(line);
+    };
+    let told = plain_entry(line);
+    let mut object = told.to_object();
+    for (key, value) in &ours {
+        object.insert(key.clone(), value.clone());
+    }
+    Entry::from_object(object).unwrap_or_else(|_| {
+        // Not what we wrote: kept where it was found.
+        let mut told = told;
+        told.metadata
+            .get_or_insert_default()
+            .insert(OURS.to_owned(), ours.into());
+        told
+    })
+}
+
+/// The line that tells of an entry of the context `context`.
+///
+/// An entry without a time gets the second `earlier`, so that lines stay in order.
+pub fn line_of(entry: &Entry, context: &str, earlier: u64) -> Line {
+    let mut line = plain_line(entry, context, earlier);
+    let mut told = plain_entry(line.clone());
+    if let Some(response) = response_of(entry) {
+        debug::attach(&mut told, response);
+    }
+    let ours = difference(&told, entry);
+    if !ours.is_empty() {
+        let metadata = line.metadata.get_or_insert_default();
+        metadata.insert(OURS.to_owned(), Value::Object(ours));
+    }
+    line
+}
+
+fn take_ours(line: &mut Line) -> Option<Object> {
+    let metadata = line.metadata.as_mut()?;
+    let Some(Value::Object(_)) = metadata.get(OURS) else {
+        return None;
+    };
+    let ours = metadata.shift_remove(OURS);
+    if metadata.is_empty() {
+        line.metadata = None;
+    }
+    match ours {
+        Some(Value::Object(ours)) => Some(ours),
+        _ => None,
+    }
+}
+
+/// What chibi knows about an entry and we do not.
+pub(super) fn native(entry: &Entry) -> Option<&Object> {
+    entry.extra.get(NATIVE)?.as_object()
+}
+
+/// The same, to be added to.
+pub(super) fn native_mut(entry: &mut Entry) -> &mut Object {
+    let value = entry
+        .extra
+        .entry(NATIVE)
+        .or_insert_with(|| Object::new().into());
+    if !value.is_object() {
+        *value = Object::new().into();
+    }
+    value.as_object_mut().expect("it was just made one")
+}
+
+/// The id that a line of this entry has.
+pub(super) fn id_of(entry: &Entry) -> String {
+    match native(entry).and_then(|native| native.get("id")?.as_str()) {
+        Some(id) => id.to_owned(),
+        None => entry.entry_id.hyphenated().to_string(),
+    }
+}
+
+/// The line of `response_meta.jsonl` that an entry's model and usage came from.
+pub(super) fn response_of(entry: &Entry) -> Option<&Object> {
+    native(entry)?.get("response")?.as_object()
+}
+
+/// The fields of `entry` that `told` does not hold already.
+fn difference(told: &Entry, entry: &Entry) -> Object {
+    let (mut told, wanted) = (told.to_object(), entry.to_object());
+    let mut difference = Object::new();
+    for (key, value) in wanted {
+        if told.shift_remove(&key).as_ref() != Some(&value) && !TOLD.contains(&key.as_str()) {
+            difference.insert(key, value);
+        }
+    }
+    difference
+}
+
+fn plain_entry(line: Line) -> Entry {
+    let kind = kind_of(&line.entry_type);
+    let mut entry = Entry::new(role_of(&line, kind), kind, line.content);
+    let mut native = Object::new();
+    let mut keep = |field: &str, value: Value| {
+        native.insert(field.to_owned(), value);
+    };
+    match Uuid::parse_str(&line.id) {
+        Ok(id) if !id.is_nil() && id.hyphenated().to_string() == line.id => entry.entry_id = id,
+        _ => keep("id", line.id.into()),
+    }
+    entry.created_at = i64::try_from(line.timestamp)
+        .ok()
+        .and_then(Timestamp::from_unix);
+    if entry.created_at.is_none() {
+        keep("timestamp", line.timestamp.into());
+    }
+    match kind {
+        Kind::ToolCall => {
+            entry.tool_name = Some(line.to.clone()).filter(|name| !name.is_empty());
+            entry.tool_input = serde_json::from_str(&entry.content)
+                .ok()
+                .filter(Value::is_object);
+        }
+        Kind::ToolResult => {
+            entry.tool_name = Some(line.from.clone()).filter(|name| !name.is_empty());
+        }
+        _ => {}
+    }
+    keep("from", line.from.into());
+    keep("to", line.to.into());
+    if line.entry_type != type_of(kind) {
+        keep("entry_type", line.entry_type.into());
+    }
+    if let Some(role) = line.role {
+        keep("role", role.into());
+    }
+    if let Some(flow_control) = line.flow_control {
+        keep("flow_control", flow_control.into());
+    }
+    if !line.extra.is_empty() {
+        keep("extra", line.extra.into());
+    }
+    entry.metadata = line.metadata;
+    entry.tool_call_id = line.tool_call_id;
+    if kind == Kind::Compaction {
+        take_summary(&mut entry, &mut native);
+    }
+    entry.extra.insert(NATIVE.to_owned(), Value::Object(native));
+    entry
+}
+
+/// A compaction says its summary; the text beside it, if any, says nothing more.
+fn take_summary(entry: &mut Entry, native: &mut Object) {
+    let metadata = entry.metadata.as_mut();
+    let summary = metadata.and_then(|metadata| match metadata.get("summary") {
+        Some(Value::String(_)) => metadata.shift_remove("summary"),
+        _ => None,
+    });
+    if summary.is_some() && entry.metadata.as_ref().is_some_and(Object::is_empty) {
+        entry.metadata = None;
+    }
+    let content = std::mem::take(&mut entry.content);
+    if !content.is_empty() {
+        native.insert("content".to_owned(), content.into());
+    }
+    match summary {
+        Some(Value::String(summary)) => entry.content = summary,
+        _ => {
+            native.insert("summary".to_owned(), Value::Null);
+        }
+    }
+}
+
+fn plain_line(entry: &Entry, context: &str, earlier: u64) -> Line {
+    let native = native(entry);
+    let kept = |field: &str| native?.get(field)?.as_str().map(str::to_owned);
+    let (from, to) = speakers(entry, context);
+    let stated = native
+        .and_then(|native| native.get("timestamp"))
+        .and_then(Value::as_u64);
+    let second = entry
+        .created_at
+        .and_then(|at| u64::try_from(at.unix_seconds()).ok());
+    let mut line = Line {
+        id: id_of(entry),
+        timestamp: stated.or(second).unwrap_or(earlier),
+        from: kept("from").unwrap_or(from),
+        to: kept("to").unwrap_or(to),
+        content: entry.content.clone(),
+        entry_type: kept("entry_type").unwrap_or_else(|| type_of(entry.kind).to_owned()),
+        metadata: entry.metadata.clone(),
+        tool_call_id: entry.tool_call_id.clone(),
+        role: kept("role"),
+        flow_control: native.and_then(|native| native.get("flow_control")?.as_bool()),
+        extra: native
+            .and_then(|native| native.get("extra")?.as_object().cloned())
+            .unwrap_or_default(),
+    };
+    match (entry.kind, &entry.tool_input) {
+        (Kind::ToolCall, Some(input)) if line.content.is_empty() => {
+            line.content = Style::COMPACT.print(input);
+        }
+        (Kind::Compaction, _) => put_summary(&mut line, native),
+        _ => {}
+    }
+    if line.role.is_none() && role_of(&line, kind_of(&line.entry_type)) != entry.role {
+        line.role = Some(role_name(&entry.role).to_owned());
+    }
+    line
+}
+
+fn put_summary(line: &mut Line, native: Option<&Object>) {
+    let unsaid = native.is_some_and(|native| native.contains_key("summary"));
+    let content = native.and_then(|native| native.get("content")?.as_str());
+    let summary = std::mem::replace(&mut line.content, content.unwrap_or_default().to_owned());
+    if summary.is_empty() && unsaid {
+        return;
+    }
+    let mut metadata = Object::new();
+    metadata.insert("summary".to_owned(), summary.into());
+    for (key, value) in line.metadata.take().unwrap_or_default() {
+        metadata.entry(key).or_insert(value);
+    }
+    line.metadata = Some(metadata);
+}
+
+/// Who says an entry that came from elsewhere, and to whom.
+fn speakers(entry: &Entry, context: &str) -> (String, String) {
+    let tool = entry.tool_name.as_deref().unwrap_or_default();
+    let (from, to) = match (entry.kind, &entry.role) {
+        (Kind::ToolCall, _) => (context, tool),
+        (Kind::ToolResult, _) => (tool, context),
+        (Kind::Compaction, _) => (SYSTEM, context),
+        (_, Role::Assistant) => (context, USER),
+        (_, role) => (role.as_str(), context),
+    };
+    (from.to_owned(), to.to_owned())
+}
+
+fn kind_of(entry_type: &str) -> Kind {
+    match entry_type {
+        "message" | "system_prompt" => Kind::Text,
+        "tool_call" | "flow_control_call" => Kind::ToolCall,
+        "tool_result" | "flow_control_result" => Kind::ToolResult,
+        "compaction" => Kind::Compaction,
+        "thinking" => Kind::Thinking,
+        "error" => Kind::Error,
+        "notice"
+        | "context_created"
+        | "archival"
+        | "system_prompt_changed"
+        | "control_transfer" => Kind::Notice,
+        _ => Kind::Other,
+    }
+}
+
+fn type_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "message",
+        Kind::Thinking => "thinking",
+        Kind::ToolCall => "tool_call",
+        Kind::ToolResult => "tool_result",
+        Kind::Compaction => "compaction",
+        Kind::Error => "error",
+        Kind::Notice => "notice",
+        Kind::Other => "other",
+    }
+}
+
+/// The stated role first, then what type and speakers tell: who speaks to `user` is the assistant.
+fn role_of(line: &Line, kind: Kind) -> Role {
+    match (line.role.as_deref(), kind) {
+        (Some("agent"), _) => Role::Assistant,
+        (Some(role), _) => Role::from(role),
+        (None, Kind::ToolCall) => Role::Assistant,
+        (None, Kind::ToolResult) => Role::Tool,
+        (None, Kind::Text) if line.entry_type == "system_prompt" => Role::System,
+        (None, kind) if kind != Kind::Text && line.from == SYSTEM => Role::System,
+        (None, _) if line.to == USER => Role::Assistant,
+        (None, _) => Role::User,
+    }
+}
+
+fn role_name(role: &Role) -> &str {
+    match role {
+        Role::Assistant => "agent",
+        role => role.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

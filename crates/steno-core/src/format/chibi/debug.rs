@@ -1,0 +1,179 @@
+//! Lines of `requests.jsonl` and `response_meta.jsonl`: what was sent to the model, and what it billed.
+
+use crate::entry::{Entry, EntryError, Kind, Role, Usage};
+use crate::json::{Object, Style, Value};
+use crate::timestamp::Timestamp;
+
+use super::convert::native_mut;
+
+/// Which of the two debug files a line belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DebugFile {
+    /// Full bodies of requests.
+    Requests,
+    /// Usage and model of responses.
+    Responses,
+}
+
+impl DebugFile {
+    /// Both files.
+    pub const ALL: [DebugFile; 2] = [DebugFile::Requests, DebugFile::Responses];
+
+    /// The file's name in a context's folder.
+    pub fn name(self) -> &'static str {
+        match self {
+            DebugFile::Requests => "requests.jsonl",
+            DebugFile::Responses => "response_meta.jsonl",
+        }
+    }
+
+    fn field(self) -> &'static str {
+        match self {
+            DebugFile::Requests => "request",
+            DebugFile::Responses => "response",
+        }
+    }
+
+    /// The file that a record belongs to, told by its shape.
+    pub(super) fn of(object: &Object) -> Option<Self> {
+        let stamped = object.get("timestamp").is_some_and(Value::is_u64);
+        Self::ALL
+            .into_iter()
+            .find(|file| stamped && object.get(file.field()).is_some_and(Value::is_object))
+    }
+
+    /// Refuses a record that does not belong into this file.
+    pub(super) fn check(self, object: Object) -> Result<Object, EntryError> {
+        if Self::of(&object) == Some(self) {
+            Ok(object)
+        } else {
+            Err(EntryError::MissingField(self.field()))
+        }
+    }
+
+    /// A line of this file, with all keys in alphabetical order, as chibi's JSON values print.
+    pub(super) fn line(self, body: &Value, timestamp: u64) -> String {
+        let mut object = Object::new();
+        object.insert(self.field().to_owned(), sorted(body));
+        object.insert("timestamp".to_owned(), timestamp.into());
+        Style::COMPACT.print(&object) + "\n"
+    }
+}
+
+/// The notice that a debug line stands for on its own; the whole line is kept in it.
+pub(super) fn entry_of(object: Object) -> Result<Entry, EntryError> {
+    let file = DebugFile::of(&object).ok_or(EntryError::MissingField("request"))?;
+    let mut entry = Entry::new(Role::System, Kind::Notice, "");
+    entry.created_at = second(&object).and_then(Timestamp::from_unix);
+    match file {
+        DebugFile::Requests => {
+            entry.model = object["request"]["model"].as_str().map(str::to_owned);
+            entry.content = "request".to_owned();
+        }
+        DebugFile::Responses => {
+            attach(&mut entry, &object);
+            entry.content = "response".to_owned();
+        }
+    }
+    let native = native_mut(&mut entry);
+    native.insert("file".to_owned(), file.name().into());
+    native.insert("line".to_owned(), Value::Object(object));
+    Ok(entry)
+}
+
+/// Gives an entry the model, id and tokens that a response line states.
+pub(super) fn attach(entry: &mut Entry, line: &Object) {
+    let Some(response) = line.get("response") else {
+        return;
+    };
+    let text = |field: &str| {
+        response
+            .get(field)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    entry.model = text("model");
+    entry.message_id = text("id");
+    entry.usage = response.get("usage").and_then(Value::as_object).map(usage);
+}
+
+/// What a response line says the call cost, in dollars.
+pub(super) fn cost(line: &Object) -> Option<f64> {
+    line.get("response")?.get("usage")?.get("cost")?.as_f64()
+}
+
+/// The second at which a debug line was written.
+pub(super) fn second(line: &Object) -> Option<i64> {
+    line.get("timestamp")?.as_i64()
+}
+
+fn usage(usage: &Object) -> Usage {
+    let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
+    let detail = |group: &str, field: &str| {
+        let details = usage.get(group).and_then(|details| details.get(field));
+        details.and_then(Value::as_u64).unwrap_or(0)
+    };
+    let cached = detail("prompt_tokens_details", "cached_tokens");
+    Usage {
+        input: count("prompt_tokens").saturating_sub(cached),
+        cache_read: cached,
+        cache_write: 0,
+        output: count("completion_tokens"),
+        reasoning: detail("completion_tokens_details", "reasoning_tokens"),
+    }
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let mut fields: Vec<_> = object.iter().collect();
+            fields.sort_by_key(|(key, _)| key.as_str());
+            let fields = fields
+                .into_iter()
+                .map(|(key, value)| (key.clone(), sorted(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_sorted_at_every_depth() {
+        let line = DebugFile::Requests.line(&json!({"b": [{"z": 1, "a": 2}], "a": null}), 7);
+        assert_eq!(
+            line,
+            "{\"request\":{\"a\":null,\"b\":[{\"a\":2,\"z\":1}]},\"timestamp\":7}\n"
+        );
+    }
+
+    #[test]
+    fn usage_counts_cached_tokens_once() {
+        let line = json!({"timestamp": 5, "response": {"id": "r", "model": "m", "usage": {
+            "prompt_tokens": 100, "completion_tokens": 20, "cost": 0.5,
+            "prompt_tokens_details": {"cached_tokens": 60},
+            "completion_tokens_details": {"reasoning_tokens": 8}}}});
+        let line = line.as_object().unwrap().clone();
+        assert_eq!(cost(&line), Some(0.5));
+        let entry = entry_of(line).unwrap();
+        let expected = Usage {
+            input: 40,
+            cache_read: 60,
+            cache_write: 0,
+            output: 20,
+            reasoning: 8,
+        };
+        assert_eq!(entry.usage, Some(expected));
+        assert_eq!(
+            (entry.model.as_deref(), entry.message_id.as_deref()),
+            (Some("m"), Some("r"))
+        );
+        assert_eq!(entry.created_at.unwrap().unix_seconds(), 5);
+    }
+}

@@ -1,0 +1,99 @@
+//! Messages that other contexts left for this one, and how a prompt takes them in.
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::convert::native_mut;
+use crate::entry::{Entry, EntryError, Kind, Role, take_string, take_u64};
+use crate::json::{Object, Style, Value};
+use crate::timestamp::Timestamp;
+
+/// The file's name in a context's folder.
+pub(super) const INBOX: &str = "inbox.jsonl";
+
+/// One line of `inbox.jsonl`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Message {
+    /// A UUID, in all that chibi wrote.
+    pub id: String,
+    /// Seconds since the Unix epoch.
+    pub timestamp: u64,
+    /// The context that sends it.
+    pub from: String,
+    /// The context that it is for.
+    pub to: String,
+    /// The text.
+    pub content: String,
+}
+
+impl Message {
+    /// Reads a message; all five fields must be there.
+    pub fn from_object(mut object: Object) -> Result<Self, EntryError> {
+        let mut text =
+            |field| take_string(&mut object, field)?.ok_or(EntryError::MissingField(field));
+        Ok(Self {
+            id: text("id")?,
+            from: text("from")?,
+            to: text("to")?,
+            content: text("content")?,
+            timestamp: take_u64(&mut object, "timestamp")?
+                .ok_or(EntryError::MissingField("timestamp"))?,
+        })
+    }
+
+    /// The message as chibi writes it, with the newline.
+    pub fn print(&self) -> String {
+        Style::COMPACT.print(self) + "\n"
+    }
+}
+
+/// The prompt with the messages in front, as the model sees it and the user's entry holds it.
+pub fn inject(messages: &[Message], prompt: &str) -> String {
+    if messages.is_empty() {
+        return prompt.to_owned();
+    }
+    let mut text = "--- INBOX MESSAGES ---\n".to_owned();
+    for message in messages {
+        text.push_str(&format!("[From: {}] {}\n", message.from, message.content));
+    }
+    text + "--- END INBOX ---\n\n" + prompt
+}
+
+/// The notice that a waiting message is; the whole line is kept in it.
+pub(super) fn entry_of(object: Object) -> Result<Entry, EntryError> {
+    let message = Message::from_object(object.clone())?;
+    let mut entry = Entry::new(Role::User, Kind::Notice, message.content);
+    entry.created_at = i64::try_from(message.timestamp)
+        .ok()
+        .and_then(Timestamp::from_unix);
+    entry.entry_id = Uuid::parse_str(&message.id).unwrap_or_default();
+    let native = native_mut(&mut entry);
+    native.insert("file".to_owned(), INBOX.into());
+    native.insert("line".to_owned(), Value::Object(object));
+    Ok(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_stand_before_the_prompt() {
+        let message = |from: &str, content: &str| Message {
+            id: "i".to_owned(),
+            timestamp: 1,
+            from: from.to_owned(),
+            to: "default".to_owned(),
+            content: content.to_owned(),
+        };
+        assert_eq!(inject(&[], "Go"), "Go");
+        assert_eq!(
+            inject(&[message("main", "one"), message("b", "two\nlines")], "Go"),
+            "--- INBOX MESSAGES ---\n[From: main] one\n[From: b] two\nlines\n--- END INBOX ---\n\nGo"
+        );
+        assert_eq!(
+            message("a", "x").print(),
+            "{\"id\":\"i\",\"timestamp\":1,\"from\":\"a\",\"to\":\"default\",\"content\":\"x\"}\n"
+        );
+    }
+}

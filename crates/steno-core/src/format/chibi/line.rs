@@ -1,0 +1,137 @@
+//! One line of `context.jsonl`, as chibi's structs print it.
+//!
+//! The order of fields is theirs; fields that they do not know follow at the end.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::entry::{EntryError, take_object, take_string, take_u64};
+use crate::json::{Object, Style};
+
+/// One record of a context or a transcript.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// A UUID, in all that chibi wrote.
+    pub id: String,
+    /// Seconds since the Unix epoch.
+    pub timestamp: u64,
+    /// A user, a context or a tool.
+    pub from: String,
+    /// A context, `user` or a tool.
+    pub to: String,
+    /// The message, the tool's arguments or the tool's result.
+    pub content: String,
+    /// `message`, `tool_call`, `tool_result`, `compaction` and others.
+    pub entry_type: String,
+    /// A compaction's summary and what else was to be said.
+    pub metadata: Option<Object>,
+    /// Joins a tool's result to its call.
+    pub tool_call_id: Option<String>,
+    /// `user`, `agent` or `system`; only late releases write it.
+    pub role: Option<String>,
+    /// Whether the message hands over the turn; only late releases write it.
+    pub flow_control: Option<bool>,
+    /// Fields that chibi does not know.
+    pub extra: Object,
+}
+
+impl Line {
+    /// Reads a record; the first six fields must be there.
+    pub fn from_object(mut object: Object) -> Result<Self, EntryError> {
+        let mut text =
+            |field| take_string(&mut object, field)?.ok_or(EntryError::MissingField(field));
+        let mut line = Line {
+            id: text("id")?,
+            from: text("from")?,
+            to: text("to")?,
+            content: text("content")?,
+            entry_type: text("entry_type")?,
+            ..Line::default()
+        };
+        line.timestamp =
+            take_u64(&mut object, "timestamp")?.ok_or(EntryError::MissingField("timestamp"))?;
+        line.metadata = take_object(&mut object, "metadata")?;
+        line.tool_call_id = take_string(&mut object, "tool_call_id")?;
+        line.role = take_string(&mut object, "role")?;
+        line.flow_control = match object.shift_remove("flow_control") {
+            None | Some(serde_json::Value::Null) => None,
+            Some(value) => Some(value.as_bool().ok_or(EntryError::WrongType {
+                field: "flow_control",
+                expected: "true or false",
+            })?),
+        };
+        line.extra = object;
+        Ok(line)
+    }
+
+    /// The record as chibi writes it, with the newline.
+    pub fn print(&self) -> String {
+        Style::COMPACT.print(self) + "\n"
+    }
+}
+
+impl Serialize for Line {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("timestamp", &self.timestamp)?;
+        map.serialize_entry("from", &self.from)?;
+        map.serialize_entry("to", &self.to)?;
+        map.serialize_entry("content", &self.content)?;
+        map.serialize_entry("entry_type", &self.entry_type)?;
+        if let Some(metadata) = &self.metadata {
+            map.serialize_entry("metadata", metadata)?;
+        }
+        if let Some(id) = &self.tool_call_id {
+            map.serialize_entry("tool_call_id", id)?;
+        }
+        if let Some(role) = &self.role {
+            map.serialize_entry("role", role)?;
+        }
+        if let Some(flow_control) = &self.flow_control {
+            map.serialize_entry("flow_control", flow_control)?;
+        }
+        for (key, value) in &self.extra {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Result<Line, EntryError> {
+        Line::from_object(serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn every_field_comes_back_in_chibis_order() {
+        let text = concat!(
+            r#"{"id":"a","timestamp":1705123456,"from":"ünï","to":"default","content":"</a>\n\u0001","#,
+            r#""entry_type":"message","metadata":{"summary":"s"},"tool_call_id":"t","role":"user","#,
+            r#""flow_control":true,"mood":{"x":1.0}}"#,
+            "\n"
+        );
+        assert_eq!(line(text).unwrap().print(), text);
+        let shuffled =
+            r#"{"to":"c","entry_type":"x","content":"","from":"b","timestamp":0,"id":"a"}"#;
+        assert_eq!(
+            line(shuffled).unwrap().print(),
+            "{\"id\":\"a\",\"timestamp\":0,\"from\":\"b\",\"to\":\"c\",\"content\":\"\",\"entry_type\":\"x\"}\n"
+        );
+    }
+
+    #[test]
+    fn what_chibi_calls_malformed_is_refused() {
+        let error = |text: &str| line(text).unwrap_err().to_string();
+        assert_eq!(error(r#"{"id":"a"}"#), "missing field: from");
+        let rest = r#""id":"a","from":"b","to":"c","content":"","entry_type":"message""#;
+        for timestamp in ["-1", "1.5", "\"soon\""] {
+            assert_eq!(
+                error(&format!("{{\"timestamp\":{timestamp},{rest}}}")),
+                "field timestamp: expected a whole number"
+            );
+        }
+    }
+}

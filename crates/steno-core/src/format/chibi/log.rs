@@ -1,0 +1,124 @@
+//! What `chibi -g` prints: the active conversation, by the names of those who spoke.
+
+use super::line::Line;
+
+/// The most bytes of a tool's arguments that are shown on the tool's line.
+const PREVIEW: usize = 60;
+
+/// The last `count` lines, the first when it is negative, all when it is zero.
+pub fn select(lines: &[Line], count: i64) -> &[Line] {
+    let wanted = usize::try_from(count.unsigned_abs())
+        .unwrap_or(usize::MAX)
+        .min(lines.len());
+    match count {
+        0 => lines,
+        1.. => &lines[lines.len() - wanted..],
+        _ => &lines[..wanted],
+    }
+}
+
+/// Lines as text; `verbose` shows tools in full, and records that are no messages.
+pub fn render(lines: &[Line], verbose: bool) -> String {
+    lines.iter().map(|line| show(line, verbose)).collect()
+}
+
+fn show(line: &Line, verbose: bool) -> String {
+    let content = &line.content;
+    match (line.entry_type.as_str(), verbose) {
+        ("message", _) => format!("[{}]: {content}\n\n", line.from.to_uppercase()),
+        ("tool_call", true) => format!("[TOOL CALL: {}]\n{content}\n\n", line.to),
+        ("tool_call", false) => format!("[TOOL: {}] {}\n", line.to, preview(content)),
+        ("tool_result", true) => format!("[TOOL RESULT: {}]\n{content}\n\n", line.from),
+        ("tool_result", false) => format!("  → {}\n", size(content.len())),
+        (other, true) => format!("[{}]: {content}\n\n", other.to_uppercase()),
+        (_, false) => String::new(),
+    }
+}
+
+fn preview(content: &str) -> String {
+    if content.len() <= PREVIEW {
+        return content.to_owned();
+    }
+    let end = (0..=PREVIEW).rev().find(|at| content.is_char_boundary(*at));
+    format!("{}...", &content[..end.unwrap_or(0)])
+}
+
+fn size(bytes: usize) -> String {
+    if bytes > 1024 {
+        format!("{:.1}kb", bytes as f64 / 1024.0)
+    } else {
+        format!("{bytes}b")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(entry_type: &str, content: &str) -> Line {
+        Line {
+            from: "straße".to_owned(),
+            to: "ls".to_owned(),
+            entry_type: entry_type.to_owned(),
+            content: content.to_owned(),
+            ..Line::default()
+        }
+    }
+
+    #[test]
+    fn counts_choose_from_either_end() {
+        let lines: Vec<_> = ["a", "b", "c"].map(|text| line("message", text)).into();
+        for (count, expected) in [
+            (0, "abc"),
+            (2, "bc"),
+            (-2, "ab"),
+            (9, "abc"),
+            (i64::MIN, "abc"),
+        ] {
+            let chosen: String = select(&lines, count)
+                .iter()
+                .map(|line| line.content.as_str())
+                .collect();
+            assert_eq!(chosen, expected, "{count}");
+        }
+    }
+
+    #[test]
+    fn tools_are_short_unless_asked_for() {
+        let long = format!("{}é and more", "x".repeat(59));
+        assert_eq!(
+            render(&[line("tool_call", &long)], false),
+            format!("[TOOL: ls] {}...\n", "x".repeat(59))
+        );
+        assert_eq!(
+            render(&[line("tool_call", &"x".repeat(60))], false),
+            format!("[TOOL: ls] {}\n", "x".repeat(60))
+        );
+        assert_eq!(
+            render(&[line("tool_call", "{}")], true),
+            "[TOOL CALL: ls]\n{}\n\n"
+        );
+        assert_eq!(
+            render(&[line("tool_result", &"x".repeat(1024))], false),
+            "  → 1024b\n"
+        );
+        assert_eq!(
+            render(&[line("tool_result", &"x".repeat(1536))], false),
+            "  → 1.5kb\n"
+        );
+    }
+
+    #[test]
+    fn other_records_appear_only_when_asked_for() {
+        let lines = [
+            line("compaction", ""),
+            line("novelty", "x"),
+            line("message", "hi"),
+        ];
+        assert_eq!(render(&lines, false), "[STRASSE]: hi\n\n");
+        assert_eq!(
+            render(&lines, true),
+            "[COMPACTION]: \n\n[NOVELTY]: x\n\n[STRASSE]: hi\n\n"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Names of contexts: letters, digits, `_` and `-`, as every release of chibi accepts them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::session::Session;
+
+/// The name of a context, which is also its folder's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ContextName(String);
+
+/// A text that cannot name a context.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a context name (letters, digits, '_' and '-', no '-' in front, not 'system'): {0:?}")]
+pub struct ContextNameError(pub String);
+
+impl ContextName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name under which a session is written: its own where it can be one, else one like it.
+    pub(super) fn for_session(session: &Session) -> Self {
+        let own = session.native_id.as_deref().unwrap_or(session.id.as_str());
+        own.parse().unwrap_or_else(|_| {
+            let plain = |c: char| {
+                if c.is_ascii_alphanumeric() || c == '-' {
+                    c
+                } else {
+                    '_'
+                }
+            };
+            Self(format!(
+                "s_{}",
+                session.id.as_str().chars().map(plain).collect::<String>()
+            ))
+        })
+    }
+
+    /// The same name with a number, for when it is taken.
+    pub(super) fn numbered(&self, number: u64) -> Self {
+        Self(format!("{}_{number}", self.0))
+    }
+}
+
+impl FromStr for ContextName {
+    type Err = ContextNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let plain = text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+        let reserved = text.starts_with('-') || text.eq_ignore_ascii_case("system");
+        if plain && !reserved && (1..=200).contains(&text.len()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(ContextNameError(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for ContextName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::SessionId;
+
+    #[test]
+    fn names_cannot_leave_their_folder() {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "-",
+            "-x",
+            "System",
+            "a b",
+            "ü",
+            &"x".repeat(201),
+        ] {
+            assert!(bad.parse::<ContextName>().is_err(), "{bad:?}");
+        }
+        assert!("research-2_b".parse::<ContextName>().is_ok());
+    }
+
+    #[test]
+    fn every_session_gets_a_name() {
+        let mut session = Session::new(SessionId::for_native("x", "a.b"), "x");
+        assert_eq!(ContextName::for_session(&session).as_str(), "s_a_b");
+        session.native_id = Some("work".to_owned());
+        assert_eq!(ContextName::for_session(&session).as_str(), "work");
+        session.native_id = Some("../../etc".to_owned());
+        assert_eq!(ContextName::for_session(&session).as_str(), "s_a_b");
+    }
+}

@@ -1,0 +1,195 @@
+//! One context as one session, from whichever files its release of chibi left.
+//!
+//! The log comes first (`transcript.jsonl`, partitions, the active one, the archive), then the window of
+//! `context.jsonl` for all that the log does not hold: some releases wrote entries to one of the two only.
+
+use std::collections::HashSet;
+
+use super::convert::{entry_of, id_of, native_mut};
+use super::debug::DebugFile;
+use super::find::{
+    ACTIVE, ARCHIVE, CONTEXT, LOG, MANIFEST, MARKDOWN, META, OLD_CONTEXT, PARTITIONS, context_name,
+    is_named, old_context,
+};
+use super::line::Line;
+use super::{AGENT, inbox, markdown, merge, partition, records, responses};
+use crate::durable::FileError;
+use crate::entry::{Entry, EntryError, Kind, Numbering, Role};
+use crate::format::FormatError;
+use crate::json::{Object, Value};
+use crate::problem::Problem;
+use crate::session::{Session, SessionId, Transcript};
+use crate::source::{Bundle, Source};
+use crate::timestamp::Timestamp;
+
+/// Reads one context.
+pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
+    let name = context_name(bundle);
+    let mut session = Session::new(SessionId::for_native(AGENT, &name), AGENT);
+    session.native_id = Some(name.clone());
+    let mut reading = Reading {
+        bundle,
+        problems: Vec::new(),
+    };
+    let mut entries = reading.conversation()?;
+    session.started = reading.created();
+    session.totals.cost = reading.add_debug_lines(&mut entries)?;
+    if let Some(source) = bundle.get(inbox::INBOX) {
+        entries.extend(reading.each(source, inbox::entry_of)?);
+    }
+
+    let mut transcript = Transcript::new(session);
+    let mut numbering = Numbering::new(AGENT, &name);
+    let mut ids = HashSet::new();
+    for mut entry in entries {
+        if !entry.entry_id.is_nil() && !ids.insert(entry.entry_id) {
+            keep_second_id(&mut entry);
+        }
+        numbering.assign(&mut entry);
+        transcript.push(entry);
+    }
+    transcript.problems = reading.problems;
+    Ok(transcript)
+}
+
+/// An id that was given twice names the first entry only.
+fn keep_second_id(entry: &mut Entry) {
+    let id = std::mem::take(&mut entry.entry_id);
+    native_mut(entry).insert("id".to_owned(), id.hyphenated().to_string().into());
+}
+
+struct Reading<'a> {
+    bundle: &'a Bundle,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Reading<'a> {
+    fn conversation(&mut self) -> Result<Vec<Entry>, FileError> {
+        let mut log: Vec<Entry> = Vec::new();
+        let mut seen = HashSet::new();
+        for source in self.log_sources() {
+            let entries = self.each(source, entry)?;
+            let ids: Vec<_> = entries.iter().map(id_of).collect();
+            let new = entries.into_iter().zip(&ids);
+            let new = new.filter(|(_, id)| !seen.contains(*id));
+            log.extend(new.map(|(entry, _)| entry));
+            seen.extend(ids);
+        }
+        let window = self.window()?;
+        if log.is_empty() {
+            log = self.markdown(window.as_deref().unwrap_or_default())?;
+        }
+        Ok(match window {
+            Some(window) => merge::merge(log, window),
+            None => log,
+        })
+    }
+
+    /// The append-only files, oldest first.
+    fn log_sources(&self) -> Vec<&'a Source> {
+        let sources = &self.bundle.sources;
+        let manifest = self
+            .bundle
+            .get(MANIFEST)
+            .and_then(|source| source.bytes().ok());
+        let partitions = sources
+            .iter()
+            .filter(|source| source.name().starts_with(PARTITIONS));
+        let mut log: Vec<_> = self.bundle.get(LOG).into_iter().collect();
+        log.extend(partition::in_order(
+            partitions.collect(),
+            manifest.as_deref(),
+        ));
+        log.extend(self.bundle.get(ACTIVE));
+        log.extend(self.bundle.get(ARCHIVE));
+        log
+    }
+
+    /// The active conversation, if the context has a file for it.
+    fn window(&mut self) -> Result<Option<Vec<Entry>>, FileError> {
+        let single = match self.bundle.sources.as_slice() {
+            [source] if !is_named(source) => Some(source),
+            _ => None,
+        };
+        if let Some(source) = self.bundle.get(CONTEXT).or(single) {
+            return self.each(source, entry).map(Some);
+        }
+        let old = self.bundle.get(OLD_CONTEXT).and_then(old_context);
+        Ok(old.map(|context| old_messages(&context)))
+    }
+
+    /// The readable archive, where nothing else holds what was archived.
+    ///
+    /// Its end may repeat the beginning of the window: chibi archives before it knows that it can compact.
+    fn markdown(&mut self, window: &[Entry]) -> Result<Vec<Entry>, FileError> {
+        let Some(source) = self.bundle.get(MARKDOWN) else {
+            return Ok(Vec::new());
+        };
+        let bytes = source.bytes()?;
+        let mut entries = markdown::entries(&String::from_utf8_lossy(&bytes));
+        let said: Vec<_> = window
+            .iter()
+            .filter(|entry| entry.kind == Kind::Text)
+            .collect();
+        let same = |a: &Entry, b: &Entry| a.role == b.role && a.content == b.content;
+        let repeated = (0..=entries.len().min(said.len())).rev().find(|count| {
+            let end = &entries[entries.len() - count..];
+            end.iter().zip(&said).all(|(a, b)| same(a, b))
+        });
+        entries.truncate(entries.len() - repeated.unwrap_or(0));
+        Ok(entries)
+    }
+
+    fn created(&self) -> Option<Timestamp> {
+        let meta = self.bundle.get(META).and_then(|source| source.bytes().ok());
+        let meta = meta.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        let old = || self.bundle.get(OLD_CONTEXT).and_then(old_context);
+        let second = meta.or_else(old)?.get("created_at")?.as_i64()?;
+        Timestamp::from_unix(second)
+    }
+
+    /// Adds what the debug files tell, and gives the cost that they state.
+    fn add_debug_lines(&mut self, entries: &mut Vec<Entry>) -> Result<Option<f64>, FileError> {
+        let mut lines = Vec::new();
+        for file in DebugFile::ALL {
+            if let Some(source) = self.bundle.get(file.name()) {
+                lines.extend(self.each(source, |object| file.check(object))?);
+            }
+        }
+        Ok(responses::add(entries, lines))
+    }
+
+    /// All records of a source; those that `convert` refuses become problems.
+    fn each<T>(
+        &mut self,
+        source: &Source,
+        convert: impl Fn(Object) -> Result<T, EntryError>,
+    ) -> Result<Vec<T>, FileError> {
+        records::records(source, &mut self.problems, convert)
+    }
+}
+
+fn entry(object: Object) -> Result<Entry, EntryError> {
+    Line::from_object(object).map(entry_of)
+}
+
+/// Messages of the first releases: an id, a role and a text.
+fn old_messages(context: &Value) -> Vec<Entry> {
+    let messages = context["messages"].as_array().into_iter().flatten();
+    let text =
+        |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
+    messages
+        .map(|message| {
+            let role = Role::from(text(message, "role"));
+            let mut entry = Entry::new(role, Kind::Text, text(message, "content"));
+            match text(message, "id").parse() {
+                Ok(id) => entry.entry_id = id,
+                Err(_) => {
+                    let id = text(message, "id");
+                    native_mut(&mut entry).insert("id".to_owned(), id.into());
+                }
+            }
+            entry
+        })
+        .collect()
+}

@@ -1,0 +1,129 @@
+//! Debug lines among the entries: a response's model and tokens belong to the entry that came of it.
+
+use std::collections::BTreeSet;
+
+use super::convert::native_mut;
+use super::debug::{self, DebugFile, second};
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Value};
+
+/// How many seconds after its response an entry may have been written.
+const DELAY: i64 = 2;
+
+/// Attaches each response to the entry that followed it at once; all other lines become notices at their time.
+///
+/// Gives the cost that the responses state.
+pub(super) fn add(entries: &mut Vec<Entry>, lines: Vec<Object>) -> Option<f64> {
+    let cost = lines
+        .iter()
+        .filter_map(debug::cost)
+        .reduce(|sum, cost| sum + cost);
+    let mut waiting = answers(entries);
+    let mut notices = Vec::new();
+    for line in lines {
+        let answer = match (DebugFile::of(&line), second(&line)) {
+            (Some(DebugFile::Responses), Some(at)) => {
+                let near = (at, 0)..=(at.saturating_add(DELAY), usize::MAX);
+                waiting.range(near).next().copied()
+            }
+            _ => None,
+        };
+        if let Some((second, at)) = answer {
+            waiting.remove(&(second, at));
+            debug::attach(&mut entries[at], &line);
+            native_mut(&mut entries[at]).insert("response".to_owned(), Value::Object(line));
+        } else if let Ok(notice) = debug::entry_of(line) {
+            notices.push(notice);
+        }
+    }
+    insert(entries, notices);
+    cost
+}
+
+/// What the model said, by the second and place at which it stands.
+fn answers(entries: &[Entry]) -> BTreeSet<(i64, usize)> {
+    let answers = entries.iter().enumerate().filter(|(_, entry)| {
+        let said = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
+        let open = entry.usage.is_none() && entry.model.is_none() && entry.message_id.is_none();
+        entry.role == Role::Assistant && said && open
+    });
+    let placed = answers.filter_map(|(at, entry)| Some((entry.created_at?.unix_seconds(), at)));
+    placed.collect()
+}
+
+/// Puts each notice before the first entry that is later than it.
+fn insert(entries: &mut Vec<Entry>, notices: Vec<Entry>) {
+    let mut latest = i64::MIN;
+    let seconds: Vec<_> = entries
+        .iter()
+        .map(|entry| {
+            latest = latest.max(entry.created_at.map_or(latest, |at| at.unix_seconds()));
+            latest
+        })
+        .collect();
+    let place = |notice: &Entry| match notice.created_at {
+        Some(at) => seconds.partition_point(|second| *second <= at.unix_seconds()),
+        None => seconds.len(),
+    };
+    let mut placed: Vec<_> = notices
+        .into_iter()
+        .map(|notice| (place(&notice), 0, notice))
+        .collect();
+    placed.extend(
+        entries
+            .drain(..)
+            .enumerate()
+            .map(|(at, entry)| (at, 1, entry)),
+    );
+    placed.sort_by_key(|(place, rank, _)| (*place, *rank));
+    entries.extend(placed.into_iter().map(|(_, _, entry)| entry));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::timestamp::Timestamp;
+
+    fn said(role: Role, second: i64) -> Entry {
+        let mut entry = Entry::new(role, Kind::Text, second.to_string());
+        entry.created_at = Timestamp::from_unix(second);
+        entry
+    }
+
+    fn response(second: i64, model: &str) -> Object {
+        let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.25});
+        let line = json!({"response": {"model": model, "usage": usage}, "timestamp": second});
+        line.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn responses_go_to_the_answers_that_followed_at_once() {
+        let mut entries = vec![
+            said(Role::User, 10),
+            said(Role::Assistant, 12),
+            said(Role::Assistant, 12),
+            said(Role::User, 20),
+        ];
+        let request = json!({"timestamp": 10, "request": {"model": "q"}})
+            .as_object()
+            .unwrap()
+            .clone();
+        let lines = vec![
+            request,
+            response(12, "a"),
+            response(11, "b"),
+            response(15, "late"),
+        ];
+        assert_eq!(add(&mut entries, lines), Some(0.75));
+        let models: Vec<_> = entries.iter().map(|entry| entry.model.as_deref()).collect();
+        assert_eq!(
+            models,
+            [None, Some("q"), Some("a"), Some("b"), Some("late"), None]
+        );
+        let kinds: Vec<_> = entries.iter().map(|entry| entry.kind).collect();
+        assert_eq!((kinds[1], kinds[4]), (Kind::Notice, Kind::Notice));
+        assert!(entries[4].usage.is_some());
+    }
+}

@@ -1,0 +1,210 @@
+//! Contexts of every era, from their files to entries.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::*;
+use crate::entry::{Kind, Role};
+use crate::session::Transcript;
+use crate::source::{Bundle, Source};
+
+fn line(id: u32, second: u64, content: &str) -> String {
+    let line = Line {
+        id: format!("00000000-0000-4000-8000-{id:012}"),
+        timestamp: second,
+        from: "alice".to_owned(),
+        to: "work".to_owned(),
+        content: content.to_owned(),
+        entry_type: "message".to_owned(),
+        ..Line::default()
+    };
+    line.print()
+}
+
+fn context(files: &[(&str, String)]) -> Transcript {
+    let root = PathBuf::from("/home/x/.chibi/contexts/work");
+    let sources = files
+        .iter()
+        .map(|(name, text)| Source::in_memory(*name, root.join(name), text.clone().into_bytes()));
+    let sources = sources.collect();
+    read(&Bundle { root, sources }).unwrap()
+}
+
+fn texts(transcript: &Transcript) -> Vec<&str> {
+    transcript
+        .entries
+        .iter()
+        .map(|entry| entry.content.as_str())
+        .collect()
+}
+
+#[test]
+fn partitions_that_no_manifest_lists_are_read_too() {
+    let read = context(&[
+        ("transcript/active.jsonl", line(5, 50, "e")),
+        (
+            "transcript/manifest.json",
+            r#"{"partitions":[{"file":"30-39.jsonl"}]}"#.to_owned(),
+        ),
+        (
+            "transcript/partitions/30-39.jsonl",
+            line(3, 30, "c") + &line(4, 39, "d"),
+        ),
+        (
+            "transcript/partitions/10-29.jsonl",
+            line(1, 10, "a") + &line(2, 29, "b"),
+        ),
+        (
+            "context.jsonl",
+            line(9, 5, "only here") + &line(4, 39, "d") + &line(5, 50, "e"),
+        ),
+    ]);
+    assert_eq!(texts(&read), ["a", "b", "c", "only here", "d", "e"]);
+    assert_eq!(read.session.native_id.as_deref(), Some("work"));
+}
+
+#[test]
+fn the_first_releases_kept_one_object() {
+    let old = json!({"name": "work", "created_at": 100, "updated_at": 200, "messages": [
+        {"id": "550e8400-e29b-41d4-a716-446655440000", "role": "user", "content": "hi"},
+        {"id": "m2", "role": "assistant", "content": "hello"}]});
+    let read = context(&[("context.json", old.to_string())]);
+    assert_eq!(texts(&read), ["hi", "hello"]);
+    assert_eq!(read.entries[1].role, Role::Assistant);
+    assert_eq!(read.session.started.unwrap().unix_seconds(), 100);
+}
+
+#[test]
+fn the_readable_archive_stands_in_where_it_is_all_there_is() {
+    let markdown = "[USER]: old\n\n[ASSISTANT]: answer\n\n[USER]: one\n\n".to_owned();
+    let read = context(&[
+        ("context.jsonl", line(1, 10, "one") + &line(2, 11, "two")),
+        ("transcript.md", markdown.clone()),
+    ]);
+    assert_eq!(texts(&read), ["old", "answer", "one", "two"]);
+    let read = context(&[
+        ("context.jsonl", line(2, 11, "two")),
+        ("transcript_archive.jsonl", line(1, 10, "one")),
+        ("transcript.md", markdown),
+    ]);
+    assert_eq!(texts(&read), ["one", "two"]);
+}
+
+#[test]
+fn bad_lines_are_reported_and_the_rest_is_read() {
+    let deep = format!("{{\"x\":{}}}", "[".repeat(200));
+    let text = format!(
+        "{}\n\n[1]\n{deep}\n{{\"id\":\"a\"}}\n\u{0}\n{}",
+        "{torn",
+        line(1, 10, "good")
+    );
+    let mut bytes = text.into_bytes();
+    bytes.extend(b"{\"id\":\"\xff\"}\n");
+    let source = Source::in_memory("context.jsonl", "/c/context.jsonl", bytes);
+    let read = read(&Bundle {
+        root: "/c".into(),
+        sources: vec![source],
+    })
+    .unwrap();
+    assert_eq!(texts(&read), ["good"]);
+    let lines: Vec<_> = read.problems.iter().map(|problem| problem.line).collect();
+    assert_eq!(lines, [1, 3, 4, 5, 6, 8].map(Some));
+    assert_eq!(
+        read.problems[3].to_string(),
+        "/c/context.jsonl:5: missing field: from"
+    );
+}
+
+#[test]
+fn ids_are_unique_even_where_chibi_repeated_them() {
+    let read = context(&[("context.jsonl", line(1, 10, "a") + &line(1, 11, "b"))]);
+    assert_ne!(read.entries[0].entry_id, read.entries[1].entry_id);
+    assert_eq!(
+        line_of(&read.entries[1], "work", 0).print(),
+        line(1, 11, "b")
+    );
+}
+
+#[test]
+fn the_debug_files_tell_models_tokens_and_cost() {
+    let answer = line(2, 12, "answer").replace("\"to\":\"work\"", "\"to\":\"user\"");
+    let response = r#"{"response":{"id":"r1","model":"m","usage":{"prompt_tokens":3,"completion_tokens":4,"cost":0.5}},"timestamp":12}"#;
+    let read = context(&[
+        ("context.jsonl", line(1, 10, "ask") + &answer),
+        (
+            "response_meta.jsonl",
+            format!("{response}\n{{\"timestamp\":1}}\n"),
+        ),
+        (
+            "inbox.jsonl",
+            r#"{"id":"i","timestamp":20,"from":"b","to":"work","content":"psst"}"#.to_owned(),
+        ),
+    ]);
+    assert_eq!(texts(&read), ["ask", "answer", "psst"]);
+    assert_eq!(
+        (read.session.totals.usage.output, read.session.totals.cost),
+        (4, Some(0.5))
+    );
+    assert_eq!(read.session.models, ["m"]);
+    assert_eq!(read.entries[2].kind, Kind::Notice);
+    assert_eq!(read.problems.len(), 1);
+}
+
+#[test]
+fn single_records_are_recognised() {
+    let object = |value: Value| value.as_object().unwrap().clone();
+    let entry = object(serde_json::from_str(&line(1, 10, "a")).unwrap());
+    let inbox = object(json!({"id": "i", "timestamp": 1, "from": "a", "to": "b", "content": "c"}));
+    let request = object(json!({"timestamp": 1, "request": {"model": "m"}}));
+    let response = object(json!({"timestamp": 1, "response": {"usage": {"completion_tokens": 2}}}));
+    for (object, kind) in [
+        (entry, Kind::Text),
+        (inbox, Kind::Notice),
+        (request, Kind::Notice),
+        (response, Kind::Notice),
+    ] {
+        assert!(recognises(&object), "{object:?}");
+        assert_eq!(entries(object).unwrap()[0].kind, kind);
+    }
+    for other in [
+        json!({"role": "user", "content": "x"}),
+        json!({"timestamp": 1, "request": 5}),
+        json!({}),
+    ] {
+        assert!(!recognises(&object(other.clone())), "{other}");
+        assert!(entries(object(other)).is_err());
+    }
+}
+
+#[test]
+fn contexts_are_found_by_their_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put("contexts/a/context.jsonl", &line(1, 10, "x"));
+    put(
+        "contexts/b/transcript/partitions/1-2.jsonl",
+        &line(1, 10, "x"),
+    );
+    put("contexts/c/transcript.md", "[USER]: hi\n\n");
+    put("contexts/d/context.jsonl", "{\"role\":\"user\"}\n");
+    put("contexts/e/transcript.md", "# Notes\n");
+    put("state.json", "{}");
+    put("loose.jsonl", &line(1, 10, "x"));
+    let names = |path: &std::path::Path| -> Vec<_> {
+        let found = find(path).unwrap();
+        found
+            .iter()
+            .map(|bundle| read(bundle).unwrap().session.native_id.unwrap())
+            .collect()
+    };
+    assert_eq!(names(dir.path()), ["a", "b", "c"]);
+    assert_eq!(names(&dir.path().join("contexts/a/context.jsonl")), ["a"]);
+    assert_eq!(names(&dir.path().join("loose.jsonl")), ["loose"]);
+    assert!(names(&dir.path().join("state.json")).is_empty());
+    assert!(find(&dir.path().join("gone")).is_err());
+}

@@ -1,0 +1,157 @@
+//! A whole transcript as a context's folder, in the layout of chibi's documentation.
+//!
+//! What stands before the last compaction goes to `transcript_archive.jsonl` and `transcript.md`, the rest to
+//! `context.jsonl`. Debug files and the inbox are written only for transcripts that came with them.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::context::meta;
+use super::convert::{id_of, line_of, native, response_of};
+use super::debug::{DebugFile, second};
+use super::find::{ARCHIVE, CONTEXT, MARKDOWN, META, find};
+use super::inbox::INBOX;
+use super::merge::ARCHIVED;
+use super::name::ContextName;
+use super::{AGENT, markdown, read};
+use crate::durable::{FileError, create_private_dir, write_atomic};
+use crate::entry::{Entry, Kind, Numbering};
+use crate::format::FormatError;
+use crate::json::{Object, Style};
+use crate::session::Transcript;
+
+/// Writes `transcript` below `base` and gives the folder: `contexts/<name>`.
+///
+/// A context of that name that holds anything else is left alone; then the name gets a number.
+pub fn write(transcript: &Transcript, base: &Path) -> Result<PathBuf, FormatError> {
+    let name = ContextName::for_session(&transcript.session);
+    let entries = identified(transcript);
+    let ids: HashSet<_> = entries.iter().map(id_of).collect();
+    let numbered = (2_u64..).map(|number| name.numbered(number));
+    for name in [name.clone()].into_iter().chain(numbered) {
+        let dir = base.join("contexts").join(name.as_str());
+        if holds_nothing_else(&dir, &ids)? {
+            write_files(&dir, &files(transcript, &entries, &name))?;
+            return Ok(dir);
+        }
+    }
+    unreachable!("numbers never end")
+}
+
+/// The entries, each with an id.
+fn identified(transcript: &Transcript) -> Vec<Entry> {
+    let numbering = Numbering::new(AGENT, transcript.session.id.as_str());
+    let mut entries = transcript.entries.clone();
+    entries
+        .iter_mut()
+        .for_each(|entry| numbering.identify(entry));
+    entries
+}
+
+fn holds_nothing_else(dir: &Path, ids: &HashSet<String>) -> Result<bool, FormatError> {
+    if !dir.exists() {
+        return Ok(true);
+    }
+    for bundle in find(dir)?.iter().filter(|bundle| bundle.root == dir) {
+        let there = read(bundle)?;
+        let known = there
+            .entries
+            .iter()
+            .all(|entry| ids.contains(&id_of(entry)));
+        if !known || !there.problems.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The files' names and contents, in the order in which they can be written safely.
+fn files(
+    transcript: &Transcript,
+    entries: &[Entry],
+    name: &ContextName,
+) -> Vec<(&'static str, String)> {
+    let (beside, spoken): (Vec<_>, Vec<_>) =
+        entries.iter().partition(|entry| file_of(entry).is_some());
+    let archived = &spoken[..window_start(&spoken)];
+    let mut lines = print(&spoken, name);
+    let window = lines.split_off(archived.len());
+    let mut files = Vec::new();
+    if let Some(started) = transcript.session.started {
+        files.push((
+            META,
+            meta(u64::try_from(started.unix_seconds()).unwrap_or(0)),
+        ));
+    }
+    if !archived.is_empty() {
+        files.push((ARCHIVE, lines.concat()));
+        files.push((MARKDOWN, markdown::render(archived.iter().copied())));
+    }
+    let responses = spoken.iter().filter_map(|entry| response_of(entry));
+    for (file, attached) in [
+        (INBOX, Vec::new()),
+        (DebugFile::Requests.name(), Vec::new()),
+        (DebugFile::Responses.name(), responses.collect()),
+    ] {
+        let text = lines_of(file, &beside, attached);
+        if !text.is_empty() {
+            files.push((file, text));
+        }
+    }
+    files.push((CONTEXT, window.concat()));
+    files
+}
+
+/// Writes what differs from what is there.
+fn write_files(dir: &Path, files: &[(&str, String)]) -> Result<(), FileError> {
+    create_private_dir(dir)?;
+    for (name, text) in files {
+        let path = dir.join(name);
+        if !fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            write_atomic(&path, text.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the active conversation begins: at the last compaction, or after what was archived without one.
+fn window_start(spoken: &[&Entry]) -> usize {
+    let archived =
+        |entry: &&Entry| native(entry).is_some_and(|native| native.contains_key(ARCHIVED));
+    let after = spoken.iter().rposition(archived).map_or(0, |at| at + 1);
+    let compaction = spoken
+        .iter()
+        .rposition(|entry| entry.kind == Kind::Compaction);
+    compaction.unwrap_or(0).max(after)
+}
+
+fn print(entries: &[&Entry], name: &ContextName) -> Vec<String> {
+    let mut earlier = 0;
+    let lines = entries.iter().map(|entry| {
+        let line = line_of(entry, name.as_str(), earlier);
+        earlier = line.timestamp;
+        line.print()
+    });
+    lines.collect()
+}
+
+/// The file that an entry came from, where that is not the conversation's.
+fn file_of(entry: &Entry) -> Option<&str> {
+    native(entry)?.get("file")?.as_str()
+}
+
+/// The lines of a file beside the conversation: those attached to what the model said, and the rest, by time.
+fn lines_of(file: &str, beside: &[&Entry], attached: Vec<&Object>) -> String {
+    let of_file = beside.iter().filter(|entry| file_of(entry) == Some(file));
+    let mut lines = attached;
+    lines.extend(of_file.filter_map(|entry| native(entry)?.get("line")?.as_object()));
+    lines.sort_by_key(|line| second(line));
+    lines
+        .into_iter()
+        .map(|line| Style::COMPACT.print(line) + "\n")
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! `steno as chibi`, run as a program on folders of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        home.put(
+            "contexts/default/context.jsonl",
+            &conversation("alice", "default"),
+        );
+        home
+    }
+
+    fn base(&self) -> PathBuf {
+        self.0.path().join(".chibi")
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        let path = self.base().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn chibi(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_steno"))
+            .args(["as", "chibi"])
+            .args(args)
+            .env_clear()
+            .env("HOME", self.0.path())
+            .env("STENO_HOME", self.0.path().join("store"))
+            .env("STENO_NOW", "2026-01-05T09:15:32Z")
+            .env("TZ", "UTC")
+            .output()
+            .unwrap()
+    }
+
+    /// What a run that must succeed prints.
+    fn shows(&self, args: &[&str]) -> String {
+        let output = self.chibi(args);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The exit code and messages of a run that must fail.
+    fn fails(&self, args: &[&str]) -> (Option<i32>, String) {
+        let output = self.chibi(args);
+        assert_eq!(output.stdout, b"");
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    }
+}
+
+fn conversation(user: &str, context: &str) -> String {
+    [
+        (user, context, "Hi", "message"),
+        (
+            context,
+            "ls",
+            r#"{\"path\":\"ääääääääääääääääääääääääää\"}"#,
+            "tool_call",
+        ),
+        ("ls", context, "a\\nb", "tool_result"),
+        ("system", context, "", "compaction"),
+        (context, "user", "Hello", "message"),
+    ]
+    .iter()
+    .enumerate()
+    .map(|(at, (from, to, content, entry_type))| {
+        format!(
+            "{{\"id\":\"{at}\",\"timestamp\":{at},\"from\":\"{from}\",\"to\":\"{to}\",\
+             \"content\":\"{content}\",\"entry_type\":\"{entry_type}\"}}\n"
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn the_count_chooses_from_either_end() {
+    let home = Home::new();
+    assert_eq!(home.shows(&["-g", "1"]), "[DEFAULT]: Hello\n\n");
+    assert_eq!(home.shows(&["-g", "-1"]), "[ALICE]: Hi\n\n");
+    let preview = format!("[TOOL: ls] {{\"path\":\"{}...\n", "ä".repeat(25));
+    let all = format!("[ALICE]: Hi\n\n{preview}  → 3b\n[DEFAULT]: Hello\n\n");
+    assert_eq!(home.shows(&["-g", "0"]), all);
+    assert_eq!(home.shows(&["-g", "99"]), all);
+    let verbose = home.shows(&["-v", "-g", "-4"]);
+    assert!(
+        verbose.ends_with("[TOOL RESULT: ls]\na\nb\n\n[COMPACTION]: \n\n"),
+        "{verbose}"
+    );
+}
+
+#[test]
+fn the_current_context_is_where_chibi_notes_it() {
+    let home = Home::new();
+    home.put(
+        "contexts/research/context.jsonl",
+        &conversation("bob", "research"),
+    );
+    home.put(
+        "state.json",
+        r#"{"contexts":["research"],"current_context":"research"}"#,
+    );
+    assert_eq!(home.shows(&["-g", "-1"]), "[BOB]: Hi\n\n");
+    home.put(
+        "session.json",
+        r#"{"implied_context":"default","previous_context":"research"}"#,
+    );
+    assert_eq!(home.shows(&["-g", "-1"]), "[ALICE]: Hi\n\n");
+    assert_eq!(home.shows(&["-G", "research", "-1"]), "[BOB]: Hi\n\n");
+    let base = home.base();
+    let other = Home::new();
+    let dir = base.to_str().unwrap();
+    assert_eq!(
+        other.shows(&["--dir", dir, "-G", "research", "1"]),
+        "[RESEARCH]: Hello\n\n"
+    );
+}
+
+#[test]
+fn wrong_numbers_and_names_are_told() {
+    let home = Home::new();
+    assert_eq!(
+        home.fails(&["-g", "abc"]),
+        (Some(2), "error: Invalid number: abc\n".to_owned())
+    );
+    let expected = (Some(2), "error: Invalid number: x\n".to_owned());
+    assert_eq!(home.fails(&["-G", "default", "x"]), expected);
+    let (code, message) = home.fails(&["-G", "nobody", "1"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        message,
+        "error: no such context: nobody\nhint: the contexts are default\n"
+    );
+    let (code, message) = home.fails(&["-G", "../default", "1"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        message.starts_with("error: not a context name"),
+        "{message}"
+    );
+    let (code, message) = home.fails(&["--dir", "/nonexistent", "-g", "1"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        message.contains("hint: there are no contexts in /nonexistent"),
+        "{message}"
+    );
+    assert_eq!(home.fails(&[]).0, Some(2));
+    assert_eq!(home.fails(&["-g", "1", "-G", "default", "1"]).0, Some(2));
+}
+
+#[test]
+fn bad_lines_are_warned_of_and_skipped() {
+    let home = Home::new();
+    home.put(
+        "contexts/default/context.jsonl",
+        &format!("{}torn", conversation("alice", "default")),
+    );
+    let output = home.chibi(&["-g", "1"]);
+    assert_eq!(output.stdout, b"[DEFAULT]: Hello\n\n");
+    let warning = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        warning.starts_with("warning: ") && warning.contains("context.jsonl:6: not JSON"),
+        "{warning}"
+    );
+    fs::remove_file(home.base().join("contexts/default/context.jsonl")).unwrap();
+    assert_eq!(home.shows(&["-g", "1"]), "");
+}
+
+#[test]
+fn the_sample_context_prints_as_chibi_prints_it() {
+    let Some(golden) = std::env::var_os("STENO_GOLDEN") else {
+        eprintln!("STENO_GOLDEN is not set: sample files are not compared");
+        return;
+    };
+    let base = Path::new(&golden).join("chibi/seed");
+    for (name, args) in [
+        ("chibi_-g_0.txt", vec!["-g", "0"]),
+        ("chibi_-g_1.txt", vec!["-g", "1"]),
+        ("chibi_-g_-1.txt", vec!["-g", "-1"]),
+        ("chibi_-v_-g_0.txt", vec!["-v", "-g", "0"]),
+    ] {
+        let expected = fs::read_to_string(base.join("contexts/default/cli").join(name)).unwrap();
+        let args = [vec!["--dir", base.to_str().unwrap()], args].concat();
+        assert_eq!(Home::new().shows(&args), expected, "{name}");
+    }
+}
