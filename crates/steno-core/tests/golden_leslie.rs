@@ -1,5 +1,7 @@
 //! leslie's sample files, read and written again, where `STENO_GOLDEN` names the folder that holds them.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! `steno as chibi`, run as a program on folders of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

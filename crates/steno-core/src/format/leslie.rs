@@ -17,6 +17,7 @@ use crate::session::{Session, SessionId, Status, Transcript};
 use crate::source::{Bundle, Source};
 use crate::timestamp::Clock;
 
+mod body;
 mod file;
 mod folder;
 mod slug;

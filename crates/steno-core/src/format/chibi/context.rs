@@ -1,6 +1,5 @@
 //! A context that is being written: messages appended, compacted, archived, without ever losing one.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,23 +7,24 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::convert::{entry_of, line_of};
+use super::convert::line_of;
 use super::debug::DebugFile;
-use super::find::{ARCHIVE, CONTEXT, MARKDOWN, META};
+use super::find::{CONTEXT, META};
 use super::inbox::{self, INBOX, Message};
 use super::line::Line;
 use super::lock;
-use super::markdown;
 use super::name::{ContextName, ContextNameError};
 use super::records;
 use crate::durable::{
     FileError, OnPath, append_lines, create_private_dir, private_options, write_atomic,
 };
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::Entry;
 use crate::json::{Style, Value};
 use crate::problem::Problem;
 use crate::source::Source;
 use crate::timestamp::{Clock, Timestamp};
+
+mod compaction;
 
 /// Why a context could not be changed.
 #[derive(Debug, thiserror::Error)]
@@ -46,12 +46,6 @@ pub struct Context {
     dir: PathBuf,
     name: ContextName,
     clock: Clock,
-}
-
-/// One line of the active conversation, good or bad.
-struct RawLine {
-    bytes: Vec<u8>,
-    line: Option<Line>,
 }
 
 impl Context {
@@ -104,38 +98,6 @@ impl Context {
             entry.content = inbox::inject(messages, &entry.content);
             self.append(entry)
         })
-    }
-
-    /// Moves all but the last `keep` entries to the archive and puts `summary` in their place.
-    ///
-    /// Calls of tools stay with their results. Returns how many entries moved; with none, nothing changes.
-    pub fn compact(&self, summary: &str, keep: usize) -> Result<usize, ContextError> {
-        let _held = lock::take(&self.dir, &self.clock)?;
-        let mut removed = self.raw_lines()?;
-        let kept = removed.split_off(cut(&removed, keep));
-        let count = removed.iter().filter(|raw| raw.line.is_some()).count();
-        if count == 0 {
-            return Ok(0);
-        }
-        self.move_to_archive(&removed)?;
-        let mut bytes = self.marker(summary).print().into_bytes();
-        for raw in &kept {
-            bytes.extend_from_slice(&raw.bytes);
-            bytes.push(b'\n');
-        }
-        write_atomic(&self.file(CONTEXT), &bytes)?;
-        Ok(count)
-    }
-
-    /// Moves the whole conversation to the archive; returns how many entries moved.
-    pub fn archive(&self) -> Result<usize, ContextError> {
-        let _held = lock::take(&self.dir, &self.clock)?;
-        let removed = self.raw_lines()?;
-        if !removed.is_empty() {
-            self.move_to_archive(&removed)?;
-            write_atomic(&self.file(CONTEXT), b"")?;
-        }
-        Ok(removed.iter().filter(|raw| raw.line.is_some()).count())
     }
 
     /// Leaves a message for this context.
@@ -210,71 +172,8 @@ impl Context {
         Timestamp::from_unix(self.clock.now().unix_seconds())
     }
 
-    fn marker(&self, summary: &str) -> Line {
-        let mut entry = Entry::new(Role::System, Kind::Compaction, summary);
-        entry.entry_id = Uuid::new_v4();
-        entry.created_at = self.whole_second();
-        line_of(&entry, self.name.as_str(), self.second())
-    }
-
-    fn raw_lines(&self) -> Result<Vec<RawLine>, FileError> {
-        let lines = split_lines(&self.file(CONTEXT))?;
-        let parsed = |bytes: &[u8]| Line::from_object(records::parse(bytes).ok()?).ok();
-        Ok(lines
-            .into_iter()
-            .map(|bytes| RawLine {
-                line: parsed(&bytes),
-                bytes,
-            })
-            .collect())
-    }
-
     fn inbox_lines(&self) -> Result<Vec<Vec<u8>>, FileError> {
         split_lines(&self.file(INBOX))
-    }
-
-    /// Appends lines to both archives, except those that an interrupted move has left there already.
-    fn move_to_archive(&self, removed: &[RawLine]) -> Result<(), FileError> {
-        let archived: HashSet<_> = split_lines(&self.file(ARCHIVE))?.into_iter().collect();
-        let there = removed
-            .iter()
-            .take_while(|raw| archived.contains(&raw.bytes))
-            .count();
-        let mut bytes = Vec::new();
-        for raw in removed.iter().filter(|raw| !archived.contains(&raw.bytes)) {
-            bytes.extend_from_slice(&raw.bytes);
-            bytes.push(b'\n');
-        }
-        if !bytes.is_empty() {
-            append_lines(&self.file(ARCHIVE), &bytes)?;
-        }
-        self.append_markdown(removed, there)
-    }
-
-    /// Appends messages to `transcript.md`; of the first `there` some may stand at its end already.
-    fn append_markdown(&self, removed: &[RawLine], there: usize) -> Result<(), FileError> {
-        let path = self.file(MARKDOWN);
-        let text = |raw: &[RawLine]| {
-            let entries: Vec<_> = raw
-                .iter()
-                .filter_map(|raw| raw.line.clone())
-                .map(entry_of)
-                .collect();
-            markdown::render(&entries)
-        };
-        let existing = if there > 0 {
-            read_or_empty(&path)?
-        } else {
-            Vec::new()
-        };
-        let done = (0..=there)
-            .rev()
-            .find(|done| existing.ends_with(text(&removed[..*done]).as_bytes()));
-        let missing = text(&removed[done.unwrap_or(0)..]);
-        if missing.is_empty() {
-            return Ok(());
-        }
-        append_lines(&path, missing.as_bytes())
     }
 
     fn lock_inbox(&self) -> Result<fs::File, FileError> {
@@ -306,25 +205,6 @@ pub(super) fn meta(second: u64) -> String {
 
 fn message(bytes: &[u8]) -> Option<Message> {
     Message::from_object(records::parse(bytes).ok()?).ok()
-}
-
-/// Where the kept part begins: never between a tool's call and its result.
-fn cut(lines: &[RawLine], keep: usize) -> usize {
-    let is = |at: usize, entry_type: &str| {
-        let line = lines.get(at).and_then(|raw: &RawLine| raw.line.as_ref());
-        line.is_some_and(|line| line.entry_type == entry_type)
-    };
-    let good: Vec<_> = (0..lines.len())
-        .filter(|at| lines[*at].line.is_some())
-        .collect();
-    let Some(index) = good.len().checked_sub(keep) else {
-        return 0;
-    };
-    let mut cut = good.get(index).copied().unwrap_or(lines.len());
-    while cut > 0 && cut < lines.len() && (is(cut, "tool_result") || is(cut - 1, "tool_call")) {
-        cut -= 1;
-    }
-    cut
 }
 
 /// The lines of a file that may be missing, blank ones aside.

@@ -100,6 +100,13 @@ pub(super) fn id_of(entry: &Entry) -> String {
     }
 }
 
+/// The id that tells an entry from all others; some have none.
+pub(super) fn identity(entry: &Entry) -> Option<String> {
+    let id = id_of(entry);
+    let nobody = id.is_empty() || id == Uuid::nil().hyphenated().to_string();
+    (!nobody).then_some(id)
+}
+
 /// The line of `response_meta.jsonl` that an entry's model and usage came from.
 pub(super) fn response_of(entry: &Entry) -> Option<&Object> {
     native(entry)?.get("response")?.as_object()
@@ -119,46 +126,22 @@ fn difference(told: &Entry, entry: &Entry) -> Object {
 
 fn plain_entry(line: Line) -> Entry {
     let kind = kind_of(&line.entry_type);
+    let mut native = native_fields(&line, kind);
     let mut entry = Entry::new(role_of(&line, kind), kind, line.content);
-    let mut native = Object::new();
-    let mut keep = |field: &str, value: Value| {
-        native.insert(field.to_owned(), value);
+    if !native.contains_key("id") {
+        entry.entry_id = Uuid::parse_str(&line.id).unwrap_or_default();
+    }
+    entry.created_at = moment(line.timestamp);
+    let tool = match kind {
+        Kind::ToolCall => Some(line.to),
+        Kind::ToolResult => Some(line.from),
+        _ => None,
     };
-    match Uuid::parse_str(&line.id) {
-        Ok(id) if !id.is_nil() && id.hyphenated().to_string() == line.id => entry.entry_id = id,
-        _ => keep("id", line.id.into()),
-    }
-    entry.created_at = i64::try_from(line.timestamp)
-        .ok()
-        .and_then(Timestamp::from_unix);
-    if entry.created_at.is_none() {
-        keep("timestamp", line.timestamp.into());
-    }
-    match kind {
-        Kind::ToolCall => {
-            entry.tool_name = Some(line.to.clone()).filter(|name| !name.is_empty());
-            entry.tool_input = serde_json::from_str(&entry.content)
-                .ok()
-                .filter(Value::is_object);
-        }
-        Kind::ToolResult => {
-            entry.tool_name = Some(line.from.clone()).filter(|name| !name.is_empty());
-        }
-        _ => {}
-    }
-    keep("from", line.from.into());
-    keep("to", line.to.into());
-    if line.entry_type != type_of(kind) {
-        keep("entry_type", line.entry_type.into());
-    }
-    if let Some(role) = line.role {
-        keep("role", role.into());
-    }
-    if let Some(flow_control) = line.flow_control {
-        keep("flow_control", flow_control.into());
-    }
-    if !line.extra.is_empty() {
-        keep("extra", line.extra.into());
+    entry.tool_name = tool.filter(|name| !name.is_empty());
+    if kind == Kind::ToolCall {
+        entry.tool_input = serde_json::from_str(&entry.content)
+            .ok()
+            .filter(Value::is_object);
     }
     entry.metadata = line.metadata;
     entry.tool_call_id = line.tool_call_id;
@@ -167,6 +150,40 @@ fn plain_entry(line: Line) -> Entry {
     }
     entry.extra.insert(NATIVE.to_owned(), Value::Object(native));
     entry
+}
+
+/// The fields of a line that no field of an entry holds as they are.
+fn native_fields(line: &Line, kind: Kind) -> Object {
+    let mut native = Object::new();
+    let mut keep = |field: &str, value: Value| {
+        native.insert(field.to_owned(), value);
+    };
+    let id = Uuid::parse_str(&line.id).unwrap_or_default();
+    if id.is_nil() || id.hyphenated().to_string() != line.id {
+        keep("id", line.id.clone().into());
+    }
+    if moment(line.timestamp).is_none() {
+        keep("timestamp", line.timestamp.into());
+    }
+    keep("from", line.from.clone().into());
+    keep("to", line.to.clone().into());
+    if line.entry_type != type_of(kind) {
+        keep("entry_type", line.entry_type.clone().into());
+    }
+    if let Some(role) = &line.role {
+        keep("role", role.clone().into());
+    }
+    if let Some(flow_control) = line.flow_control {
+        keep("flow_control", flow_control.into());
+    }
+    if !line.extra.is_empty() {
+        keep("extra", line.extra.clone().into());
+    }
+    native
+}
+
+fn moment(second: u64) -> Option<Timestamp> {
+    i64::try_from(second).ok().and_then(Timestamp::from_unix)
 }
 
 /// A compaction says its summary; the text beside it, if any, says nothing more.

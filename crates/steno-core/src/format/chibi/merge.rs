@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::convert::{id_of, native_mut};
+use super::convert::{identity, native_mut};
 use crate::entry::Entry;
 
 /// On entries that stand in the log only: they have left the active conversation.
@@ -10,26 +10,24 @@ pub(super) const ARCHIVED: &str = "archived";
 
 /// Puts what only the window holds where it was said: after its neighbour that the log knows too.
 pub(super) fn merge(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
-    let known: HashMap<_, _> = log
-        .iter()
-        .enumerate()
-        .map(|(at, entry)| (id_of(entry), at))
+    let numbered = log.iter().enumerate();
+    let known: HashMap<_, _> = numbered
+        .filter_map(|(at, entry)| Some((identity(entry)?, at)))
         .collect();
-    let active: HashSet<_> = window.iter().map(id_of).collect();
-    let first_known = window.iter().find_map(|entry| known.get(&id_of(entry)));
-    let end = log.len();
+    let known = |entry: &Entry| known.get(&identity(entry)?).copied();
+    let active: HashSet<_> = window.iter().filter_map(identity).collect();
 
     // Sorted by the neighbour in the log; 0 stands before it, 1 is itself, 2 stands after it.
-    let mut place = first_known.map_or((end, 0), |at| (*at, 0));
+    let mut place = (window.iter().find_map(known).unwrap_or(log.len()), 0);
     let mut placed = Vec::with_capacity(log.len() + window.len());
     for entry in window {
-        match known.get(&id_of(&entry)) {
-            Some(at) => place = (*at, 2),
+        match known(&entry) {
+            Some(at) => place = (at, 2),
             None => placed.push((place, entry)),
         }
     }
     for (at, mut entry) in log.into_iter().enumerate() {
-        if !active.contains(&id_of(&entry)) {
+        if !identity(&entry).is_some_and(|id| active.contains(&id)) {
             native_mut(&mut entry).insert(ARCHIVED.to_owned(), true.into());
         }
         placed.push(((at, 1), entry));
@@ -67,6 +65,12 @@ mod tests {
         assert_eq!(merged("abc", "bxc"), "abxc");
         assert_eq!(merged("", "ab"), "ab");
         assert_eq!(merged("ab", ""), "ab");
+    }
+
+    #[test]
+    fn entries_without_an_id_are_never_the_same() {
+        let nameless = || vec![Entry::new(Role::User, Kind::Text, "x")];
+        assert_eq!(merge(nameless(), nameless()).len(), 2);
     }
 
     #[test]

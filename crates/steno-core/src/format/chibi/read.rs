@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::convert::{entry_of, id_of, native_mut};
+use super::convert::{entry_of, identity, native_mut};
 use super::debug::DebugFile;
 use super::find::{
     ACTIVE, ARCHIVE, CONTEXT, LOG, MANIFEST, MARKDOWN, META, OLD_CONTEXT, PARTITIONS, context_name,
@@ -69,10 +69,9 @@ impl<'a> Reading<'a> {
         let mut seen = HashSet::new();
         for source in self.log_sources() {
             let entries = self.each(source, entry)?;
-            let ids: Vec<_> = entries.iter().map(id_of).collect();
-            let new = entries.into_iter().zip(&ids);
-            let new = new.filter(|(_, id)| !seen.contains(*id));
-            log.extend(new.map(|(entry, _)| entry));
+            let ids: Vec<_> = entries.iter().filter_map(identity).collect();
+            let is_new = |entry: &Entry| !identity(entry).is_some_and(|id| seen.contains(&id));
+            log.extend(entries.into_iter().filter(is_new));
             seen.extend(ids);
         }
         let window = self.window()?;

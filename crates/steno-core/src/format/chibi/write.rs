@@ -27,11 +27,11 @@ use crate::session::Transcript;
 pub fn write(transcript: &Transcript, base: &Path) -> Result<PathBuf, FormatError> {
     let name = ContextName::for_session(&transcript.session);
     let entries = identified(transcript);
-    let ids: HashSet<_> = entries.iter().map(id_of).collect();
+    let records = entries.iter().flat_map(records).collect();
     let numbered = (2_u64..).map(|number| name.numbered(number));
     for name in [name.clone()].into_iter().chain(numbered) {
         let dir = base.join("contexts").join(name.as_str());
-        if holds_nothing_else(&dir, &ids)? {
+        if holds_nothing_else(&dir, &records)? {
             write_files(&dir, &files(transcript, &entries, &name))?;
             return Ok(dir);
         }
@@ -49,21 +49,29 @@ fn identified(transcript: &Transcript) -> Vec<Entry> {
     entries
 }
 
-fn holds_nothing_else(dir: &Path, ids: &HashSet<String>) -> Result<bool, FormatError> {
+fn holds_nothing_else(dir: &Path, known: &HashSet<String>) -> Result<bool, FormatError> {
     if !dir.exists() {
         return Ok(true);
     }
     for bundle in find(dir)?.iter().filter(|bundle| bundle.root == dir) {
         let there = read(bundle)?;
-        let known = there
-            .entries
-            .iter()
-            .all(|entry| ids.contains(&id_of(entry)));
-        if !known || !there.problems.is_empty() {
+        let mut records = there.entries.iter().flat_map(records);
+        if !there.problems.is_empty() || !records.all(|record| known.contains(&record)) {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// What names the records that an entry is written as: ids, or whole lines where there is none.
+fn records(entry: &Entry) -> Vec<String> {
+    let line = |line: &Object| Style::COMPACT.print(line);
+    if let Some(beside) = beside_line(entry) {
+        return vec![line(beside)];
+    }
+    let mut records = vec![id_of(entry)];
+    records.extend(response_of(entry).map(line));
+    records
 }
 
 /// The files' names and contents, in the order in which they can be written safely.
@@ -141,11 +149,16 @@ fn file_of(entry: &Entry) -> Option<&str> {
     native(entry)?.get("file")?.as_str()
 }
 
+/// The line that such an entry stands for.
+fn beside_line(entry: &Entry) -> Option<&Object> {
+    native(entry)?.get("line")?.as_object()
+}
+
 /// The lines of a file beside the conversation: those attached to what the model said, and the rest, by time.
 fn lines_of(file: &str, beside: &[&Entry], attached: Vec<&Object>) -> String {
     let of_file = beside.iter().filter(|entry| file_of(entry) == Some(file));
     let mut lines = attached;
-    lines.extend(of_file.filter_map(|entry| native(entry)?.get("line")?.as_object()));
+    lines.extend(of_file.filter_map(|entry| beside_line(entry)));
     lines.sort_by_key(|line| second(line));
     lines
         .into_iter()

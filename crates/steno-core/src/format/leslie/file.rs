@@ -3,16 +3,18 @@
 //! Texts are not escaped, so a text that looks like a marker is read as one. Printing what was parsed gives
 //! the same bytes all the same, for every file that [`UnitFile::print`] wrote.
 
+use super::body::Body;
+
 /// The most bytes of one file.
 pub const FILE_LIMIT: usize = 20_480;
 
 /// The most characters of a tool's arguments, a tool's result or an error.
 pub const TOOL_LIMIT: usize = 200;
 
-const OPEN_QUERY: &str = "<user_query>";
-const CLOSE_QUERY: &str = "</user_query>";
-const TOOL_CALL: &str = "[Tool call] ";
-const TOOL_RESULT: &str = "[Tool result] ";
+pub(super) const OPEN_QUERY: &str = "<user_query>";
+pub(super) const CLOSE_QUERY: &str = "</user_query>";
+pub(super) const TOOL_CALL: &str = "[Tool call] ";
+pub(super) const TOOL_RESULT: &str = "[Tool result] ";
 const ELLIPSIS: &str = "...";
 
 /// The content of one file.
@@ -202,103 +204,6 @@ impl Item {
             Item::Error(text) => out.push_str(&format!("[Error]\n{text}\n")),
             Item::Unmarked(text) => out.push_str(&format!("{text}\n")),
         }
-    }
-}
-
-/// The lines below the header, and which of them begin an item.
-struct Body<'a> {
-    lines: Vec<&'a str>,
-    markers: Vec<bool>,
-    /// For each line, the first line at or after it that closes a query.
-    closes: Vec<usize>,
-}
-
-impl<'a> Body<'a> {
-    fn new(text: &'a str, cut: bool) -> Self {
-        let lines: Vec<_> = text.split('\n').collect();
-        let end = lines.len();
-        let mut body = Self {
-            markers: vec![false; end + 2],
-            closes: vec![end; end + 4],
-            lines,
-        };
-        // From the end, because a query is closed only where another item or the end follows.
-        for at in (0..end).rev() {
-            let ends = at + 1 == end && !cut;
-            let goes_on = body.lines.get(at + 1) == Some(&"") && body.markers[at + 2];
-            let closes = body.lines[at] == CLOSE_QUERY && (ends || goes_on);
-            body.closes[at] = if closes { at } else { body.closes[at + 1] };
-            body.markers[at] = body.is_marker(at, cut);
-        }
-        body
-    }
-
-    fn is_marker(&self, at: usize, cut: bool) -> bool {
-        let end = self.lines.len();
-        match self.lines[at] {
-            "user:" => {
-                let opened = self.lines.get(at + 1) == Some(&OPEN_QUERY);
-                opened && (self.closes[at + 3] < end || cut && at + 2 < end)
-            }
-            "assistant:" | "A:" | "[Error]" => at + 1 < end,
-            line => {
-                let named = line.starts_with(TOOL_CALL) || line.starts_with(TOOL_RESULT);
-                named && at + 1 < end
-            }
-        }
-    }
-
-    fn items(&self) -> Vec<Item> {
-        let mut items = Vec::new();
-        let mut at = 0;
-        while at < self.lines.len() {
-            let (item, next) = self.item(at);
-            items.push(item);
-            at = next;
-        }
-        items
-    }
-
-    /// The item that begins at a line, and the line at which the next one begins.
-    fn item(&self, at: usize) -> (Item, usize) {
-        let line = self.lines[at];
-        if !self.markers[at] {
-            let next = self.next_marker(at + 2);
-            return (Item::Unmarked(self.text(at, next)), next);
-        }
-        if line == "user:" {
-            let close = self.closes[at + 3];
-            return (Item::User(self.lines[at + 2..close].join("\n")), close + 2);
-        }
-        let next = self.next_marker(at + 3);
-        let text = self.text(at + 1, next);
-        let item = if let Some(name) = line.strip_prefix(TOOL_CALL) {
-            Item::ToolCall(name.to_owned(), text)
-        } else if let Some(name) = line.strip_prefix(TOOL_RESULT) {
-            Item::ToolResult(name.to_owned(), text)
-        } else if line == "[Error]" {
-            Item::Error(text)
-        } else {
-            Item::Assistant(text)
-        };
-        (item, next)
-    }
-
-    /// The lines up to the empty one before `next`.
-    fn text(&self, from: usize, next: usize) -> String {
-        let end = if next < self.lines.len() {
-            next - 1
-        } else {
-            next
-        };
-        self.lines.get(from..end).unwrap_or_default().join("\n")
-    }
-
-    /// The first marker at or after a line that stands below an empty line.
-    fn next_marker(&self, from: usize) -> usize {
-        (from..self.lines.len())
-            .find(|at| self.lines[at - 1].is_empty() && self.markers[*at])
-            .unwrap_or(self.lines.len())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Conversation units: entries to files and back.
 //!
 //! A unit is a user message and all that follows, up to the next; what stands before the first user message
-//! belongs to the first unit. Thoughts, system texts, notices and compactions have no place in the format and
-//! are left out.
+//! belongs to the first unit. Thoughts, notices, compactions and texts of anybody but user and assistant have no
+//! place in the format and are left out.
 
 use serde_json::json;
 

@@ -1,6 +1,10 @@
 //! A context's life, with crashes in the middle of it.
 
+use std::collections::HashSet;
+
 use super::*;
+use crate::entry::{Kind, Role};
+use crate::format::chibi::find::{ARCHIVE, MARKDOWN};
 use crate::format::chibi::{find, read};
 use crate::timestamp::Timestamp;
 
@@ -138,6 +142,19 @@ fn an_interrupted_compaction_neither_loses_nor_doubles() {
         let markdown = "[USER]: one\n\n[ASSISTANT]: two\n\n[USER]: three\n\n";
         assert_eq!(scratch.text(MARKDOWN), markdown);
     }
+}
+
+#[test]
+fn an_interrupted_compaction_is_finished_first() {
+    let scratch = Scratch::with([said(Role::User, "one"), said(Role::Assistant, "two")]);
+    fs::copy(scratch.context.file(CONTEXT), scratch.context.file(ARCHIVE)).unwrap();
+    let markdown = "[USER]: one\n\n[ASSISTANT]: two\n\n";
+    fs::write(scratch.context.file(MARKDOWN), markdown).unwrap();
+    scratch.context.append(said(Role::User, "three")).unwrap();
+    assert_eq!(scratch.context.compact("sum", 2).unwrap(), 2);
+    assert_eq!(scratch.active(), ["", "three"]);
+    assert_eq!(scratch.text(MARKDOWN), markdown);
+    assert_eq!(scratch.session(), ["one", "two", "sum", "three"]);
 }
 
 #[test]

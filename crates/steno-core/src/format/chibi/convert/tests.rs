@@ -154,77 +154,56 @@ fn a_line() -> impl Strategy<Value = Line> {
     )
 }
 
+fn a_kind() -> impl Strategy<Value = Kind> {
+    use Kind::{Compaction, Error, Notice, Other, Text, Thinking, ToolCall, ToolResult};
+    let tools = vec![ToolCall, ToolResult, Compaction];
+    let texts = vec![Text, Thinking, Error, Notice, Other];
+    prop_oneof![prop::sample::select(tools), prop::sample::select(texts)]
+}
+
+fn a_role() -> impl Strategy<Value = Role> {
+    "system|user|assistant|tool|judge".prop_map(Role::from)
+}
+
+fn a_time() -> impl Strategy<Value = Option<Timestamp>> {
+    let texts = "2026-01-05T09:15:32Z|2026-01-05T09:15:32.120\\+08:00|1965-01-05T09:15:32|never";
+    texts.prop_map(|text: String| text.parse().ok())
+}
+
 fn an_entry() -> impl Strategy<Value = Entry> {
-    let kinds = prop::sample::select(vec![
-        Kind::Text,
-        Kind::Thinking,
-        Kind::ToolCall,
-        Kind::ToolResult,
-        Kind::Compaction,
-        Kind::Error,
-        Kind::Notice,
-        Kind::Other,
-    ]);
-    let roles = prop::sample::select(vec![
-        Role::System,
-        Role::User,
-        Role::Assistant,
-        Role::Tool,
-        Role::Other("judge".to_owned()),
-    ]);
-    let times = prop::sample::select(vec![
-        None,
-        Some("2026-01-05T09:15:32Z"),
-        Some("2026-01-05T09:15:32.120+08:00"),
-        Some("1965-01-05T09:15:32"),
-    ]);
-    let input = prop::sample::select(vec![None, Some(json!({"a": 1})), Some(json!([true]))]);
-    let metadata = prop::sample::select(vec![
-        None,
-        Some(json!({"summary": "x"})),
-        Some(json!({"k": {}})),
-    ]);
+    let input = prop::sample::select(vec![Value::Null, json!({"a": 1}), json!([true])]);
+    let metadata =
+        prop::sample::select(vec![Value::Null, json!({"summary": "x"}), json!({"k": {}})]);
     let content = prop_oneof![Just("{\"a\": 1}".to_owned()), "\\PC{0,9}"];
-    let names = (
-        maybe("[a-z]{1,4}"),
-        maybe("[a-z]{1,4}"),
-        maybe("[a-z]{1,4}"),
-        maybe("[a-z]{1,4}"),
-    );
-    (
-        kinds,
-        roles,
-        content,
-        times,
-        (input, metadata),
-        names,
-        any::<(u128, bool)>(),
+    let name = || maybe("[a-z]{1,4}");
+    let names = (name(), name(), name(), name());
+    let parts = (a_kind(), a_role(), a_time(), content, names);
+    (parts, input, metadata, any::<(u128, bool)>()).prop_map(
+        |(parts, input, metadata, (id, rich))| {
+            let (kind, role, at, content, names) = parts;
+            let mut entry = Entry::new(role, kind, content);
+            entry.entry_id = Uuid::from_u128(id | 1);
+            entry.created_at = at;
+            entry.tool_input = Some(input).filter(|input| !input.is_null());
+            entry.metadata = metadata.as_object().cloned();
+            (
+                entry.tool_name,
+                entry.tool_call_id,
+                entry.model,
+                entry.message_id,
+            ) = names;
+            if rich {
+                entry.source = "subagent:1".to_owned();
+                entry.usage = Some(Usage {
+                    input: 5,
+                    ..Usage::default()
+                });
+                entry.parent_id = Some("p".to_owned());
+                entry.extra.insert("cwd".to_owned(), json!("/x"));
+            }
+            entry
+        },
     )
-        .prop_map(
-            |(kind, role, content, at, (input, metadata), names, (id, rich))| {
-                let mut entry = Entry::new(role, kind, content);
-                entry.entry_id = Uuid::from_u128(id | 1);
-                entry.created_at = at.map(|at| at.parse().unwrap());
-                entry.tool_input = input;
-                entry.metadata = metadata.and_then(|value| value.as_object().cloned());
-                (
-                    entry.tool_name,
-                    entry.tool_call_id,
-                    entry.model,
-                    entry.message_id,
-                ) = names;
-                if rich {
-                    entry.source = "subagent:1".to_owned();
-                    entry.usage = Some(Usage {
-                        input: 5,
-                        ..Usage::default()
-                    });
-                    entry.parent_id = Some("p".to_owned());
-                    entry.extra.insert("cwd".to_owned(), json!("/x"));
-                }
-                entry
-            },
-        )
 }
 
 proptest! {

@@ -102,6 +102,25 @@ fn a_context_that_holds_something_else_is_left_alone() {
     assert_eq!(content(&dir), before);
 }
 
+#[test]
+fn a_waiting_message_that_we_do_not_know_is_something_else() {
+    let base = tempfile::tempdir().unwrap();
+    let line =
+        |id: &str| json!({"id": id, "timestamp": 5, "from": "a", "to": "work", "content": id});
+    let message = |id: &str| super::super::entries(line(id).as_object().unwrap().clone()).unwrap();
+    let given = transcript(message("ours"));
+    let dir = write(&given, base.path()).unwrap();
+    assert_eq!(write(&given, base.path()).unwrap(), dir);
+    let inbox = fs::read_to_string(dir.join(INBOX)).unwrap();
+    fs::write(dir.join(INBOX), format!("{inbox}{}\n", line("theirs"))).unwrap();
+    assert_ne!(write(&given, base.path()).unwrap(), dir);
+    assert!(
+        fs::read_to_string(dir.join(INBOX))
+            .unwrap()
+            .contains("theirs")
+    );
+}
+
 fn entry() -> impl Strategy<Value = Entry> {
     let kinds = prop::sample::select(vec![
         (Role::User, Kind::Text),
