@@ -1,1 +1,145 @@
-//! devflow.
+//! devflow: run transcripts in `runs/<run id>/transcript.json`, as ADR-011 defines them.
+//!
+//! [`find`], [`read`] and [`write`] turn runs into transcripts and back. [`Store`] records and keeps runs
+//! in a `.devflow` folder, and [`View`] shows them.
+
+mod archive;
+mod base;
+mod decode;
+mod diff;
+mod encode;
+mod entries;
+mod error;
+mod folder;
+mod go_time;
+mod index;
+mod journal;
+mod markdown;
+mod recording;
+mod retention;
+mod run;
+mod run_id;
+mod search;
+mod stats;
+mod store;
+mod table;
+mod turns;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use base::base_of;
+pub use decode::{Decoded, metadata as read_metadata, transcript as read_transcript};
+pub use diff::diff;
+pub use encode::Shape;
+pub use error::StoreError;
+pub use markdown::markdown;
+pub use recording::NewRun;
+pub use retention::{Cleanup, CleanupOptions, DiskUsage, Retention};
+pub use run::{Run, RunMeta, ToolCall, Turn};
+pub use run_id::{RunId, RunIdError};
+pub use search::{Hit, Query};
+pub use stats::Stats;
+pub use store::{Filter, Store};
+pub use table::{meta_list, stats_text};
+pub use view::{Look, View, thousands};
+
+use crate::durable::{FileError, OnPath};
+use crate::format::FormatError;
+use crate::session::Transcript;
+use crate::source::{Bundle, Source};
+
+/// The agent's name.
+pub const AGENT: &str = "devflow";
+
+/// The runs at or below a path: a run folder, any folder above one, or a single transcript file.
+pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let metadata = fs::symlink_metadata(path).on("open", path)?;
+    let mut found = Vec::new();
+    if metadata.is_dir() {
+        find_in(path, &mut found)?;
+    } else if metadata.is_file() && is_transcript(path) {
+        found.push(Bundle::file(path));
+    }
+    Ok(found)
+}
+
+/// Reads one run.
+pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
+    folder::load(bundle).map(entries::transcript)
+}
+
+/// Writes a transcript as a run below `base`, and says where.
+///
+/// A run of the same name is only replaced when it is an earlier state of this one.
+pub fn write(transcript: &Transcript, base: &Path, shape: Shape) -> Result<PathBuf, StoreError> {
+    let run = Run::from(transcript);
+    let id: RunId = run.run_id.parse()?;
+    let folder = base.join(store::RUNS).join(id.as_str());
+    if journal::is_live(&folder)? {
+        return Err(StoreError::Recording(id));
+    }
+    match folder::load(&folder::bundle(&folder)) {
+        Ok(before) if !continues(&run, &before.run) => return Err(StoreError::AlreadyExists(id)),
+        Ok(_) => {}
+        Err(FormatError::Invalid(_)) if folder::bundle(&folder).sources.is_empty() => {}
+        Err(error) => return Err(StoreError::unreadable(id, error)),
+    }
+    folder::save(&folder, &run, shape)?;
+    Ok(folder)
+}
+
+/// Whether a run begins with all that another one says.
+fn continues(run: &Run, before: &Run) -> bool {
+    let alike = |(a, b): (&Turn, &Turn)| {
+        (&a.role, &a.content) == (&b.role, &b.content)
+            && a.timestamp.map(|at| at.instant()) == b.timestamp.map(|at| at.instant())
+    };
+    let (meta, meta_before) = (&run.metadata, &before.metadata);
+    meta.flow_id == meta_before.flow_id
+        && meta.started_at.map(|at| at.instant()) == meta_before.started_at.map(|at| at.instant())
+        && before.turns.len() <= run.turns.len()
+        && run.turns.iter().zip(&before.turns).all(alike)
+}
+
+fn find_in(dir: &Path, found: &mut Vec<Bundle>) -> Result<(), FileError> {
+    if is_run_folder(dir) {
+        found.push(folder::bundle(dir));
+        return Ok(());
+    }
+    let mut folders: Vec<PathBuf> = fs::read_dir(dir)
+        .on("read folder", dir)?
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect();
+    folders.sort();
+    for folder in folders {
+        match find_in(&folder, found) {
+            Err(error) if error.source.kind() == std::io::ErrorKind::PermissionDenied => {}
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+fn is_run_folder(dir: &Path) -> bool {
+    let bytes = |name| Source::on_disk(name, dir.join(name)).bytes().ok();
+    let metadata = bytes(folder::METADATA);
+    let described = metadata.is_some_and(|bytes| decode::metadata(dir, &bytes).is_ok());
+    let named = [folder::PLAIN, folder::COMPRESSED];
+    described || named.iter().any(|name| is_transcript(&dir.join(name)))
+}
+
+fn is_transcript(path: &Path) -> bool {
+    if !folder::is_plain_file(path) {
+        return false;
+    }
+    let bytes = fs::read(path).ok();
+    let plain = bytes.and_then(|bytes| folder::plain_bytes(path, bytes).ok());
+    plain.is_some_and(|bytes| decode::is_transcript(&bytes))
+}

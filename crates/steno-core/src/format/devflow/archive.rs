@@ -1,0 +1,224 @@
+//! Archives: one run folder as `archive/<first seven characters>/<run id>.tar.gz`.
+//!
+//! A run leaves its folder only after its archive is on disk. What comes out of an archive can only be files and folders
+//! of that run; links are refused both ways.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Component, Path, PathBuf};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use tar::{EntryType, Header};
+
+use super::error::StoreError;
+use super::folder;
+use super::run_id::RunId;
+use super::store::Store;
+use crate::durable::{self, FileError, OnPath};
+
+/// The folder of the archives below the store's own.
+pub(super) const ARCHIVE: &str = "archive";
+
+impl Store {
+    /// Packs a run into an archive, removes its folder, and says where the archive is.
+    pub fn archive(&self, id: &RunId) -> Result<PathBuf, StoreError> {
+        let folder = self.folder(id);
+        if folder::bundle(&folder).sources.is_empty() {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        self.refuse_recording(id)?;
+        let path = self.archive_path(id);
+        durable::create_private_dir(durable::parent(&path))?;
+        let items = walk(&folder, id)?;
+        durable::replace_atomic(&path, |file| pack(&items, file))?;
+        fs::remove_dir_all(&folder).on("remove", &folder)?;
+        durable::sync_dir(&self.runs())?;
+        Ok(path)
+    }
+
+    /// Unpacks the archive of a run, leaves the archive where it is, and says where the run is.
+    pub fn restore(&self, id: &RunId) -> Result<PathBuf, StoreError> {
+        let folder = self.folder(id);
+        if fs::symlink_metadata(&folder).is_ok() {
+            return Err(StoreError::AlreadyExists(id.clone()));
+        }
+        let path = find(&self.base, id).ok_or_else(|| StoreError::ArchiveNotFound(id.clone()))?;
+        let runs = self.runs();
+        durable::create_private_dir(&runs)?;
+        let temp = tempfile::Builder::new()
+            .prefix(".steno-")
+            .tempdir_in(&runs)
+            .on("create folder", &runs)?;
+        unpack(&path, id, temp.path())?;
+        fs::rename(temp.path(), &folder).on("create folder", &folder)?;
+        // The folder has its name now; there is nothing left to clean up.
+        let _ = temp.keep();
+        durable::sync_dir(&runs)?;
+        Ok(folder)
+    }
+
+    fn archive_path(&self, id: &RunId) -> PathBuf {
+        let month: String = id.as_str().chars().take(7).collect();
+        let month = if month.chars().count() == 7 {
+            month
+        } else {
+            self.clock.now().wall().strftime("%Y-%m").to_string()
+        };
+        let archives = self.base.join(ARCHIVE);
+        archives.join(month).join(file_name(id))
+    }
+}
+
+/// The archive of a run, in whichever folder it is.
+pub(super) fn find(base: &Path, id: &RunId) -> Option<PathBuf> {
+    let wanted = file_name(id);
+    let mut archives = all(base).unwrap_or_default();
+    archives.retain(|path| path.file_name().is_some_and(|name| name == wanted.as_str()));
+    archives.into_iter().next()
+}
+
+/// All archives.
+pub(super) fn all(base: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let mut found = Vec::new();
+    for month in children(&base.join(ARCHIVE))? {
+        if month.is_dir() {
+            let files = children(&month)?;
+            let named = |path: &PathBuf| path.to_string_lossy().ends_with(".tar.gz");
+            found.extend(files.into_iter().filter(named));
+        }
+    }
+    Ok(found)
+}
+
+fn file_name(id: &RunId) -> String {
+    format!("{id}.tar.gz")
+}
+
+/// What stands in a folder, in order; nothing when it is not there.
+fn children(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
+    match fs::read_dir(dir).on("read folder", dir) {
+        Ok(entries) => {
+            let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+            paths.sort();
+            Ok(paths)
+        }
+        Err(error) if error.is_missing() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file or folder that goes into an archive.
+struct Item {
+    name: String,
+    path: PathBuf,
+    metadata: fs::Metadata,
+}
+
+/// Everything in a run folder in the order of its names, the folder itself first.
+fn walk(folder: &Path, id: &RunId) -> Result<Vec<Item>, StoreError> {
+    let mut items = Vec::new();
+    let mut waiting = vec![(id.to_string(), folder.to_owned())];
+    while let Some((name, path)) = waiting.pop() {
+        let metadata = fs::symlink_metadata(&path).on("open", &path)?;
+        if metadata.is_dir() {
+            let inside = children(&path)?.into_iter().rev().map(|path| {
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                (format!("{name}/{file}"), path.clone())
+            });
+            waiting.extend(inside);
+        } else if !metadata.is_file() {
+            return Err(StoreError::Unsafe {
+                what: "neither file nor folder",
+                path: folder.to_owned(),
+                name,
+            });
+        }
+        items.push(Item {
+            name,
+            path,
+            metadata,
+        });
+    }
+    Ok(items)
+}
+
+fn pack(items: &[Item], file: &mut File) -> io::Result<()> {
+    let gzip = GzEncoder::new(BufWriter::new(file), Compression::default());
+    let mut tar = tar::Builder::new(gzip);
+    for item in items {
+        let mut header = Header::new_gnu();
+        header.set_metadata(&item.metadata);
+        if item.metadata.is_dir() {
+            header.set_size(0);
+            tar.append_data(&mut header, &item.name, io::empty())?;
+        } else {
+            let source = File::open(&item.path)?;
+            tar.append_data(&mut header, &item.name, source)?;
+        }
+    }
+    tar.into_inner()?.finish()?.flush()
+}
+
+fn unpack(path: &Path, id: &RunId, target: &Path) -> Result<(), StoreError> {
+    let file = File::open(path).on("open", path)?;
+    let mut tar = tar::Archive::new(GzDecoder::new(BufReader::new(file)));
+    for entry in tar.entries().on("read", path)? {
+        let mut entry = entry.on("read", path)?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let unsafe_entry = |what| StoreError::Unsafe {
+            what,
+            path: path.to_owned(),
+            name: name.clone(),
+        };
+        let inside = inside(&name, id).ok_or_else(|| unsafe_entry("a name outside of the run"))?;
+        let place = target.join(inside);
+        match entry.header().entry_type() {
+            EntryType::Directory => durable::create_private_dir(&place)?,
+            EntryType::Regular | EntryType::Continuous => {
+                durable::create_private_dir(durable::parent(&place))?;
+                let fill = |out: &mut File| io::copy(&mut entry, out).map(|_| ());
+                durable::replace_atomic(&place, fill)?;
+            }
+            _ => return Err(unsafe_entry("a link or device")),
+        }
+    }
+    Ok(())
+}
+
+/// The path below the run's folder; `None` when it would leave it.
+fn inside(name: &str, id: &RunId) -> Option<PathBuf> {
+    let mut parts = Path::new(name).components();
+    if parts.next() != Some(Component::Normal(id.as_str().as_ref())) {
+        return None;
+    }
+    let rest = parts.as_path();
+    let plain = rest
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    (plain && !name.contains('\\')).then(|| rest.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_inside_their_run() {
+        let id: RunId = "run".parse().unwrap();
+        assert_eq!(inside("run/a/b.txt", &id), Some(PathBuf::from("a/b.txt")));
+        assert_eq!(inside("run", &id), Some(PathBuf::new()));
+        for bad in [
+            "run-evil/x",
+            "../run/x",
+            "run/../../x",
+            "/run/x",
+            "x",
+            "",
+            "run/..\\x",
+        ] {
+            assert_eq!(inside(bad, &id), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Where a store stands: the folder that holds `runs/`.
+
+use std::path::{Path, PathBuf};
+
+use super::{folder, index, store};
+
+/// The store's folder for a folder that a user names.
+///
+/// devflow's own examples open a store on `.devflow/runs` or `.devflow/transcripts`, so that its runs stand one folder deeper than
+/// they should; those are found too.
+pub fn base_of(folder: &Path) -> PathBuf {
+    let deeper = [store::RUNS, "transcripts"].map(|name| folder.join(name));
+    if !has_runs(folder)
+        && let Some(base) = deeper.into_iter().find(|base| has_runs(base))
+    {
+        return base;
+    }
+    folder.to_owned()
+}
+
+fn has_runs(base: &Path) -> bool {
+    let runs = base.join(store::RUNS);
+    let names = index::run_names(&runs).unwrap_or_default();
+    let mut folders = names.iter().map(|id| runs.join(id.as_str()));
+    folders.any(|folder| !folder::bundle(&folder).sources.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn runs_one_folder_too_deep_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(base_of(dir.path()), dir.path());
+        let run = dir.path().join("runs/runs/r");
+        fs::create_dir_all(&run).unwrap();
+        assert_eq!(base_of(dir.path()), dir.path());
+        fs::write(run.join("metadata.json"), "{}").unwrap();
+        assert_eq!(base_of(dir.path()), dir.path().join("runs"));
+    }
+}

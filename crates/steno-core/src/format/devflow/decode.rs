@@ -1,0 +1,482 @@
+//! Reading devflow's JSON as Go would, but one bad record at a time.
+//!
+//! Field names match in any case, missing fields are zero, `null` is missing, year 1 is no time. A file that was cut off
+//! gives the turns before the cut.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::run::{Run, RunMeta, ToolCall, Turn};
+use crate::entry::EntryError;
+use crate::json::{Object, Value};
+use crate::problem::{Problem, json_reason};
+use crate::timestamp::Timestamp;
+
+/// A run, and what of it could not be read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decoded {
+    /// The run.
+    pub run: Run,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the bytes of a `transcript.json`; `Err` when they hold no run at all.
+pub fn transcript(path: &Path, bytes: &[u8]) -> Result<Decoded, Problem> {
+    let mut problems = Vec::new();
+    let text = text(path, bytes, &mut problems);
+    let mut draft = Draft::default();
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    let end = DraftSeed(&mut draft)
+        .deserialize(&mut reader)
+        .and_then(|()| reader.end());
+    if let Err(error) = end {
+        let problem = Problem::at(path, error.line() as u64, json_reason(&error));
+        if draft.turns.is_empty() && draft.metadata.is_none() {
+            return Err(problem);
+        }
+        problems.push(problem);
+    }
+    if !draft.is_run() {
+        return Err(Problem::of(path, "not a devflow transcript"));
+    }
+    let place = Place { path, text: &text };
+    let run = draft.into_run(&place, &mut problems);
+    Ok(Decoded { run, problems })
+}
+
+/// Whether the bytes are a `transcript.json`, whole or cut off.
+pub(super) fn is_transcript(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let mut draft = Draft::default();
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    // How far the file can be read does not matter here, only what stands in it.
+    let _ = DraftSeed(&mut draft).deserialize(&mut reader);
+    draft.is_run() && (draft.seen_turns || draft.metadata.is_some())
+}
+
+/// Reads the bytes of a `metadata.json`.
+pub fn metadata(path: &Path, bytes: &[u8]) -> Result<(RunMeta, Vec<Problem>), Problem> {
+    let mut problems = Vec::new();
+    let text = text(path, bytes, &mut problems);
+    let object: Object = serde_json::from_str(&text)
+        .map_err(|error| Problem::at(path, error.line() as u64, json_reason(&error)))?;
+    let mut fields = Fields::new(object);
+    let meta = RunMeta::take(&mut fields);
+    if meta.flow_id.is_empty() && meta.run_id.is_empty() {
+        return Err(Problem::of(path, "not a devflow run's metadata"));
+    }
+    problems.extend(fields.wrong.iter().map(|reason| Problem::of(path, reason)));
+    Ok((meta, problems))
+}
+
+fn text<'a>(path: &Path, bytes: &'a [u8], problems: &mut Vec<Problem>) -> Cow<'a, str> {
+    let text = String::from_utf8_lossy(bytes);
+    if let Cow::Owned(_) = text {
+        problems.push(Problem::of(path, "not UTF-8: bad bytes read as U+FFFD"));
+    }
+    text
+}
+
+/// The parts of a transcript before any of them is understood.
+#[derive(Default)]
+struct Draft<'a> {
+    run_id: Option<&'a RawValue>,
+    metadata: Option<&'a RawValue>,
+    turns: Vec<&'a RawValue>,
+    seen_turns: bool,
+    extra: Vec<(String, &'a RawValue)>,
+}
+
+/// Where a raw value stands.
+struct Place<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Place<'_> {
+    fn problem(&self, raw: &RawValue, reason: impl fmt::Display) -> Problem {
+        let offset = raw.get().as_ptr() as usize - self.text.as_ptr() as usize;
+        let line = memchr::memchr_iter(b'\n', &self.text.as_bytes()[..offset]).count() + 1;
+        Problem::at(self.path, line as u64, reason)
+    }
+
+    fn object(&self, raw: &RawValue) -> Result<Fields, Problem> {
+        match serde_json::from_str(raw.get()) {
+            Ok(Value::Object(object)) => Ok(Fields::new(object)),
+            Ok(_) => Err(self.problem(raw, EntryError::NotAnObject)),
+            Err(error) => Err(self.problem(raw, json_reason(&error))),
+        }
+    }
+}
+
+impl<'a> Draft<'a> {
+    fn is_run(&self) -> bool {
+        self.run_id.is_some() || (self.metadata.is_some() && self.seen_turns)
+    }
+
+    fn into_run(self, place: &Place, problems: &mut Vec<Problem>) -> Run {
+        let mut take = |raw: &RawValue| match place.object(raw) {
+            Ok(fields) => Some(fields),
+            Err(problem) => {
+                problems.push(problem);
+                None
+            }
+        };
+        let mut parts = Vec::new();
+        let mut run = Run {
+            run_id: self
+                .run_id
+                .and_then(|raw| serde_json::from_str(raw.get()).ok())
+                .unwrap_or_default(),
+            ..Run::default()
+        };
+        if let Some((raw, mut fields)) = self.metadata.and_then(|raw| Some((raw, take(raw)?))) {
+            run.metadata = RunMeta::take(&mut fields);
+            parts.push((raw, fields.wrong));
+        }
+        for raw in self.turns {
+            if let Some(mut fields) = take(raw) {
+                run.turns.push(Turn::take(&mut fields));
+                parts.push((raw, fields.wrong));
+            }
+        }
+        for (raw, wrong) in parts {
+            problems.extend(wrong.iter().map(|reason| place.problem(raw, reason)));
+        }
+        for (name, raw) in self.extra {
+            if let Ok(value) = serde_json::from_str(raw.get()) {
+                run.extra.insert(name, value);
+            }
+        }
+        run.settle();
+        run
+    }
+}
+
+impl Run {
+    /// Takes what one place leaves out from the other: name and number of turns.
+    pub(super) fn settle(&mut self) {
+        if self.run_id.is_empty() {
+            self.run_id.clone_from(&self.metadata.run_id);
+        }
+        if self.metadata.run_id.is_empty() {
+            self.metadata.run_id.clone_from(&self.run_id);
+        }
+        if self.metadata.turn_count == Some(self.turns.len() as u64) {
+            self.metadata.turn_count = None;
+        }
+    }
+}
+
+struct DraftSeed<'d, 'a>(&'d mut Draft<'a>);
+
+impl<'de> DeserializeSeed<'de> for DraftSeed<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for DraftSeed<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a transcript object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            match name.to_ascii_lowercase().as_str() {
+                "runid" => self.0.run_id = Some(map.next_value()?),
+                "metadata" => self.0.metadata = Some(map.next_value()?),
+                "turns" => {
+                    self.0.seen_turns = true;
+                    self.0.turns.clear();
+                    map.next_value_seed(TurnsSeed(&mut self.0.turns))?;
+                }
+                _ => {
+                    let value = map.next_value()?;
+                    self.0.extra.push((name, value));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct TurnsSeed<'d, 'a>(&'d mut Vec<&'a RawValue>);
+
+impl<'de> DeserializeSeed<'de> for TurnsSeed<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TurnsSeed<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of turns")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(turn) = seq.next_element()? {
+            self.0.push(turn);
+        }
+        Ok(())
+    }
+}
+
+impl RunMeta {
+    pub(super) fn take(fields: &mut Fields) -> Self {
+        Self {
+            run_id: fields.string("runId"),
+            flow_id: fields.string("flowId"),
+            node_id: fields.string("nodeId"),
+            input: fields.object("input").unwrap_or_default(),
+            started_at: fields.time("startedAt"),
+            ended_at: fields.time("endedAt"),
+            status: fields.string("status"),
+            total_tokens_in: fields.count("totalTokensIn").unwrap_or(0),
+            total_tokens_out: fields.count("totalTokensOut").unwrap_or(0),
+            total_cost: fields.float("totalCost"),
+            turn_count: fields.count("turnCount"),
+            error: fields.string("error"),
+            extra: fields.rest(),
+        }
+    }
+}
+
+impl Turn {
+    pub(super) fn take(fields: &mut Fields) -> Self {
+        Self {
+            id: fields.count("id").unwrap_or(0),
+            role: fields.string("role"),
+            content: fields.string("content"),
+            tokens_in: fields.count("tokensIn").unwrap_or(0),
+            tokens_out: fields.count("tokensOut").unwrap_or(0),
+            timestamp: fields.time("timestamp"),
+            tool_calls: fields.tool_calls("toolCalls"),
+            duration_ms: fields.count("durationMs").unwrap_or(0),
+            extra: fields.rest(),
+        }
+    }
+}
+
+impl ToolCall {
+    pub(super) fn take(fields: &mut Fields) -> Self {
+        Self {
+            id: fields.string("id"),
+            name: fields.string("name"),
+            input: fields.object("input"),
+            output: fields.string("output"),
+            error: fields.string("error"),
+            extra: fields.rest(),
+        }
+    }
+}
+
+/// The fields of one object; those of a wrong type are noted and read as absent.
+pub(super) struct Fields {
+    object: Object,
+    /// What was wrong, field by field.
+    pub(super) wrong: Vec<EntryError>,
+}
+
+impl Fields {
+    pub(super) fn new(object: Object) -> Self {
+        Self {
+            object,
+            wrong: Vec::new(),
+        }
+    }
+
+    /// The last field of this name in any case, unless it is `null`.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        let mut last = None;
+        while let Some(key) = self.key(name) {
+            last = self.object.shift_remove(&key).or(last);
+        }
+        last.filter(|value| !value.is_null())
+    }
+
+    fn key(&self, name: &str) -> Option<String> {
+        let mut keys = self.object.keys();
+        keys.find(|key| key.eq_ignore_ascii_case(name)).cloned()
+    }
+
+    fn wrong<T>(&mut self, field: &'static str, expected: &'static str) -> Option<T> {
+        self.wrong.push(EntryError::WrongType { field, expected });
+        None
+    }
+
+    fn string(&mut self, name: &'static str) -> String {
+        match self.take(name) {
+            None => None,
+            Some(Value::String(text)) => Some(text),
+            Some(_) => self.wrong(name, "a string"),
+        }
+        .unwrap_or_default()
+    }
+
+    fn count(&mut self, name: &'static str) -> Option<u64> {
+        let value = self.take(name)?;
+        match value.as_u64() {
+            Some(count) => Some(count),
+            None => self.wrong(name, "a whole number"),
+        }
+    }
+
+    fn float(&mut self, name: &'static str) -> f64 {
+        match self.take(name) {
+            None => None,
+            Some(value) => match value.as_f64() {
+                Some(number) => Some(number),
+                None => self.wrong(name, "a number"),
+            },
+        }
+        .unwrap_or_default()
+    }
+
+    fn object(&mut self, name: &'static str) -> Option<Object> {
+        match self.take(name)? {
+            Value::Object(object) => Some(object),
+            _ => self.wrong(name, "an object"),
+        }
+    }
+
+    fn time(&mut self, name: &'static str) -> Option<Timestamp> {
+        let text = self.take(name)?;
+        let parsed = text.as_str().and_then(|text| text.parse().ok());
+        match parsed {
+            Some(at) => Some(at).filter(|at: &Timestamp| at.wall().year() > 1),
+            None => self.wrong(name, "a timestamp"),
+        }
+    }
+
+    fn tool_calls(&mut self, name: &'static str) -> Vec<ToolCall> {
+        let items = match self.take(name) {
+            None => Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(_) => self.wrong(name, "a list").unwrap_or_default(),
+        };
+        let mut calls = Vec::new();
+        for item in items {
+            let Value::Object(object) = item else {
+                self.wrong.push(EntryError::WrongType {
+                    field: name,
+                    expected: "a list of objects",
+                });
+                continue;
+            };
+            let mut fields = Fields::new(object);
+            calls.push(ToolCall::take(&mut fields));
+            self.wrong.append(&mut fields.wrong);
+        }
+        calls
+    }
+
+    /// What no call above has taken.
+    fn rest(&mut self) -> Object {
+        std::mem::take(&mut self.object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode::Shape;
+    use super::*;
+
+    fn read(text: &str) -> Decoded {
+        transcript(Path::new("transcript.json"), text.as_bytes()).unwrap()
+    }
+
+    fn reasons(decoded: &Decoded) -> Vec<String> {
+        decoded.problems.iter().map(Problem::to_string).collect()
+    }
+
+    #[test]
+    fn field_names_match_in_any_case_and_the_last_one_wins() {
+        let got = read(
+            r#"{"RUNID":"r","Metadata":{"FLOWID":"a","flowId":"b","endedAt":"0001-01-01T00:00:00Z"},"turns":null}"#,
+        );
+        assert_eq!(got.run.run_id, "r");
+        assert_eq!(got.run.metadata.flow_id, "b");
+        assert_eq!(got.run.metadata.ended_at, None);
+        assert!(got.problems.is_empty());
+    }
+
+    #[test]
+    fn unknown_fields_come_back() {
+        let text = r#"{"runId":"r","metadata":{"flowId":"f","mood":1.0},"turns":[{"id":1,"why":{"b":1,"a":2},"toolCalls":[{"name":"x","cost":[]}]}],"v":2}"#;
+        let json = read(text).run.to_json(Shape::Shipped);
+        assert_eq!(read(&json).run, read(text).run);
+        for kept in ["\"mood\": 1.0", "\"why\"", "\"cost\": []", "\"v\": 2"] {
+            assert!(json.contains(kept), "{kept} in {json}");
+        }
+        assert!(!read(text).run.to_json(Shape::Adr011).contains("mood"));
+    }
+
+    #[test]
+    fn a_bad_turn_costs_no_other() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let text = format!(
+            "{{\"runId\":\"r\",\"turns\":[\n{{\"content\":\"a\",\"tokensIn\":\"x\"}},\n5,\n{{\"content\":{deep}}},\n{{\"content\":\"b\"}}]}}"
+        );
+        let got = read(&text);
+        let contents: Vec<_> = got.run.turns.iter().map(|turn| &turn.content).collect();
+        assert_eq!(contents, ["a", "b"]);
+        let reasons = reasons(&got);
+        assert_eq!(reasons[0], "transcript.json:3: not a JSON object");
+        assert!(reasons[1].starts_with("transcript.json:4: not JSON: recursion limit"));
+        assert_eq!(
+            reasons[2],
+            "transcript.json:2: field tokensIn: expected a whole number"
+        );
+        assert_eq!(reasons.len(), 3);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_gives_what_stands_before() {
+        let whole = read(
+            r#"{"runId":"r","metadata":{"flowId":"f"},"turns":[{"id":1,"content":"a"},{"id":2,"content":"b"}]}"#,
+        );
+        let json = whole.run.to_json(Shape::Shipped);
+        let cut = json.find("\"b\"").unwrap();
+        let got = read(&json[..cut]);
+        assert_eq!(got.run.turns, whole.run.turns[..1]);
+        assert_eq!(got.problems.len(), 1);
+        assert!(transcript(Path::new("t"), &json.as_bytes()[..10]).is_err());
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_replaced_and_told() {
+        let got = transcript(Path::new("t"), b"{\"runId\":\"a\xff\",\"turns\":[]}").unwrap();
+        assert_eq!(got.run.run_id, "a\u{fffd}");
+        assert_eq!(reasons(&got), ["t: not UTF-8: bad bytes read as U+FFFD"]);
+    }
+
+    #[test]
+    fn other_json_is_no_transcript() {
+        for text in ["[]", "{}", "5", "{\"turns\":[]}", "{\"name\":\"x\"}", ""] {
+            assert!(
+                transcript(Path::new("t"), text.as_bytes()).is_err(),
+                "{text}"
+            );
+            assert!(!is_transcript(text.as_bytes()), "{text}");
+        }
+        assert!(is_transcript(b"{\"runId\":\"r\",\"turns\":[{"));
+    }
+}

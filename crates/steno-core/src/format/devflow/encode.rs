@@ -1,0 +1,235 @@
+//! Writing JSON as Go's `encoding/json` prints devflow's types: field order, omitted zeros, sorted maps.
+
+use serde_json::Number;
+
+use super::run::{Run, RunMeta, ToolCall, Turn};
+use crate::json::{Object, Style, Value, go_float};
+use crate::timestamp::Timestamp;
+
+/// Which of the published shapes is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// What the program ships: `metadata` has `runId` and `turnCount`, and fields that devflow does not know are kept.
+    #[default]
+    Shipped,
+    /// ADR-011 to the letter: nothing but the fields of its type definitions.
+    Adr011,
+}
+
+/// What Go writes for a time that was never set.
+const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+
+impl Run {
+    /// The content of `transcript.json`, without a newline at the end.
+    pub fn to_json(&self, shape: Shape) -> String {
+        Style::GO_INDENT.print(&self.to_object(shape))
+    }
+
+    /// The content of `metadata.json`, without a newline at the end.
+    pub fn metadata_json(&self, shape: Shape) -> String {
+        Style::GO_INDENT.print(&self.metadata_object(shape))
+    }
+
+    /// The metadata with what the run as a whole tells: its name and its number of turns.
+    pub fn metadata_object(&self, shape: Shape) -> Object {
+        let mut meta = self.metadata.clone();
+        if meta.run_id.is_empty() {
+            meta.run_id.clone_from(&self.run_id);
+        }
+        meta.turn_count = Some(self.turn_count());
+        meta.to_object(shape)
+    }
+
+    fn to_object(&self, shape: Shape) -> Object {
+        let turns = self.turns.iter().map(|turn| turn.to_object(shape));
+        let mut out = Writer::new(shape);
+        out.always("runId", self.run_id.as_str());
+        out.always("metadata", self.metadata_object(shape));
+        out.always("turns", turns.map(Value::Object).collect::<Vec<_>>());
+        out.finish(&self.extra)
+    }
+}
+
+impl RunMeta {
+    /// The metadata as a JSON object.
+    pub fn to_object(&self, shape: Shape) -> Object {
+        let mut out = Writer::new(shape);
+        if shape == Shape::Shipped {
+            out.text("runId", &self.run_id);
+        }
+        out.always("flowId", self.flow_id.as_str());
+        out.text("nodeId", &self.node_id);
+        if !self.input.is_empty() {
+            out.always("input", sorted(&self.input));
+        }
+        out.always("startedAt", time(self.started_at));
+        if let Some(ended) = self.ended_at {
+            out.always("endedAt", time(Some(ended)));
+        }
+        out.always("status", self.status.as_str());
+        out.always("totalTokensIn", self.total_tokens_in);
+        out.always("totalTokensOut", self.total_tokens_out);
+        out.always("totalCost", float(self.total_cost));
+        if shape == Shape::Shipped {
+            out.always("turnCount", self.turn_count.unwrap_or(0));
+        }
+        out.text("error", &self.error);
+        out.finish(&self.extra)
+    }
+}
+
+impl Turn {
+    /// The turn as a JSON object.
+    pub fn to_object(&self, shape: Shape) -> Object {
+        let calls = self.tool_calls.iter().map(|call| call.to_object(shape));
+        let mut out = Writer::new(shape);
+        out.always("id", self.id);
+        out.always("role", self.role.as_str());
+        out.always("content", self.content.as_str());
+        out.count("tokensIn", self.tokens_in);
+        out.count("tokensOut", self.tokens_out);
+        out.always("timestamp", time(self.timestamp));
+        if !self.tool_calls.is_empty() {
+            out.always("toolCalls", calls.map(Value::Object).collect::<Vec<_>>());
+        }
+        out.count("durationMs", self.duration_ms);
+        out.finish(&self.extra)
+    }
+}
+
+impl ToolCall {
+    /// The call as a JSON object.
+    pub fn to_object(&self, shape: Shape) -> Object {
+        let mut out = Writer::new(shape);
+        out.text("id", &self.id);
+        out.always("name", self.name.as_str());
+        out.always("input", self.input.as_ref().map(sorted));
+        out.text("output", &self.output);
+        out.text("error", &self.error);
+        out.finish(&self.extra)
+    }
+}
+
+/// The object with its keys in bytewise order at every depth, as Go writes a map.
+pub(super) fn sorted(object: &Object) -> Object {
+    let mut pairs: Vec<_> = object.iter().collect();
+    pairs.sort_by_key(|(key, _)| key.as_bytes());
+    pairs
+        .into_iter()
+        .map(|(key, value)| (key.clone(), sorted_value(value)))
+        .collect()
+}
+
+fn sorted_value(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => Value::Object(sorted(object)),
+        Value::Array(items) => Value::Array(items.iter().map(sorted_value).collect()),
+        other => other.clone(),
+    }
+}
+
+pub(super) fn time(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| ZERO_TIME.to_owned(), |at| at.to_rfc3339_nano())
+}
+
+/// The number as Go prints it; what JSON has no number for is zero.
+pub(super) fn float(value: f64) -> Value {
+    let number = go_float(value).parse::<Number>();
+    Value::Number(number.unwrap_or_else(|_| Number::from(0)))
+}
+
+/// Puts fields into an object in the order of the calls.
+struct Writer {
+    shape: Shape,
+    object: Object,
+}
+
+impl Writer {
+    fn new(shape: Shape) -> Self {
+        Self {
+            shape,
+            object: Object::new(),
+        }
+    }
+
+    fn always(&mut self, name: &str, value: impl Into<Value>) {
+        self.object.insert(name.to_owned(), value.into());
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            self.always(name, value);
+        }
+    }
+
+    fn count(&mut self, name: &str, value: u64) {
+        if value != 0 {
+            self.always(name, value);
+        }
+    }
+
+    fn finish(mut self, extra: &Object) -> Object {
+        if self.shape == Shape::Shipped {
+            for (name, value) in extra {
+                self.object
+                    .entry(name.clone())
+                    .or_insert_with(|| value.clone());
+            }
+        }
+        self.object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn maps_are_sorted_bytewise_at_every_depth() {
+        let Value::Object(object) = json!({"é": 1, "b": {"z": 1, "a": [{"y": 1, "x": 2}]}, "B": 2})
+        else {
+            panic!("not an object");
+        };
+        assert_eq!(
+            Style::COMPACT.print(&sorted(&object)),
+            r#"{"B":2,"b":{"a":[{"x":2,"y":1}],"z":1},"é":1}"#
+        );
+    }
+
+    #[test]
+    fn zeros_are_omitted_where_go_omits_them() {
+        let call = ToolCall {
+            name: "noop".to_owned(),
+            ..ToolCall::default()
+        };
+        let turn = Turn {
+            id: 1,
+            tool_calls: vec![call],
+            ..Turn::default()
+        };
+        assert_eq!(
+            Style::COMPACT.print(&turn.to_object(Shape::Shipped)),
+            r#"{"id":1,"role":"","content":"","timestamp":"0001-01-01T00:00:00Z","toolCalls":[{"name":"noop","input":null}]}"#
+        );
+    }
+
+    #[test]
+    fn a_running_run_has_no_end() {
+        let run = Run {
+            run_id: "r".to_owned(),
+            ..Run::default()
+        };
+        assert!(!run.to_json(Shape::Shipped).contains("endedAt"));
+        assert!(run.to_json(Shape::Shipped).contains("\"turns\": []"));
+        assert!(!run.to_json(Shape::Adr011).contains("turnCount"));
+    }
+
+    #[test]
+    fn costs_that_json_cannot_say_are_zero() {
+        assert_eq!(float(f64::NAN).to_string(), "0");
+        assert_eq!(float(1e-7).to_string(), "1e-7");
+        assert_eq!(float(12.0).to_string(), "12");
+    }
+}

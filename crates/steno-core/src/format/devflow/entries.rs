@@ -1,0 +1,205 @@
+//! From turns to entries.
+//!
+//! A turn gives one entry of its role, and for each of its tool calls a call and what came of it, all with one message id.
+//! A failed call's result has `is_error` in its metadata. An assistant turn that says nothing and only calls tools gives no text
+//! entry. A call without an id gets one from its place. The run's metadata stay whole in the session's `extra`.
+
+use super::AGENT;
+use super::decode::Decoded;
+use super::encode::Shape;
+use super::run::{Run, ToolCall, Turn};
+use super::turns::{DURATION, METADATA, TOOL_CALL, TURN_ID};
+use crate::entry::{Entry, Kind, Numbering, Role, Usage};
+use crate::json::{Object, Style, Value};
+use crate::session::{Session, SessionId, Transcript};
+
+/// The run as a transcript.
+pub(super) fn transcript(decoded: Decoded) -> Transcript {
+    let run = decoded.run;
+    let mut transcript = Transcript::new(session(&run));
+    let mut numbering = Numbering::new(AGENT, &run.run_id);
+    for (position, turn) in run.turns.iter().enumerate() {
+        for mut entry in entries(&run.run_id, position, turn) {
+            numbering.assign(&mut entry);
+            transcript.push(entry);
+        }
+    }
+    // What the run states as a whole may be more than its turns tell, and never less.
+    let stated = &run.metadata;
+    let usage = &mut transcript.session.totals.usage;
+    usage.input = usage.input.max(stated.total_tokens_in);
+    usage.output = usage.output.max(stated.total_tokens_out);
+    transcript.problems = decoded.problems;
+    transcript
+}
+
+fn session(run: &Run) -> Session {
+    let meta = &run.metadata;
+    let mut session = Session::new(SessionId::for_native(AGENT, &run.run_id), AGENT);
+    session.native_id = Some(run.run_id.clone());
+    session.started = meta.started_at;
+    session.ended = meta.ended_at;
+    session.status = meta.known_status();
+    session.stop_reason = Some(meta.error.clone()).filter(|error| !error.is_empty());
+    session.totals.cost = Some(meta.total_cost).filter(|cost| *cost != 0.0);
+    let mut fields = meta.extra.clone();
+    session.project = take_text(&mut fields, "project");
+    session.branch = take_text(&mut fields, "branch");
+    session.title = take_text(&mut fields, "title");
+    session.thread = take_text(&mut fields, "thread");
+    session.parent = take_text(&mut fields, "parent");
+    if session.stop_reason.is_none() {
+        session.stop_reason = take_text(&mut fields, "stopReason");
+    }
+    session.extra.clone_from(&run.extra);
+    session.extra.insert(
+        METADATA.to_owned(),
+        Value::Object(run.metadata_object(Shape::Shipped)),
+    );
+    session
+}
+
+fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let only_calls =
+        turn.role == "assistant" && turn.content.is_empty() && !turn.tool_calls.is_empty();
+    if !only_calls {
+        let (role, kind) = meaning(&turn.role);
+        entries.push(Entry::new(role, kind, turn.content.as_str()));
+    }
+    for (index, call) in turn.tool_calls.iter().enumerate() {
+        push_call(&mut entries, call, call_id(turn.id, index, call));
+    }
+    let mut fields = turn.extra.clone();
+    let source = take_text(&mut fields, "source");
+    for entry in &mut entries {
+        entry.created_at = turn.timestamp;
+        entry.message_id = Some(format!("{run_id}/{}", position + 1));
+        if let Some(source) = &source {
+            entry.source.clone_from(source);
+        }
+    }
+    if let Some(first) = entries.first_mut() {
+        describe(first, turn, fields);
+        if turn.id != position as u64 + 1 {
+            first.extra.insert(TURN_ID.to_owned(), turn.id.into());
+        }
+    }
+    entries
+}
+
+/// The role and kind that a turn's role tells.
+pub(super) fn meaning(role: &str) -> (Role, Kind) {
+    match role {
+        "system" => (Role::System, Kind::Text),
+        "user" => (Role::User, Kind::Text),
+        "assistant" => (Role::Assistant, Kind::Text),
+        "tool_result" => (Role::Tool, Kind::ToolResult),
+        "thinking" => (Role::Assistant, Kind::Thinking),
+        "compaction" => (Role::System, Kind::Compaction),
+        "error" => (Role::System, Kind::Error),
+        "notice" => (Role::System, Kind::Notice),
+        "other" => (Role::System, Kind::Other),
+        other => (Role::Other(other.to_owned()), Kind::Text),
+    }
+}
+
+/// Gives the turn's first entry what the turn as a whole tells.
+fn describe(entry: &mut Entry, turn: &Turn, mut fields: Object) {
+    if let Some(speaker) = take_text(&mut fields, "speaker") {
+        entry.role = Role::from(speaker);
+    }
+    entry.model = take_text(&mut fields, "model");
+    if entry.kind == Kind::ToolResult {
+        entry.tool_name = take_text(&mut fields, "toolName");
+        entry.tool_call_id = take_text(&mut fields, "toolCallId");
+        if fields.get("isError") == Some(&Value::Bool(true)) {
+            fields.shift_remove("isError");
+            entry.metadata = Some(error_mark());
+        }
+    }
+    let usage = Usage {
+        input: turn.tokens_in,
+        output: turn.tokens_out,
+        cache_read: take_count(&mut fields, "cacheReadTokens"),
+        cache_write: take_count(&mut fields, "cacheWriteTokens"),
+        reasoning: take_count(&mut fields, "reasoningTokens"),
+    };
+    entry.usage = Some(usage).filter(|usage| !usage.is_empty());
+    entry.extra.extend(fields);
+    if turn.duration_ms != 0 {
+        entry
+            .extra
+            .insert(DURATION.to_owned(), turn.duration_ms.into());
+    }
+}
+
+fn push_call(entries: &mut Vec<Entry>, call: &ToolCall, id: String) {
+    let mut fields = call.extra.clone();
+    let wrapped = fields.get("wrapped") == Some(&Value::Bool(true));
+    let input = match &call.input {
+        Some(input) if wrapped && input.contains_key("value") => {
+            fields.shift_remove("wrapped");
+            input.get("value").cloned()
+        }
+        input => input.clone().map(Value::Object),
+    };
+    let text = input.as_ref().map(|input| Style::COMPACT.print(input));
+    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, text.unwrap_or_default());
+    entry.tool_input = input;
+    if !fields.is_empty() {
+        entry
+            .extra
+            .insert(TOOL_CALL.to_owned(), Value::Object(fields));
+    }
+    entries.push(entry);
+    let first = entries.len() - 1;
+    if !call.output.is_empty() {
+        entries.push(Entry::new(
+            Role::Tool,
+            Kind::ToolResult,
+            call.output.as_str(),
+        ));
+    }
+    if !call.error.is_empty() {
+        let mut entry = Entry::new(Role::Tool, Kind::ToolResult, call.error.as_str());
+        entry.metadata = Some(error_mark());
+        entries.push(entry);
+    }
+    for entry in &mut entries[first..] {
+        entry.tool_name = Some(call.name.clone());
+        entry.tool_call_id = Some(id.clone());
+    }
+}
+
+fn call_id(turn: u64, index: usize, call: &ToolCall) -> String {
+    if call.id.is_empty() {
+        place_id(turn, index)
+    } else {
+        call.id.clone()
+    }
+}
+
+/// The id of a call that has none: where it stands.
+pub(super) fn place_id(turn: u64, index: usize) -> String {
+    format!("turn-{turn}-call-{}", index + 1)
+}
+
+/// What marks a tool's result as a failure.
+fn error_mark() -> Object {
+    Object::from_iter([("is_error".to_owned(), Value::Bool(true))])
+}
+
+fn take_text(fields: &mut Object, name: &str) -> Option<String> {
+    let text = fields.get(name)?.as_str()?.to_owned();
+    fields.shift_remove(name);
+    Some(text)
+}
+
+fn take_count(fields: &mut Object, name: &str) -> u64 {
+    let Some(count) = fields.get(name).and_then(Value::as_u64) else {
+        return 0;
+    };
+    fields.shift_remove(name);
+    count
+}

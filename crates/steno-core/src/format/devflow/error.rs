@@ -1,0 +1,69 @@
+//! What the store can say no to, in devflow's words and with the run's name.
+
+use super::run_id::{RunId, RunIdError};
+use crate::durable::FileError;
+use crate::format::FormatError;
+
+/// An operation on a run that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no such run.
+    #[error("run not found: {0}")]
+    NotFound(RunId),
+    /// There is such a run already, on disk or being recorded.
+    #[error("run already exists: {0}")]
+    AlreadyExists(RunId),
+    /// Nobody has started this run.
+    #[error("run not started: {0}")]
+    NotStarted(RunId),
+    /// The run is over; nothing more can be recorded.
+    #[error("run already ended: {0}")]
+    AlreadyEnded(RunId),
+    /// A tool call needs a turn to stand in.
+    #[error("no turns to add tool call to: {0}")]
+    NoTurns(RunId),
+    /// Somebody is recording the run, so it cannot be moved or removed.
+    #[error("run is being recorded: {0}")]
+    Recording(RunId),
+    /// The run is there but none of its files can be read.
+    #[error("run is corrupt: {id}")]
+    Corrupt {
+        /// The run.
+        id: RunId,
+        /// What is wrong with it.
+        #[source]
+        source: FormatError,
+    },
+    /// There is no archive of such a run.
+    #[error("archive not found: {0}")]
+    ArchiveNotFound(RunId),
+    /// An archive, or a run folder, holds something that must not be unpacked or packed.
+    #[error("{what} in {path}: {name:?}")]
+    Unsafe {
+        /// What it is.
+        what: &'static str,
+        /// The archive or folder.
+        path: std::path::PathBuf,
+        /// Its name there.
+        name: String,
+    },
+    /// A cost that is not a number.
+    #[error("not a cost: {0}")]
+    Cost(f64),
+    /// A name that cannot be a run's.
+    #[error(transparent)]
+    Id(#[from] RunIdError),
+    /// The file system said no.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl StoreError {
+    /// A run whose files could not be read.
+    pub(super) fn unreadable(id: RunId, error: FormatError) -> Self {
+        match error {
+            FormatError::File(error) => StoreError::File(error),
+            source @ FormatError::Invalid(_) => StoreError::Corrupt { id, source },
+        }
+    }
+}

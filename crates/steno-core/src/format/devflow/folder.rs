@@ -1,0 +1,244 @@
+//! The run folder: `metadata.json`, `transcript.json` or `transcript.json.gz`, and the journal while it is recorded.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+use super::decode::{self, Decoded};
+use super::encode::Shape;
+use super::journal;
+use super::run::{Run, RunMeta};
+use crate::durable::{self, FileError};
+use crate::format::FormatError;
+use crate::problem::Problem;
+use crate::source::{Bundle, Source};
+
+/// The run's metadata.
+pub(super) const METADATA: &str = "metadata.json";
+/// The run, when it is small.
+pub(super) const PLAIN: &str = "transcript.json";
+/// The run, when it is large.
+pub(super) const COMPRESSED: &str = "transcript.json.gz";
+
+/// The most bytes of JSON that are stored uncompressed.
+const PLAIN_LIMIT: usize = 100 * 1024;
+
+/// Writes a run's two files; each is replaced all or nothing, and the other form of the transcript goes last.
+pub(super) fn save(folder: &Path, run: &Run, shape: Shape) -> Result<(), FileError> {
+    durable::create_private_dir(folder)?;
+    let json = run.to_json(shape);
+    let (plain, compressed) = (folder.join(PLAIN), folder.join(COMPRESSED));
+    if json.len() > PLAIN_LIMIT {
+        durable::replace_atomic(&compressed, |file| compress(json.as_bytes(), file))?;
+        durable::remove_file(&plain)?;
+    } else {
+        durable::write_atomic(&plain, json.as_bytes())?;
+        durable::remove_file(&compressed)?;
+    }
+    save_metadata(folder, run, shape)
+}
+
+/// Writes `metadata.json`.
+pub(super) fn save_metadata(folder: &Path, run: &Run, shape: Shape) -> Result<(), FileError> {
+    durable::write_atomic(&folder.join(METADATA), run.metadata_json(shape).as_bytes())
+}
+
+/// The files of a run folder that are there.
+pub(super) fn bundle(folder: &Path) -> Bundle {
+    let names = [METADATA, PLAIN, COMPRESSED, journal::NAME];
+    let sources = names
+        .into_iter()
+        .map(|name| (name, folder.join(name)))
+        .filter(|(_, path)| is_plain_file(path))
+        .map(|(name, path)| Source::on_disk(name, path));
+    Bundle {
+        root: folder.to_owned(),
+        sources: sources.collect(),
+    }
+}
+
+/// Whether a file, not a link to one, stands there.
+pub(super) fn is_plain_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Reads a run from its files, whichever there are.
+///
+/// The compressed transcript comes first, then the plain one, then the journal, then the bare metadata. A file that
+/// cannot be read is a problem when another one can; `Err` when none can.
+pub(super) fn load(bundle: &Bundle) -> Result<Decoded, FormatError> {
+    let mut problems = Vec::new();
+    let mut found = None;
+    for source in in_order(bundle) {
+        match load_one(source) {
+            Ok(decoded) => {
+                found = Some(decoded);
+                break;
+            }
+            Err(FormatError::Invalid(problem)) => problems.push(problem),
+            Err(error) => return Err(error),
+        }
+    }
+    let Some(mut decoded) = found else {
+        let nothing = || Problem::of(&bundle.root, "no devflow run here");
+        return Err(FormatError::Invalid(
+            problems.into_iter().next().unwrap_or_else(nothing),
+        ));
+    };
+    problems.append(&mut decoded.problems);
+    decoded.problems = problems;
+    if decoded.run.run_id.is_empty() {
+        decoded.run.run_id = folder_name(&bundle.root);
+    }
+    Ok(decoded)
+}
+
+/// Reads `metadata.json` alone.
+pub(super) fn load_metadata(folder: &Path) -> Result<RunMeta, FormatError> {
+    let path = folder.join(METADATA);
+    let bytes = Source::on_disk(METADATA, &path).bytes()?;
+    let (mut meta, _) = decode::metadata(&path, &bytes).map_err(FormatError::Invalid)?;
+    if meta.run_id.is_empty() {
+        meta.run_id = folder_name(folder);
+    }
+    Ok(meta)
+}
+
+fn in_order(bundle: &Bundle) -> Vec<&Source> {
+    let known = [COMPRESSED, PLAIN, journal::NAME, METADATA];
+    let mut sources: Vec<_> = known.iter().filter_map(|name| bundle.get(name)).collect();
+    let other = bundle
+        .sources
+        .iter()
+        .filter(|source| !known.contains(&source.name()));
+    sources.extend(other);
+    sources
+}
+
+fn load_one(source: &Source) -> Result<Decoded, FormatError> {
+    let (path, bytes) = (source.path(), source.bytes()?);
+    match source.name() {
+        METADATA => {
+            let (metadata, problems) =
+                decode::metadata(path, &bytes).map_err(FormatError::Invalid)?;
+            let run = Run {
+                run_id: metadata.run_id.clone(),
+                metadata,
+                ..Run::default()
+            };
+            Ok(Decoded { run, problems })
+        }
+        journal::NAME => journal::replay(path, &bytes)
+            .map(|replayed| replayed.decoded)
+            .map_err(FormatError::Invalid),
+        _ => {
+            let bytes = plain_bytes(path, bytes).map_err(FormatError::Invalid)?;
+            decode::transcript(path, &bytes).map_err(FormatError::Invalid)
+        }
+    }
+}
+
+/// The bytes, decompressed when they are gzip.
+pub(super) fn plain_bytes(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Problem> {
+    let named = path.extension().is_some_and(|ending| ending == "gz");
+    if !named && !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut plain = Vec::new();
+    MultiGzDecoder::new(bytes.as_slice())
+        .read_to_end(&mut plain)
+        .map_err(|error| Problem::of(path, format_args!("corrupt gzip: {error}")))?;
+    Ok(plain)
+}
+
+/// Writes one gzip member whose header is Go's: no name, no time, unknown system.
+fn compress(bytes: &[u8], out: &mut fs::File) -> io::Result<()> {
+    let mut encoder: GzEncoder<_> = flate2::GzBuilder::new()
+        .mtime(0)
+        .operating_system(255)
+        .write(out, Compression::default());
+    encoder.write_all(bytes)?;
+    encoder.finish().map(|_| ())
+}
+
+fn folder_name(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::Turn;
+    use super::*;
+
+    /// A run whose JSON has exactly `size` bytes.
+    fn run_of(size: usize) -> Run {
+        let mut run = Run {
+            run_id: "r".to_owned(),
+            ..Run::default()
+        };
+        run.metadata.flow_id = "size".to_owned();
+        run.push(Turn::new("user", "", 0));
+        let missing = size - run.to_json(Shape::Shipped).len();
+        run.turns[0].content = "x".repeat(missing);
+        assert_eq!(run.to_json(Shape::Shipped).len(), size);
+        run
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn one_byte_over_the_limit_is_compressed_and_the_sibling_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        save(dir.path(), &run_of(102_400), Shape::Shipped).unwrap();
+        assert_eq!(names(dir.path()), [METADATA, PLAIN]);
+        let large = run_of(102_401);
+        save(dir.path(), &large, Shape::Shipped).unwrap();
+        assert_eq!(names(dir.path()), [METADATA, COMPRESSED]);
+        let bytes = fs::read(dir.path().join(COMPRESSED)).unwrap();
+        assert_eq!(bytes[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
+        let loaded = load(&bundle(dir.path())).unwrap();
+        assert_eq!(
+            loaded.run.to_json(Shape::Shipped),
+            large.to_json(Shape::Shipped)
+        );
+        save(dir.path(), &run_of(800), Shape::Shipped).unwrap();
+        assert_eq!(names(dir.path()), [METADATA, PLAIN]);
+    }
+
+    #[test]
+    fn a_corrupt_gzip_falls_back_and_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        save(dir.path(), &run_of(102_401), Shape::Shipped).unwrap();
+        let gz = dir.path().join(COMPRESSED);
+        let mut bytes = fs::read(&gz).unwrap();
+        bytes.truncate(bytes.len() - 9);
+        fs::write(&gz, &bytes).unwrap();
+        let alone = load(&bundle(dir.path())).unwrap();
+        assert!(alone.run.turns.is_empty(), "the bare metadata is left");
+        assert!(alone.problems[0].reason.starts_with("corrupt gzip"));
+        let plain = run_of(800).to_json(Shape::Shipped);
+        fs::write(dir.path().join(PLAIN), plain).unwrap();
+        let both = load(&bundle(dir.path())).unwrap();
+        assert_eq!(both.run.turns.len(), 1);
+        assert!(both.problems[0].reason.starts_with("corrupt gzip"));
+    }
+
+    #[test]
+    fn a_folder_without_a_run_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = load(&bundle(dir.path())).unwrap_err().to_string();
+        assert!(error.ends_with("no devflow run here"), "{error}");
+    }
+}

@@ -1,0 +1,296 @@
+//! The journal of a run that is being recorded: one JSON line per turn, on disk before the call returns.
+//!
+//! The recorder holds a lock on the file. Whoever finds a journal without a lock finds a run whose recorder is gone.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::decode::{Decoded, Fields};
+use super::encode::{Shape, float};
+use super::run::{Run, RunMeta, ToolCall, Turn};
+use crate::durable::{FileError, OnPath, parent, sync_dir};
+use crate::json::{Object, Style, Value};
+use crate::lines::{LineEnd, Lines};
+use crate::problem::{Problem, json_reason};
+
+/// The journal's file name.
+pub(super) const NAME: &str = "journal.jsonl";
+
+/// One line of a journal.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Record {
+    /// The run began.
+    Start(RunMeta),
+    /// A turn was said.
+    Turn(Turn),
+    /// A tool was called in the last turn.
+    ToolCall(ToolCall),
+    /// All that the run has cost so far.
+    Cost(f64),
+    /// The run ended.
+    End(RunMeta),
+}
+
+/// A journal that this process writes, and nobody else can take over.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Whether the last write may have left half a line.
+    torn: bool,
+}
+
+/// A run as far as its journal tells it.
+#[derive(Debug)]
+pub(super) struct Replayed {
+    pub(super) decoded: Decoded,
+    /// Whether the end of the run was written down.
+    pub(super) ended: bool,
+}
+
+impl Journal {
+    /// Begins the journal of a run in its folder; `None` when there is one already.
+    ///
+    /// The file appears under its name with its first line written and its lock held, so that nobody can take it
+    /// for a run whose recorder is gone.
+    pub(super) fn create(folder: &Path, meta: &RunMeta) -> Result<Option<Self>, FileError> {
+        let path = folder.join(NAME);
+        let mut temp = tempfile::Builder::new()
+            .prefix(".steno-")
+            .suffix(".tmp")
+            .tempfile_in(folder)
+            .on("write", &path)?;
+        temp.as_file().lock().on("lock", &path)?;
+        let line = Record::Start(meta.clone()).to_line();
+        temp.write_all(line.as_bytes()).on("write", &path)?;
+        temp.as_file().sync_all().on("sync", &path)?;
+        let file = match temp.persist_noclobber(&path) {
+            Ok(file) => file,
+            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error.error).on("create", &path),
+        };
+        sync_dir(parent(&path))?;
+        Ok(Some(Self::new(path, file)))
+    }
+
+    /// Takes over a journal whose recorder is gone; `None` when somebody still records, or it was just finished.
+    pub(super) fn take_over(folder: &Path) -> Result<Option<Self>, FileError> {
+        let path = folder.join(NAME);
+        let opened = OpenOptions::new().read(true).append(true).open(&path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).on("open", &path),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error).on("lock", &path),
+        }
+        // Between opening and locking the recorder may have finished the run and removed the file.
+        Ok(path.exists().then(|| Self::new(path, file)))
+    }
+
+    /// Writes one record; it is on disk when this returns.
+    pub(super) fn append(&mut self, record: &Record) -> Result<(), FileError> {
+        let mut line = record.to_line();
+        if self.torn {
+            line.insert(0, '\n');
+        }
+        self.torn = true;
+        self.file
+            .write_all(line.as_bytes())
+            .on("write", &self.path)?;
+        self.torn = false;
+        self.file.sync_data().on("sync", &self.path)
+    }
+
+    fn new(path: PathBuf, file: File) -> Self {
+        Self {
+            path,
+            file,
+            torn: false,
+        }
+    }
+
+    /// Where the journal stands.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Whether somebody is recording into this folder.
+pub(super) fn is_live(folder: &Path) -> Result<bool, FileError> {
+    let there = folder.join(NAME).exists();
+    Ok(there && Journal::take_over(folder)?.is_none() && folder.join(NAME).exists())
+}
+
+/// Builds the run that a journal tells; a torn last line is dropped.
+pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, Problem> {
+    let mut lines = Lines::new(bytes);
+    let mut problems = Vec::new();
+    let mut run = None;
+    let mut ended = false;
+    while let Ok(Some(line)) = lines.read() {
+        if line.end == LineEnd::Input {
+            break;
+        }
+        match (Record::parse(&line.bytes), &mut run) {
+            (Err(reason), _) => problems.push(Problem::at(path, line.number, reason)),
+            (Ok(Record::Start(meta)), None) => run = Some(begun(meta)),
+            (Ok(record), Some(run)) => ended |= apply(run, record),
+            (Ok(_), None) => {
+                problems.push(Problem::at(path, line.number, "record before the start"));
+            }
+        }
+    }
+    let Some(run) = run else {
+        let empty = || Problem::of(path, "a journal without a start");
+        return Err(problems.into_iter().next().unwrap_or_else(empty));
+    };
+    let decoded = Decoded { run, problems };
+    Ok(Replayed { decoded, ended })
+}
+
+/// A run that has just begun.
+pub(super) fn begun(metadata: RunMeta) -> Run {
+    Run {
+        run_id: metadata.run_id.clone(),
+        metadata,
+        ..Run::default()
+    }
+}
+
+/// Does to a run what a record tells; whether that ended it.
+pub(super) fn apply(run: &mut Run, record: Record) -> bool {
+    match record {
+        Record::Start(_) => {}
+        Record::Turn(turn) => {
+            run.push(turn);
+        }
+        Record::ToolCall(call) => {
+            if let Some(turn) = run.turns.last_mut() {
+                turn.tool_calls.push(call);
+            }
+        }
+        Record::Cost(total) => run.metadata.total_cost = total,
+        Record::End(metadata) => {
+            run.metadata = metadata;
+            run.metadata.turn_count = None;
+            return true;
+        }
+    }
+    false
+}
+
+impl Record {
+    fn to_line(&self) -> String {
+        let shape = Shape::Shipped;
+        let (name, value) = match self {
+            Record::Start(meta) => ("start", Value::Object(meta.to_object(shape))),
+            Record::Turn(turn) => ("turn", Value::Object(turn.to_object(shape))),
+            Record::ToolCall(call) => ("toolCall", Value::Object(call.to_object(shape))),
+            Record::Cost(total) => ("cost", float(*total)),
+            Record::End(meta) => ("end", Value::Object(meta.to_object(shape))),
+        };
+        let object = Object::from_iter([(name.to_owned(), value)]);
+        Style::COMPACT.print(&object) + "\n"
+    }
+
+    fn parse(line: &[u8]) -> Result<Self, String> {
+        let object: Object = serde_json::from_slice(line).map_err(|error| json_reason(&error))?;
+        let Some((name, value)) = object.into_iter().next() else {
+            return Err("an empty record".to_owned());
+        };
+        let unknown = || format!("unknown record: {name}");
+        if name == "cost" {
+            return value.as_f64().map(Record::Cost).ok_or_else(unknown);
+        }
+        let Value::Object(object) = value else {
+            return Err(unknown());
+        };
+        let mut fields = Fields::new(object);
+        let record = match name.as_str() {
+            "start" => Record::Start(RunMeta::take(&mut fields)),
+            "turn" => Record::Turn(Turn::take(&mut fields)),
+            "toolCall" => Record::ToolCall(ToolCall::take(&mut fields)),
+            "end" => Record::End(RunMeta::take(&mut fields)),
+            _ => return Err(unknown()),
+        };
+        match fields.wrong.into_iter().next() {
+            None => Ok(record),
+            Some(wrong) => Err(wrong.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn meta() -> RunMeta {
+        RunMeta {
+            run_id: "r".to_owned(),
+            flow_id: "f".to_owned(),
+            status: "running".to_owned(),
+            ..RunMeta::default()
+        }
+    }
+
+    #[test]
+    fn what_was_recorded_is_replayed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(dir.path(), &meta()).unwrap().unwrap();
+        let records = [
+            Record::Turn(Turn::new("user", "Hi\u{2028}\n", 3)),
+            Record::Turn(Turn::new("assistant", "ok", 4)),
+            Record::ToolCall(ToolCall::answered("ls", None, "x")),
+            Record::Cost(0.25),
+        ];
+        for record in &records {
+            journal.append(record).unwrap();
+        }
+        let bytes = fs::read(journal.path()).unwrap();
+        let torn = [bytes.as_slice(), b"{\"turn\":{\"role\":\"us"].concat();
+        for bytes in [bytes, torn] {
+            let replayed = replay(journal.path(), &bytes).unwrap();
+            let run = replayed.decoded.run;
+            assert!(!replayed.ended);
+            assert_eq!(replayed.decoded.problems, []);
+            assert_eq!(run.turns.len(), 2);
+            assert_eq!(run.turns[0].content, "Hi\u{2028}\n");
+            assert_eq!(run.turns[1].tool_calls[0].output, "x");
+            assert_eq!(run.metadata.total_tokens_in, 3);
+            assert_eq!(run.metadata.total_cost, 0.25);
+        }
+    }
+
+    #[test]
+    fn a_journal_in_use_is_not_taken_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::create(dir.path(), &meta()).unwrap().unwrap();
+        assert!(Journal::create(dir.path(), &meta()).unwrap().is_none());
+        assert!(Journal::take_over(dir.path()).unwrap().is_none());
+        assert!(is_live(dir.path()).unwrap());
+        drop(journal);
+        assert!(!is_live(dir.path()).unwrap());
+        assert!(Journal::take_over(dir.path()).unwrap().is_some());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_bad_line_costs_no_other() {
+        let text =
+            "{\"start\":{\"runId\":\"r\"}}\n{\"turn\":5}\nnoise\n{\"turn\":{\"role\":\"user\"}}\n";
+        let replayed = replay(Path::new("j"), text.as_bytes()).unwrap();
+        assert_eq!(replayed.decoded.run.turns.len(), 1);
+        let lines: Vec<_> = replayed.decoded.problems.iter().map(|p| p.line).collect();
+        assert_eq!(lines, [Some(2), Some(3)]);
+        assert!(replay(Path::new("j"), b"").is_err());
+    }
+}

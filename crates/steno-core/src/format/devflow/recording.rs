@@ -1,0 +1,214 @@
+//! Recording into a store: starting a run, its turns, its end, and the end of a run whose recorder died.
+
+use std::path::Path;
+
+use super::encode::Shape;
+use super::error::StoreError;
+use super::journal::{self, Journal, Record};
+use super::run::{Run, RunMeta, ToolCall, Turn};
+use super::run_id::RunId;
+use super::store::Store;
+use super::{archive, folder};
+use crate::durable::{self, FileError, OnPath};
+use crate::json::Object;
+use crate::problem::Problem;
+use crate::session::Status;
+
+/// What the error of a run says whose recorder died.
+const ABANDONED: &str = "the recorder stopped without ending the run";
+
+/// A run that this process records.
+#[derive(Debug)]
+pub(super) struct Recording {
+    pub(super) run: Run,
+    journal: Journal,
+}
+
+/// What a run is started with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewRun {
+    /// The flow that runs.
+    pub flow: String,
+    /// What the run is about, such as a ticket; eight random hex digits when absent.
+    pub identifier: Option<String>,
+    /// The node of the flow, where only one runs.
+    pub node: Option<String>,
+    /// What the flow is given.
+    pub input: Object,
+}
+
+impl Store {
+    /// Starts a run under a new name.
+    pub fn start(&self, new: &NewRun) -> Result<RunId, StoreError> {
+        let now = self.clock.now();
+        loop {
+            let identifier = new.identifier.clone().unwrap_or_else(random_identifier);
+            let id = RunId::fresh(now, &new.flow, &identifier, |id| self.is_taken(id));
+            match self.start_as(&id, new) {
+                // Another process was quicker; the name is taken now.
+                Err(StoreError::AlreadyExists(_)) => {}
+                other => return other.map(|()| id),
+            }
+        }
+    }
+
+    /// Starts a run under a given name.
+    pub fn start_as(&self, id: &RunId, new: &NewRun) -> Result<(), StoreError> {
+        if archive::find(&self.base, id).is_some() {
+            return Err(StoreError::AlreadyExists(id.clone()));
+        }
+        let folder = self.folder(id);
+        let run = journal::begun(RunMeta {
+            run_id: id.to_string(),
+            flow_id: new.flow.clone(),
+            node_id: new.node.clone().unwrap_or_default(),
+            input: new.input.clone(),
+            started_at: Some(self.clock.now()),
+            status: Status::Running.as_str().to_owned(),
+            ..RunMeta::default()
+        });
+        durable::create_private_dir(&folder)?;
+        let Some(journal) = Journal::create(&folder, &run.metadata)? else {
+            return Err(StoreError::AlreadyExists(id.clone()));
+        };
+        if folder::bundle(&folder).sources.len() > 1 {
+            durable::remove_file(journal.path())?;
+            return Err(StoreError::AlreadyExists(id.clone()));
+        }
+        folder::save_metadata(&folder, &run, Shape::Shipped)?;
+        durable::sync_dir(&self.runs())?;
+        self.active().insert(id.clone(), Recording { run, journal });
+        Ok(())
+    }
+
+    /// Records a turn and gives its number; a turn without a time is said now.
+    pub fn record_turn(&self, id: &RunId, mut turn: Turn) -> Result<u64, StoreError> {
+        turn.timestamp.get_or_insert_with(|| self.clock.now());
+        let mut number = 0;
+        self.record(id, |run| {
+            number = run.turns.len() as u64 + 1;
+            turn.id = number;
+            Ok(Record::Turn(turn))
+        })?;
+        Ok(number)
+    }
+
+    /// Records a tool call, answered or failed, in the last turn.
+    pub fn record_tool_call(&self, id: &RunId, call: ToolCall) -> Result<(), StoreError> {
+        self.record(id, |run| match run.turns.last() {
+            Some(_) => Ok(Record::ToolCall(call)),
+            None => Err(StoreError::NoTurns(id.clone())),
+        })
+    }
+
+    /// Adds to what the run has cost.
+    pub fn add_cost(&self, id: &RunId, dollars: f64) -> Result<(), StoreError> {
+        self.record(id, |run| cost(run.metadata.total_cost + dollars))
+    }
+
+    /// Sets what the run has cost.
+    pub fn set_cost(&self, id: &RunId, dollars: f64) -> Result<(), StoreError> {
+        self.record(id, |_| cost(dollars))
+    }
+
+    /// Ends a run well.
+    pub fn complete(&self, id: &RunId) -> Result<(), StoreError> {
+        self.end(id, Status::Completed, "")
+    }
+
+    /// Ends a run that went wrong.
+    pub fn fail(&self, id: &RunId, error: &str) -> Result<(), StoreError> {
+        self.end(id, Status::Failed, error)
+    }
+
+    /// Ends a run that somebody stopped.
+    pub fn cancel(&self, id: &RunId) -> Result<(), StoreError> {
+        self.end(id, Status::Canceled, "")
+    }
+
+    /// Does something with a run that this process records.
+    fn with<T>(&self, id: &RunId, act: impl FnOnce(&mut Recording) -> T) -> Result<T, StoreError> {
+        if let Some(recording) = self.active().get_mut(id) {
+            return Ok(act(recording));
+        }
+        let ended = folder::load_metadata(&self.folder(id)).is_ok_and(|meta| !meta.is_running());
+        Err(if ended {
+            StoreError::AlreadyEnded(id.clone())
+        } else {
+            StoreError::NotStarted(id.clone())
+        })
+    }
+
+    /// Writes a record that depends on the run so far, first to the journal and then to the run in memory.
+    fn record(
+        &self,
+        id: &RunId,
+        make: impl FnOnce(&Run) -> Result<Record, StoreError>,
+    ) -> Result<(), StoreError> {
+        self.with(id, |recording| {
+            let record = make(&recording.run)?;
+            recording.journal.append(&record)?;
+            journal::apply(&mut recording.run, record);
+            Ok(())
+        })?
+    }
+
+    fn end(&self, id: &RunId, status: Status, error: &str) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        self.record(id, |run| {
+            let mut ended = run.clone();
+            ended.end(status, now, error);
+            Ok(Record::End(ended.metadata))
+        })?;
+        let folder = self.folder(id);
+        self.with(id, |recording| finish(&folder, &recording.run))??;
+        self.active().remove(id);
+        self.index()?;
+        Ok(())
+    }
+
+    fn is_taken(&self, id: &RunId) -> bool {
+        self.folder(id).exists() || archive::find(&self.base, id).is_some()
+    }
+}
+
+/// Turns a journal into the run's files; the journal goes last.
+fn finish(folder: &Path, run: &Run) -> Result<(), FileError> {
+    folder::save(folder, run, Shape::Shipped)?;
+    durable::remove_file(&folder.join(journal::NAME))
+}
+
+/// Ends the run in a folder if its recorder died.
+pub(super) fn recover(folder: &Path) -> Result<(), Problem> {
+    let path = folder.join(journal::NAME);
+    let told = |error: FileError| Problem::of(&path, format_args!("{error}: {}", error.source));
+    let Some(journal) = Journal::take_over(folder).map_err(told)? else {
+        return Ok(());
+    };
+    let bytes = std::fs::read(journal.path())
+        .on("read", &path)
+        .map_err(told)?;
+    let replayed = journal::replay(&path, &bytes)?;
+    let mut run = replayed.decoded.run;
+    if !replayed.ended {
+        let last = run.turns.iter().rev().find_map(|turn| turn.timestamp);
+        if let Some(at) = last.or(run.metadata.started_at) {
+            run.end(Status::Failed, at, ABANDONED);
+        }
+    }
+    finish(folder, &run).map_err(told)
+}
+
+fn cost(dollars: f64) -> Result<Record, StoreError> {
+    if dollars.is_finite() {
+        Ok(Record::Cost(dollars))
+    } else {
+        Err(StoreError::Cost(dollars))
+    }
+}
+
+/// What stands in for an identifier that nobody gave: eight hex digits.
+fn random_identifier() -> String {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    id[..8].to_owned()
+}

@@ -1,0 +1,255 @@
+//! Retention: old runs go into the archive, and nothing is deleted unless the caller asks for it.
+//!
+//! ADR-016 demands an explicit flag for deletion, and that rule holds here: without it, a run past its retention is archived like any
+//! other old run. With it, such a run is deleted, and so is an archive past its own.
+
+use std::fs;
+use std::path::Path;
+
+use jiff::SignedDuration;
+
+use super::error::StoreError;
+use super::run::RunMeta;
+use super::run_id::RunId;
+use super::store::Store;
+use super::{archive, folder, index};
+use crate::durable::{FileError, OnPath, remove_file};
+use crate::session::Status;
+use crate::timestamp::Timestamp;
+
+/// How long runs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Days after its end when a run may be deleted.
+    pub retention_days: u32,
+    /// Days after its end when a run is archived.
+    pub archive_after_days: u32,
+    /// Days after which an archive may be deleted.
+    pub archive_retention_days: u32,
+    /// Whether failed runs stay for ever.
+    pub keep_failed: bool,
+    /// How many ended runs stay whatever their age; running and kept failed ones do not count.
+    pub keep_min_runs: usize,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            retention_days: 30,
+            archive_after_days: 7,
+            archive_retention_days: 90,
+            keep_failed: true,
+            keep_min_runs: 100,
+        }
+    }
+}
+
+/// How a cleanup is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CleanupOptions {
+    /// Only tell what would be done.
+    pub dry_run: bool,
+    /// Delete what is past its retention.
+    pub delete: bool,
+}
+
+/// What a cleanup did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleanup {
+    /// Runs that went into the archive, the oldest first.
+    pub archived: Vec<RunId>,
+    /// Runs that were deleted, the oldest first.
+    pub deleted: Vec<RunId>,
+    /// Runs that stayed.
+    pub kept: Vec<RunId>,
+    /// Archives that were deleted.
+    pub archives_deleted: Vec<String>,
+    /// What could not be done, as `load <run id>: <why>`.
+    pub errors: Vec<String>,
+    /// Bytes that were freed; an archive is taken as half of its run.
+    pub space_saved: u64,
+}
+
+/// How much room the runs take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskUsage {
+    /// Runs that are not archived.
+    pub run_count: usize,
+    /// Archives.
+    pub archive_count: usize,
+    /// Bytes of the runs.
+    pub active_size: u64,
+    /// Bytes of the archives.
+    pub archive_size: u64,
+}
+
+/// What is to happen to a run.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Keep,
+    Archive,
+    Delete,
+}
+
+impl Store {
+    /// Archives old runs and, only when asked, deletes what is past its retention.
+    pub fn cleanup(
+        &self,
+        retention: &Retention,
+        options: CleanupOptions,
+    ) -> Result<Cleanup, StoreError> {
+        let mut cleanup = Cleanup::default();
+        let mut aging = Vec::new();
+        for id in index::run_names(&self.runs())? {
+            match self.load_metadata(&id) {
+                Ok(meta) if retention.spares(&meta) => cleanup.kept.push(id),
+                Ok(meta) => aging.push((meta.ended_at, id)),
+                Err(error) => cleanup.errors.push(told("load", &id, &error)),
+            }
+        }
+        aging.sort_by_key(|(ended, id)| (ended.map(|at| at.instant()), id.clone()));
+        let mut left = aging.len();
+        for (ended, id) in aging {
+            let fate = match retention.fate(ended, self.clock.now(), options.delete) {
+                _ if left <= retention.keep_min_runs => Fate::Keep,
+                fate => fate,
+            };
+            let moved = self.settle(&id, fate, options.dry_run, &mut cleanup);
+            match moved {
+                Ok(true) => left -= 1,
+                Ok(false) => cleanup.kept.push(id),
+                Err(error) => cleanup.errors.push(told("clean up", &id, &error)),
+            }
+        }
+        if options.delete {
+            self.cleanup_archives(retention, options.dry_run, &mut cleanup)?;
+        }
+        Ok(cleanup)
+    }
+
+    /// How much room the runs and their archives take.
+    pub fn disk_usage(&self) -> Result<DiskUsage, StoreError> {
+        let runs = index::run_names(&self.runs())?;
+        let archives = archive::all(&self.base)?;
+        let mut usage = DiskUsage {
+            run_count: runs.len(),
+            archive_count: archives.len(),
+            ..DiskUsage::default()
+        };
+        for id in runs {
+            usage.active_size += size_of(&self.folder(&id))?;
+        }
+        for path in archives {
+            usage.archive_size += size_of(&path)?;
+        }
+        Ok(usage)
+    }
+
+    /// Does to a run what it is to suffer; whether it left its folder.
+    fn settle(
+        &self,
+        id: &RunId,
+        fate: Fate,
+        dry_run: bool,
+        cleanup: &mut Cleanup,
+    ) -> Result<bool, StoreError> {
+        if fate == Fate::Keep {
+            return Ok(false);
+        }
+        let size = size_of(&self.folder(id))?;
+        if fate == Fate::Archive {
+            if !dry_run {
+                self.archive(id)?;
+            }
+            cleanup.space_saved += size / 2;
+            cleanup.archived.push(id.clone());
+        } else {
+            if !dry_run {
+                self.delete(id)?;
+            }
+            cleanup.space_saved += size;
+            cleanup.deleted.push(id.clone());
+        }
+        Ok(true)
+    }
+
+    fn cleanup_archives(
+        &self,
+        retention: &Retention,
+        dry_run: bool,
+        cleanup: &mut Cleanup,
+    ) -> Result<(), StoreError> {
+        let limit = before(self.clock.now(), retention.archive_retention_days);
+        for path in archive::all(&self.base)? {
+            let metadata = fs::metadata(&path).on("open", &path)?;
+            let modified = metadata.modified().on("open", &path)?;
+            if jiff::Timestamp::try_from(modified).is_ok_and(|at| at < limit) {
+                if !dry_run {
+                    remove_file(&path)?;
+                }
+                cleanup.space_saved += metadata.len();
+                let name = path.file_name().unwrap_or_default();
+                cleanup
+                    .archives_deleted
+                    .push(name.to_string_lossy().into_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Retention {
+    /// Whether a run stays whatever its age.
+    fn spares(&self, meta: &RunMeta) -> bool {
+        let failed = meta.known_status() == Status::Failed;
+        meta.known_status() == Status::Running || (self.keep_failed && failed)
+    }
+
+    fn fate(&self, ended: Option<Timestamp>, now: Timestamp, delete: bool) -> Fate {
+        let Some(ended) = ended.map(|at| at.instant()) else {
+            return Fate::Keep;
+        };
+        let past = |days| ended < before(now, days);
+        if delete && past(self.retention_days) {
+            Fate::Delete
+        } else if past(self.archive_after_days.min(self.retention_days)) {
+            Fate::Archive
+        } else {
+            Fate::Keep
+        }
+    }
+}
+
+fn before(now: Timestamp, days: u32) -> jiff::Timestamp {
+    let span = SignedDuration::from_hours(24 * i64::from(days));
+    now.instant()
+        .checked_sub(span)
+        .unwrap_or(jiff::Timestamp::MIN)
+}
+
+fn told(action: &str, id: &RunId, error: &StoreError) -> String {
+    let mut text = format!("{action} {id}: {error}");
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+/// The bytes of a file, or of all files in a folder; links count nothing.
+fn size_of(path: &Path) -> Result<u64, FileError> {
+    if folder::is_plain_file(path) {
+        return fs::metadata(path)
+            .map(|metadata| metadata.len())
+            .on("open", path);
+    }
+    let mut size = 0;
+    for entry in fs::read_dir(path).on("read folder", path)?.flatten() {
+        let kind = entry.file_type().on("open", &entry.path())?;
+        if kind.is_dir() || kind.is_file() {
+            size += size_of(&entry.path())?;
+        }
+    }
+    Ok(size)
+}

@@ -1,0 +1,181 @@
+//! Finding text in runs: in what was said, not in how it is stored.
+
+use super::error::StoreError;
+use super::run::{ToolCall, Turn};
+use super::run_id::RunId;
+use super::store::{Filter, Store};
+use crate::json::Value;
+
+/// Characters shown on either side of a match.
+const AROUND: usize = 30;
+
+/// What is looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// The text, taken literally.
+    pub text: String,
+    /// Whether `A` and `a` are different.
+    pub case_sensitive: bool,
+    /// At most so many hits.
+    pub limit: Option<usize>,
+}
+
+/// A turn that holds what was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The run.
+    pub run_id: RunId,
+    /// The turn's number.
+    pub turn_id: u64,
+    /// The turn's role.
+    pub role: String,
+    /// The match with a little of what stands around it, on one line.
+    pub excerpt: String,
+}
+
+impl Store {
+    /// The turns that hold a text, newest run first; compressed runs and runs being recorded are searched too.
+    pub fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
+        let mut hits = Vec::new();
+        let limit = query.limit.unwrap_or(usize::MAX);
+        for run in self.list(&Filter::default())? {
+            let run_id: RunId = run.run_id.parse()?;
+            // A run that cannot be read has nothing to find; `load` says why.
+            let Ok(decoded) = self.load(&run_id) else {
+                continue;
+            };
+            for turn in &decoded.run.turns {
+                if hits.len() == limit {
+                    return Ok(hits);
+                }
+                let excerpt = query.find_in(turn);
+                hits.extend(excerpt.map(|excerpt| Hit {
+                    run_id: run_id.clone(),
+                    turn_id: turn.id,
+                    role: turn.role.clone(),
+                    excerpt,
+                }));
+            }
+        }
+        Ok(hits)
+    }
+}
+
+impl Query {
+    fn find_in(&self, turn: &Turn) -> Option<String> {
+        let calls = turn.tool_calls.iter().flat_map(texts);
+        std::iter::once(turn.content.as_str())
+            .chain(calls)
+            .find_map(|text| self.excerpt(text))
+    }
+
+    /// The first match in a text with what stands around it.
+    fn excerpt(&self, text: &str) -> Option<String> {
+        let (start, end) = self.range(text)?;
+        let before: Vec<char> = text[..start].chars().rev().take(AROUND + 1).collect();
+        let after: Vec<char> = text[end..].chars().take(AROUND + 1).collect();
+        let mut out = String::new();
+        if before.len() > AROUND {
+            out.push_str("...");
+        }
+        out.extend(before.iter().take(AROUND).rev());
+        out.push_str(&text[start..end]);
+        out.extend(after.iter().take(AROUND));
+        if after.len() > AROUND {
+            out.push_str("...");
+        }
+        Some(out.replace(['\n', '\r', '\t'], " "))
+    }
+
+    /// Where the first match stands.
+    fn range(&self, text: &str) -> Option<(usize, usize)> {
+        if self.case_sensitive {
+            let start = text.find(&self.text)?;
+            return Some((start, start + self.text.len()));
+        }
+        let wanted = self.text.to_lowercase();
+        let lower: String = text.chars().flat_map(char::to_lowercase).collect();
+        let found = lower.find(&wanted)?;
+        Some((
+            original_offset(text, found, false),
+            original_offset(text, found + wanted.len(), true),
+        ))
+    }
+}
+
+/// The place in `text` of a byte of its lower-case form, which may have another length.
+fn original_offset(text: &str, lower_offset: usize, end: bool) -> usize {
+    let mut lower = 0;
+    for (at, c) in text.char_indices() {
+        let width: usize = c.to_lowercase().map(char::len_utf8).sum();
+        let reached = if end {
+            lower >= lower_offset
+        } else {
+            lower + width > lower_offset
+        };
+        if reached {
+            return at;
+        }
+        lower += width;
+    }
+    text.len()
+}
+
+/// Every text in a tool call.
+fn texts(call: &ToolCall) -> Vec<&str> {
+    let mut texts = vec![
+        call.name.as_str(),
+        call.output.as_str(),
+        call.error.as_str(),
+    ];
+    let mut waiting: Vec<&Value> = call.input.iter().flat_map(|input| input.values()).collect();
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::String(text) => texts.push(text),
+            Value::Array(items) => waiting.extend(items),
+            Value::Object(object) => waiting.extend(object.values()),
+            _ => {}
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn excerpt(query: &str, text: &str) -> Option<String> {
+        let query = Query {
+            text: query.to_owned(),
+            ..Query::default()
+        };
+        query.excerpt(text)
+    }
+
+    #[test]
+    fn matches_are_shown_with_what_stands_around() {
+        assert_eq!(
+            excerpt(
+                "AUTH",
+                &format!("{}\nauthentication {}", "a".repeat(40), "b".repeat(40))
+            ),
+            Some(format!(
+                "...{} authentication {}...",
+                "a".repeat(29),
+                "b".repeat(19)
+            ))
+        );
+        assert_eq!(excerpt("<b>", "x <B>y"), Some("x <B>y".to_owned()));
+        assert_eq!(excerpt("İ", "aİb").as_deref(), Some("aİb"));
+        assert_eq!(excerpt("no", "yes"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_searched(text in "\\PC{0,60}", query in "\\PC{1,3}") {
+            let _ = excerpt(&query, &text);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a set of runs adds up to.
+
+use super::run::RunMeta;
+use crate::session::Status;
+
+/// Counts, tokens and cost of some runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// All of them.
+    pub total_runs: u64,
+    /// Those that ended well.
+    pub completed_runs: u64,
+    /// Those that went wrong.
+    pub failed_runs: u64,
+    /// Those that somebody stopped.
+    pub canceled_runs: u64,
+    /// Those that still run.
+    pub active_runs: u64,
+    /// Prompt tokens.
+    pub total_tokens_in: u64,
+    /// Answer tokens.
+    pub total_tokens_out: u64,
+    /// Dollars.
+    pub total_cost: f64,
+}
+
+impl Stats {
+    /// Adds up some runs.
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a RunMeta>) -> Self {
+        let mut stats = Self::default();
+        for run in runs {
+            stats.total_runs += 1;
+            match run.known_status() {
+                Status::Completed => stats.completed_runs += 1,
+                Status::Failed => stats.failed_runs += 1,
+                Status::Canceled => stats.canceled_runs += 1,
+                Status::Running => stats.active_runs += 1,
+            }
+            stats.total_tokens_in += run.total_tokens_in;
+            stats.total_tokens_out += run.total_tokens_out;
+            stats.total_cost += run.total_cost;
+        }
+        stats
+    }
+
+    /// Prompt tokens per run, cut to a whole number.
+    pub fn average_tokens_in(&self) -> u64 {
+        self.total_tokens_in / self.total_runs.max(1)
+    }
+
+    /// Answer tokens per run, cut to a whole number.
+    pub fn average_tokens_out(&self) -> u64 {
+        self.total_tokens_out / self.total_runs.max(1)
+    }
+
+    /// Dollars per run.
+    pub fn average_cost(&self) -> f64 {
+        self.total_cost / self.total_runs.max(1) as f64
+    }
+}

@@ -1,0 +1,189 @@
+//! The store: runs are recorded, found, loaded and removed under `BASE/runs`.
+//!
+//! # Durability
+//! A turn is on disk when `record_turn` returns: it stands in the run's journal, which becomes `transcript.json` when the run ends.
+//! A run whose recorder died is ended as failed when the store is opened the next time.
+//!
+//! # Locking
+//! One store can be shared by threads, and several processes can use one folder: the recorder of a run holds a lock on
+//! its journal, and nobody touches a run that is being recorded.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::decode::Decoded;
+use super::error::StoreError;
+use super::folder;
+use super::index::{Index, IndexRun};
+use super::journal;
+use super::recording::{Recording, recover};
+use super::run::RunMeta;
+use super::run_id::RunId;
+use crate::durable::{self, FileError, OnPath};
+use crate::problem::Problem;
+use crate::timestamp::{Clock, Timestamp};
+
+/// The folder of the runs below the store's own.
+pub(super) const RUNS: &str = "runs";
+
+/// The runs of one `.devflow` folder.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) base: PathBuf,
+    pub(super) clock: Clock,
+    active: Mutex<HashMap<RunId, Recording>>,
+    problems: Vec<Problem>,
+}
+
+/// Which runs are listed; the default is all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// Runs of this flow.
+    pub flow: Option<String>,
+    /// Runs with this status.
+    pub status: Option<String>,
+    /// Runs that started then or later.
+    pub after: Option<Timestamp>,
+    /// Runs that started then or earlier.
+    pub before: Option<Timestamp>,
+    /// At most so many, the newest.
+    pub limit: Option<usize>,
+}
+
+impl Store {
+    /// Opens the store under `base` and ends the runs whose recorder died.
+    ///
+    /// Nothing is created before the first run. A run that cannot be recovered is told by [`Store::problems`].
+    pub fn open(base: &Path, clock: Clock) -> Result<Self, StoreError> {
+        let mut store = Self {
+            base: base.to_owned(),
+            clock,
+            active: Mutex::default(),
+            problems: Vec::new(),
+        };
+        for run in store.index()?.runs.iter().filter(|run| run.is_open()) {
+            let folder = store.runs().join(&run.run_id);
+            if let Err(error) = recover(&folder) {
+                store.problems.push(error);
+            }
+        }
+        Ok(store)
+    }
+
+    /// The folder that holds `runs/`.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// What was wrong with runs that should have been recovered.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The folder of a run, whether it exists or not.
+    pub fn folder(&self, id: &RunId) -> PathBuf {
+        self.runs().join(id.as_str())
+    }
+
+    /// Loads a run, as far as it is recorded.
+    pub fn load(&self, id: &RunId) -> Result<Decoded, StoreError> {
+        if let Some(recording) = self.active().get(id) {
+            let run = recording.run.clone();
+            return Ok(Decoded {
+                run,
+                problems: Vec::new(),
+            });
+        }
+        let bundle = folder::bundle(&self.folder(id));
+        if bundle.sources.is_empty() {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        folder::load(&bundle).map_err(|error| StoreError::unreadable(id.clone(), error))
+    }
+
+    /// Loads what is known about a run as a whole.
+    pub fn load_metadata(&self, id: &RunId) -> Result<RunMeta, StoreError> {
+        let folder = self.folder(id);
+        let stored = folder.join(folder::METADATA).exists();
+        if self.active().contains_key(id) || folder.join(journal::NAME).exists() || !stored {
+            let Decoded { run, .. } = self.load(id)?;
+            let turn_count = Some(run.turn_count());
+            return Ok(RunMeta {
+                turn_count,
+                ..run.metadata
+            });
+        }
+        folder::load_metadata(&folder).map_err(|error| StoreError::unreadable(id.clone(), error))
+    }
+
+    /// The runs that a filter lets through, newest first; those whose metadata cannot be read are left out.
+    pub fn list(&self, filter: &Filter) -> Result<Vec<RunMeta>, StoreError> {
+        let index = self.index()?;
+        let ids = index.runs.iter().filter(|run| filter.lets(run));
+        let metas = ids
+            .filter_map(|run| run.run_id.parse().ok())
+            .filter_map(|id| self.load_metadata(&id).ok());
+        Ok(metas.take(filter.limit.unwrap_or(usize::MAX)).collect())
+    }
+
+    /// Removes a run; one that does not exist is fine, one that another process records is not.
+    pub fn delete(&self, id: &RunId) -> Result<(), StoreError> {
+        self.active().remove(id);
+        let folder = self.folder(id);
+        self.refuse_recording(id)?;
+        match std::fs::remove_dir_all(&folder).on("remove", &folder) {
+            Err(error) if error.is_missing() => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok(durable::sync_dir(&self.runs())?),
+        }
+    }
+
+    /// The runs that this process records.
+    pub fn active_runs(&self) -> Vec<RunId> {
+        let mut ids: Vec<_> = self.active().keys().cloned().collect();
+        ids.sort();
+        ids
+    }
+
+    /// Whether anybody records the run.
+    pub fn is_recording(&self, id: &RunId) -> Result<bool, StoreError> {
+        Ok(self.active().contains_key(id) || journal::is_live(&self.folder(id))?)
+    }
+
+    pub(super) fn refuse_recording(&self, id: &RunId) -> Result<(), StoreError> {
+        if self.is_recording(id)? {
+            return Err(StoreError::Recording(id.clone()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn runs(&self) -> PathBuf {
+        self.base.join(RUNS)
+    }
+
+    pub(super) fn index(&self) -> Result<Index, FileError> {
+        Index::refresh(&self.runs(), self.clock.now())
+    }
+
+    pub(super) fn active(&self) -> MutexGuard<'_, HashMap<RunId, Recording>> {
+        // A thread that panicked left the map as it was before its own call.
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Filter {
+    fn lets(&self, run: &IndexRun) -> bool {
+        let started = run.started_at.map(|at| at.instant());
+        let flow = self.flow.as_ref().is_none_or(|flow| *flow == run.flow_id);
+        let status = self
+            .status
+            .as_ref()
+            .is_none_or(|status| *status == run.status);
+        let after = self.after.is_none_or(|at| started >= Some(at.instant()));
+        let before = self
+            .before
+            .is_none_or(|at| started.is_none_or(|started| started <= at.instant()));
+        flow && status && after && before
+    }
+}

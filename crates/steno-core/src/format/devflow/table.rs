@@ -1,0 +1,103 @@
+//! Lists of runs, and what they add up to, as devflow's viewer prints them.
+
+use super::run::RunMeta;
+use super::stats::Stats;
+use super::view::{head, started};
+
+/// The runs as a table of six columns.
+pub fn meta_list(runs: &[RunMeta]) -> String {
+    if runs.is_empty() {
+        return "No runs found.\n".to_owned();
+    }
+    let mut out = row(["RUN ID", "STATUS", "STARTED", "TOKENS", "COST", "TURNS"]);
+    out += &"-".repeat(100);
+    out.push('\n');
+    for run in runs {
+        let started = started(run.started_at);
+        out += &row([
+            &short(&run.run_id),
+            &run.status,
+            &started[..started.len() - ":00".len()],
+            &format!("{}/{}", run.total_tokens_in, run.total_tokens_out),
+            &format!("${:.2}", run.total_cost),
+            &run.turn_count.unwrap_or(0).to_string(),
+        ]);
+    }
+    out + &format!("\nTotal: {} runs\n", runs.len())
+}
+
+/// Counts, tokens and cost as text.
+pub fn stats_text(stats: &Stats) -> String {
+    let counts = [
+        ("Total Runs:      ", stats.total_runs),
+        ("  Completed:     ", stats.completed_runs),
+        ("  Failed:        ", stats.failed_runs),
+        ("  Canceled:      ", stats.canceled_runs),
+        ("  Active:        ", stats.active_runs),
+    ];
+    let mut out = format!("Run Statistics:\n{}\n", "-".repeat(40));
+    for (label, count) in counts {
+        out += &format!("{label}{count}\n");
+    }
+    out + &format!(
+        "\nTotal Tokens:    {} in / {} out\nAvg Tokens/Run:  {} in / {} out\n\n\
+         Total Cost:      ${:.2}\nAvg Cost/Run:    ${:.2}\n",
+        stats.total_tokens_in,
+        stats.total_tokens_out,
+        stats.average_tokens_in(),
+        stats.average_tokens_out(),
+        stats.total_cost,
+        stats.average_cost()
+    )
+}
+
+fn row([id, status, started, tokens, cost, turns]: [&str; 6]) -> String {
+    format!("{id:<40} {status:<12} {started:<20} {tokens:>8} {cost:>8} {turns:>8}\n")
+}
+
+/// A name in at most forty bytes.
+fn short(id: &str) -> String {
+    if id.len() <= 40 {
+        return id.to_owned();
+    }
+    head(id, 37).to_owned() + "..."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_columns_and_a_total() {
+        let run = RunMeta {
+            run_id: "2025-01-15-a-flow-with-a-very-long-name-TK421".to_owned(),
+            status: "completed".to_owned(),
+            started_at: Some("2025-01-15T10:30:59Z".parse().unwrap()),
+            total_tokens_in: 1500,
+            total_tokens_out: 2500,
+            total_cost: 0.125,
+            turn_count: Some(4),
+            ..RunMeta::default()
+        };
+        let text = meta_list(&[run]);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "RUN ID                                   STATUS       STARTED                TOKENS     COST    TURNS"
+        );
+        assert_eq!(lines[1], "-".repeat(100));
+        assert_eq!(
+            lines[2],
+            "2025-01-15-a-flow-with-a-very-long-na... completed    2025-01-15 10:30     1500/2500    $0.12        4"
+        );
+        assert_eq!(lines[3..], ["", "Total: 1 runs"]);
+        assert_eq!(meta_list(&[]), "No runs found.\n");
+    }
+
+    #[test]
+    fn statistics_divide_by_at_least_one() {
+        let text = stats_text(&Stats::default());
+        assert!(text.starts_with("Run Statistics:\n----"));
+        assert!(text.ends_with("Avg Cost/Run:    $0.00\n"));
+    }
+}

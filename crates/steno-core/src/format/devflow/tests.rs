@@ -1,0 +1,18 @@
+//! Tests of the format as a whole.
+
+mod finding;
+mod lifecycle;
+mod recording;
+mod round_trip;
+
+use crate::timestamp::{Clock, Timestamp};
+
+/// A moment.
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// A clock that stands still.
+fn clock(text: &str) -> Clock {
+    Clock::fixed(at(text))
+}

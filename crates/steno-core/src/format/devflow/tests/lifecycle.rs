@@ -1,0 +1,305 @@
+//! Listing, searching, archiving and cleaning up.
+
+use std::fs;
+use std::path::Path;
+
+use super::super::*;
+use super::{at, clock};
+
+const NOW: &str = "2025-03-01T00:00:00Z";
+
+/// A store with one completed run per day, named `YYYY-MM-DD-f-n`.
+fn filled(dir: &Path, days: &[&str]) -> Store {
+    for day in days {
+        let store = Store::open(dir, clock(&format!("{day}T10:00:00Z"))).unwrap();
+        let id = start(&store, "f");
+        let turn = Turn::new("user", format!("said on {day} with <b>&</b>"), 10);
+        store.record_turn(&id, turn).unwrap();
+        store.set_cost(&id, 0.25).unwrap();
+        store.complete(&id).unwrap();
+    }
+    Store::open(dir, clock(NOW)).unwrap()
+}
+
+fn start(store: &Store, flow: &str) -> RunId {
+    let new = NewRun {
+        flow: flow.to_owned(),
+        identifier: Some("n".to_owned()),
+        ..NewRun::default()
+    };
+    store.start(&new).unwrap()
+}
+
+fn ids(runs: &[RunMeta]) -> Vec<&str> {
+    runs.iter().map(|run| run.run_id.as_str()).collect()
+}
+
+fn few() -> Retention {
+    Retention {
+        keep_min_runs: 0,
+        ..Retention::default()
+    }
+}
+
+#[test]
+fn lists_are_filtered_and_newest_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01", "2025-01-02", "2025-01-03"]);
+    let failed = start(&store, "g");
+    store.fail(&failed, "x").unwrap();
+    let list = |filter: Filter| store.list(&filter).unwrap();
+    assert_eq!(
+        ids(&list(Filter::default())),
+        [
+            "2025-03-01-g-n",
+            "2025-01-03-f-n",
+            "2025-01-02-f-n",
+            "2025-01-01-f-n"
+        ]
+    );
+    let bounded = Filter {
+        after: Some(at("2025-01-02T10:00:00Z")),
+        before: Some(at("2025-01-03T11:00:00+01:00")),
+        ..Filter::default()
+    };
+    assert_eq!(ids(&list(bounded)), ["2025-01-03-f-n", "2025-01-02-f-n"]);
+    let narrow = Filter {
+        flow: Some("f".to_owned()),
+        status: Some("completed".to_owned()),
+        limit: Some(1),
+        ..Filter::default()
+    };
+    assert_eq!(ids(&list(narrow)), ["2025-01-03-f-n"]);
+    let stats = Stats::of(&list(Filter::default()));
+    assert_eq!(
+        (stats.total_runs, stats.completed_runs, stats.failed_runs),
+        (4, 3, 1)
+    );
+    assert_eq!((stats.total_tokens_in, stats.average_tokens_in()), (30, 7));
+}
+
+#[test]
+fn the_index_follows_what_is_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01", "2025-01-02"]);
+    let path = dir.path().join("runs/index.json");
+    let index = fs::read_to_string(&path).unwrap();
+    assert!(index.starts_with("{\n  \"runs\": [\n    {\n      \"runId\": \"2025-01-02-f-n\",\n      \"flowId\": \"f\",\n      \"status\": \"completed\",\n      \"startedAt\": \"2025-01-02T10:00:00Z\"\n    },"));
+    assert!(
+        index.ends_with("\"lastUpdated\": \"2025-01-02T10:00:00Z\"\n}"),
+        "{index}"
+    );
+    fs::remove_dir_all(dir.path().join("runs/2025-01-01-f-n")).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
+    for broken in ["", "{\"runs\": 5}", "[]"] {
+        fs::write(&path, broken).unwrap();
+        assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
+        assert_ne!(fs::read_to_string(&path).unwrap(), broken);
+    }
+}
+
+#[test]
+fn nothing_is_created_by_looking() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().join(".devflow");
+    let store = Store::open(&base, clock(NOW)).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap(), []);
+    assert_eq!(store.search(&Query::default()).unwrap(), []);
+    assert!(!base.exists());
+}
+
+#[test]
+fn searching_sees_what_was_said_not_how_it_is_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01"]);
+    let large = start(&store, "large");
+    let mut turn = Turn::new("assistant", "x".repeat(200_000) + " the NEEDLE\nhere", 1);
+    let input = crate::json::Object::from_iter([("path".to_owned(), "hidden/place".into())]);
+    turn.tool_calls
+        .push(ToolCall::answered("ls", Some(input), "out"));
+    store.record_turn(&large, turn).unwrap();
+    store.complete(&large).unwrap();
+    assert!(store.folder(&large).join("transcript.json.gz").exists());
+    let find = |text: &str, case_sensitive| {
+        let query = Query {
+            text: text.to_owned(),
+            case_sensitive,
+            limit: None,
+        };
+        let hits = store.search(&query).unwrap();
+        hits.into_iter().map(|hit| hit.excerpt).collect::<Vec<_>>()
+    };
+    assert_eq!(find("<B>&", false), ["said on 2025-01-01 with <b>&</b>"]);
+    assert_eq!(find("<B>&", true).len(), 0);
+    assert_eq!(
+        find("needle", false),
+        [format!("...{} the NEEDLE here", "x".repeat(25))]
+    );
+    assert_eq!(find("hidden/", false), ["hidden/place"]);
+    assert_eq!(find("-e", false).len(), 0);
+}
+
+#[test]
+fn an_archive_brings_the_whole_run_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01"]);
+    let id: RunId = "2025-01-01-f-n".parse().unwrap();
+    let nested = store.folder(&id).join("artifacts/files");
+    fs::create_dir_all(&nested).unwrap();
+    fs::write(nested.join("spec.md"), "spec").unwrap();
+    let before = store.load(&id).unwrap().run;
+    let path = store.archive(&id).unwrap();
+    assert_eq!(
+        path,
+        dir.path().join("archive/2025-01/2025-01-01-f-n.tar.gz")
+    );
+    assert!(!store.folder(&id).exists());
+    assert_eq!(
+        names(&path),
+        [
+            "2025-01-01-f-n",
+            "2025-01-01-f-n/artifacts",
+            "2025-01-01-f-n/artifacts/files",
+            "2025-01-01-f-n/artifacts/files/spec.md",
+            "2025-01-01-f-n/metadata.json",
+            "2025-01-01-f-n/transcript.json"
+        ]
+    );
+    assert!(matches!(store.load(&id), Err(StoreError::NotFound(_))));
+    assert_eq!(store.restore(&id).unwrap(), store.folder(&id));
+    assert_eq!(store.load(&id).unwrap().run, before);
+    assert_eq!(fs::read(nested.join("spec.md")).unwrap(), b"spec");
+    let again = store.restore(&id).unwrap_err().to_string();
+    assert_eq!(again, "run already exists: 2025-01-01-f-n");
+    let missing = store.restore(&"nope".parse().unwrap()).unwrap_err();
+    assert_eq!(missing.to_string(), "archive not found: nope");
+    let left: Vec<_> = fs::read_dir(dir.path().join("runs")).unwrap().collect();
+    assert_eq!(left.len(), 2, "the run and the index");
+}
+
+fn names(archive: &Path) -> Vec<String> {
+    let file = fs::File::open(archive).unwrap();
+    let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(file));
+    let entries = tar.entries().unwrap();
+    entries
+        .map(|entry| String::from_utf8(entry.unwrap().path_bytes().into_owned()).unwrap())
+        .collect()
+}
+
+/// An archive of `evil` with one entry of this name and type.
+fn evil_archive(base: &Path, name: &str, kind: tar::EntryType) {
+    let folder = base.join("archive/x");
+    fs::create_dir_all(&folder).unwrap();
+    let file = fs::File::create(folder.join("evil.tar.gz")).unwrap();
+    let gzip = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    let mut tar = tar::Builder::new(gzip);
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(0);
+    header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name.as_bytes());
+    if kind == tar::EntryType::Symlink {
+        header.set_link_name("/etc/passwd").unwrap();
+    }
+    header.set_cksum();
+    tar.append(&header, std::io::empty()).unwrap();
+    tar.into_inner().unwrap().finish().unwrap();
+}
+
+#[test]
+fn archives_cannot_write_outside_of_their_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().join("base");
+    let store = Store::open(&base, clock(NOW)).unwrap();
+    let cases = [
+        ("evil/../../../out", tar::EntryType::Regular),
+        ("../out", tar::EntryType::Regular),
+        ("evil-too/out", tar::EntryType::Regular),
+        ("evil/link", tar::EntryType::Symlink),
+        ("evil/link", tar::EntryType::Link),
+    ];
+    for (name, kind) in cases {
+        evil_archive(&base, name, kind);
+        let error = store.restore(&"evil".parse().unwrap()).unwrap_err();
+        assert!(
+            matches!(error, StoreError::Unsafe { .. }),
+            "{name}: {error}"
+        );
+        assert!(!base.join("runs/evil").exists() && !dir.path().join("out").exists());
+    }
+    assert_eq!(fs::read_dir(base.join("runs")).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_with_a_link_stays_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01"]);
+    let id: RunId = "2025-01-01-f-n".parse().unwrap();
+    std::os::unix::fs::symlink("/etc", store.folder(&id).join("link")).unwrap();
+    assert!(matches!(store.archive(&id), Err(StoreError::Unsafe { .. })));
+    assert!(store.load(&id).is_ok());
+}
+
+#[test]
+fn cleanup_archives_and_deletes_only_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let days = ["2025-01-01", "2025-02-15", "2025-02-28"];
+    let store = filled(dir.path(), &days);
+    let old = Store::open(dir.path(), clock("2025-01-02T00:00:00Z")).unwrap();
+    let failed = start(&old, "failing");
+    old.fail(&failed, "x").unwrap();
+    let names = |ids: &[RunId]| ids.iter().map(RunId::to_string).collect::<Vec<_>>();
+    let dry = CleanupOptions {
+        dry_run: true,
+        delete: true,
+    };
+    let would = store.cleanup(&few(), dry).unwrap();
+    assert_eq!(names(&would.deleted), ["2025-01-01-f-n"]);
+    assert_eq!(names(&would.archived), ["2025-02-15-f-n"]);
+    assert_eq!(
+        names(&would.kept),
+        ["2025-01-02-failing-n", "2025-02-28-f-n"]
+    );
+    assert!(would.space_saved > 0);
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 4);
+    let done = store.cleanup(&few(), CleanupOptions::default()).unwrap();
+    assert_eq!(names(&done.archived), ["2025-01-01-f-n", "2025-02-15-f-n"]);
+    assert_eq!(done.deleted, []);
+    assert_eq!(done.errors, Vec::<String>::new());
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 2);
+    let usage = store.disk_usage().unwrap();
+    assert_eq!((usage.run_count, usage.archive_count), (2, 2));
+}
+
+#[test]
+fn cleanup_keeps_the_newest_and_tells_what_it_cannot_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let days = ["2025-01-01", "2025-01-02", "2025-01-03"];
+    let store = filled(dir.path(), &days);
+    let broken = dir.path().join("runs/broken");
+    fs::create_dir(&broken).unwrap();
+    fs::write(broken.join("metadata.json"), "{").unwrap();
+    let keep_two = Retention {
+        keep_min_runs: 2,
+        ..Retention::default()
+    };
+    let done = store.cleanup(&keep_two, CleanupOptions::default()).unwrap();
+    assert_eq!(done.archived.len(), 1);
+    assert_eq!(done.kept.len(), 2);
+    assert!(
+        done.errors[0].starts_with("load broken: run is corrupt: broken: "),
+        "{:?}",
+        done.errors
+    );
+    let all = store.cleanup(&Retention::default(), CleanupOptions::default());
+    assert_eq!(all.unwrap().archived, []);
+}
+
+#[test]
+fn deleting_takes_one_run_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01", "2025-01-02"]);
+    store.delete(&"2025-01-01-f-n".parse().unwrap()).unwrap();
+    store.delete(&"2025-01-01-f-n".parse().unwrap()).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
+}

@@ -1,0 +1,279 @@
+//! Runs through entries and back, and other formats' entries through runs and back.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::*;
+use super::at;
+use crate::entry::{Entry, Kind, Numbering, Role, Usage};
+use crate::json::{Object, Value};
+use crate::session::{Session, SessionId, Status};
+
+fn decoded(run: &Run) -> Decoded {
+    read_transcript(Path::new("t"), run.to_json(Shape::Shipped).as_bytes()).unwrap()
+}
+
+/// A transcript of another agent with these entries.
+fn foreign(entries: Vec<Entry>) -> Transcript {
+    let mut session = Session::new("0196f3a1-52aa".parse::<SessionId>().unwrap(), "claude");
+    session.started = Some(at("2026-01-05T09:15:32.100+08:00"));
+    session.project = Some("/home/me/x".to_owned());
+    session.stop_reason = Some("end_turn".to_owned());
+    session.totals.cost = Some(0.5);
+    let mut numbering = Numbering::new("claude", "s");
+    let mut transcript = Transcript::new(session);
+    for mut entry in entries {
+        numbering.assign(&mut entry);
+        transcript.push(entry);
+    }
+    transcript
+}
+
+/// What a run can hold of an entry.
+fn held(entry: &Entry) -> Value {
+    json!([
+        entry.role,
+        entry.kind,
+        entry.content,
+        entry.tool_name,
+        entry.tool_input,
+        entry.source,
+        entry.metadata
+    ])
+}
+
+fn said(role: Role, kind: Kind, content: &str) -> Entry {
+    Entry::new(role, kind, content)
+}
+
+fn call(id: &str, input: Value) -> Entry {
+    let mut entry = said(Role::Assistant, Kind::ToolCall, &input.to_string());
+    entry.tool_name = Some("Read".to_owned());
+    entry.tool_call_id = Some(id.to_owned());
+    entry.tool_input = Some(input);
+    entry
+}
+
+fn result(id: &str, content: &str, error: bool) -> Entry {
+    let mut entry = said(Role::Tool, Kind::ToolResult, content);
+    entry.tool_name = Some("Read".to_owned());
+    entry.tool_call_id = Some(id.to_owned());
+    if error {
+        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), true.into())]));
+    }
+    entry
+}
+
+fn there_and_back(transcript: &Transcript) -> Transcript {
+    entries::transcript(decoded(&Run::from(transcript)))
+}
+
+#[test]
+fn nothing_that_was_said_is_lost() {
+    let mut subagent = said(Role::Assistant, Kind::Text, "from below");
+    subagent.source = "subagent:a".to_owned();
+    let entries = vec![
+        said(Role::System, Kind::Text, "You are"),
+        said(Role::User, Kind::Text, "Fix <it>"),
+        said(Role::Assistant, Kind::Thinking, "hm"),
+        said(Role::Assistant, Kind::Text, "Reading."),
+        call("t1", json!({"path": "x"})),
+        result("t1", "content", false),
+        call("t2", json!(["not", "an", "object"])),
+        result("t2", "no such file", true),
+        call("t3", json!({})),
+        result("t3", "", false),
+        result("nowhere", "orphan", true),
+        said(Role::User, Kind::Compaction, "summary"),
+        said(Role::System, Kind::Notice, "model changed"),
+        said(Role::System, Kind::Error, "overloaded"),
+        said(Role::Other("bash".to_owned()), Kind::Text, "$ ls"),
+        said(Role::System, Kind::Other, "{}"),
+        subagent,
+    ];
+    let given = foreign(entries);
+    let back = there_and_back(&given);
+    let all = |transcript: &Transcript| -> Vec<_> { transcript.entries.iter().map(held).collect() };
+    assert_eq!(all(&back), all(&given));
+    assert_eq!(back.problems, []);
+    let run = Run::from(&given);
+    let roles: Vec<_> = run.turns.iter().map(|turn| turn.role.as_str()).collect();
+    assert_eq!(
+        roles,
+        [
+            "system",
+            "user",
+            "thinking",
+            "assistant",
+            "tool_result",
+            "tool_result",
+            "compaction",
+            "notice",
+            "error",
+            "bash",
+            "other",
+            "assistant"
+        ]
+    );
+    assert_eq!(run.turns[3].tool_calls.len(), 3);
+}
+
+#[test]
+fn what_is_known_about_a_session_comes_back() {
+    let mut first = said(Role::Assistant, Kind::Text, "Hi");
+    first.model = Some("opus".to_owned());
+    first.created_at = Some(at("2026-01-05T09:15:33.5+08:00"));
+    first.usage = Some(Usage {
+        input: 10,
+        output: 20,
+        cache_read: 3,
+        cache_write: 2,
+        reasoning: 1,
+    });
+    let mut given = foreign(vec![first]);
+    given.session.status = Status::Running;
+    let run = Run::from(&given);
+    assert_eq!(run.run_id, "2026-01-05-claude-0196f3a152aa");
+    assert_eq!(
+        (run.metadata.total_tokens_in, run.metadata.total_tokens_out),
+        (10, 20)
+    );
+    let back = there_and_back(&given);
+    assert_eq!(back.entries[0].usage, given.entries[0].usage);
+    assert_eq!(back.entries[0].created_at, given.entries[0].created_at);
+    assert_eq!(back.session.models, ["opus"]);
+    assert_eq!(back.session.project, given.session.project);
+    assert_eq!(back.session.stop_reason, given.session.stop_reason);
+    assert_eq!(back.session.status, Status::Running);
+    assert_eq!(back.session.totals.cost, Some(0.5));
+    let strict = run.to_json(Shape::Adr011);
+    for ours in ["model", "cacheReadTokens", "sessionId", "turnCount"] {
+        assert!(!strict.contains(ours), "{ours} in {strict}");
+    }
+}
+
+#[test]
+fn calls_of_another_message_begin_a_turn_of_their_own() {
+    let mut text = said(Role::Assistant, Kind::Text, "A");
+    text.message_id = Some("m1".to_owned());
+    let mut same = call("t1", json!({}));
+    same.message_id = Some("m1".to_owned());
+    let mut other = call("t2", json!({}));
+    other.message_id = Some("m2".to_owned());
+    // The first answer comes late, and still goes to its call.
+    let run = Run::from(&foreign(vec![
+        text,
+        same,
+        other,
+        result("t1", "late", false),
+    ]));
+    let shape: Vec<_> = run
+        .turns
+        .iter()
+        .map(|turn| (turn.content.as_str(), turn.tool_calls.len()))
+        .collect();
+    assert_eq!(shape, [("A", 1), ("", 1)]);
+    assert_eq!(run.turns[0].tool_calls[0].output, "late");
+}
+
+#[test]
+fn stated_totals_are_kept_beside_what_the_turns_tell() {
+    let text = r#"{"runId":"r","metadata":{"flowId":"f","totalTokensIn":5200,"status":"odd"},"turns":[{"id":7,"role":"user","content":"x","tokensIn":9}]}"#;
+    let given = read_transcript(Path::new("t"), text.as_bytes()).unwrap();
+    let transcript = entries::transcript(given.clone());
+    assert_eq!(transcript.session.totals.usage.input, 5200);
+    assert_eq!(transcript.session.native_id.as_deref(), Some("r"));
+    let run = Run::from(&transcript);
+    assert_eq!(run.metadata.total_tokens_in, 5200);
+    assert_eq!(run.metadata.status, "odd");
+    assert_eq!(run.turns, given.run.turns);
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), "[a-zé<]{1,6}"]
+}
+
+fn some_call() -> impl Strategy<Value = ToolCall> {
+    let input = prop_oneof![
+        Just(None),
+        Just(Some(Object::new())),
+        name().prop_map(|text| Some(Object::from_iter([("b".to_owned(), text.into())]))),
+    ];
+    (name(), name(), input, "\\PC{0,5}", "\\PC{0,5}").prop_map(
+        |(id, name, input, output, error)| ToolCall {
+            id,
+            name,
+            input,
+            output,
+            error,
+            extra: Object::new(),
+        },
+    )
+}
+
+fn some_turn() -> impl Strategy<Value = Turn> {
+    let role = prop_oneof![
+        Just("system"),
+        Just("user"),
+        Just("assistant"),
+        Just("tool_result"),
+        Just("robot")
+    ];
+    let calls = proptest::collection::vec(some_call(), 0..3);
+    let time = prop_oneof![
+        Just(None),
+        Just(Some(at("2025-01-15T10:30:45.123456789Z"))),
+        Just(Some(at("2025-01-15T10:30:45.5+01:00")))
+    ];
+    (
+        1..9u64,
+        role,
+        "\\PC{0,8}",
+        0..3u64,
+        0..3u64,
+        time,
+        calls,
+        0..2u64,
+    )
+        .prop_map(
+            |(id, role, content, tokens_in, tokens_out, timestamp, tool_calls, duration_ms)| Turn {
+                id,
+                role: role.to_owned(),
+                content,
+                tokens_in,
+                tokens_out,
+                timestamp,
+                tool_calls,
+                duration_ms,
+                extra: Object::new(),
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn a_run_comes_back_byte_for_byte(turns in proptest::collection::vec(some_turn(), 0..6), cost in 0.0..9.0f64) {
+        let mut run = Run { run_id: "r".to_owned(), turns, ..Run::default() };
+        run.metadata.run_id = "r".to_owned();
+        run.metadata.flow_id = "f".to_owned();
+        run.metadata.total_cost = cost;
+        let json = run.to_json(Shape::Shipped);
+        let transcript = entries::transcript(decoded(&run));
+        prop_assert_eq!(Run::from(&transcript).to_json(Shape::Shipped), json);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read_transcript(Path::new("t"), &bytes);
+        let _ = read_metadata(Path::new("t"), &bytes);
+        let _ = journal::replay(Path::new("t"), &bytes);
+    }
+
+    #[test]
+    fn no_cut_makes_the_reader_panic(cut in 0..600usize) {
+        let mut run = Run { run_id: "r".to_owned(), ..Run::default() };
+        run.push(Turn::new("user", "naïve \u{2028} café", 5));
+        let json = run.to_json(Shape::Shipped).into_bytes();
+        let _ = read_transcript(Path::new("t"), &json[..cut.min(json.len())]);
+    }
+}
