@@ -31,6 +31,11 @@ impl Ui {
         self.quiet = quiet;
     }
 
+    /// Whether only results are wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether a person looks at stdout.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal

@@ -10,6 +10,7 @@ mod diff;
 mod encode;
 mod entries;
 mod error;
+mod fields;
 mod folder;
 mod go_time;
 mod index;
@@ -48,7 +49,7 @@ pub use store::{Filter, Store};
 pub use table::{meta_list, stats_text};
 pub use view::{Look, View, thousands};
 
-use crate::durable::{FileError, OnPath};
+use crate::durable::{self, FileError, OnPath};
 use crate::format::FormatError;
 use crate::session::Transcript;
 use crate::source::{Bundle, Source};
@@ -79,13 +80,15 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
 pub fn write(transcript: &Transcript, base: &Path, shape: Shape) -> Result<PathBuf, StoreError> {
     let run = Run::from(transcript);
     let id: RunId = run.run_id.parse()?;
-    let folder = base.join(store::RUNS).join(id.as_str());
+    let runs = base.join(store::RUNS);
+    let folder = runs.join(id.as_str());
     if journal::is_live(&folder)? {
         return Err(StoreError::Recording(id));
     }
     match folder::load(&folder::bundle(&folder)) {
         Ok(before) if !continues(&run, &before.run) => return Err(StoreError::AlreadyExists(id)),
-        Ok(_) => {}
+        // The index takes an ended run as it was.
+        Ok(_) => durable::remove_file(&runs.join(index::NAME))?,
         Err(FormatError::Invalid(_)) if folder::bundle(&folder).sources.is_empty() => {}
         Err(error) => return Err(StoreError::unreadable(id, error)),
     }
@@ -128,9 +131,11 @@ fn find_in(dir: &Path, found: &mut Vec<Bundle>) -> Result<(), FileError> {
 }
 
 fn is_run_folder(dir: &Path) -> bool {
-    let bytes = |name| Source::on_disk(name, dir.join(name)).bytes().ok();
-    let metadata = bytes(folder::METADATA);
-    let described = metadata.is_some_and(|bytes| decode::metadata(dir, &bytes).is_ok());
+    let bundle = folder::bundle(dir);
+    let metadata = bundle.get(folder::METADATA).map(Source::bytes);
+    let described = metadata.and_then(Result::ok).is_some_and(|bytes| {
+        decode::metadata(dir, &bytes).is_ok_and(|(meta, _)| meta.started_at.is_some())
+    });
     let named = [folder::PLAIN, folder::COMPRESSED];
     described || named.iter().any(|name| is_transcript(&dir.join(name)))
 }

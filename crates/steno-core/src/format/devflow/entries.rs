@@ -94,6 +94,7 @@ pub(super) fn meaning(role: &str) -> (Role, Kind) {
         "system" => (Role::System, Kind::Text),
         "user" => (Role::User, Kind::Text),
         "assistant" => (Role::Assistant, Kind::Text),
+        "tool" => (Role::Tool, Kind::Text),
         "tool_result" => (Role::Tool, Kind::ToolResult),
         "thinking" => (Role::Assistant, Kind::Thinking),
         "compaction" => (Role::System, Kind::Compaction),

@@ -71,7 +71,7 @@ pub(super) fn is_plain_file(path: &Path) -> bool {
 /// The compressed transcript comes first, then the plain one, then the journal, then the bare metadata. A file that
 /// cannot be read is a problem when another one can; `Err` when none can.
 pub(super) fn load(bundle: &Bundle) -> Result<Decoded, FormatError> {
-    let mut problems = Vec::new();
+    let mut failed = Vec::new();
     let mut found = None;
     for source in in_order(bundle) {
         match load_one(source) {
@@ -79,16 +79,14 @@ pub(super) fn load(bundle: &Bundle) -> Result<Decoded, FormatError> {
                 found = Some(decoded);
                 break;
             }
-            Err(FormatError::Invalid(problem)) => problems.push(problem),
-            Err(error) => return Err(error),
+            Err(error) => failed.push(error),
         }
     }
     let Some(mut decoded) = found else {
-        let nothing = || Problem::of(&bundle.root, "no devflow run here");
-        return Err(FormatError::Invalid(
-            problems.into_iter().next().unwrap_or_else(nothing),
-        ));
+        let nothing = || FormatError::Invalid(Problem::of(&bundle.root, "no devflow run here"));
+        return Err(failed.into_iter().next().unwrap_or_else(nothing));
     };
+    let mut problems: Vec<_> = failed.into_iter().map(problem).collect();
     problems.append(&mut decoded.problems);
     decoded.problems = problems;
     if decoded.run.run_id.is_empty() {
@@ -106,6 +104,16 @@ pub(super) fn load_metadata(folder: &Path) -> Result<RunMeta, FormatError> {
         meta.run_id = folder_name(folder);
     }
     Ok(meta)
+}
+
+fn problem(error: FormatError) -> Problem {
+    match error {
+        FormatError::Invalid(problem) => problem,
+        FormatError::File(error) => Problem::of(
+            &error.path,
+            format_args!("could not {}: {}", error.action, error.source),
+        ),
+    }
 }
 
 fn in_order(bundle: &Bundle) -> Vec<&Source> {

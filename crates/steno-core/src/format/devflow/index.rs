@@ -35,7 +35,7 @@ pub(super) struct IndexRun {
     pub(super) run_id: String,
     pub(super) flow_id: String,
     pub(super) status: String,
-    #[serde(default, with = "go_time")]
+    #[serde(default, with = "wire_time")]
     pub(super) started_at: Option<Timestamp>,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn run_names(runs: &Path) -> Result<Vec<RunId>, FileError> {
 }
 
 /// Times as Go writes them, the zero time as none.
-mod go_time {
+mod wire_time {
     use serde::{Deserialize, Deserializer, Serializer};
 
     use super::super::encode::time;

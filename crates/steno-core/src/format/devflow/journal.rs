@@ -6,8 +6,9 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::decode::{Decoded, Fields};
+use super::decode::Decoded;
 use super::encode::{Shape, float};
+use super::fields::Fields;
 use super::run::{Run, RunMeta, ToolCall, Turn};
 use crate::durable::{FileError, OnPath, parent, sync_dir};
 use crate::json::{Object, Style, Value};

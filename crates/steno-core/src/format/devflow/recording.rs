@@ -139,29 +139,32 @@ impl Store {
         })
     }
 
-    /// Writes a record that depends on the run so far, first to the journal and then to the run in memory.
+    /// Writes a record that depends on the run so far.
     fn record(
         &self,
         id: &RunId,
         make: impl FnOnce(&Run) -> Result<Record, StoreError>,
     ) -> Result<(), StoreError> {
         self.with(id, |recording| {
+            if !recording.run.metadata.is_running() {
+                return Err(StoreError::AlreadyEnded(id.clone()));
+            }
             let record = make(&recording.run)?;
-            recording.journal.append(&record)?;
-            journal::apply(&mut recording.run, record);
-            Ok(())
+            recording.write(record)
         })?
     }
 
+    /// Ends a run; one whose files could not be written can be ended again.
     fn end(&self, id: &RunId, status: Status, error: &str) -> Result<(), StoreError> {
-        let now = self.clock.now();
-        self.record(id, |run| {
-            let mut ended = run.clone();
-            ended.end(status, now, error);
-            Ok(Record::End(ended.metadata))
-        })?;
-        let folder = self.folder(id);
-        self.with(id, |recording| finish(&folder, &recording.run))??;
+        let (now, folder) = (self.clock.now(), self.folder(id));
+        self.with(id, |recording| {
+            if recording.run.metadata.is_running() {
+                let mut ended = recording.run.clone();
+                ended.end(status, now, error);
+                recording.write(Record::End(ended.metadata))?;
+            }
+            Ok::<_, StoreError>(finish(&folder, &recording.run)?)
+        })??;
         self.active().remove(id);
         self.index()?;
         Ok(())
@@ -169,6 +172,15 @@ impl Store {
 
     fn is_taken(&self, id: &RunId) -> bool {
         self.folder(id).exists() || archive::find(&self.base, id).is_some()
+    }
+}
+
+impl Recording {
+    /// Writes a record, first to the journal and then to the run in memory.
+    fn write(&mut self, record: Record) -> Result<(), StoreError> {
+        self.journal.append(&record)?;
+        journal::apply(&mut self.run, record);
+        Ok(())
     }
 }
 

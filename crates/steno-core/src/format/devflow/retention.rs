@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use jiff::SignedDuration;
+use serde::Deserialize;
 
 use super::error::StoreError;
 use super::run::RunMeta;
@@ -14,11 +15,14 @@ use super::run_id::RunId;
 use super::store::Store;
 use super::{archive, folder, index};
 use crate::durable::{FileError, OnPath, remove_file};
+use crate::format::FormatError;
+use crate::problem::{Problem, json_reason};
 use crate::session::Status;
 use crate::timestamp::Timestamp;
 
-/// How long runs are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How long runs are kept: the `artifacts` part of `config.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Retention {
     /// Days after its end when a run may be deleted.
     pub retention_days: u32,
@@ -198,7 +202,28 @@ impl Store {
     }
 }
 
+/// The part of `config.json` that is about runs.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Config {
+    artifacts: Retention,
+}
+
 impl Retention {
+    /// What `config.json` in the store's folder says, the defaults where it says nothing.
+    pub fn configured(base: &Path) -> Result<Self, FormatError> {
+        let path = base.join("config.json");
+        let bytes = match fs::read(&path).on("read", &path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => return Ok(Self::default()),
+            Err(error) => return Err(error.into()),
+        };
+        let config: Config = serde_json::from_slice(&bytes).map_err(|error| {
+            FormatError::Invalid(Problem::at(&path, error.line() as u64, json_reason(&error)))
+        })?;
+        Ok(config.artifacts)
+    }
+
     /// Whether a run stays whatever its age.
     fn spares(&self, meta: &RunMeta) -> bool {
         let failed = meta.known_status() == Status::Failed;

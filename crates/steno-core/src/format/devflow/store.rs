@@ -62,13 +62,16 @@ impl Store {
             active: Mutex::default(),
             problems: Vec::new(),
         };
-        for run in store.index()?.runs.iter().filter(|run| run.is_open()) {
-            let folder = store.runs().join(&run.run_id);
-            if let Err(error) = recover(&folder) {
-                store.problems.push(error);
-            }
-        }
+        store.problems = store.recover()?;
         Ok(store)
+    }
+
+    /// Ends the runs whose recorder died, and tells which ones could not be ended.
+    pub fn recover(&self) -> Result<Vec<Problem>, StoreError> {
+        let index = self.index()?;
+        let open = index.runs.iter().filter(|run| run.is_open());
+        let ended = open.map(|run| recover(&self.runs().join(&run.run_id)));
+        Ok(ended.filter_map(Result::err).collect())
     }
 
     /// The folder that holds `runs/`.
@@ -106,15 +109,21 @@ impl Store {
     pub fn load_metadata(&self, id: &RunId) -> Result<RunMeta, StoreError> {
         let folder = self.folder(id);
         let stored = folder.join(folder::METADATA).exists();
-        if self.active().contains_key(id) || folder.join(journal::NAME).exists() || !stored {
+        let recorded = self.active().contains_key(id) || folder.join(journal::NAME).exists();
+        let mut meta = if recorded || !stored {
             let Decoded { run, .. } = self.load(id)?;
             let turn_count = Some(run.turn_count());
-            return Ok(RunMeta {
+            RunMeta {
                 turn_count,
                 ..run.metadata
-            });
-        }
-        folder::load_metadata(&folder).map_err(|error| StoreError::unreadable(id.clone(), error))
+            }
+        } else {
+            let unreadable = |error| StoreError::unreadable(id.clone(), error);
+            folder::load_metadata(&folder).map_err(unreadable)?
+        };
+        // Whatever the file says, this is the name under which the run is found.
+        meta.run_id = id.to_string();
+        Ok(meta)
     }
 
     /// The runs that a filter lets through, newest first; those whose metadata cannot be read are left out.

@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 
 use super::AGENT;
-use super::decode::Fields;
 use super::entries::{meaning, place_id};
+use super::fields::Fields;
 use super::run::{Run, RunMeta, ToolCall, Turn};
 use super::run_id::RunId;
-use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
+use crate::entry::{Entry, Kind, PRIMARY, Usage};
 use crate::json::{Object, Value};
 use crate::session::{Session, Status, Transcript};
 
@@ -253,11 +253,10 @@ impl Draft {
 }
 
 fn role_of(entry: &Entry) -> String {
-    match (entry.kind, &entry.role) {
-        (Kind::Text, Role::Tool) | (Kind::ToolResult, _) => "tool_result".to_owned(),
-        (Kind::Text, role) => role.to_string(),
-        (Kind::ToolCall, _) => "assistant".to_owned(),
-        (kind, _) => kind.to_string(),
+    match entry.kind {
+        Kind::Text => entry.role.to_string(),
+        Kind::ToolCall => "assistant".to_owned(),
+        kind => kind.to_string(),
     }
 }
 

@@ -303,3 +303,53 @@ fn deleting_takes_one_run_only() {
     store.delete(&"2025-01-01-f-n".parse().unwrap()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
 }
+
+#[test]
+fn retention_is_configured_in_part_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(
+        Retention::configured(dir.path()).unwrap(),
+        Retention::default()
+    );
+    let path = dir.path().join("config.json");
+    fs::write(
+        &path,
+        "{\"artifacts\":{\"keepMinRuns\":3,\"keepFailed\":false},\"x\":1}",
+    )
+    .unwrap();
+    let configured = Retention::configured(dir.path()).unwrap();
+    assert_eq!(
+        (configured.keep_min_runs, configured.keep_failed),
+        (3, false)
+    );
+    assert_eq!(configured.retention_days, 30);
+    fs::write(&path, "{\n\"artifacts\": 5}").unwrap();
+    assert!(Retention::configured(dir.path()).is_err());
+}
+
+#[test]
+fn a_run_that_another_program_ends_is_seen_to_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("runs/theirs");
+    fs::create_dir_all(&folder).unwrap();
+    let metadata = |status: &str| {
+        let json = format!(
+            "{{\"runId\":\"other-name\",\"flowId\":\"f\",\"startedAt\":\"{NOW}\",\"endedAt\":\"0001-01-01T00:00:00Z\",\"status\":\"{status}\"}}"
+        );
+        fs::write(folder.join("metadata.json"), json).unwrap();
+    };
+    metadata("running");
+    let store = Store::open(dir.path(), clock(NOW)).unwrap();
+    let listed = || store.list(&Filter::default()).unwrap().remove(0);
+    assert_eq!(
+        (listed().run_id, listed().status),
+        ("theirs".to_owned(), "running".to_owned())
+    );
+    metadata("completed");
+    assert_eq!(listed().status, "completed");
+    assert!(
+        fs::read_to_string(dir.path().join("runs/index.json"))
+            .unwrap()
+            .contains("completed")
+    );
+}

@@ -217,6 +217,7 @@ fn some_turn() -> impl Strategy<Value = Turn> {
         Just("user"),
         Just("assistant"),
         Just("tool_result"),
+        Just("tool"),
         Just("robot")
     ];
     let calls = proptest::collection::vec(some_call(), 0..3);
@@ -250,7 +251,71 @@ fn some_turn() -> impl Strategy<Value = Turn> {
         )
 }
 
+/// Something said, or a tool called and perhaps answered; ids are given later.
+fn some_entries() -> impl Strategy<Value = Vec<Entry>> {
+    let roles = [
+        Role::System,
+        Role::User,
+        Role::Assistant,
+        Role::Tool,
+        Role::Other("robot".to_owned()),
+    ];
+    let kinds = [
+        Kind::Text,
+        Kind::Text,
+        Kind::Thinking,
+        Kind::Compaction,
+        Kind::Error,
+        Kind::Notice,
+        Kind::Other,
+    ];
+    let inputs = [
+        json!({"a": {"b": 1.50}}),
+        json!({}),
+        json!([1]),
+        json!("text"),
+        json!({"value": 1}),
+    ];
+    let source = proptest::sample::select(vec!["primary", "subagent:x"]);
+    let said_something = (
+        proptest::sample::select(roles.to_vec()),
+        proptest::sample::select(kinds.to_vec()),
+        "\\PC{1,8}",
+        source,
+    )
+        .prop_map(|(role, kind, content, source)| {
+            let mut entry = said(role, kind, &content);
+            entry.source = source.to_owned();
+            vec![entry]
+        });
+    let answer = proptest::option::of(("\\PC{0,8}", any::<bool>()));
+    let called = (proptest::sample::select(inputs.to_vec()), answer).prop_map(|(input, answer)| {
+        let answer = answer.map(|(content, error)| result("", &content, error));
+        std::iter::once(call("", input)).chain(answer).collect()
+    });
+    prop_oneof![said_something, called]
+}
+
 proptest! {
+    #[test]
+    fn what_any_agent_said_comes_back(groups in proptest::collection::vec(some_entries(), 0..12)) {
+        let mut given = Vec::new();
+        for (number, group) in groups.into_iter().enumerate() {
+            given.extend(group.into_iter().map(|mut entry| {
+                entry.tool_call_id = entry.tool_call_id.map(|_| format!("t{number}"));
+                entry
+            }));
+        }
+        let given = foreign(given);
+        let back = there_and_back(&given);
+        let told = |transcript: &Transcript| -> Vec<_> {
+            transcript.entries.iter().map(|entry| (held(entry), entry.tool_call_id.clone())).collect()
+        };
+        prop_assert_eq!(told(&back), told(&given));
+        let run = Run::from(&given);
+        prop_assert_eq!(Run::from(&back).to_json(Shape::Shipped), run.to_json(Shape::Shipped));
+    }
+
     #[test]
     fn a_run_comes_back_byte_for_byte(turns in proptest::collection::vec(some_turn(), 0..6), cost in 0.0..9.0f64) {
         let mut run = Run { run_id: "r".to_owned(), turns, ..Run::default() };

@@ -1,0 +1,118 @@
+//! The fields of one JSON object, taken out one by one as Go would match them.
+
+use super::run::ToolCall;
+use crate::entry::EntryError;
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// The fields of one object; those of a wrong type are noted and read as absent.
+pub(super) struct Fields {
+    object: Object,
+    /// What was wrong, field by field.
+    pub(super) wrong: Vec<EntryError>,
+}
+
+impl Fields {
+    pub(super) fn new(object: Object) -> Self {
+        Self {
+            object,
+            wrong: Vec::new(),
+        }
+    }
+
+    /// The last field of this name in any case, unless it is `null`.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        let mut last = None;
+        while let Some(key) = self.key(name) {
+            last = self.object.shift_remove(&key).or(last);
+        }
+        last.filter(|value| !value.is_null())
+    }
+
+    fn key(&self, name: &str) -> Option<String> {
+        let mut keys = self.object.keys();
+        keys.find(|key| key.eq_ignore_ascii_case(name)).cloned()
+    }
+
+    fn wrong<T>(&mut self, field: &'static str, expected: &'static str) -> Option<T> {
+        self.wrong.push(EntryError::WrongType { field, expected });
+        None
+    }
+
+    /// The text, empty when absent.
+    pub(super) fn string(&mut self, name: &'static str) -> String {
+        match self.take(name) {
+            None => None,
+            Some(Value::String(text)) => Some(text),
+            Some(_) => self.wrong(name, "a string"),
+        }
+        .unwrap_or_default()
+    }
+
+    /// The whole number.
+    pub(super) fn count(&mut self, name: &'static str) -> Option<u64> {
+        let value = self.take(name)?;
+        match value.as_u64() {
+            Some(count) => Some(count),
+            None => self.wrong(name, "a whole number"),
+        }
+    }
+
+    /// The number, zero when absent.
+    pub(super) fn float(&mut self, name: &'static str) -> f64 {
+        match self.take(name) {
+            None => None,
+            Some(value) => match value.as_f64() {
+                Some(number) => Some(number),
+                None => self.wrong(name, "a number"),
+            },
+        }
+        .unwrap_or_default()
+    }
+
+    /// The object.
+    pub(super) fn object(&mut self, name: &'static str) -> Option<Object> {
+        match self.take(name)? {
+            Value::Object(object) => Some(object),
+            _ => self.wrong(name, "an object"),
+        }
+    }
+
+    /// The time, unless it is Go's zero time.
+    pub(super) fn time(&mut self, name: &'static str) -> Option<Timestamp> {
+        let text = self.take(name)?;
+        let parsed = text.as_str().and_then(|text| text.parse().ok());
+        match parsed {
+            Some(at) => Some(at).filter(|at: &Timestamp| at.wall().year() > 1),
+            None => self.wrong(name, "a timestamp"),
+        }
+    }
+
+    /// The tool calls that can be read.
+    pub(super) fn tool_calls(&mut self, name: &'static str) -> Vec<ToolCall> {
+        let items = match self.take(name) {
+            None => Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(_) => self.wrong(name, "a list").unwrap_or_default(),
+        };
+        let mut calls = Vec::new();
+        for item in items {
+            let Value::Object(object) = item else {
+                self.wrong.push(EntryError::WrongType {
+                    field: name,
+                    expected: "a list of objects",
+                });
+                continue;
+            };
+            let mut fields = Fields::new(object);
+            calls.push(ToolCall::take(&mut fields));
+            self.wrong.append(&mut fields.wrong);
+        }
+        calls
+    }
+
+    /// What no call above has taken.
+    pub(super) fn rest(&mut self) -> Object {
+        std::mem::take(&mut self.object)
+    }
+}

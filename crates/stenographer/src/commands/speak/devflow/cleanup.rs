@@ -1,0 +1,137 @@
+//! `cleanup`: old runs into the archive, and out of it only when told to.
+
+use steno_core::format::devflow::{Cleanup, CleanupOptions, Retention, RunId};
+
+use super::{Place, counted};
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Only tell what would be done.
+    #[arg(long)]
+    dry_run: bool,
+    /// Delete runs and archives that are past their retention.
+    #[arg(long)]
+    delete: bool,
+}
+
+/// Cleans up, or tells what would be done.
+pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, CommandError> {
+    let retention = Retention::configured(place.store.base())?;
+    let options = CleanupOptions {
+        dry_run: args.dry_run,
+        delete: args.delete,
+    };
+    let cleanup = place.store.cleanup(&retention, options)?;
+    if !ui.is_quiet() {
+        let text = if args.dry_run {
+            would(&cleanup, &retention)
+        } else {
+            done(&cleanup)
+        };
+        ui.transcript_text(&text)?;
+    }
+    for error in &cleanup.errors {
+        ui.warning(error);
+    }
+    Ok(if cleanup.errors.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
+}
+
+fn would(cleanup: &Cleanup, retention: &Retention) -> String {
+    let days = |days: u32| counted(days.into(), "day");
+    let mut out = names(
+        &format!(
+            "archive (older than {})",
+            days(retention.archive_after_days)
+        ),
+        &cleanup.archived,
+    );
+    out += &names(
+        &format!("delete (older than {})", days(retention.retention_days)),
+        &cleanup.deleted,
+    );
+    if !cleanup.archives_deleted.is_empty() {
+        let age = days(retention.archive_retention_days);
+        let count = counted(cleanup.archives_deleted.len() as u64, "archive");
+        out += &format!("Would delete {count} (older than {age})\n\n");
+    }
+    out + &format!(
+        "Would keep: {}\nSpace to be freed: {}\n",
+        counted(cleanup.kept.len() as u64, "run"),
+        size(cleanup.space_saved)
+    )
+}
+
+fn names(what: &str, ids: &[RunId]) -> String {
+    if ids.is_empty() {
+        return String::new();
+    }
+    let lines: String = ids.iter().map(|id| format!("  {id}\n")).collect();
+    format!("Would {what}:\n{lines}\n")
+}
+
+fn done(cleanup: &Cleanup) -> String {
+    let runs = |ids: &[RunId]| counted(ids.len() as u64, "run");
+    let mut out = format!(
+        "Archived {}\nDeleted {}\n",
+        runs(&cleanup.archived),
+        runs(&cleanup.deleted)
+    );
+    if !cleanup.archives_deleted.is_empty() {
+        let count = counted(cleanup.archives_deleted.len() as u64, "archive");
+        out += &format!("Deleted {count}\n");
+    }
+    out + &format!("Freed {}\n", size(cleanup.space_saved))
+}
+
+/// Bytes in the largest unit that leaves a whole number: `234 MB`.
+fn size(bytes: u64) -> String {
+    let units = ["B", "KB", "MB", "GB", "TB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 1024 && unit + 1 < units.len() {
+        value /= 1024;
+        unit += 1;
+    }
+    format!("{value} {}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_whole_numbers() {
+        assert_eq!(size(0), "0 B");
+        assert_eq!(size(1536), "1 KB");
+        assert_eq!(size(234 << 20), "234 MB");
+        assert_eq!(size(u64::MAX), "16777215 TB");
+    }
+
+    #[test]
+    fn a_dry_run_lists_what_would_be_done() {
+        let id = |text: &str| text.parse::<RunId>().unwrap();
+        let cleanup = Cleanup {
+            archived: vec![id("2025-01-08-a"), id("2025-01-07-a")],
+            deleted: vec![id("2024-12-15-a")],
+            kept: vec![id("2025-01-15-a")],
+            space_saved: 2048,
+            ..Cleanup::default()
+        };
+        assert_eq!(
+            would(&cleanup, &Retention::default()),
+            "Would archive (older than 7 days):\n  2025-01-08-a\n  2025-01-07-a\n\n\
+             Would delete (older than 30 days):\n  2024-12-15-a\n\n\
+             Would keep: 1 run\nSpace to be freed: 2 KB\n"
+        );
+        assert_eq!(
+            done(&cleanup),
+            "Archived 2 runs\nDeleted 1 run\nFreed 2 KB\n"
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! `follow`: a run's turns as they are recorded, until the run ends.
+
+use std::time::Duration;
+
+use steno_core::format::devflow::{Look, Run, RunId};
+
+use super::Place;
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+/// How often the run is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run: its id, a beginning that only it has, or `latest`.
+    #[arg(value_name = "RUN-ID")]
+    id: String,
+}
+
+/// How much of a run was printed: whole turns, and tool calls of the last one.
+#[derive(Default)]
+struct Printed {
+    turns: usize,
+    calls: usize,
+}
+
+/// Prints a run's turns until it ends.
+pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, CommandError> {
+    let id = place.resolve(&args.id)?;
+    let mut printed = Printed::default();
+    loop {
+        // Asked first, so that what is written before the end is still printed.
+        let recording = is_recording(ui, place, &id)?;
+        let decoded = place.store.load(&id)?;
+        ui.transcript_text(&printed.news(&decoded.run))?;
+        ui.flush()?;
+        if !recording {
+            ui.problems(&decoded.problems);
+            ui.status(format_args!("{id}: {}", ended(&decoded.run)));
+            return Ok(Exit::Done);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether more can come; a run whose recorder died is ended here.
+fn is_recording(ui: &mut Ui, place: &Place, id: &RunId) -> Result<bool, CommandError> {
+    let store = &place.store;
+    if store.load_metadata(id)?.is_running() && !store.is_recording(id)? {
+        ui.problems(&store.recover()?);
+    }
+    Ok(store.load_metadata(id)?.is_running())
+}
+
+fn ended(run: &Run) -> String {
+    let meta = &run.metadata;
+    if meta.error.is_empty() {
+        meta.status.clone()
+    } else {
+        format!("{}: {}", meta.status, meta.error)
+    }
+}
+
+impl Printed {
+    /// What the run has that was not printed yet.
+    fn news(&mut self, run: &Run) -> String {
+        let mut out = String::new();
+        if let Some(last) = self.turns.checked_sub(1).and_then(|at| run.turns.get(at)) {
+            for call in last.tool_calls.iter().skip(self.calls) {
+                out += &Look::Shipped.tool_call(call);
+            }
+            self.calls = last.tool_calls.len();
+        }
+        for turn in run.turns.iter().skip(self.turns) {
+            out += &Look::Shipped.turn(turn);
+            self.turns += 1;
+            self.calls = turn.tool_calls.len();
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steno_core::format::devflow::{ToolCall, Turn};
+
+    use super::*;
+
+    #[test]
+    fn turns_and_calls_are_printed_once() {
+        let mut run = Run::default();
+        let mut printed = Printed::default();
+        assert_eq!(printed.news(&run), "");
+        run.push(Turn::new("user", "Hi", 0));
+        assert!(printed.news(&run).contains("[1] USER"));
+        let call = || ToolCall::answered("ls", None, "x");
+        run.turns[0].tool_calls.push(call());
+        assert_eq!(printed.news(&run), "\n  Tool: ls\n     Output: x\n");
+        run.turns[0].tool_calls.push(call());
+        run.push(Turn::new("assistant", "Ho", 0));
+        let news = printed.news(&run);
+        assert!(news.starts_with("\n  Tool: ls\n") && news.contains("[2] ASSISTANT"));
+        assert_eq!(printed.news(&run), "");
+    }
+}

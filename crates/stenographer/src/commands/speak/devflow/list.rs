@@ -1,0 +1,80 @@
+//! `list`: runs, the newest first.
+
+use std::fmt::Write;
+
+use steno_core::format::devflow::{self, Filter, RunMeta, Shape};
+use steno_core::json::Style;
+
+use super::Place;
+use super::since::Since;
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Runs of this flow only.
+    #[arg(long)]
+    flow: Option<String>,
+    /// Runs with this status only: running, completed, failed or canceled.
+    #[arg(long)]
+    status: Option<String>,
+    /// Runs that started in this time only, such as 24h or 7d.
+    #[arg(long)]
+    since: Option<Since>,
+    /// Tokens and turns too.
+    #[arg(long, conflicts_with = "json")]
+    long: bool,
+    /// One JSON object per line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists runs.
+pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, CommandError> {
+    let now = place.scene.clock.now();
+    let runs = place.store.list(&Filter {
+        flow: args.flow,
+        status: args.status,
+        after: args.since.map(|since| since.before(now)),
+        ..Filter::default()
+    })?;
+    if args.json {
+        for run in &runs {
+            let line = Style::COMPACT.print(&run.to_object(Shape::Shipped));
+            ui.transcript_text(&(line + "\n"))?;
+        }
+    } else if args.long || runs.is_empty() {
+        ui.transcript_text(&devflow::meta_list(&runs))?;
+    } else {
+        ui.transcript_text(&table(&runs))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Four columns, two spaces apart.
+fn table(runs: &[RunMeta]) -> String {
+    let mut rows = vec![["RUN ID", "STATUS", "STARTED", "COST"].map(str::to_owned)];
+    rows.extend(runs.iter().map(|run| {
+        let started = run.started_at.map(|at| at.date_and_clock());
+        [
+            run.run_id.clone(),
+            run.status.clone(),
+            started.unwrap_or_else(|| "-".to_owned()),
+            format!("${:.2}", run.total_cost),
+        ]
+    }));
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let [id_width, status_width, started_width] = [0, 1, 2].map(width);
+    let mut out = String::new();
+    for [id, status, started, cost] in &rows {
+        writeln!(
+            out,
+            "{id:<id_width$}  {status:<status_width$}  {started:<started_width$}  {cost}"
+        )
+        .expect("a String takes all text");
+    }
+    out
+}

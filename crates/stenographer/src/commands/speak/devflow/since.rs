@@ -1,0 +1,92 @@
+//! `--since`: a span of time before now, such as `24h` or `7d`.
+
+use std::str::FromStr;
+
+use jiff::SignedDuration;
+use steno_core::Timestamp;
+
+/// A span of time before now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Since {
+    count: u32,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Minute,
+    Hour,
+    Day,
+    Week,
+}
+
+impl Since {
+    /// The moment at which the span begins.
+    pub(super) fn before(self, now: Timestamp) -> Timestamp {
+        let count = i64::from(self.count);
+        let span = match self.unit {
+            Unit::Minute => SignedDuration::from_mins(count),
+            Unit::Hour => SignedDuration::from_hours(count),
+            Unit::Day => SignedDuration::from_hours(24 * count),
+            Unit::Week => SignedDuration::from_hours(7 * 24 * count),
+        };
+        let instant = now.instant().checked_sub(span);
+        Timestamp::from_instant(instant.unwrap_or(jiff::Timestamp::MIN), 9)
+    }
+
+    /// The span in words: `30 days`.
+    pub(super) fn words(self) -> String {
+        let unit = match self.unit {
+            Unit::Minute => "minute",
+            Unit::Hour => "hour",
+            Unit::Day => "day",
+            Unit::Week => "week",
+        };
+        super::counted(self.count.into(), unit)
+    }
+}
+
+impl FromStr for Since {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected = "expected a number and m, h, d or w, such as 24h or 7d";
+        let (count, unit) = text
+            .split_at_checked(text.len().saturating_sub(1))
+            .ok_or(expected)?;
+        let unit = match unit {
+            "m" => Unit::Minute,
+            "h" => Unit::Hour,
+            "d" => Unit::Day,
+            "w" => Unit::Week,
+            _ => return Err(expected),
+        };
+        let count = count.parse().map_err(|_| expected)?;
+        Ok(Self { count, unit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_reach_back_from_now() {
+        let now: Timestamp = "2025-01-15T10:30:00Z".parse().unwrap();
+        let begin = |text: &str| {
+            let since: Since = text.parse().unwrap();
+            since.before(now).to_rfc3339_nano()
+        };
+        assert_eq!(begin("24h"), "2025-01-14T10:30:00Z");
+        assert_eq!(begin("7d"), begin("1w"));
+        assert_eq!(begin("30m"), "2025-01-15T10:00:00Z");
+        begin("4294967295w");
+    }
+
+    #[test]
+    fn what_is_no_span_is_refused() {
+        for text in ["", "d", "7", "7y", "-1d", "1.5h", "7é"] {
+            assert!(text.parse::<Since>().is_err(), "{text}");
+        }
+    }
+}
