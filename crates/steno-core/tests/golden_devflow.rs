@@ -1,6 +1,7 @@
 //! devflow's own files, read and written back byte for byte.
 //!
-//! `STENO_GOLDEN` names a folder that holds them as `devflow/`; without it there is nothing to compare.
+//! `STENO_GOLDEN` names a folder that holds them as `devflow/`; without it there is nothing to
+//! compare.
 
 use std::fs;
 use std::path::{Path, PathBuf};

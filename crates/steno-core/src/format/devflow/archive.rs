@@ -1,7 +1,7 @@
 //! Archives: one run folder as `archive/<first seven characters>/<run id>.tar.gz`.
 //!
-//! A run leaves its folder only after its archive is on disk. What comes out of an archive can only be files and folders
-//! of that run; links are refused both ways.
+//! A run leaves its folder only after its archive is on disk. What comes out of an archive can only
+//! be files and folders of that run; links are refused both ways.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -33,6 +33,8 @@ impl Store {
         durable::create_private_dir(durable::parent(&path))?;
         let items = walk(&folder, id)?;
         durable::replace_atomic(&path, |file| pack(&items, file))?;
+        durable::sync_dir(&self.base.join(ARCHIVE))?;
+        durable::sync_dir(&self.base)?;
         fs::remove_dir_all(&folder).on("remove", &folder)?;
         durable::sync_dir(&self.runs())?;
         Ok(path)
@@ -73,10 +75,9 @@ impl Store {
 
 /// The archive of a run, in whichever folder it is.
 pub(super) fn find(base: &Path, id: &RunId) -> Option<PathBuf> {
-    let wanted = file_name(id);
-    let mut archives = all(base).unwrap_or_default();
-    archives.retain(|path| path.file_name().is_some_and(|name| name == wanted.as_str()));
-    archives.into_iter().next()
+    let months = children(&base.join(ARCHIVE)).unwrap_or_default();
+    let mut paths = months.into_iter().map(|month| month.join(file_name(id)));
+    paths.find(|path| folder::is_plain_file(path))
 }
 
 /// All archives.

@@ -6,8 +6,8 @@ use super::{folder, index, store};
 
 /// The store's folder for a folder that a user names.
 ///
-/// devflow's own examples open a store on `.devflow/runs` or `.devflow/transcripts`, so that its runs stand one folder deeper than
-/// they should; those are found too.
+/// devflow's own examples open a store on `.devflow/runs` or `.devflow/transcripts`, so that its
+/// runs stand one folder deeper than they should; those are found too.
 pub fn base_of(folder: &Path) -> PathBuf {
     let deeper = [store::RUNS, "transcripts"].map(|name| folder.join(name));
     if !has_runs(folder)

@@ -1,7 +1,7 @@
 //! Reading devflow's JSON as Go would, but one bad record at a time.
 //!
-//! Field names match in any case, missing fields are zero, `null` is missing, year 1 is no time. A file that was cut off
-//! gives the turns before the cut.
+//! Field names match in any case, missing fields are zero, `null` is missing, year 1 is no time. A
+//! file that was cut off gives the turns before the cut.
 
 use std::borrow::Cow;
 use std::fmt;

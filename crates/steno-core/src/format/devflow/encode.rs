@@ -1,4 +1,5 @@
-//! Writing JSON as Go's `encoding/json` prints devflow's types: field order, omitted zeros, sorted maps.
+//! Writing JSON as Go's `encoding/json` prints devflow's types: field order, omitted zeros, sorted
+//! maps.
 
 use serde_json::Number;
 
@@ -9,7 +10,8 @@ use crate::timestamp::Timestamp;
 /// Which of the published shapes is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// What the program ships: `metadata` has `runId` and `turnCount`, and fields that devflow does not know are kept.
+    /// What the program ships: `metadata` has `runId` and `turnCount`, and fields that devflow does
+    /// not know are kept.
     #[default]
     Shipped,
     /// ADR-011 to the letter: nothing but the fields of its type definitions.

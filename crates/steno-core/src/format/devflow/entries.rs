@@ -1,8 +1,9 @@
 //! From turns to entries.
 //!
-//! A turn gives one entry of its role, and for each of its tool calls a call and what came of it, all with one message id.
-//! A failed call's result has `is_error` in its metadata. An assistant turn that says nothing and only calls tools gives no text
-//! entry. A call without an id gets one from its place. The run's metadata stay whole in the session's `extra`.
+//! A turn gives one entry of its role, and for each of its tool calls a call and what came of it,
+//! all with one message id. A failed call's result has `is_error` in its metadata. An assistant
+//! turn that says nothing and only calls tools gives no text entry. A call without an id gets one
+//! from its place. The run's metadata stay whole in the session's `extra`.
 
 use super::AGENT;
 use super::decode::Decoded;

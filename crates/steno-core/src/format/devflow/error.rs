@@ -3,6 +3,7 @@
 use super::run_id::{RunId, RunIdError};
 use crate::durable::FileError;
 use crate::format::FormatError;
+use crate::problem::Problem;
 
 /// An operation on a run that failed.
 #[derive(Debug, thiserror::Error)]
@@ -66,4 +67,14 @@ impl StoreError {
             source @ FormatError::Invalid(_) => StoreError::Corrupt { id, source },
         }
     }
+}
+
+/// A file that could not be used, told beside what could.
+pub(super) fn file_problem(error: &FileError) -> Problem {
+    let FileError {
+        action,
+        path,
+        source,
+    } = error;
+    Problem::of(path, format_args!("could not {action}: {source}"))
 }

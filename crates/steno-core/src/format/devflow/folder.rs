@@ -1,4 +1,5 @@
-//! The run folder: `metadata.json`, `transcript.json` or `transcript.json.gz`, and the journal while it is recorded.
+//! The run folder: `metadata.json`, `transcript.json` or `transcript.json.gz`, and the journal
+//! while it is recorded.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -10,6 +11,7 @@ use flate2::write::GzEncoder;
 
 use super::decode::{self, Decoded};
 use super::encode::Shape;
+use super::error::file_problem;
 use super::journal;
 use super::run::{Run, RunMeta};
 use crate::durable::{self, FileError};
@@ -27,7 +29,8 @@ pub(super) const COMPRESSED: &str = "transcript.json.gz";
 /// The most bytes of JSON that are stored uncompressed.
 const PLAIN_LIMIT: usize = 100 * 1024;
 
-/// Writes a run's two files; each is replaced all or nothing, and the other form of the transcript goes last.
+/// Writes a run's two files; each is replaced all or nothing, and the other form of the transcript
+/// goes last.
 pub(super) fn save(folder: &Path, run: &Run, shape: Shape) -> Result<(), FileError> {
     durable::create_private_dir(folder)?;
     let json = run.to_json(shape);
@@ -68,8 +71,8 @@ pub(super) fn is_plain_file(path: &Path) -> bool {
 
 /// Reads a run from its files, whichever there are.
 ///
-/// The compressed transcript comes first, then the plain one, then the journal, then the bare metadata. A file that
-/// cannot be read is a problem when another one can; `Err` when none can.
+/// The compressed transcript comes first, then the plain one, then the journal, then the bare
+/// metadata. A file that cannot be read is a problem when another one can; `Err` when none can.
 pub(super) fn load(bundle: &Bundle) -> Result<Decoded, FormatError> {
     let mut failed = Vec::new();
     let mut found = None;
@@ -109,10 +112,7 @@ pub(super) fn load_metadata(folder: &Path) -> Result<RunMeta, FormatError> {
 fn problem(error: FormatError) -> Problem {
     match error {
         FormatError::Invalid(problem) => problem,
-        FormatError::File(error) => Problem::of(
-            &error.path,
-            format_args!("could not {}: {}", error.action, error.source),
-        ),
+        FormatError::File(error) => file_problem(&error),
     }
 }
 

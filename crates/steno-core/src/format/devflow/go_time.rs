@@ -2,7 +2,8 @@
 
 use jiff::SignedDuration;
 
-/// The duration in whole seconds, as Go's `Duration.Round(time.Second).String()`: `0s`, `15m32s`, `1h0m1s`.
+/// The duration in whole seconds, as Go's `Duration.Round(time.Second).String()`: `0s`, `15m32s`,
+/// `1h0m1s`.
 pub(super) fn rounded(duration: SignedDuration) -> String {
     let half = if duration.is_negative() { -1 } else { 1 };
     let carried = duration.saturating_add(SignedDuration::from_millis(500 * half));

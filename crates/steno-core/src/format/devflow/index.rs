@@ -1,7 +1,8 @@
-//! `runs/index.json`: name, flow, status and start of every run, so that a listing need not open them all.
+//! `runs/index.json`: name, flow, status and start of every run, so that a listing need not open
+//! them all.
 //!
-//! The index is derived. A run that is missing from it, or that it calls running, is read from its own folder;
-//! one that has no folder any more is dropped.
+//! The index is derived. A run that is missing from it, or that it calls running, is read from its
+//! own folder; one that has no folder any more is dropped.
 
 use std::collections::HashMap;
 use std::fs;
@@ -40,7 +41,8 @@ pub(super) struct IndexRun {
 }
 
 impl Index {
-    /// The runs as they are now; what the file on disk tells is only read again where it may be stale.
+    /// The runs as they are now; what the file on disk tells is only read again where it may be
+    /// stale.
     pub(super) fn refresh(runs: &Path, now: Timestamp) -> Result<Self, FileError> {
         let path = runs.join(NAME);
         let before: Option<Index> = fs::read(&path)
@@ -66,7 +68,8 @@ impl Index {
             last_updated: now.to_rfc3339_nano(),
         };
         if runs.exists() {
-            // A folder that we may only read can still be listed; the next reader does this work again.
+            // A folder that we may only read can still be listed; the next reader does this work
+            // again.
             let _ = durable::write_atomic(&path, Style::GO_INDENT.print(&index).as_bytes());
         }
         Ok(index)

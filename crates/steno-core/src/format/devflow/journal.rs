@@ -1,6 +1,8 @@
-//! The journal of a run that is being recorded: one JSON line per turn, on disk before the call returns.
+//! The journal of a run that is being recorded: one JSON line per turn, on disk before the call
+//! returns.
 //!
-//! The recorder holds a lock on the file. Whoever finds a journal without a lock finds a run whose recorder is gone.
+//! The recorder holds a lock on the file. Whoever finds a journal without a lock finds a run whose
+//! recorder is gone.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -53,8 +55,8 @@ pub(super) struct Replayed {
 impl Journal {
     /// Begins the journal of a run in its folder; `None` when there is one already.
     ///
-    /// The file appears under its name with its first line written and its lock held, so that nobody can take it
-    /// for a run whose recorder is gone.
+    /// The file appears under its name with its first line written and its lock held, so that
+    /// nobody can take it for a run whose recorder is gone.
     pub(super) fn create(folder: &Path, meta: &RunMeta) -> Result<Option<Self>, FileError> {
         let path = folder.join(NAME);
         let mut temp = tempfile::Builder::new()
@@ -77,7 +79,8 @@ impl Journal {
         Ok(Some(Self::new(path, file)))
     }
 
-    /// Takes over a journal whose recorder is gone; `None` when somebody still records, or it was just finished.
+    /// Takes over a journal whose recorder is gone; `None` when somebody still records, or it was
+    /// just finished.
     pub(super) fn take_over(folder: &Path) -> Result<Option<Self>, FileError> {
         let path = folder.join(NAME);
         let opened = OpenOptions::new().read(true).append(true).open(&path);

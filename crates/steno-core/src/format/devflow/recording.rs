@@ -1,7 +1,9 @@
-//! Recording into a store: starting a run, its turns, its end, and the end of a run whose recorder died.
+//! Recording into a store: starting a run, its turns, its end, and the end of a run whose recorder
+//! died.
 
 use std::path::Path;
 
+use super::decode::Decoded;
 use super::encode::Shape;
 use super::error::StoreError;
 use super::journal::{self, Journal, Record};
@@ -16,6 +18,9 @@ use crate::session::Status;
 
 /// What the error of a run says whose recorder died.
 const ABANDONED: &str = "the recorder stopped without ending the run";
+
+/// What a journal is called of which some lines could not be read.
+const DAMAGED: &str = "journal-damaged.jsonl";
 
 /// A run that this process records.
 #[derive(Debug)]
@@ -44,6 +49,7 @@ impl Store {
         loop {
             let identifier = new.identifier.clone().unwrap_or_else(random_identifier);
             let id = RunId::fresh(now, &new.flow, &identifier, |id| self.is_taken(id));
+            let id: RunId = id.as_str().parse()?;
             match self.start_as(&id, new) {
                 // Another process was quicker; the name is taken now.
                 Err(StoreError::AlreadyExists(_)) => {}
@@ -77,6 +83,7 @@ impl Store {
         }
         folder::save_metadata(&folder, &run, Shape::Shipped)?;
         durable::sync_dir(&self.runs())?;
+        durable::sync_dir(&self.base)?;
         self.active().insert(id.clone(), Recording { run, journal });
         Ok(())
     }
@@ -159,11 +166,13 @@ impl Store {
         let (now, folder) = (self.clock.now(), self.folder(id));
         self.with(id, |recording| {
             if recording.run.metadata.is_running() {
-                let mut ended = recording.run.clone();
+                let mut ended = recording.run.metadata.clone();
                 ended.end(status, now, error);
-                recording.write(Record::End(ended.metadata))?;
+                recording.write(Record::End(ended))?;
             }
-            Ok::<_, StoreError>(finish(&folder, &recording.run)?)
+            folder::save(&folder, &recording.run, Shape::Shipped)?;
+            durable::remove_file(recording.journal.path())?;
+            Ok::<_, StoreError>(())
         })??;
         self.active().remove(id);
         self.index()?;
@@ -184,31 +193,33 @@ impl Recording {
     }
 }
 
-/// Turns a journal into the run's files; the journal goes last.
-fn finish(folder: &Path, run: &Run) -> Result<(), FileError> {
-    folder::save(folder, run, Shape::Shipped)?;
-    durable::remove_file(&folder.join(journal::NAME))
-}
-
-/// Ends the run in a folder if its recorder died.
-pub(super) fn recover(folder: &Path) -> Result<(), Problem> {
-    let path = folder.join(journal::NAME);
-    let told = |error: FileError| Problem::of(&path, format_args!("{error}: {}", error.source));
-    let Some(journal) = Journal::take_over(folder).map_err(told)? else {
-        return Ok(());
+/// Ends the run in a folder if its recorder died, and tells what of it could not be read.
+pub(super) fn recover(folder: &Path) -> Result<Vec<Problem>, FileError> {
+    let Some(journal) = Journal::take_over(folder)? else {
+        return Ok(Vec::new());
     };
-    let bytes = std::fs::read(journal.path())
-        .on("read", &path)
-        .map_err(told)?;
-    let replayed = journal::replay(&path, &bytes)?;
-    let mut run = replayed.decoded.run;
+    let path = journal.path();
+    let bytes = std::fs::read(path).on("read", path)?;
+    let replayed = match journal::replay(path, &bytes) {
+        Ok(replayed) => replayed,
+        Err(problem) => return Ok(vec![problem]),
+    };
+    let Decoded { mut run, problems } = replayed.decoded;
     if !replayed.ended {
         let last = run.turns.iter().rev().find_map(|turn| turn.timestamp);
         if let Some(at) = last.or(run.metadata.started_at) {
-            run.end(Status::Failed, at, ABANDONED);
+            run.metadata.end(Status::Failed, at, ABANDONED);
         }
     }
-    finish(folder, &run).map_err(told)
+    folder::save(folder, &run, Shape::Shipped)?;
+    if problems.is_empty() {
+        durable::remove_file(path)?;
+    } else {
+        // The lines that nobody could read are still somebody's words.
+        std::fs::rename(path, folder.join(DAMAGED)).on("rename", path)?;
+        durable::sync_dir(folder)?;
+    }
+    Ok(problems)
 }
 
 fn cost(dollars: f64) -> Result<Record, StoreError> {

@@ -1,7 +1,8 @@
 //! Retention: old runs go into the archive, and nothing is deleted unless the caller asks for it.
 //!
-//! ADR-016 demands an explicit flag for deletion, and that rule holds here: without it, a run past its retention is archived like any
-//! other old run. With it, such a run is deleted, and so is an archive past its own.
+//! ADR-016 demands an explicit flag for deletion, and that rule holds here: without it, a run past
+//! its retention is archived like any other old run. With it, such a run is deleted, and so is an
+//! archive past its own.
 
 use std::fs;
 use std::path::Path;

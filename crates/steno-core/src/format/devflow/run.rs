@@ -93,8 +93,8 @@ pub struct ToolCall {
 impl Run {
     /// Adds a turn: numbers it, and counts its tokens.
     ///
-    /// Every token that a turn states is counted. Upstream forgets those of tool results and the prompt tokens
-    /// of assistant turns.
+    /// Every token that a turn states is counted. Upstream forgets those of tool results and the
+    /// prompt tokens of assistant turns.
     pub fn push(&mut self, mut turn: Turn) -> &mut Turn {
         turn.id = self.turns.len() as u64 + 1;
         self.metadata.total_tokens_in += turn.tokens_in;
@@ -104,13 +104,6 @@ impl Run {
         self.turns.last_mut().expect("a turn was just added")
     }
 
-    /// Ends the run.
-    pub fn end(&mut self, status: Status, at: Timestamp, error: &str) {
-        self.metadata.status = status.as_str().to_owned();
-        self.metadata.ended_at = Some(at);
-        self.metadata.error = error.to_owned();
-    }
-
     /// The number of turns, as stated or as counted.
     pub fn turn_count(&self) -> u64 {
         self.metadata.turn_count.unwrap_or(self.turns.len() as u64)
@@ -118,6 +111,13 @@ impl Run {
 }
 
 impl RunMeta {
+    /// Ends the run.
+    pub fn end(&mut self, status: Status, at: Timestamp, error: &str) {
+        self.status = status.as_str().to_owned();
+        self.ended_at = Some(at);
+        self.error = error.to_owned();
+    }
+
     /// Whether the run has not ended.
     pub fn is_running(&self) -> bool {
         self.status == Status::Running.as_str()
@@ -146,7 +146,8 @@ impl RunMeta {
 }
 
 impl Turn {
-    /// A turn with the tokens that a caller counted for it: an assistant's are answer tokens, all others prompt tokens.
+    /// A turn with the tokens that a caller counted for it: an assistant's are answer tokens, all
+    /// others prompt tokens.
     pub fn new(role: impl Into<String>, content: impl Into<String>, tokens: u64) -> Self {
         let role = role.into();
         let (tokens_in, tokens_out) = match role.as_str() {

@@ -20,8 +20,8 @@ impl RunId {
         &self.0
     }
 
-    /// A name as ADR-011 makes it, from the writer's date: `TK-421` in the flow `ticket-to-pr` gives
-    /// `2025-01-15-ticket-to-pr-TK421`.
+    /// A name as ADR-011 makes it, from the writer's date: `TK-421` in the flow `ticket-to-pr`
+    /// gives `2025-01-15-ticket-to-pr-TK421`.
     pub(super) fn name(at: Timestamp, flow: &str, identifier: &str) -> String {
         let identifier: String = identifier.chars().filter(|c| c.is_alphanumeric()).collect();
         let flow: String = flow.chars().map(plain).collect();
@@ -33,7 +33,8 @@ impl RunId {
         name
     }
 
-    /// A new name for a run that begins now, with the first suffix that makes it one that `taken` does not know.
+    /// A new name for a run that begins now, with the first suffix that makes it one that `taken`
+    /// does not know.
     pub(super) fn fresh(
         at: Timestamp,
         flow: &str,

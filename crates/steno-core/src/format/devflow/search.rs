@@ -34,7 +34,8 @@ pub struct Hit {
 }
 
 impl Store {
-    /// The turns that hold a text, newest run first; compressed runs and runs being recorded are searched too.
+    /// The turns that hold a text, newest run first; compressed runs and runs being recorded are
+    /// searched too.
     pub fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
         let mut hits = Vec::new();
         let limit = query.limit.unwrap_or(usize::MAX);

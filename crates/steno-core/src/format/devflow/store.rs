@@ -1,19 +1,20 @@
 //! The store: runs are recorded, found, loaded and removed under `BASE/runs`.
 //!
 //! # Durability
-//! A turn is on disk when `record_turn` returns: it stands in the run's journal, which becomes `transcript.json` when the run ends.
-//! A run whose recorder died is ended as failed when the store is opened the next time.
+//! A turn is on disk when `record_turn` returns: it stands in the run's journal, which becomes
+//! `transcript.json` when the run ends. A run whose recorder died is ended as failed when the store
+//! is opened the next time.
 //!
 //! # Locking
-//! One store can be shared by threads, and several processes can use one folder: the recorder of a run holds a lock on
-//! its journal, and nobody touches a run that is being recorded.
+//! One store can be shared by threads, and several processes can use one folder: the recorder of a
+//! run holds a lock on its journal, and nobody touches a run that is being recorded.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::decode::Decoded;
-use super::error::StoreError;
+use super::error::{StoreError, file_problem};
 use super::folder;
 use super::index::{Index, IndexRun};
 use super::journal;
@@ -54,7 +55,8 @@ pub struct Filter {
 impl Store {
     /// Opens the store under `base` and ends the runs whose recorder died.
     ///
-    /// Nothing is created before the first run. A run that cannot be recovered is told by [`Store::problems`].
+    /// Nothing is created before the first run. A run that cannot be recovered is told by
+    /// [`Store::problems`].
     pub fn open(base: &Path, clock: Clock) -> Result<Self, StoreError> {
         let mut store = Self {
             base: base.to_owned(),
@@ -70,8 +72,11 @@ impl Store {
     pub fn recover(&self) -> Result<Vec<Problem>, StoreError> {
         let index = self.index()?;
         let open = index.runs.iter().filter(|run| run.is_open());
-        let ended = open.map(|run| recover(&self.runs().join(&run.run_id)));
-        Ok(ended.filter_map(Result::err).collect())
+        let recovered = open.map(|run| {
+            let folder = self.runs().join(&run.run_id);
+            recover(&folder).unwrap_or_else(|error| vec![file_problem(&error)])
+        });
+        Ok(recovered.flatten().collect())
     }
 
     /// The folder that holds `runs/`.
@@ -126,7 +131,8 @@ impl Store {
         Ok(meta)
     }
 
-    /// The runs that a filter lets through, newest first; those whose metadata cannot be read are left out.
+    /// The runs that a filter lets through, newest first; those whose metadata cannot be read are
+    /// left out.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunMeta>, StoreError> {
         let index = self.index()?;
         let ids = index.runs.iter().filter(|run| filter.lets(run));

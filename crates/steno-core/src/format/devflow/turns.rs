@@ -1,9 +1,10 @@
 //! From entries to turns, whatever format the entries came from.
 //!
-//! What is said becomes a turn of its role. Tool calls fold into the turn of their message, and results into their
-//! call. What devflow has no role for is a turn whose role is the entry's kind (`thinking`, `compaction`, `error`,
-//! `notice`, `other`); an empty or unmatched result is a `tool_result` turn. What devflow has no field for is written in fields
-//! that its reader ignores (`model`, `source`, `speaker`, `toolCallId`...), and not at all in the shape of ADR-011.
+//! What is said becomes a turn of its role. Tool calls fold into the turn of their message, and
+//! results into their call. What devflow has no role for is a turn whose role is the entry's kind
+//! (`thinking`, `compaction`, `error`, `notice`, `other`); an empty or unmatched result is a
+//! `tool_result` turn. What devflow has no field for is written in fields that its reader ignores
+//! (`model`, `source`, `speaker`, `toolCallId`...), and not at all in the shape of ADR-011.
 
 use std::collections::HashMap;
 
@@ -239,7 +240,8 @@ impl Fold {
 }
 
 impl Draft {
-    /// Whether a tool call belongs to this turn: one message, or no message ids and an assistant's turn.
+    /// Whether a tool call belongs to this turn: one message, or no message ids and an assistant's
+    /// turn.
     fn takes(&self, call: &Entry) -> bool {
         let (_, kind) = meaning(&self.turn.role);
         let said = matches!(kind, Kind::Text | Kind::ToolResult);

@@ -168,6 +168,24 @@ fn a_crash_while_finishing_keeps_how_the_run_ended() {
     assert!(folder.join("metadata.json").exists() && !folder.join("journal.jsonl").exists());
 }
 
+#[test]
+fn a_damaged_journal_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = store(dir.path());
+    let id = first.start(&ticket()).unwrap();
+    let folder = first.folder(&id);
+    drop(first);
+    let lines = b"noise\n{\"turn\":{\"role\":\"user\",\"content\":\"Hi\"}}\n";
+    crate::durable::append_lines(&folder.join("journal.jsonl"), lines).unwrap();
+    let recovered = store(dir.path());
+    assert_eq!(recovered.load(&id).unwrap().run.turns[0].content, "Hi");
+    assert_eq!(recovered.problems()[0].line, Some(2));
+    assert!(!folder.join("journal.jsonl").exists());
+    let kept = fs::read(folder.join("journal-damaged.jsonl")).unwrap();
+    assert!(kept.starts_with(b"{\"start\"") && kept.ends_with(lines));
+    assert_eq!(store(dir.path()).problems(), []);
+}
+
 /// Not a test of its own: the process that the next test kills.
 #[test]
 fn recorder_to_be_killed() {
