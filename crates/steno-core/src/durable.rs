@@ -27,15 +27,20 @@ pub trait OnPath<T> {
 
 impl<T> OnPath<T> for io::Result<T> {
     fn on(self, action: &'static str, path: &Path) -> Result<T, FileError> {
-        self.map_err(|source| FileError {
-            action,
-            path: path.to_owned(),
-            source,
-        })
+        self.map_err(|source| FileError { action, path: path.to_owned(), source })
     }
 }
 
 impl FileError {
+    /// The same failure for somebody else who waited for it.
+    pub(crate) fn again(&self) -> Self {
+        let source = match self.source.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(self.source.kind(), self.source.to_string()),
+        };
+        Self { action: self.action, path: self.path.clone(), source }
+    }
+
     /// Whether the file simply is not there.
     pub fn is_missing(&self) -> bool {
         self.source.kind() == io::ErrorKind::NotFound
@@ -77,9 +82,7 @@ pub fn replace_atomic(
         .on("write", path)?;
     fill(temp.as_file_mut()).on("write", path)?;
     temp.as_file().sync_all().on("sync", path)?;
-    temp.persist(path)
-        .map_err(|error| error.error)
-        .on("replace", path)?;
+    temp.persist(path).map_err(|error| error.error).on("replace", path)?;
     sync_dir(dir)
 }
 
@@ -103,9 +106,7 @@ pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
 /// Makes a rename, creation or removal in `dir` durable.
 pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
     if cfg!(unix) {
-        File::open(dir)
-            .and_then(|dir| dir.sync_all())
-            .on("sync folder", dir)?;
+        File::open(dir).and_then(|dir| dir.sync_all()).on("sync folder", dir)?;
     }
     Ok(())
 }
@@ -114,9 +115,7 @@ pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
 pub fn remove_file(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other
-            .on("remove", path)
-            .and_then(|()| sync_dir(parent(path))),
+        other => other.on("remove", path).and_then(|()| sync_dir(parent(path))),
     }
 }
 
@@ -126,12 +125,8 @@ pub fn remove_file(path: &Path) -> Result<(), FileError> {
 /// and never swallows the record that follows.
 pub fn append_lines(path: &Path, lines: &[u8]) -> Result<(), FileError> {
     let new = !path.exists();
-    let mut file = private_options()
-        .create(true)
-        .read(true)
-        .append(true)
-        .open(path)
-        .on("open", path)?;
+    let mut file =
+        private_options().create(true).read(true).append(true).open(path).on("open", path)?;
     file.lock().on("lock", path)?;
     let torn = ends_without_newline(&mut file).on("read", path)?;
     let mut bytes = Vec::with_capacity(lines.len() + 1);
@@ -175,10 +170,7 @@ mod tests {
         let path = dir.path().join("log");
         fs::write(&path, "{\"a\":1}\n{\"b\":").unwrap();
         append_lines(&path, b"{\"c\":3}\n").unwrap();
-        assert_eq!(
-            fs::read_to_string(&path).unwrap(),
-            "{\"a\":1}\n{\"b\":\n{\"c\":3}\n"
-        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}\n{\"b\":\n{\"c\":3}\n");
     }
 
     #[cfg(unix)]
@@ -190,14 +182,8 @@ mod tests {
         create_private_dir(&folder).unwrap();
         let path = folder.join("file");
         write_atomic(&path, b"x").unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
-        assert_eq!(
-            fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     }
 

@@ -94,28 +94,20 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Prompt tokens that no cache served.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub input: u64,
     /// Prompt tokens read from a cache.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub cache_read: u64,
     /// Prompt tokens written to a cache.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub cache_write: u64,
     /// Answer tokens, reasoning included.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub output: u64,
     /// The part of `output` that was reasoning.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub reasoning: u64,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde's skip_serializing_if passes a reference"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Usage {
@@ -202,10 +194,8 @@ impl Entry {
         entry.created_at = take_timestamp(&mut object, "created_at")?;
         entry.metadata = take_object(&mut object, "metadata")?;
         if let Some(id) = take_string(&mut object, "entry_id")? {
-            entry.entry_id = Uuid::parse_str(&id).map_err(|_| EntryError::WrongType {
-                field: "entry_id",
-                expected: "a UUID",
-            })?;
+            entry.entry_id = Uuid::parse_str(&id)
+                .map_err(|_| EntryError::WrongType { field: "entry_id", expected: "a UUID" })?;
         }
         if let Some(source) = take_string(&mut object, "source")? {
             entry.source = source;
@@ -217,14 +207,9 @@ impl Entry {
         entry.parent_id = take_string(&mut object, "parent_id")?;
         entry.usage = match object.shift_remove("usage") {
             None | Some(Value::Null) => None,
-            Some(usage) => {
-                Some(
-                    serde_json::from_value(usage).map_err(|_| EntryError::WrongType {
-                        field: "usage",
-                        expected: "an object of token counts",
-                    })?,
-                )
-            }
+            Some(usage) => Some(serde_json::from_value(usage).map_err(|_| {
+                EntryError::WrongType { field: "usage", expected: "an object of token counts" }
+            })?),
         };
         entry.extra = object;
         Ok(entry)
@@ -251,6 +236,20 @@ impl Entry {
                 Ok(Kind::Other)
             }
         }
+    }
+
+    /// Who said it and what it is, in a few words: `user`, `assistant thinking`, `tool call Read`.
+    pub fn heading(&self) -> String {
+        let mut words = match self.kind {
+            Kind::Text => self.role.to_string(),
+            Kind::ToolCall | Kind::ToolResult => self.kind.to_string().replace('_', " "),
+            kind => format!("{} {kind}", self.role),
+        };
+        if let Some(name) = &self.tool_name {
+            words.push(' ');
+            words.push_str(name);
+        }
+        words
     }
 
     /// The kind that role and tool fields tell, for formats without one.
@@ -389,10 +388,7 @@ pub(crate) fn take_string(
     match object.shift_remove(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(EntryError::WrongType {
-            field,
-            expected: "a string",
-        }),
+        Some(_) => Err(EntryError::WrongType { field, expected: "a string" }),
     }
 }
 
@@ -402,10 +398,10 @@ pub(crate) fn take_u64(
 ) -> Result<Option<u64>, EntryError> {
     match object.shift_remove(field) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => value.as_u64().map(Some).ok_or(EntryError::WrongType {
-            field,
-            expected: "a whole number",
-        }),
+        Some(value) => value
+            .as_u64()
+            .map(Some)
+            .ok_or(EntryError::WrongType { field, expected: "a whole number" }),
     }
 }
 
@@ -416,10 +412,7 @@ pub(crate) fn take_object(
     match object.shift_remove(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(inner)) => Ok(Some(inner)),
-        Some(_) => Err(EntryError::WrongType {
-            field,
-            expected: "an object",
-        }),
+        Some(_) => Err(EntryError::WrongType { field, expected: "an object" }),
     }
 }
 
@@ -427,18 +420,11 @@ pub(crate) fn take_timestamp(
     object: &mut Object,
     field: &'static str,
 ) -> Result<Option<Timestamp>, EntryError> {
-    let wrong = EntryError::WrongType {
-        field,
-        expected: "a timestamp",
-    };
+    let wrong = EntryError::WrongType { field, expected: "a timestamp" };
     match object.shift_remove(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => text.parse().map(Some).map_err(|_| wrong),
-        Some(Value::Number(n)) => n
-            .as_i64()
-            .and_then(Timestamp::from_unix)
-            .map(Some)
-            .ok_or(wrong),
+        Some(Value::Number(n)) => n.as_i64().and_then(Timestamp::from_unix).map(Some).ok_or(wrong),
         Some(_) => Err(wrong),
     }
 }
@@ -468,15 +454,9 @@ mod tests {
     #[test]
     fn kind_is_told_from_role_and_tool() {
         let call = json!({"role": "assistant", "tool_name": "Read", "tool_input": {"path": "x"}});
-        assert_eq!(
-            Entry::from_object(object(call)).unwrap().kind,
-            Kind::ToolCall
-        );
+        assert_eq!(Entry::from_object(object(call)).unwrap().kind, Kind::ToolCall);
         let result = json!({"role": "tool", "content": "x"});
-        assert_eq!(
-            Entry::from_object(object(result)).unwrap().kind,
-            Kind::ToolResult
-        );
+        assert_eq!(Entry::from_object(object(result)).unwrap().kind, Kind::ToolResult);
     }
 
     #[test]

@@ -32,12 +32,8 @@ enum Escape {
 
 impl Style {
     /// No spaces, UTF-8 as it is: serde_json, `JSON.stringify`.
-    pub const COMPACT: Style = Style {
-        indent: None,
-        item_separator: ",",
-        key_separator: ":",
-        escape: Escape::Minimal,
-    };
+    pub const COMPACT: Style =
+        Style { indent: None, item_separator: ",", key_separator: ":", escape: Escape::Minimal };
     /// Two spaces of indent, UTF-8 as it is.
     pub const PRETTY: Style = Style {
         indent: Some(2),
@@ -46,45 +42,23 @@ impl Style {
         escape: Escape::Minimal,
     };
     /// Go's `json.MarshalIndent(v, "", "  ")`.
-    pub const GO_INDENT: Style = Style {
-        indent: Some(2),
-        item_separator: ",",
-        key_separator: ": ",
-        escape: Escape::Html,
-    };
+    pub const GO_INDENT: Style =
+        Style { indent: Some(2), item_separator: ",", key_separator: ": ", escape: Escape::Html };
     /// Python's `json.dumps(v, separators=(",", ":"))`.
-    pub const PYTHON_COMPACT: Style = Style {
-        indent: None,
-        item_separator: ",",
-        key_separator: ":",
-        escape: Escape::Ascii,
-    };
+    pub const PYTHON_COMPACT: Style =
+        Style { indent: None, item_separator: ",", key_separator: ":", escape: Escape::Ascii };
     /// Python's `json.dumps(v)`.
-    pub const PYTHON: Style = Style {
-        indent: None,
-        item_separator: ", ",
-        key_separator: ": ",
-        escape: Escape::Ascii,
-    };
+    pub const PYTHON: Style =
+        Style { indent: None, item_separator: ", ", key_separator: ": ", escape: Escape::Ascii };
     /// Python's `json.dumps(v, indent=2)`.
-    pub const PYTHON_INDENT: Style = Style {
-        indent: Some(2),
-        item_separator: ",",
-        key_separator: ": ",
-        escape: Escape::Ascii,
-    };
+    pub const PYTHON_INDENT: Style =
+        Style { indent: Some(2), item_separator: ",", key_separator: ": ", escape: Escape::Ascii };
 
     /// Prints `value` in this style, without a newline at the end.
     pub fn print<T: Serialize + ?Sized>(self, value: &T) -> String {
         let mut out = Vec::new();
-        let mut serializer = Serializer::with_formatter(
-            &mut out,
-            Printer {
-                style: self,
-                depth: 0,
-                empty: true,
-            },
-        );
+        let mut serializer =
+            Serializer::with_formatter(&mut out, Printer { style: self, depth: 0, empty: true });
         value
             .serialize(&mut serializer)
             .expect("our types have string keys and a Vec takes all bytes");
@@ -97,11 +71,7 @@ pub fn go_float(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
         let text = format!("{value:e}");
-        return if text.contains("e-") {
-            text
-        } else {
-            text.replace('e', "e+")
-        };
+        return if text.contains("e-") { text } else { text.replace('e', "e+") };
     }
     format!("{value}")
 }
@@ -232,14 +202,8 @@ mod tests {
             Style::PYTHON_COMPACT.print(&value),
             r#"{"k":["\u00e9\ud83d\udd27\u007f",1,2.5,null]}"#
         );
-        assert_eq!(
-            Style::PYTHON.print(&json!({"a": 1, "b": [1, 2]})),
-            r#"{"a": 1, "b": [1, 2]}"#
-        );
-        assert_eq!(
-            Style::PYTHON_INDENT.print(&json!({"a": [1]})),
-            "{\n  \"a\": [\n    1\n  ]\n}"
-        );
+        assert_eq!(Style::PYTHON.print(&json!({"a": 1, "b": [1, 2]})), r#"{"a": 1, "b": [1, 2]}"#);
+        assert_eq!(Style::PYTHON_INDENT.print(&json!({"a": [1]})), "{\n  \"a\": [\n    1\n  ]\n}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod timestamp;
 
 pub mod format;
 pub mod vault;
+pub mod view;
 
 pub use entry::{Entry, Kind, Numbering, Role, Usage};
 pub use problem::Problem;

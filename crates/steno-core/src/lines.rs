@@ -46,12 +46,7 @@ impl<R: BufRead> Lines<R> {
 
     /// Lines of `input` in pieces of at most `limit` bytes.
     pub fn with_limit(input: R, limit: usize) -> Self {
-        Self {
-            input,
-            number: 0,
-            limit,
-            within: false,
-        }
+        Self { input, number: 0, limit, within: false }
     }
 
     /// The input underneath.
@@ -91,11 +86,7 @@ impl<R: BufRead> Lines<R> {
             self.number += 1;
         }
         self.within = end == LineEnd::Limit;
-        Ok(Some(Line {
-            number: self.number,
-            bytes,
-            end,
-        }))
+        Ok(Some(Line { number: self.number, bytes, end }))
     }
 }
 
@@ -114,13 +105,7 @@ mod tests {
     fn lines(input: &[u8], limit: usize) -> Vec<(u64, String, LineEnd)> {
         Lines::with_limit(input, limit)
             .map(|line| line.unwrap())
-            .map(|line| {
-                (
-                    line.number,
-                    String::from_utf8_lossy(&line.bytes).into_owned(),
-                    line.end,
-                )
-            })
+            .map(|line| (line.number, String::from_utf8_lossy(&line.bytes).into_owned(), line.end))
             .collect()
     }
 
@@ -140,10 +125,8 @@ mod tests {
     #[test]
     fn a_long_line_comes_in_pieces_under_one_number() {
         let got = lines(b"abcdefg\nh\n", 3);
-        let numbers: Vec<_> = got
-            .iter()
-            .map(|(number, text, _)| (*number, text.as_str()))
-            .collect();
+        let numbers: Vec<_> =
+            got.iter().map(|(number, text, _)| (*number, text.as_str())).collect();
         assert_eq!(numbers, [(1, "abc"), (1, "def"), (1, "g"), (2, "h")]);
     }
 }

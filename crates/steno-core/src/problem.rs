@@ -17,20 +17,12 @@ pub struct Problem {
 impl Problem {
     /// A bad record at a line of a file.
     pub fn at(path: &Path, line: u64, reason: impl fmt::Display) -> Self {
-        Self {
-            path: path.to_owned(),
-            line: Some(line),
-            reason: reason.to_string(),
-        }
+        Self { path: path.to_owned(), line: Some(line), reason: reason.to_string() }
     }
 
     /// Something wrong with a file as a whole.
     pub fn of(path: &Path, reason: impl fmt::Display) -> Self {
-        Self {
-            path: path.to_owned(),
-            line: None,
-            reason: reason.to_string(),
-        }
+        Self { path: path.to_owned(), line: None, reason: reason.to_string() }
     }
 }
 

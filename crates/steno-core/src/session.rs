@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::entry::{Entry, Kind, Role, Usage};
+use crate::json::Object;
 use crate::problem::Problem;
 use crate::timestamp::Timestamp;
 
@@ -32,11 +33,7 @@ impl SessionId {
     pub fn for_native(agent: &str, native: &str) -> Self {
         native.parse().unwrap_or_else(|_| {
             let name = format!("steno:{agent}\n{native}");
-            Self(
-                Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes())
-                    .hyphenated()
-                    .to_string(),
-            )
+            Self(Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).hyphenated().to_string())
         })
     }
 
@@ -50,9 +47,7 @@ impl FromStr for SessionId {
     type Err = SessionIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let plain = text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
         if plain && (1..=128).contains(&text.len()) && !text.starts_with('.') {
             Ok(Self(text.to_owned()))
         } else {
@@ -101,7 +96,7 @@ impl fmt::Display for Status {
 }
 
 /// One recorded conversation with one agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Session {
     /// Our name for it.
     pub id: SessionId,
@@ -132,7 +127,8 @@ pub struct Session {
     /// The session that it continues or was spawned by.
     pub parent: Option<String>,
     /// Fields of the source that no field above holds.
-    pub extra: crate::json::Object,
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    pub extra: Object,
 }
 
 /// What a session adds up to.
@@ -164,7 +160,7 @@ impl Session {
             totals: Totals::default(),
             thread: None,
             parent: None,
-            extra: crate::json::Object::new(),
+            extra: Object::new(),
         }
     }
 
@@ -183,16 +179,11 @@ impl Session {
             self.title = title(&entry.content);
         }
         if let Some(at) = entry.created_at {
-            if self
-                .started
-                .is_none_or(|started| at.instant() < started.instant())
-            {
+            if self.started.is_none_or(|started| at.instant() < started.instant()) {
                 self.started = Some(at);
             }
             if self.status != Status::Running
-                && self
-                    .ended
-                    .is_none_or(|ended| at.instant() > ended.instant())
+                && self.ended.is_none_or(|ended| at.instant() > ended.instant())
             {
                 self.ended = Some(at);
             }
@@ -202,10 +193,7 @@ impl Session {
 
 /// The first line of a prompt, at most 80 characters.
 fn title(prompt: &str) -> Option<String> {
-    let line = prompt
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())?;
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
     if line.chars().count() <= 80 {
         return Some(line.to_owned());
     }
@@ -228,11 +216,7 @@ pub struct Transcript {
 impl Transcript {
     /// A transcript without entries.
     pub fn new(session: Session) -> Self {
-        Self {
-            session,
-            entries: Vec::new(),
-            problems: Vec::new(),
-        }
+        Self { session, entries: Vec::new(), problems: Vec::new() }
     }
 
     /// Appends an entry and counts it.
@@ -248,23 +232,10 @@ mod tests {
 
     #[test]
     fn ids_cannot_leave_their_folder() {
-        for bad in [
-            "",
-            ".",
-            "..",
-            "a/b",
-            "a\\b",
-            ".hidden",
-            "a b",
-            "ü",
-            &"x".repeat(129),
-        ] {
+        for bad in ["", ".", "..", "a/b", "a\\b", ".hidden", "a b", "ü", &"x".repeat(129)] {
             assert!(bad.parse::<SessionId>().is_err(), "{bad:?}");
         }
-        assert_eq!(
-            SessionId::for_native("chibi", "default").as_str(),
-            "default"
-        );
+        assert_eq!(SessionId::for_native("chibi", "default").as_str(), "default");
         let made = SessionId::for_native("chibi", "../x");
         assert_eq!(made, SessionId::for_native("chibi", "../x"));
         assert_eq!(made.as_str().len(), 36);

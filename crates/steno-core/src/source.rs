@@ -32,17 +32,13 @@ impl Source {
     pub fn on_disk(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let file = path.clone();
-        Self::new(name, path, move || {
-            Ok(Box::new(BufReader::new(File::open(&file)?)))
-        })
+        Self::new(name, path, move || Ok(Box::new(BufReader::new(File::open(&file)?))))
     }
 
     /// Bytes that are at hand, as if they stood in a file at `path`.
     pub fn in_memory(name: impl Into<String>, path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
         let bytes: Arc<[u8]> = bytes.into();
-        Self::new(name, path, move || {
-            Ok(Box::new(Cursor::new(Arc::clone(&bytes))))
-        })
+        Self::new(name, path, move || Ok(Box::new(Cursor::new(Arc::clone(&bytes)))))
     }
 
     /// A file that `open` opens.
@@ -51,11 +47,7 @@ impl Source {
         path: impl Into<PathBuf>,
         open: impl Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            name: name.into(),
-            path: path.into(),
-            opener: Arc::new(open),
-        }
+        Self { name: name.into(), path: path.into(), opener: Arc::new(open) }
     }
 
     /// The name inside the session, parts joined by `/`.
@@ -76,34 +68,22 @@ impl Source {
     /// The whole content.
     pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
         let mut bytes = Vec::new();
-        self.open()?
-            .read_to_end(&mut bytes)
-            .on("read", &self.path)?;
+        self.open()?.read_to_end(&mut bytes).on("read", &self.path)?;
         Ok(bytes)
     }
 }
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
-            .field("name", &self.name)
-            .field("path", &self.path)
-            .finish()
+        f.debug_struct("Source").field("name", &self.name).field("path", &self.path).finish()
     }
 }
 
 impl Bundle {
     /// A session that is a single file.
     pub fn file(path: &Path) -> Self {
-        let name = path
-            .file_name()
-            .unwrap_or(path.as_os_str())
-            .to_string_lossy()
-            .into_owned();
-        Self {
-            root: path.to_owned(),
-            sources: vec![Source::on_disk(name, path)],
-        }
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Self { root: path.to_owned(), sources: vec![Source::on_disk(name, path)] }
     }
 
     /// The file named `name`, if the session has it.

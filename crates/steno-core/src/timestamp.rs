@@ -47,18 +47,12 @@ impl Timestamp {
     /// An instant in UTC, shown with `digits` sub-second digits (at most nine).
     pub fn from_instant(instant: jiff::Timestamp, digits: u8) -> Self {
         let wall = Offset::UTC.to_datetime(instant);
-        Self {
-            wall,
-            digits: digits.min(9),
-            zone: Zone::Utc,
-        }
+        Self { wall, digits: digits.min(9), zone: Zone::Utc }
     }
 
     /// The instant, whatever offset it was written with.
     pub fn instant(&self) -> jiff::Timestamp {
-        self.offset()
-            .to_timestamp(self.wall)
-            .unwrap_or(jiff::Timestamp::MIN)
+        self.offset().to_timestamp(self.wall).unwrap_or(jiff::Timestamp::MIN)
     }
 
     /// Whole seconds since the Unix epoch.
@@ -80,16 +74,9 @@ impl Timestamp {
     pub fn in_zone(&self, zone: &TimeZone) -> Self {
         let instant = self.instant();
         let offset = zone.to_offset(instant);
-        let stated = if zone == &TimeZone::UTC {
-            Zone::Utc
-        } else {
-            Zone::Offset(offset.seconds())
-        };
-        Self {
-            wall: offset.to_datetime(instant),
-            digits: self.digits,
-            zone: stated,
-        }
+        let stated =
+            if zone == &TimeZone::UTC { Zone::Utc } else { Zone::Offset(offset.seconds()) };
+        Self { wall: offset.to_datetime(instant), digits: self.digits, zone: stated }
     }
 
     /// The same instant in UTC, written with `Z`.
@@ -211,11 +198,7 @@ impl<'de> Deserialize<'de> for Timestamp {
 fn push_offset(text: &mut String, seconds: i32) {
     let sign = if seconds < 0 { '-' } else { '+' };
     let seconds = seconds.unsigned_abs();
-    text.push_str(&format!(
-        "{sign}{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60
-    ));
+    text.push_str(&format!("{sign}{:02}:{:02}", seconds / 3600, seconds / 60 % 60));
     if !seconds.is_multiple_of(60) {
         text.push_str(&format!(":{:02}", seconds % 60));
     }
@@ -223,26 +206,15 @@ fn push_offset(text: &mut String, seconds: i32) {
 
 fn parse(text: &str) -> Option<Timestamp> {
     let mut rest = Scanner(text.as_bytes());
-    let (year, month, day) = (
-        rest.number(4)?,
-        rest.then(b'-')?.number(2)?,
-        rest.then(b'-')?.number(2)?,
-    );
+    let (year, month, day) =
+        (rest.number(4)?, rest.then(b'-')?.number(2)?, rest.then(b'-')?.number(2)?);
     let date = Date::new(year as i16, month as i8, day as i8).ok()?;
     if rest.0.is_empty() {
-        return Some(Timestamp {
-            wall: date.at(0, 0, 0, 0),
-            digits: 0,
-            zone: Zone::Unstated,
-        });
+        return Some(Timestamp { wall: date.at(0, 0, 0, 0), digits: 0, zone: Zone::Unstated });
     }
     rest.one_of(b"Tt ")?;
     let (hour, minute) = (rest.number(2)?, rest.then(b':')?.number(2)?);
-    let second = if rest.peek() == Some(b':') {
-        rest.then(b':')?.number(2)?
-    } else {
-        0
-    };
+    let second = if rest.peek() == Some(b':') { rest.then(b':')?.number(2)? } else { 0 };
     let (nanos, digits) = rest.fraction()?;
     let zone = rest.zone()?;
     // A leap second has no place in Unix time; it counts as the last moment before it.
@@ -371,14 +343,8 @@ mod tests {
         let moment = at("2026-01-05T09:15:35.250Z");
         assert_eq!(moment.to_rfc3339_nano(), "2026-01-05T09:15:35.25Z");
         assert_eq!(moment.to_isoformat(), "2026-01-05T09:15:35.250000+00:00");
-        assert_eq!(
-            at("2026-01-05T17:15:36+08:00").to_isoformat(),
-            "2026-01-05T17:15:36+08:00"
-        );
-        assert_eq!(
-            at("2026-01-05T09:15:32+00:00").to_rfc3339_nano(),
-            "2026-01-05T09:15:32Z"
-        );
+        assert_eq!(at("2026-01-05T17:15:36+08:00").to_isoformat(), "2026-01-05T17:15:36+08:00");
+        assert_eq!(at("2026-01-05T09:15:32+00:00").to_rfc3339_nano(), "2026-01-05T09:15:32Z");
         assert_eq!(at("2026-01-05T17:15:36+08:00").unix_seconds(), 1767604536);
     }
 

@@ -1,1 +1,224 @@
-//! Where bytes are kept verbatim.
+//! The vault: what agents wrote, kept verbatim.
+//!
+//! `<root>/<agent>/<session>/` holds one sealed file per source file, and a live log while a session is recorded.
+//! A [`SessionDir`] is such a folder; what is in it is told by the files' own headers.
+
+mod combine;
+pub(crate) mod frame;
+pub(crate) mod head;
+pub mod keep;
+pub(crate) mod live;
+mod read;
+pub mod record;
+pub mod recorder;
+pub mod sealed;
+pub mod verify;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use self::frame::FileHeader;
+use self::recorder::RECORD;
+use crate::durable::{FileError, OnPath};
+use crate::session::SessionId;
+
+/// The folder of all kept sessions.
+#[derive(Clone, Debug)]
+pub struct Vault {
+    root: PathBuf,
+}
+
+/// The folder of one kept session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionDir {
+    agent: String,
+    id: SessionId,
+    path: PathBuf,
+}
+
+impl Vault {
+    /// The vault at `root`, which need not exist yet.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Where the vault is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of a session, there or not.
+    pub fn session(&self, agent: &AgentName, id: &SessionId) -> SessionDir {
+        let path = self.root.join(agent.as_str()).join(id.as_str());
+        SessionDir { agent: agent.as_str().to_owned(), id: id.clone(), path }
+    }
+
+    /// Every kept session, by agent and id.
+    pub fn sessions(&self) -> Result<Vec<SessionDir>, FileError> {
+        let mut sessions = Vec::new();
+        for agent in folders(&self.root)? {
+            for id in folders(&self.root.join(&agent))? {
+                if let (Ok(agent), Ok(id)) = (agent.parse(), id.parse()) {
+                    sessions.push(self.session(&agent, &id));
+                }
+            }
+        }
+        Ok(sessions)
+    }
+}
+
+/// The name of an agent: like a session's, so that it can be a folder's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentName(SessionId);
+
+/// A text that cannot name an agent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not an agent's name (letters, digits, '.', '_' and '-', at most 128, no '.' in front): {0:?}"
+)]
+pub struct AgentNameError(String);
+
+impl AgentName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl std::str::FromStr for AgentName {
+    type Err = AgentNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self).map_err(|_| AgentNameError(text.to_owned()))
+    }
+}
+
+impl SessionDir {
+    /// The agent's name.
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether anything is kept.
+    pub fn exists(&self) -> bool {
+        self.path.is_dir()
+    }
+
+    /// Held exclusively for each write.
+    fn lock_path(&self) -> PathBuf {
+        self.path.join(".lock")
+    }
+
+    /// Held shared by whoever records, exclusively by whoever seals.
+    fn users_path(&self) -> PathBuf {
+        self.path.join(".open")
+    }
+
+    /// A source's sealed file.
+    fn sealed_path(&self, name: &str, generation: u32) -> PathBuf {
+        self.kept_path(&file_name(name), generation)
+    }
+
+    fn kept_path(&self, stem: &str, generation: u32) -> PathBuf {
+        self.path.join(match generation {
+            0 => format!("{stem}.zst"),
+            generation => format!("{stem}@{generation}.zst"),
+        })
+    }
+
+    /// The live log that begins at byte `base` of the record, and its head.
+    fn live_paths(&self, base: u64) -> (PathBuf, PathBuf) {
+        let log = format!("{RECORD}.live.{base}");
+        (self.path.join(&log), self.path.join(format!("{log}.head")))
+    }
+
+    /// The live logs there are, each with where it begins; more than one only after a crash.
+    fn live_logs(&self) -> Result<Vec<(u64, PathBuf)>, FileError> {
+        let prefix = format!("{RECORD}.live.");
+        let mut logs = Vec::new();
+        for name in entries(&self.path)? {
+            if let Some(base) = name.strip_prefix(&prefix).and_then(|base| base.parse().ok()) {
+                logs.push((base, self.path.join(name)));
+            }
+        }
+        logs.sort();
+        Ok(logs)
+    }
+
+    /// Every sealed file, as the stem of its name and its generation.
+    fn kept_files(&self) -> Result<Vec<(String, u32)>, FileError> {
+        let names = entries(&self.path)?;
+        Ok(names.iter().filter_map(|name| kept_file(name)).collect())
+    }
+
+    /// The header of a file of this session, whose source stands at `path` below `root`.
+    fn header(&self, name: &str, path: &Path, root: &Path, generation: u32) -> FileHeader {
+        FileHeader {
+            steno: frame::Tag::Vault,
+            version: frame::VERSION,
+            agent: self.agent.clone(),
+            session: self.id.as_str().to_owned(),
+            name: name.to_owned(),
+            path: path.to_string_lossy().into_owned(),
+            root: root.to_string_lossy().into_owned(),
+            generation,
+        }
+    }
+}
+
+/// A source's name as one that any file system takes: other bytes are written `%XX`.
+fn file_name(name: &str) -> String {
+    let mut safe = String::new();
+    for (at, byte) in name.bytes().enumerate() {
+        if byte.is_ascii_alphanumeric() || b"_-".contains(&byte) || (byte == b'.' && at > 0) {
+            safe.push(char::from(byte));
+        } else {
+            safe.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    if safe.len() > 200 {
+        let hash = blake3::hash(name.as_bytes()).to_hex();
+        safe.truncate(180);
+        safe.push_str(&format!("~{}", &hash[..16]));
+    }
+    safe
+}
+
+/// Takes the name of a sealed file apart.
+fn kept_file(name: &str) -> Option<(String, u32)> {
+    let stem = name.strip_suffix(".zst")?;
+    match stem.rsplit_once('@') {
+        Some((stem, generation)) => Some((stem.to_owned(), generation.parse().ok()?)),
+        None => Some((stem.to_owned(), 0)),
+    }
+}
+
+/// Names of what is in a folder, sorted; none when it is not there.
+fn entries(dir: &Path) -> Result<Vec<String>, FileError> {
+    let reader = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.on("read folder", dir)?,
+    };
+    let mut names = Vec::new();
+    for entry in reader {
+        names.extend(entry.on("read folder", dir)?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn folders(dir: &Path) -> Result<Vec<String>, FileError> {
+    let mut names = entries(dir)?;
+    names.retain(|name| dir.join(name).is_dir());
+    Ok(names)
+}

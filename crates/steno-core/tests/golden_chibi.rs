@@ -42,12 +42,7 @@ fn assert_comes_back(folder: &Path, names: &[&str]) {
 #[test]
 fn contexts_come_back_byte_for_byte() {
     let Some(golden) = golden() else { return };
-    let files = [
-        "context.jsonl",
-        "context_meta.json",
-        "requests.jsonl",
-        "response_meta.jsonl",
-    ];
+    let files = ["context.jsonl", "context_meta.json", "requests.jsonl", "response_meta.jsonl"];
     assert_comes_back(&golden, &files);
     let files = ["context.jsonl", "transcript_archive.jsonl", "transcript.md"];
     assert_comes_back(&golden.join("doc-compaction"), &files);
@@ -58,11 +53,7 @@ fn usage_reaches_the_answer() {
     let Some(golden) = golden() else { return };
     let bundle = &chibi::find(&golden).unwrap()[0];
     let transcript = chibi::read(bundle).unwrap();
-    let answer = transcript
-        .entries
-        .iter()
-        .find(|entry| entry.usage.is_some())
-        .unwrap();
+    let answer = transcript.entries.iter().find(|entry| entry.usage.is_some()).unwrap();
     assert!(answer.content.starts_with("Rust is a systems"));
     assert_eq!(answer.model.as_deref(), Some("anthropic/claude-sonnet-4"));
     assert_eq!(transcript.session.totals.usage.prompt(), 1234);
@@ -75,16 +66,9 @@ fn a_live_context_leaves_the_same_files() {
     let dir = base.path().join("contexts/default");
     let open = |second| Context::open(&dir, at(second)).unwrap();
     open(1705123400);
-    assert_eq!(
-        text(&dir.join("context_meta.json")),
-        text(&golden.join("context_meta.json"))
-    );
+    assert_eq!(text(&dir.join("context_meta.json")), text(&golden.join("context_meta.json")));
 
-    fs::copy(
-        golden.join("inbox.jsonl.before-prompt"),
-        dir.join("inbox.jsonl"),
-    )
-    .unwrap();
+    fs::copy(golden.join("inbox.jsonl.before-prompt"), dir.join("inbox.jsonl")).unwrap();
     let (lines, _) = chibi::lines(&golden.join("context.jsonl")).unwrap();
     for (index, line) in lines.into_iter().enumerate() {
         let mut entry = chibi::entry_of(line);
@@ -99,10 +83,7 @@ fn a_live_context_leaves_the_same_files() {
         assert_eq!(text(&dir.join(name)), text(&golden.join(name)), "{name}");
     }
 
-    for (file, field) in [
-        (DebugFile::Requests, "request"),
-        (DebugFile::Responses, "response"),
-    ] {
+    for (file, field) in [(DebugFile::Requests, "request"), (DebugFile::Responses, "response")] {
         let line = text(&golden.join(file.name()));
         let value: Value = serde_json::from_str(&line).unwrap();
         let second = value["timestamp"].as_i64().unwrap();
@@ -126,9 +107,7 @@ fn compaction_is_the_documented_one() {
     let context = Context::open(&dir, at(1705123500)).unwrap();
     fs::copy(golden.join("context.jsonl"), dir.join("context.jsonl")).unwrap();
     let (marker, _) = chibi::lines(&model.join("context.jsonl")).unwrap();
-    let summary = marker[0].metadata.as_ref().unwrap()["summary"]
-        .as_str()
-        .unwrap();
+    let summary = marker[0].metadata.as_ref().unwrap()["summary"].as_str().unwrap();
     assert_eq!(context.compact(summary, 0).unwrap(), 4);
     for name in ["transcript_archive.jsonl", "transcript.md"] {
         assert_eq!(text(&dir.join(name)), text(&model.join(name)), "{name}");

@@ -44,10 +44,7 @@ fn runs_come_back_byte_for_byte() {
         let written = devflow::write(&transcript, base.path(), Shape::Shipped).unwrap();
         assert_eq!(written.file_name(), bundle.root.file_name());
         assert_eq!(transcript_json(&written), transcript_json(&bundle.root));
-        assert_eq!(
-            text(&written.join("metadata.json")),
-            text(&bundle.root.join("metadata.json"))
-        );
+        assert_eq!(text(&written.join("metadata.json")), text(&bundle.root.join("metadata.json")));
         for name in ["transcript.json", "transcript.json.gz"] {
             let (ours, theirs) = (written.join(name), bundle.root.join(name));
             assert_eq!(ours.exists(), theirs.exists(), "{name}");
@@ -84,11 +81,7 @@ fn views_are_the_same() {
     let path = golden.join("runs/2025-01-15-ticket-to-pr-TK421/transcript.json");
     let run = read_transcript(&path, text(&path).as_bytes()).unwrap().run;
     let now = "2030-01-01T00:00:00Z".parse().unwrap();
-    let view = View {
-        run: &run,
-        now,
-        look: Look::Shipped,
-    };
+    let view = View { run: &run, now, look: Look::Shipped };
     let expected = |name| text(&golden.join("views").join(name));
     assert_eq!(view.full(), expected("TK421.full.txt"));
     assert_eq!(view.summary(), expected("TK421.summary.txt"));

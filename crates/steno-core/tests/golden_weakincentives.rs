@@ -84,23 +84,14 @@ fn people_read_the_same() {
         let folder = golden.join(era);
         let entries = read(&transcript_file(&golden, era)).entries;
         // The text was made before the last entry came.
-        assert_eq!(
-            format_transcript(&entries[..5]),
-            text(&folder.join("format_transcript.txt"))
-        );
-        assert_eq!(
-            format_transcript([]),
-            text(&folder.join("format_transcript_empty.txt"))
-        );
+        assert_eq!(format_transcript(&entries[..5]), text(&folder.join("format_transcript.txt")));
+        assert_eq!(format_transcript([]), text(&folder.join("format_transcript_empty.txt")));
     }
     let mut entries = read(&transcript_file(&golden, ERAS[1])).entries;
     entries.truncate(5);
     entries[3].content = r#"{"path": "src/main.py"}"#.to_owned();
     entries[4].created_at = Some("2026-01-05T09:15:38+00:00".parse().unwrap());
-    assert_eq!(
-        format_transcript(&entries),
-        text(&golden.join("seed_example_output.txt"))
-    );
+    assert_eq!(format_transcript(&entries), text(&golden.join("seed_example_output.txt")));
 }
 
 #[test]
@@ -117,9 +108,7 @@ fn snapshots_are_the_same() {
             },
         );
         session.set_policy::<Entry>(Policy::Log).unwrap();
-        session
-            .set_policy::<VisibilityOverrides>(Policy::State)
-            .unwrap();
+        session.set_policy::<VisibilityOverrides>(Policy::State).unwrap();
         assert_eq!(session.query::<Entry>().all().unwrap().len(), 6);
         let snapshot = session.snapshot(true).unwrap();
         assert_eq!(snapshot.to_json() + "\n", expected);

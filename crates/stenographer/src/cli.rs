@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands;
 use crate::error::{CommandError, Exit};
@@ -25,9 +25,17 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Record(commands::record::Args),
+    Import(commands::import::Args),
+    List(commands::list::Args),
+    Show(commands::show::Args),
+    Export(commands::export::Args),
+    Convert(commands::convert::Args),
+    Verify(commands::verify::Args),
     /// Speak another system's command line.
     #[command(subcommand)]
     As(commands::speak::Language),
+    Completions(commands::completions::Args),
 }
 
 /// Runs what the command line asks for.
@@ -36,7 +44,15 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     let cli = Cli::parse_from(as_called(args));
     ui.set_quiet(cli.quiet);
     let exit = match cli.command {
+        Command::Record(args) => commands::record::run(ui, scene, args),
+        Command::Import(args) => commands::import::run(ui, scene, &args),
+        Command::List(args) => commands::list::run(ui, scene, &args),
+        Command::Show(args) => commands::show::run(ui, scene, &args),
+        Command::Export(args) => commands::export::run(ui, scene, &args),
+        Command::Convert(args) => commands::convert::run(ui, scene, &args),
+        Command::Verify(args) => commands::verify::run(ui, scene, &args),
         Command::As(language) => commands::speak::run(ui, scene, language),
+        Command::Completions(args) => commands::completions::run(ui, Cli::command(), &args),
     }?;
     ui.flush()?;
     Ok(exit)
@@ -44,10 +60,8 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
 
 /// Called by the name `devflow` or `chibi`, the program speaks that command line.
 fn as_called(args: Vec<OsString>) -> Vec<OsString> {
-    let name = args
-        .first()
-        .and_then(|arg| Path::new(arg).file_stem())
-        .and_then(|stem| stem.to_str());
+    let name =
+        args.first().and_then(|arg| Path::new(arg).file_stem()).and_then(|stem| stem.to_str());
     match name {
         Some(language @ ("devflow" | "chibi")) => {
             let prefix = ["steno", "as", language].map(OsString::from);

@@ -1,3 +1,11 @@
 //! One module per command: its arguments, whose doc comments are its help, and one function.
 
+pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod record;
+pub(crate) mod show;
 pub(crate) mod speak;
+pub(crate) mod verify;

@@ -36,19 +36,12 @@ pub(crate) struct CommandError {
 impl CommandError {
     /// Something that the user can set right.
     pub(crate) fn user(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self {
-            exit: Exit::Failed,
-            error: error.into(),
-            hints: Vec::new(),
-        }
+        Self { exit: Exit::Failed, error: error.into(), hints: Vec::new() }
     }
 
     /// A wrong command line that clap could not see.
     pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self {
-            exit: Exit::Usage,
-            ..Self::user(error)
-        }
+        Self { exit: Exit::Usage, ..Self::user(error) }
     }
 
     /// Adds what to do about it.

@@ -4,6 +4,9 @@ mod cli;
 mod commands;
 mod error;
 mod scene;
+mod store;
+mod table;
+mod target;
 mod ui;
 
 use std::process::ExitCode;

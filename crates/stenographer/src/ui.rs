@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use steno_core::Problem;
 
@@ -19,11 +20,7 @@ impl Ui {
     pub(crate) fn stdio() -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
-        Self {
-            out: Box::new(io::BufWriter::new(stdout)),
-            terminal,
-            quiet: false,
-        }
+        Self { out: Box::new(io::BufWriter::new(stdout)), terminal, quiet: false }
     }
 
     /// Drops status messages; results, warnings and errors stay.
@@ -36,9 +33,12 @@ impl Ui {
         self.quiet
     }
 
-    /// Whether a person looks at stdout.
-    pub(crate) fn is_terminal(&self) -> bool {
-        self.terminal
+    /// Columns that a line may take.
+    pub(crate) fn width(&self) -> usize {
+        match terminal_size::terminal_size() {
+            Some((terminal_size::Width(width), _)) if self.terminal => usize::from(width),
+            _ => 120,
+        }
     }
 
     /// Where results go.
@@ -67,16 +67,28 @@ impl Ui {
         }
     }
 
+    /// Tells what somebody may be waiting for, even when asked to be quiet.
+    pub(crate) fn note(&mut self, message: impl Display) {
+        self.say(message);
+    }
+
+    /// Shows how far long work has come; only where a person looks.
+    pub(crate) fn progress(&self, verb: &'static str) -> Progress {
+        let shown = !self.quiet && io::stderr().is_terminal();
+        Progress { verb, shown, count: 0, last: Instant::now() }
+    }
+
     /// Tells what went wrong without ending the command.
     pub(crate) fn warning(&mut self, message: impl Display) {
         self.say(format_args!("warning: {message}"));
     }
 
-    /// Tells of records that could not be read, each as `path:line: reason`.
-    pub(crate) fn problems(&mut self, problems: &[Problem]) {
+    /// Tells of records that could not be read, each as `path:line: reason`, and how the program ends then.
+    pub(crate) fn problems(&mut self, problems: &[Problem]) -> Exit {
         for problem in problems {
             self.warning(problem);
         }
+        if problems.is_empty() { Exit::Done } else { Exit::Failed }
     }
 
     /// Prints an error with its causes and hints, and says how the program ends.
@@ -100,14 +112,43 @@ impl Ui {
 
     fn say(&mut self, message: impl Display) {
         let text = message.to_string();
-        let text = if io::stderr().is_terminal() {
-            defused(&text)
-        } else {
-            text
-        };
+        let text = if io::stderr().is_terminal() { defused(&text) } else { text };
         // Nobody is left to tell when stderr is closed.
         let _ = writeln!(io::stderr(), "{text}");
     }
+}
+
+/// A line on the terminal that counts.
+pub(crate) struct Progress {
+    verb: &'static str,
+    shown: bool,
+    count: u64,
+    last: Instant,
+}
+
+impl Progress {
+    /// One more has come.
+    pub(crate) fn step(&mut self, what: impl Display) {
+        self.count += 1;
+        if self.shown && self.last.elapsed() > Duration::from_millis(100) {
+            self.last = Instant::now();
+            let line: String =
+                defused(&format!("{} {} {what}", self.verb, self.count)).chars().take(78).collect();
+            let _ = write!(io::stderr(), "\r\x1b[K{line}");
+        }
+    }
+
+    /// Removes the line.
+    pub(crate) fn finish(self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// A number and what it counts.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// Text with control and bidirectional characters made visible, so that no transcript can drive a terminal.

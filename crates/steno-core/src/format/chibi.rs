@@ -30,7 +30,7 @@ pub use log::{render as render_log, select};
 pub use markdown::render as render_markdown;
 pub use name::{ContextName, ContextNameError};
 pub use read::read;
-pub use write::write;
+pub use write::{lines_of_transcript, write};
 
 use crate::entry::{Entry, EntryError};
 use crate::json::{Object, Value};

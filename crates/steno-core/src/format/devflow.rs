@@ -49,8 +49,11 @@ pub use store::{Filter, Store};
 pub use table::{meta_list, stats_text};
 pub use view::{Look, View, thousands};
 
+use self::fields::Fields;
 use crate::durable::{self, FileError, OnPath};
-use crate::format::FormatError;
+use crate::entry::{Entry, EntryError};
+use crate::format::{FormatError, tree};
+use crate::json::{Object, Value};
 use crate::session::Transcript;
 use crate::source::{Bundle, Source};
 
@@ -60,13 +63,37 @@ pub const AGENT: &str = "devflow";
 /// The runs at or below a path: a run folder, any folder above one, or a single transcript file.
 pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let metadata = fs::symlink_metadata(path).on("open", path)?;
-    let mut found = Vec::new();
+    if metadata.is_file() && is_transcript(path) {
+        return Ok(vec![Bundle::file(path)]);
+    }
+    let mut found: Vec<Bundle> = Vec::new();
     if metadata.is_dir() {
-        find_in(path, &mut found)?;
-    } else if metadata.is_file() && is_transcript(path) {
-        found.push(Bundle::file(path));
+        for folder in tree::folders(path)? {
+            // What a run folder holds belongs to the run.
+            let within = found.last().is_some_and(|run| folder.path.starts_with(&run.root));
+            if !within && is_run_folder(&folder.path) {
+                found.push(folder::bundle(&folder.path));
+            }
+        }
     }
     Ok(found)
+}
+
+/// Whether a record is a turn of a run.
+pub fn recognises(object: &Object) -> bool {
+    let text = |field: &str| object.get(field).is_some_and(Value::is_string);
+    let numbered = object.get("id").is_some_and(Value::is_u64);
+    numbered && ["role", "content", "timestamp"].into_iter().all(text)
+}
+
+/// The entries of one turn.
+pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
+    let mut fields = Fields::new(object);
+    let turn = Turn::take(&mut fields);
+    match fields.wrong.into_iter().next() {
+        Some(wrong) => Err(wrong),
+        None => Ok(entries::entries("turn", turn.id.saturating_sub(1) as usize, &turn)),
+    }
 }
 
 /// Reads one run.
@@ -107,27 +134,6 @@ fn continues(run: &Run, before: &Run) -> bool {
         && meta.started_at.map(|at| at.instant()) == meta_before.started_at.map(|at| at.instant())
         && before.turns.len() <= run.turns.len()
         && run.turns.iter().zip(&before.turns).all(alike)
-}
-
-fn find_in(dir: &Path, found: &mut Vec<Bundle>) -> Result<(), FileError> {
-    if is_run_folder(dir) {
-        found.push(folder::bundle(dir));
-        return Ok(());
-    }
-    let mut folders: Vec<PathBuf> = fs::read_dir(dir)
-        .on("read folder", dir)?
-        .flatten()
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .collect();
-    folders.sort();
-    for folder in folders {
-        match find_in(&folder, found) {
-            Err(error) if error.source.kind() == std::io::ErrorKind::PermissionDenied => {}
-            other => other?,
-        }
-    }
-    Ok(())
 }
 
 fn is_run_folder(dir: &Path) -> bool {

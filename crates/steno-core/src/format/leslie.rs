@@ -50,15 +50,12 @@ pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
             let Ok(Some(header)) = header_of(&path) else {
                 continue;
             };
-            let sources = sessions
-                .entry((header.thread_id, header.chat_id))
-                .or_default();
+            let sources = sessions.entry((header.thread_id, header.chat_id)).or_default();
             sources.extend(Bundle::file(&path).sources);
         }
-        bundles.extend(sessions.into_values().map(|sources| Bundle {
-            root: folder.path.clone(),
-            sources,
-        }));
+        bundles.extend(
+            sessions.into_values().map(|sources| Bundle { root: folder.path.clone(), sources }),
+        );
     }
     Ok(bundles)
 }
@@ -73,10 +70,8 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
         let bytes = source.bytes()?;
         let text = String::from_utf8_lossy(&bytes);
         if let Cow::Owned(_) = text {
-            problems.push(Problem::of(
-                source.path(),
-                "not UTF-8: the bad bytes are shown as \u{fffd}",
-            ));
+            problems
+                .push(Problem::of(source.path(), "not UTF-8: the bad bytes are shown as \u{fffd}"));
         }
         match UnitFile::parse(&text) {
             Some(file) => {
@@ -132,18 +127,12 @@ fn header_of(path: &Path) -> std::io::Result<Option<Header>> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
     let file = UnitFile::parse(&String::from_utf8_lossy(&head));
-    Ok(file
-        .map(|file| file.header)
-        .filter(|header| !header.chat_id.is_empty()))
+    Ok(file.map(|file| file.header).filter(|header| !header.chat_id.is_empty()))
 }
 
 fn session(header: &Header, root: &Path) -> Session {
     let name = root.file_stem().unwrap_or_default().to_string_lossy();
-    let chat = if header.chat_id.is_empty() {
-        &name
-    } else {
-        &*header.chat_id
-    };
+    let chat = if header.chat_id.is_empty() { &name } else { &*header.chat_id };
     let mut session = Session::new(SessionId::for_native(AGENT, chat), AGENT);
     session.native_id = Some(chat.to_owned());
     session.thread = Some(header.thread_id.clone()).filter(|thread| !thread.is_empty());
@@ -160,10 +149,7 @@ fn add(session: &mut Session, header: &Header) {
         _ => Status::Completed,
     };
     if !header.agent_mode.is_empty() {
-        session.extra.insert(
-            unit::AGENT_MODE.to_owned(),
-            header.agent_mode.clone().into(),
-        );
+        session.extra.insert(unit::AGENT_MODE.to_owned(), header.agent_mode.clone().into());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Folders below a path, for formats that look for their sessions there.
+//! Files and folders below a path, for formats that look for their sessions there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,16 @@ pub(crate) fn folders(root: &Path) -> Result<Vec<Folder>, FileError> {
     Ok(found)
 }
 
+/// The file `path` itself, or all plain files below the folder `path`, in the order of their paths.
+pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+    if !fs::metadata(path).on("open", path)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files: Vec<_> = folders(path)?.into_iter().flat_map(|folder| folder.files).collect();
+    files.sort();
+    Ok(files)
+}
+
 fn is_skipped(path: &Path) -> bool {
     SKIPPED.iter().any(|name| path.ends_with(name))
 }
@@ -58,14 +68,7 @@ mod tests {
         std::os::unix::fs::symlink(dir.path(), dir.path().join("b/loop")).unwrap();
         let found = folders(dir.path()).unwrap();
         let paths: Vec<_> = found.iter().map(|folder| folder.path.clone()).collect();
-        assert_eq!(
-            paths,
-            [
-                dir.path().to_owned(),
-                dir.path().join("b"),
-                dir.path().join("b/c")
-            ]
-        );
+        assert_eq!(paths, [dir.path().to_owned(), dir.path().join("b"), dir.path().join("b/c")]);
         assert_eq!(found[1].files, [dir.path().join("b/file")]);
     }
 }

@@ -90,11 +90,7 @@ pub fn render(transcript: &Transcript, with_type: bool) -> String {
 /// Writes the transcript to the file `path`, or into the folder `path` under [`FILE_NAME`]; says
 /// which file it was.
 pub fn write(transcript: &Transcript, path: &Path) -> Result<PathBuf, FileError> {
-    let file = if path.is_dir() {
-        path.join(FILE_NAME)
-    } else {
-        path.to_owned()
-    };
+    let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
     durable::write_atomic(&file, render(transcript, false).as_bytes())?;
     Ok(file)
 }
@@ -140,9 +136,7 @@ impl Reading {
         }
         // Where no entry had a time, the writer put the session's start into the lines.
         let started = &mut transcript.session.started;
-        *started = started.or(self
-            .first_time
-            .filter(|time| time.instant() != epoch().instant()));
+        *started = started.or(self.first_time.filter(|time| time.instant() != epoch().instant()));
         transcript
     }
 

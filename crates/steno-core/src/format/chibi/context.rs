@@ -51,16 +51,8 @@ pub struct Context {
 impl Context {
     /// Opens the context whose folder is `dir`, and makes it if there is none.
     pub fn open(dir: &Path, clock: Clock) -> Result<Self, ContextError> {
-        let name = dir
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .parse()?;
-        let context = Self {
-            dir: dir.to_owned(),
-            name,
-            clock,
-        };
+        let name = dir.file_name().unwrap_or_default().to_string_lossy().parse()?;
+        let context = Self { dir: dir.to_owned(), name, clock };
         if !dir.exists() {
             create_private_dir(dir)?;
             write_atomic(&context.file(META), meta(context.second()).as_bytes())?;
@@ -153,10 +145,7 @@ impl Context {
 
     /// Takes down a request to the model or what its response says about itself.
     pub fn log_debug(&self, file: DebugFile, body: &Value) -> Result<(), FileError> {
-        append_lines(
-            &self.file(file.name()),
-            file.line(body, self.second()).as_bytes(),
-        )
+        append_lines(&self.file(file.name()), file.line(body, self.second()).as_bytes())
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -178,11 +167,7 @@ impl Context {
 
     fn lock_inbox(&self) -> Result<fs::File, FileError> {
         let path = self.file(".inbox.lock");
-        let file = private_options()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .on("open", &path)?;
+        let file = private_options().create(true).append(true).open(&path).on("open", &path)?;
         file.lock().on("lock", &path)?;
         Ok(file)
     }

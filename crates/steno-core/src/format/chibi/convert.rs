@@ -36,9 +36,7 @@ pub fn entry_of(mut line: Line) -> Entry {
     Entry::from_object(object).unwrap_or_else(|_| {
         // Not what we wrote: kept where it was found.
         let mut told = told;
-        told.metadata
-            .get_or_insert_default()
-            .insert(OURS.to_owned(), ours.into());
+        told.metadata.get_or_insert_default().insert(OURS.to_owned(), ours.into());
         told
     })
 }
@@ -82,10 +80,7 @@ pub(super) fn native(entry: &Entry) -> Option<&Object> {
 
 /// The same, to be added to.
 pub(super) fn native_mut(entry: &mut Entry) -> &mut Object {
-    let value = entry
-        .extra
-        .entry(NATIVE)
-        .or_insert_with(|| Object::new().into());
+    let value = entry.extra.entry(NATIVE).or_insert_with(|| Object::new().into());
     if !value.is_object() {
         *value = Object::new().into();
     }
@@ -139,9 +134,7 @@ fn plain_entry(line: Line) -> Entry {
     };
     entry.tool_name = tool.filter(|name| !name.is_empty());
     if kind == Kind::ToolCall {
-        entry.tool_input = serde_json::from_str(&entry.content)
-            .ok()
-            .filter(Value::is_object);
+        entry.tool_input = serde_json::from_str(&entry.content).ok().filter(Value::is_object);
     }
     entry.metadata = line.metadata;
     entry.tool_call_id = line.tool_call_id;
@@ -212,12 +205,8 @@ fn plain_line(entry: &Entry, context: &str, earlier: u64) -> Line {
     let native = native(entry);
     let kept = |field: &str| native?.get(field)?.as_str().map(str::to_owned);
     let (from, to) = speakers(entry, context);
-    let stated = native
-        .and_then(|native| native.get("timestamp"))
-        .and_then(Value::as_u64);
-    let second = entry
-        .created_at
-        .and_then(|at| u64::try_from(at.unix_seconds()).ok());
+    let stated = native.and_then(|native| native.get("timestamp")).and_then(Value::as_u64);
+    let second = entry.created_at.and_then(|at| u64::try_from(at.unix_seconds()).ok());
     let mut line = Line {
         id: id_of(entry),
         timestamp: stated.or(second).unwrap_or(earlier),

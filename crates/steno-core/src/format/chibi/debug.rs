@@ -86,12 +86,7 @@ pub(super) fn attach(entry: &mut Entry, line: &Object) {
     let Some(response) = line.get("response") else {
         return;
     };
-    let text = |field: &str| {
-        response
-            .get(field)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
+    let text = |field: &str| response.get(field).and_then(Value::as_str).map(str::to_owned);
     entry.model = text("model");
     entry.message_id = text("id");
     entry.usage = response.get("usage").and_then(Value::as_object).map(usage);
@@ -128,9 +123,7 @@ fn sorted(value: &Value) -> Value {
         Value::Object(object) => {
             let mut fields: Vec<_> = object.iter().collect();
             fields.sort_by_key(|(key, _)| key.as_str());
-            let fields = fields
-                .into_iter()
-                .map(|(key, value)| (key.clone(), sorted(value)));
+            let fields = fields.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
             Value::Object(fields.collect())
         }
         Value::Array(items) => items.iter().map(sorted).collect(),
@@ -147,10 +140,7 @@ mod tests {
     #[test]
     fn keys_are_sorted_at_every_depth() {
         let line = DebugFile::Requests.line(&json!({"b": [{"z": 1, "a": 2}], "a": null}), 7);
-        assert_eq!(
-            line,
-            "{\"request\":{\"a\":null,\"b\":[{\"a\":2,\"z\":1}]},\"timestamp\":7}\n"
-        );
+        assert_eq!(line, "{\"request\":{\"a\":null,\"b\":[{\"a\":2,\"z\":1}]},\"timestamp\":7}\n");
     }
 
     #[test]
@@ -162,18 +152,10 @@ mod tests {
         let line = line.as_object().unwrap().clone();
         assert_eq!(cost(&line), Some(0.5));
         let entry = entry_of(line).unwrap();
-        let expected = Usage {
-            input: 40,
-            cache_read: 60,
-            cache_write: 0,
-            output: 20,
-            reasoning: 8,
-        };
+        let expected =
+            Usage { input: 40, cache_read: 60, cache_write: 0, output: 20, reasoning: 8 };
         assert_eq!(entry.usage, Some(expected));
-        assert_eq!(
-            (entry.model.as_deref(), entry.message_id.as_deref()),
-            (Some("m"), Some("r"))
-        );
+        assert_eq!((entry.model.as_deref(), entry.message_id.as_deref()), (Some("m"), Some("r")));
         assert_eq!(entry.created_at.unwrap().unix_seconds(), 5);
     }
 }

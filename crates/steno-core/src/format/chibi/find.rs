@@ -78,10 +78,7 @@ fn bundle(folder: &Folder) -> Bundle {
     for name in partitions(&folder.path.join(PARTITIONS)) {
         add(&format!("{PARTITIONS}{name}"));
     }
-    Bundle {
-        root: folder.path.clone(),
-        sources,
-    }
+    Bundle { root: folder.path.clone(), sources }
 }
 
 /// The names of all partitions, whether a manifest lists them or not.
@@ -122,8 +119,6 @@ fn has_records(source: &Source) -> bool {
         return false;
     };
     let lines = Lines::new(input).map_while(Result::ok);
-    let mut records = lines
-        .filter(|line| !line.bytes.trim_ascii().is_empty())
-        .take(PROBED);
+    let mut records = lines.filter(|line| !line.bytes.trim_ascii().is_empty()).take(PROBED);
     records.any(|line| records::parse(&line.bytes).is_ok_and(|object| recognises(&object)))
 }

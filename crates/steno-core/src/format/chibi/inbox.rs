@@ -63,9 +63,7 @@ pub fn inject(messages: &[Message], prompt: &str) -> String {
 pub(super) fn entry_of(object: Object) -> Result<Entry, EntryError> {
     let message = Message::from_object(object.clone())?;
     let mut entry = Entry::new(Role::User, Kind::Notice, message.content);
-    entry.created_at = i64::try_from(message.timestamp)
-        .ok()
-        .and_then(Timestamp::from_unix);
+    entry.created_at = i64::try_from(message.timestamp).ok().and_then(Timestamp::from_unix);
     entry.entry_id = Uuid::parse_str(&message.id).unwrap_or_default();
     let native = native_mut(&mut entry);
     native.insert("file".to_owned(), INBOX.into());

@@ -36,11 +36,7 @@ pub(super) fn take(dir: &Path, clock: &Clock) -> Result<Held, ContextError> {
             Ok(mut file) => {
                 let stamp = now.to_string();
                 file.write_all(stamp.as_bytes()).on("write", &path)?;
-                return Ok(Held {
-                    path,
-                    stamp,
-                    _folder: folder,
-                });
+                return Ok(Held { path, stamp, _folder: folder });
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             other => {
@@ -91,13 +87,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".lock");
         let clock = Clock::fixed(Timestamp::from_unix(1000).unwrap());
-        for (stamp, free) in [
-            ("1000", false),
-            ("955", false),
-            ("954", true),
-            ("", true),
-            ("x", true),
-        ] {
+        for (stamp, free) in
+            [("1000", false), ("955", false), ("954", true), ("", true), ("x", true)]
+        {
             fs::write(&path, stamp).unwrap();
             assert_eq!(take(dir.path(), &clock).is_ok(), free, "{stamp:?}");
         }

@@ -7,9 +7,7 @@ const PREVIEW: usize = 60;
 
 /// The last `count` lines, the first when it is negative, all when it is zero.
 pub fn select(lines: &[Line], count: i64) -> &[Line] {
-    let wanted = usize::try_from(count.unsigned_abs())
-        .unwrap_or(usize::MAX)
-        .min(lines.len());
+    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(lines.len());
     match count {
         0 => lines,
         1.. => &lines[lines.len() - wanted..],
@@ -44,11 +42,7 @@ fn preview(content: &str) -> String {
 }
 
 fn size(bytes: usize) -> String {
-    if bytes > 1024 {
-        format!("{:.1}kb", bytes as f64 / 1024.0)
-    } else {
-        format!("{bytes}b")
-    }
+    if bytes > 1024 { format!("{:.1}kb", bytes as f64 / 1024.0) } else { format!("{bytes}b") }
 }
 
 #[cfg(test)]
@@ -68,17 +62,10 @@ mod tests {
     #[test]
     fn counts_choose_from_either_end() {
         let lines: Vec<_> = ["a", "b", "c"].map(|text| line("message", text)).into();
-        for (count, expected) in [
-            (0, "abc"),
-            (2, "bc"),
-            (-2, "ab"),
-            (9, "abc"),
-            (i64::MIN, "abc"),
-        ] {
-            let chosen: String = select(&lines, count)
-                .iter()
-                .map(|line| line.content.as_str())
-                .collect();
+        for (count, expected) in [(0, "abc"), (2, "bc"), (-2, "ab"), (9, "abc"), (i64::MIN, "abc")]
+        {
+            let chosen: String =
+                select(&lines, count).iter().map(|line| line.content.as_str()).collect();
             assert_eq!(chosen, expected, "{count}");
         }
     }
@@ -94,31 +81,15 @@ mod tests {
             render(&[line("tool_call", &"x".repeat(60))], false),
             format!("[TOOL: ls] {}\n", "x".repeat(60))
         );
-        assert_eq!(
-            render(&[line("tool_call", "{}")], true),
-            "[TOOL CALL: ls]\n{}\n\n"
-        );
-        assert_eq!(
-            render(&[line("tool_result", &"x".repeat(1024))], false),
-            "  → 1024b\n"
-        );
-        assert_eq!(
-            render(&[line("tool_result", &"x".repeat(1536))], false),
-            "  → 1.5kb\n"
-        );
+        assert_eq!(render(&[line("tool_call", "{}")], true), "[TOOL CALL: ls]\n{}\n\n");
+        assert_eq!(render(&[line("tool_result", &"x".repeat(1024))], false), "  → 1024b\n");
+        assert_eq!(render(&[line("tool_result", &"x".repeat(1536))], false), "  → 1.5kb\n");
     }
 
     #[test]
     fn other_records_appear_only_when_asked_for() {
-        let lines = [
-            line("compaction", ""),
-            line("novelty", "x"),
-            line("message", "hi"),
-        ];
+        let lines = [line("compaction", ""), line("novelty", "x"), line("message", "hi")];
         assert_eq!(render(&lines, false), "[STRASSE]: hi\n\n");
-        assert_eq!(
-            render(&lines, true),
-            "[COMPACTION]: \n\n[NOVELTY]: x\n\n[STRASSE]: hi\n\n"
-        );
+        assert_eq!(render(&lines, true), "[COMPACTION]: \n\n[NOVELTY]: x\n\n[STRASSE]: hi\n\n");
     }
 }

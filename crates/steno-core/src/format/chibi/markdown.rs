@@ -12,9 +12,8 @@ const MARKS: [(&str, Role, Kind); 3] = [
 pub fn render<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let mut text = String::new();
     for entry in entries {
-        let mark = MARKS[..2]
-            .iter()
-            .find(|(_, role, kind)| *role == entry.role && *kind == entry.kind);
+        let mark =
+            MARKS[..2].iter().find(|(_, role, kind)| *role == entry.role && *kind == entry.kind);
         if let Some((mark, ..)) = mark {
             text.push_str(&format!("{mark}{}\n\n", entry.content));
         }
@@ -64,14 +63,9 @@ mod tests {
             Entry::new(Role::User, Kind::Text, "[USER]: quoted"),
         ];
         let text = render(&given);
-        assert_eq!(
-            text,
-            "[USER]: one\n\ntwo\n\n\n[ASSISTANT]: \n\n[USER]: [USER]: quoted\n\n"
-        );
-        let told: Vec<_> = entries(&text)
-            .into_iter()
-            .map(|entry| (entry.role, entry.content))
-            .collect();
+        assert_eq!(text, "[USER]: one\n\ntwo\n\n\n[ASSISTANT]: \n\n[USER]: [USER]: quoted\n\n");
+        let told: Vec<_> =
+            entries(&text).into_iter().map(|entry| (entry.role, entry.content)).collect();
         assert_eq!(
             told,
             [

@@ -11,9 +11,8 @@ pub(super) const ARCHIVED: &str = "archived";
 /// Puts what only the window holds where it was said: after its neighbour that the log knows too.
 pub(super) fn merge(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
     let numbered = log.iter().enumerate();
-    let known: HashMap<_, _> = numbered
-        .filter_map(|(at, entry)| Some((identity(entry)?, at)))
-        .collect();
+    let known: HashMap<_, _> =
+        numbered.filter_map(|(at, entry)| Some((identity(entry)?, at))).collect();
     let known = |entry: &Entry| known.get(&identity(entry)?).copied();
     let active: HashSet<_> = window.iter().filter_map(identity).collect();
 
@@ -77,9 +76,6 @@ mod tests {
     fn what_left_the_window_is_marked() {
         let merged = merge(entries("abc"), entries("cd"));
         let marked = |entry: &Entry| entry.extra.get("chibi").is_some();
-        assert_eq!(
-            merged.iter().map(marked).collect::<Vec<_>>(),
-            [true, true, false, false]
-        );
+        assert_eq!(merged.iter().map(marked).collect::<Vec<_>>(), [true, true, false, false]);
     }
 }

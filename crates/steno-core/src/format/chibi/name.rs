@@ -25,16 +25,9 @@ impl ContextName {
         let own = session.native_id.as_deref().unwrap_or(session.id.as_str());
         own.parse().unwrap_or_else(|_| {
             let plain = |c: char| {
-                if c.is_ascii_alphanumeric() || c == '-' {
-                    c
-                } else {
-                    '_'
-                }
+                if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
             };
-            Self(format!(
-                "s_{}",
-                session.id.as_str().chars().map(plain).collect::<String>()
-            ))
+            Self(format!("s_{}", session.id.as_str().chars().map(plain).collect::<String>()))
         })
     }
 
@@ -48,9 +41,7 @@ impl FromStr for ContextName {
     type Err = ContextNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let plain = text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+        let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
         let reserved = text.starts_with('-') || text.eq_ignore_ascii_case("system");
         if plain && !reserved && (1..=200).contains(&text.len()) {
             Ok(Self(text.to_owned()))
@@ -73,18 +64,7 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_their_folder() {
-        for bad in [
-            "",
-            ".",
-            "..",
-            "a/b",
-            "-",
-            "-x",
-            "System",
-            "a b",
-            "ü",
-            &"x".repeat(201),
-        ] {
+        for bad in ["", ".", "..", "a/b", "-", "-x", "System", "a b", "ü", &"x".repeat(201)] {
             assert!(bad.parse::<ContextName>().is_err(), "{bad:?}");
         }
         assert!("research-2_b".parse::<ContextName>().is_ok());

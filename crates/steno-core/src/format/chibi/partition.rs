@@ -10,14 +10,9 @@ pub(super) fn in_order<'a>(
     manifest: Option<&[u8]>,
 ) -> Vec<&'a Source> {
     let listed = listed(manifest);
-    let place = |source: &Source| {
-        listed
-            .iter()
-            .position(|file| file_name(file) == name(source))
-    };
-    let (mut order, mut rest): (Vec<_>, Vec<_>) = partitions
-        .into_iter()
-        .partition(|source| place(source).is_some());
+    let place = |source: &Source| listed.iter().position(|file| file_name(file) == name(source));
+    let (mut order, mut rest): (Vec<_>, Vec<_>) =
+        partitions.into_iter().partition(|source| place(source).is_some());
     order.sort_by_key(|source| place(source));
     rest.sort_by_key(|source| start(source));
     for source in rest {
@@ -29,21 +24,13 @@ pub(super) fn in_order<'a>(
 
 fn listed(manifest: Option<&[u8]>) -> Vec<String> {
     let manifest: Option<Value> = manifest.and_then(|bytes| serde_json::from_slice(bytes).ok());
-    let partitions = manifest
-        .as_ref()
-        .and_then(|manifest| manifest["partitions"].as_array());
-    let files = partitions
-        .into_iter()
-        .flatten()
-        .filter_map(|partition| partition["file"].as_str());
+    let partitions = manifest.as_ref().and_then(|manifest| manifest["partitions"].as_array());
+    let files = partitions.into_iter().flatten().filter_map(|partition| partition["file"].as_str());
     files.map(str::to_owned).collect()
 }
 
 fn name(source: &Source) -> &str {
-    source
-        .name()
-        .strip_prefix(PARTITIONS)
-        .unwrap_or(source.name())
+    source.name().strip_prefix(PARTITIONS).unwrap_or(source.name())
 }
 
 fn file_name(file: &str) -> &str {
@@ -70,16 +57,10 @@ mod tests {
             {"file":"50-60.jsonl"},{"file":"gone.jsonl"}]}"#;
         let names = |manifest| -> Vec<String> {
             let order = in_order(sources.iter().collect(), manifest);
-            order
-                .into_iter()
-                .map(|source| name(source).replace(".jsonl", ""))
-                .collect()
+            order.into_iter().map(|source| name(source).replace(".jsonl", "")).collect()
         };
         assert_eq!(names(None), ["50-60", "100-200", "300-400", "1000-1100"]);
-        assert_eq!(
-            names(Some(manifest)),
-            ["100-200", "300-400", "1000-1100", "50-60"]
-        );
+        assert_eq!(names(Some(manifest)), ["100-200", "300-400", "1000-1100", "50-60"]);
         assert_eq!(names(Some(b"torn")), names(None));
     }
 }

@@ -27,10 +27,7 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
     let name = context_name(bundle);
     let mut session = Session::new(SessionId::for_native(AGENT, &name), AGENT);
     session.native_id = Some(name.clone());
-    let mut reading = Reading {
-        bundle,
-        problems: Vec::new(),
-    };
+    let mut reading = Reading { bundle, problems: Vec::new() };
     let mut entries = reading.conversation()?;
     session.started = reading.created();
     session.totals.cost = reading.add_debug_lines(&mut entries)?;
@@ -87,18 +84,10 @@ impl<'a> Reading<'a> {
     /// The append-only files, oldest first.
     fn log_sources(&self) -> Vec<&'a Source> {
         let sources = &self.bundle.sources;
-        let manifest = self
-            .bundle
-            .get(MANIFEST)
-            .and_then(|source| source.bytes().ok());
-        let partitions = sources
-            .iter()
-            .filter(|source| source.name().starts_with(PARTITIONS));
+        let manifest = self.bundle.get(MANIFEST).and_then(|source| source.bytes().ok());
+        let partitions = sources.iter().filter(|source| source.name().starts_with(PARTITIONS));
         let mut log: Vec<_> = self.bundle.get(LOG).into_iter().collect();
-        log.extend(partition::in_order(
-            partitions.collect(),
-            manifest.as_deref(),
-        ));
+        log.extend(partition::in_order(partitions.collect(), manifest.as_deref()));
         log.extend(self.bundle.get(ACTIVE));
         log.extend(self.bundle.get(ARCHIVE));
         log
@@ -126,10 +115,7 @@ impl<'a> Reading<'a> {
         };
         let bytes = source.bytes()?;
         let mut entries = markdown::entries(&String::from_utf8_lossy(&bytes));
-        let said: Vec<_> = window
-            .iter()
-            .filter(|entry| entry.kind == Kind::Text)
-            .collect();
+        let said: Vec<_> = window.iter().filter(|entry| entry.kind == Kind::Text).collect();
         let same = |a: &Entry, b: &Entry| a.role == b.role && a.content == b.content;
         let repeated = (0..=entries.len().min(said.len())).rev().find(|count| {
             let end = &entries[entries.len() - count..];

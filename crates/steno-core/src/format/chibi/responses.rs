@@ -14,10 +14,7 @@ const DELAY: i64 = 2;
 ///
 /// Gives the cost that the responses state.
 pub(super) fn add(entries: &mut Vec<Entry>, lines: Vec<Object>) -> Option<f64> {
-    let cost = lines
-        .iter()
-        .filter_map(debug::cost)
-        .reduce(|sum, cost| sum + cost);
+    let cost = lines.iter().filter_map(debug::cost).reduce(|sum, cost| sum + cost);
     let mut waiting = answers(entries);
     let mut notices = Vec::new();
     for line in lines {
@@ -65,16 +62,9 @@ fn insert(entries: &mut Vec<Entry>, notices: Vec<Entry>) {
         Some(at) => seconds.partition_point(|second| *second <= at.unix_seconds()),
         None => seconds.len(),
     };
-    let mut placed: Vec<_> = notices
-        .into_iter()
-        .map(|notice| (place(&notice), 0, notice))
-        .collect();
-    placed.extend(
-        entries
-            .drain(..)
-            .enumerate()
-            .map(|(at, entry)| (at, 1, entry)),
-    );
+    let mut placed: Vec<_> =
+        notices.into_iter().map(|notice| (place(&notice), 0, notice)).collect();
+    placed.extend(entries.drain(..).enumerate().map(|(at, entry)| (at, 1, entry)));
     placed.sort_by_key(|(place, rank, _)| (*place, *rank));
     entries.extend(placed.into_iter().map(|(_, _, entry)| entry));
 }
@@ -106,22 +96,12 @@ mod tests {
             said(Role::Assistant, 12),
             said(Role::User, 20),
         ];
-        let request = json!({"timestamp": 10, "request": {"model": "q"}})
-            .as_object()
-            .unwrap()
-            .clone();
-        let lines = vec![
-            request,
-            response(12, "a"),
-            response(11, "b"),
-            response(15, "late"),
-        ];
+        let request =
+            json!({"timestamp": 10, "request": {"model": "q"}}).as_object().unwrap().clone();
+        let lines = vec![request, response(12, "a"), response(11, "b"), response(15, "late")];
         assert_eq!(add(&mut entries, lines), Some(0.75));
         let models: Vec<_> = entries.iter().map(|entry| entry.model.as_deref()).collect();
-        assert_eq!(
-            models,
-            [None, Some("q"), Some("a"), Some("b"), Some("late"), None]
-        );
+        assert_eq!(models, [None, Some("q"), Some("a"), Some("b"), Some("late"), None]);
         let kinds: Vec<_> = entries.iter().map(|entry| entry.kind).collect();
         assert_eq!((kinds[1], kinds[4]), (Kind::Notice, Kind::Notice));
         assert!(entries[4].usage.is_some());

@@ -32,33 +32,17 @@ fn context(files: &[(&str, String)]) -> Transcript {
 }
 
 fn texts(transcript: &Transcript) -> Vec<&str> {
-    transcript
-        .entries
-        .iter()
-        .map(|entry| entry.content.as_str())
-        .collect()
+    transcript.entries.iter().map(|entry| entry.content.as_str()).collect()
 }
 
 #[test]
 fn partitions_that_no_manifest_lists_are_read_too() {
     let read = context(&[
         ("transcript/active.jsonl", line(5, 50, "e")),
-        (
-            "transcript/manifest.json",
-            r#"{"partitions":[{"file":"30-39.jsonl"}]}"#.to_owned(),
-        ),
-        (
-            "transcript/partitions/30-39.jsonl",
-            line(3, 30, "c") + &line(4, 39, "d"),
-        ),
-        (
-            "transcript/partitions/10-29.jsonl",
-            line(1, 10, "a") + &line(2, 29, "b"),
-        ),
-        (
-            "context.jsonl",
-            line(9, 5, "only here") + &line(4, 39, "d") + &line(5, 50, "e"),
-        ),
+        ("transcript/manifest.json", r#"{"partitions":[{"file":"30-39.jsonl"}]}"#.to_owned()),
+        ("transcript/partitions/30-39.jsonl", line(3, 30, "c") + &line(4, 39, "d")),
+        ("transcript/partitions/10-29.jsonl", line(1, 10, "a") + &line(2, 29, "b")),
+        ("context.jsonl", line(9, 5, "only here") + &line(4, 39, "d") + &line(5, 50, "e")),
     ]);
     assert_eq!(texts(&read), ["a", "b", "c", "only here", "d", "e"]);
     assert_eq!(read.session.native_id.as_deref(), Some("work"));
@@ -94,36 +78,23 @@ fn the_readable_archive_stands_in_where_it_is_all_there_is() {
 #[test]
 fn bad_lines_are_reported_and_the_rest_is_read() {
     let deep = format!("{{\"x\":{}}}", "[".repeat(200));
-    let text = format!(
-        "{}\n\n[1]\n{deep}\n{{\"id\":\"a\"}}\n\u{0}\n{}",
-        "{torn",
-        line(1, 10, "good")
-    );
+    let text =
+        format!("{}\n\n[1]\n{deep}\n{{\"id\":\"a\"}}\n\u{0}\n{}", "{torn", line(1, 10, "good"));
     let mut bytes = text.into_bytes();
     bytes.extend(b"{\"id\":\"\xff\"}\n");
     let source = Source::in_memory("context.jsonl", "/c/context.jsonl", bytes);
-    let read = read(&Bundle {
-        root: "/c".into(),
-        sources: vec![source],
-    })
-    .unwrap();
+    let read = read(&Bundle { root: "/c".into(), sources: vec![source] }).unwrap();
     assert_eq!(texts(&read), ["good"]);
     let lines: Vec<_> = read.problems.iter().map(|problem| problem.line).collect();
     assert_eq!(lines, [1, 3, 4, 5, 6, 8].map(Some));
-    assert_eq!(
-        read.problems[3].to_string(),
-        "/c/context.jsonl:5: missing field: from"
-    );
+    assert_eq!(read.problems[3].to_string(), "/c/context.jsonl:5: missing field: from");
 }
 
 #[test]
 fn ids_are_unique_even_where_chibi_repeated_them() {
     let read = context(&[("context.jsonl", line(1, 10, "a") + &line(1, 11, "b"))]);
     assert_ne!(read.entries[0].entry_id, read.entries[1].entry_id);
-    assert_eq!(
-        line_of(&read.entries[1], "work", 0).print(),
-        line(1, 11, "b")
-    );
+    assert_eq!(line_of(&read.entries[1], "work", 0).print(), line(1, 11, "b"));
 }
 
 #[test]
@@ -132,20 +103,14 @@ fn the_debug_files_tell_models_tokens_and_cost() {
     let response = r#"{"response":{"id":"r1","model":"m","usage":{"prompt_tokens":3,"completion_tokens":4,"cost":0.5}},"timestamp":12}"#;
     let read = context(&[
         ("context.jsonl", line(1, 10, "ask") + &answer),
-        (
-            "response_meta.jsonl",
-            format!("{response}\n{{\"timestamp\":1}}\n"),
-        ),
+        ("response_meta.jsonl", format!("{response}\n{{\"timestamp\":1}}\n")),
         (
             "inbox.jsonl",
             r#"{"id":"i","timestamp":20,"from":"b","to":"work","content":"psst"}"#.to_owned(),
         ),
     ]);
     assert_eq!(texts(&read), ["ask", "answer", "psst"]);
-    assert_eq!(
-        (read.session.totals.usage.output, read.session.totals.cost),
-        (4, Some(0.5))
-    );
+    assert_eq!((read.session.totals.usage.output, read.session.totals.cost), (4, Some(0.5)));
     assert_eq!(read.session.models, ["m"]);
     assert_eq!(read.entries[2].kind, Kind::Notice);
     assert_eq!(read.problems.len(), 1);
@@ -167,11 +132,9 @@ fn single_records_are_recognised() {
         assert!(recognises(&object), "{object:?}");
         assert_eq!(entries(object).unwrap()[0].kind, kind);
     }
-    for other in [
-        json!({"role": "user", "content": "x"}),
-        json!({"timestamp": 1, "request": 5}),
-        json!({}),
-    ] {
+    for other in
+        [json!({"role": "user", "content": "x"}), json!({"timestamp": 1, "request": 5}), json!({})]
+    {
         assert!(!recognises(&object(other.clone())), "{other}");
         assert!(entries(object(other)).is_err());
     }
@@ -186,10 +149,7 @@ fn contexts_are_found_by_their_content() {
         std::fs::write(path, text).unwrap();
     };
     put("contexts/a/context.jsonl", &line(1, 10, "x"));
-    put(
-        "contexts/b/transcript/partitions/1-2.jsonl",
-        &line(1, 10, "x"),
-    );
+    put("contexts/b/transcript/partitions/1-2.jsonl", &line(1, 10, "x"));
     put("contexts/c/transcript.md", "[USER]: hi\n\n");
     put("contexts/d/context.jsonl", "{\"role\":\"user\"}\n");
     put("contexts/e/transcript.md", "# Notes\n");
@@ -197,10 +157,7 @@ fn contexts_are_found_by_their_content() {
     put("loose.jsonl", &line(1, 10, "x"));
     let names = |path: &std::path::Path| -> Vec<_> {
         let found = find(path).unwrap();
-        found
-            .iter()
-            .map(|bundle| read(bundle).unwrap().session.native_id.unwrap())
-            .collect()
+        found.iter().map(|bundle| read(bundle).unwrap().session.native_id.unwrap()).collect()
     };
     assert_eq!(names(dir.path()), ["a", "b", "c"]);
     assert_eq!(names(&dir.path().join("contexts/a/context.jsonl")), ["a"]);

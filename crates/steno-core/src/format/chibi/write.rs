@@ -12,6 +12,7 @@ use super::convert::{id_of, line_of, native, response_of};
 use super::debug::{DebugFile, second};
 use super::find::{ARCHIVE, CONTEXT, MARKDOWN, META, find};
 use super::inbox::INBOX;
+use super::line::Line;
 use super::merge::ARCHIVED;
 use super::name::ContextName;
 use super::{AGENT, markdown, read};
@@ -43,9 +44,7 @@ pub fn write(transcript: &Transcript, base: &Path) -> Result<PathBuf, FormatErro
 fn identified(transcript: &Transcript) -> Vec<Entry> {
     let numbering = Numbering::new(AGENT, transcript.session.id.as_str());
     let mut entries = transcript.entries.clone();
-    entries
-        .iter_mut()
-        .for_each(|entry| numbering.identify(entry));
+    entries.iter_mut().for_each(|entry| numbering.identify(entry));
     entries
 }
 
@@ -83,14 +82,11 @@ fn files(
     let (beside, spoken): (Vec<_>, Vec<_>) =
         entries.iter().partition(|entry| file_of(entry).is_some());
     let archived = &spoken[..window_start(&spoken)];
-    let mut lines = print(&spoken, name);
+    let mut lines: Vec<String> = context_lines(&spoken, name).iter().map(Line::print).collect();
     let window = lines.split_off(archived.len());
     let mut files = Vec::new();
     if let Some(started) = transcript.session.started {
-        files.push((
-            META,
-            meta(u64::try_from(started.unix_seconds()).unwrap_or(0)),
-        ));
+        files.push((META, meta(u64::try_from(started.unix_seconds()).unwrap_or(0))));
     }
     if !archived.is_empty() {
         files.push((ARCHIVE, lines.concat()));
@@ -128,18 +124,23 @@ fn window_start(spoken: &[&Entry]) -> usize {
     let archived =
         |entry: &&Entry| native(entry).is_some_and(|native| native.contains_key(ARCHIVED));
     let after = spoken.iter().rposition(archived).map_or(0, |at| at + 1);
-    let compaction = spoken
-        .iter()
-        .rposition(|entry| entry.kind == Kind::Compaction);
+    let compaction = spoken.iter().rposition(|entry| entry.kind == Kind::Compaction);
     compaction.unwrap_or(0).max(after)
 }
 
-fn print(entries: &[&Entry], name: &ContextName) -> Vec<String> {
+/// The transcript's entries as lines of a context, the whole conversation.
+pub fn lines_of_transcript(transcript: &Transcript) -> Vec<Line> {
+    let spoken: Vec<_> =
+        transcript.entries.iter().filter(|entry| file_of(entry).is_none()).collect();
+    context_lines(&spoken, &ContextName::for_session(&transcript.session))
+}
+
+fn context_lines(entries: &[&Entry], name: &ContextName) -> Vec<Line> {
     let mut earlier = 0;
     let lines = entries.iter().map(|entry| {
         let line = line_of(entry, name.as_str(), earlier);
         earlier = line.timestamp;
-        line.print()
+        line
     });
     lines.collect()
 }
@@ -160,10 +161,7 @@ fn lines_of(file: &str, beside: &[&Entry], attached: Vec<&Object>) -> String {
     let mut lines = attached;
     lines.extend(of_file.filter_map(|entry| beside_line(entry)));
     lines.sort_by_key(|line| second(line));
-    lines
-        .into_iter()
-        .map(|line| Style::COMPACT.print(line) + "\n")
-        .collect()
+    lines.into_iter().map(|line| Style::COMPACT.print(line) + "\n").collect()
 }
 
 #[cfg(test)]

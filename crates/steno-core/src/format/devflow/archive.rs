@@ -136,11 +136,7 @@ fn walk(folder: &Path, id: &RunId) -> Result<Vec<Item>, StoreError> {
                 name,
             });
         }
-        items.push(Item {
-            name,
-            path,
-            metadata,
-        });
+        items.push(Item { name, path, metadata });
     }
     Ok(items)
 }
@@ -168,11 +164,8 @@ fn unpack(path: &Path, id: &RunId, target: &Path) -> Result<(), StoreError> {
     for entry in tar.entries().on("read", path)? {
         let mut entry = entry.on("read", path)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let unsafe_entry = |what| StoreError::Unsafe {
-            what,
-            path: path.to_owned(),
-            name: name.clone(),
-        };
+        let unsafe_entry =
+            |what| StoreError::Unsafe { what, path: path.to_owned(), name: name.clone() };
         let inside = inside(&name, id).ok_or_else(|| unsafe_entry("a name outside of the run"))?;
         let place = target.join(inside);
         match entry.header().entry_type() {
@@ -195,9 +188,7 @@ fn inside(name: &str, id: &RunId) -> Option<PathBuf> {
         return None;
     }
     let rest = parts.as_path();
-    let plain = rest
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
+    let plain = rest.components().all(|part| matches!(part, Component::Normal(_)));
     (plain && !name.contains('\\')).then(|| rest.to_owned())
 }
 
@@ -210,15 +201,7 @@ mod tests {
         let id: RunId = "run".parse().unwrap();
         assert_eq!(inside("run/a/b.txt", &id), Some(PathBuf::from("a/b.txt")));
         assert_eq!(inside("run", &id), Some(PathBuf::new()));
-        for bad in [
-            "run-evil/x",
-            "../run/x",
-            "run/../../x",
-            "/run/x",
-            "x",
-            "",
-            "run/..\\x",
-        ] {
+        for bad in ["run-evil/x", "../run/x", "run/../../x", "/run/x", "x", "", "run/..\\x"] {
             assert_eq!(inside(bad, &id), None, "{bad}");
         }
     }

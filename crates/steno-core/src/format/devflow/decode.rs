@@ -31,9 +31,7 @@ pub fn transcript(path: &Path, bytes: &[u8]) -> Result<Decoded, Problem> {
     let text = text(path, bytes, &mut problems);
     let mut draft = Draft::default();
     let mut reader = serde_json::Deserializer::from_str(&text);
-    let end = DraftSeed(&mut draft)
-        .deserialize(&mut reader)
-        .and_then(|()| reader.end());
+    let end = DraftSeed(&mut draft).deserialize(&mut reader).and_then(|()| reader.end());
     if let Err(error) = end {
         let problem = Problem::at(path, error.line() as u64, json_reason(&error));
         if draft.turns.is_empty() && draft.metadata.is_none() {
@@ -335,10 +333,7 @@ mod tests {
         let reasons = reasons(&got);
         assert_eq!(reasons[0], "transcript.json:3: not a JSON object");
         assert!(reasons[1].starts_with("transcript.json:4: not JSON: recursion limit"));
-        assert_eq!(
-            reasons[2],
-            "transcript.json:2: field tokensIn: expected a whole number"
-        );
+        assert_eq!(reasons[2], "transcript.json:2: field tokensIn: expected a whole number");
         assert_eq!(reasons.len(), 3);
     }
 
@@ -365,10 +360,7 @@ mod tests {
     #[test]
     fn other_json_is_no_transcript() {
         for text in ["[]", "{}", "5", "{\"turns\":[]}", "{\"name\":\"x\"}", ""] {
-            assert!(
-                transcript(Path::new("t"), text.as_bytes()).is_err(),
-                "{text}"
-            );
+            assert!(transcript(Path::new("t"), text.as_bytes()).is_err(), "{text}");
             assert!(!is_transcript(text.as_bytes()), "{text}");
         }
         assert!(is_transcript(b"{\"runId\":\"r\",\"turns\":[{"));

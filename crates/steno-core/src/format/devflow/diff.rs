@@ -13,16 +13,8 @@ pub fn diff(a: &Run, b: &Run, now: Timestamp) -> String {
     );
     let counts = [
         ("Turns:      ", a.turns.len() as u64, b.turns.len() as u64),
-        (
-            "Tokens In:  ",
-            meta_a.total_tokens_in,
-            meta_b.total_tokens_in,
-        ),
-        (
-            "Tokens Out: ",
-            meta_a.total_tokens_out,
-            meta_b.total_tokens_out,
-        ),
+        ("Tokens In:  ", meta_a.total_tokens_in, meta_b.total_tokens_in),
+        ("Tokens Out: ", meta_a.total_tokens_out, meta_b.total_tokens_out),
     ];
     for (label, of_a, of_b) in counts {
         out += &format!("  {label}{of_a} vs {of_b}\n");
@@ -52,10 +44,7 @@ fn compare(a: Option<&Turn>, b: Option<&Turn>) -> String {
         }
         (Some(a), Some(b)) => {
             let lengths = (a.content.len(), b.content.len());
-            format!(
-                "{} - different ({} vs {} chars)",
-                a.role, lengths.0, lengths.1
-            )
+            format!("{} - different ({} vs {} chars)", a.role, lengths.0, lengths.1)
         }
         (Some(a), None) => format!("{} vs [missing]", alone(a)),
         (None, Some(b)) => format!("[missing] vs {}", alone(b)),
@@ -71,12 +60,7 @@ mod tests {
     fn every_verdict_has_its_line() {
         let mut a = Run::default();
         let mut b = Run::default();
-        for (role, content) in [
-            ("user", "é"),
-            ("user", "same"),
-            ("user", "x"),
-            ("user", "end"),
-        ] {
+        for (role, content) in [("user", "é"), ("user", "same"), ("user", "x"), ("user", "end")] {
             a.push(Turn::new(role, content, 1));
         }
         for (role, content) in [("system", "é"), ("user", "same"), ("user", "xyz")] {

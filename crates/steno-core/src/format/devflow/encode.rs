@@ -116,10 +116,7 @@ impl ToolCall {
 pub(super) fn sorted(object: &Object) -> Object {
     let mut pairs: Vec<_> = object.iter().collect();
     pairs.sort_by_key(|(key, _)| key.as_bytes());
-    pairs
-        .into_iter()
-        .map(|(key, value)| (key.clone(), sorted_value(value)))
-        .collect()
+    pairs.into_iter().map(|(key, value)| (key.clone(), sorted_value(value))).collect()
 }
 
 fn sorted_value(value: &Value) -> Value {
@@ -148,10 +145,7 @@ struct Writer {
 
 impl Writer {
     fn new(shape: Shape) -> Self {
-        Self {
-            shape,
-            object: Object::new(),
-        }
+        Self { shape, object: Object::new() }
     }
 
     fn always(&mut self, name: &str, value: impl Into<Value>) {
@@ -173,9 +167,7 @@ impl Writer {
     fn finish(mut self, extra: &Object) -> Object {
         if self.shape == Shape::Shipped {
             for (name, value) in extra {
-                self.object
-                    .entry(name.clone())
-                    .or_insert_with(|| value.clone());
+                self.object.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
         self.object
@@ -202,15 +194,8 @@ mod tests {
 
     #[test]
     fn zeros_are_omitted_where_go_omits_them() {
-        let call = ToolCall {
-            name: "noop".to_owned(),
-            ..ToolCall::default()
-        };
-        let turn = Turn {
-            id: 1,
-            tool_calls: vec![call],
-            ..Turn::default()
-        };
+        let call = ToolCall { name: "noop".to_owned(), ..ToolCall::default() };
+        let turn = Turn { id: 1, tool_calls: vec![call], ..Turn::default() };
         assert_eq!(
             Style::COMPACT.print(&turn.to_object(Shape::Shipped)),
             r#"{"id":1,"role":"","content":"","timestamp":"0001-01-01T00:00:00Z","toolCalls":[{"name":"noop","input":null}]}"#
@@ -219,10 +204,7 @@ mod tests {
 
     #[test]
     fn a_running_run_has_no_end() {
-        let run = Run {
-            run_id: "r".to_owned(),
-            ..Run::default()
-        };
+        let run = Run { run_id: "r".to_owned(), ..Run::default() };
         assert!(!run.to_json(Shape::Shipped).contains("endedAt"));
         assert!(run.to_json(Shape::Shipped).contains("\"turns\": []"));
         assert!(!run.to_json(Shape::Adr011).contains("turnCount"));

@@ -53,14 +53,12 @@ fn session(run: &Run) -> Session {
         session.stop_reason = take_text(&mut fields, "stopReason");
     }
     session.extra.clone_from(&run.extra);
-    session.extra.insert(
-        METADATA.to_owned(),
-        Value::Object(run.metadata_object(Shape::Shipped)),
-    );
+    session.extra.insert(METADATA.to_owned(), Value::Object(run.metadata_object(Shape::Shipped)));
     session
 }
 
-fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> {
+/// The entries of a turn, which stands at `position` of its run.
+pub(super) fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> {
     let mut entries = Vec::new();
     let only_calls =
         turn.role == "assistant" && turn.content.is_empty() && !turn.tool_calls.is_empty();
@@ -130,9 +128,7 @@ fn describe(entry: &mut Entry, turn: &Turn, mut fields: Object) {
     entry.usage = Some(usage).filter(|usage| !usage.is_empty());
     entry.extra.extend(fields);
     if turn.duration_ms != 0 {
-        entry
-            .extra
-            .insert(DURATION.to_owned(), turn.duration_ms.into());
+        entry.extra.insert(DURATION.to_owned(), turn.duration_ms.into());
     }
 }
 
@@ -150,18 +146,12 @@ fn push_call(entries: &mut Vec<Entry>, call: &ToolCall, id: String) {
     let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, text.unwrap_or_default());
     entry.tool_input = input;
     if !fields.is_empty() {
-        entry
-            .extra
-            .insert(TOOL_CALL.to_owned(), Value::Object(fields));
+        entry.extra.insert(TOOL_CALL.to_owned(), Value::Object(fields));
     }
     entries.push(entry);
     let first = entries.len() - 1;
     if !call.output.is_empty() {
-        entries.push(Entry::new(
-            Role::Tool,
-            Kind::ToolResult,
-            call.output.as_str(),
-        ));
+        entries.push(Entry::new(Role::Tool, Kind::ToolResult, call.output.as_str()));
     }
     if !call.error.is_empty() {
         let mut entry = Entry::new(Role::Tool, Kind::ToolResult, call.error.as_str());
@@ -175,11 +165,7 @@ fn push_call(entries: &mut Vec<Entry>, call: &ToolCall, id: String) {
 }
 
 fn call_id(turn: u64, index: usize, call: &ToolCall) -> String {
-    if call.id.is_empty() {
-        place_id(turn, index)
-    } else {
-        call.id.clone()
-    }
+    if call.id.is_empty() { place_id(turn, index) } else { call.id.clone() }
 }
 
 /// The id of a call that has none: where it stands.

@@ -71,10 +71,6 @@ impl StoreError {
 
 /// A file that could not be used, told beside what could.
 pub(super) fn file_problem(error: &FileError) -> Problem {
-    let FileError {
-        action,
-        path,
-        source,
-    } = error;
+    let FileError { action, path, source } = error;
     Problem::of(path, format_args!("could not {action}: {source}"))
 }

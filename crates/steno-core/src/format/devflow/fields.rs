@@ -14,10 +14,7 @@ pub(super) struct Fields {
 
 impl Fields {
     pub(super) fn new(object: Object) -> Self {
-        Self {
-            object,
-            wrong: Vec::new(),
-        }
+        Self { object, wrong: Vec::new() }
     }
 
     /// The last field of this name in any case, unless it is `null`.
@@ -98,10 +95,8 @@ impl Fields {
         let mut calls = Vec::new();
         for item in items {
             let Value::Object(object) = item else {
-                self.wrong.push(EntryError::WrongType {
-                    field: name,
-                    expected: "a list of objects",
-                });
+                self.wrong
+                    .push(EntryError::WrongType { field: name, expected: "a list of objects" });
                 continue;
             };
             let mut fields = Fields::new(object);

@@ -58,10 +58,7 @@ pub(super) fn bundle(folder: &Path) -> Bundle {
         .map(|name| (name, folder.join(name)))
         .filter(|(_, path)| is_plain_file(path))
         .map(|(name, path)| Source::on_disk(name, path));
-    Bundle {
-        root: folder.to_owned(),
-        sources: sources.collect(),
-    }
+    Bundle { root: folder.to_owned(), sources: sources.collect() }
 }
 
 /// Whether a file, not a link to one, stands there.
@@ -119,10 +116,7 @@ fn problem(error: FormatError) -> Problem {
 fn in_order(bundle: &Bundle) -> Vec<&Source> {
     let known = [COMPRESSED, PLAIN, journal::NAME, METADATA];
     let mut sources: Vec<_> = known.iter().filter_map(|name| bundle.get(name)).collect();
-    let other = bundle
-        .sources
-        .iter()
-        .filter(|source| !known.contains(&source.name()));
+    let other = bundle.sources.iter().filter(|source| !known.contains(&source.name()));
     sources.extend(other);
     sources
 }
@@ -133,11 +127,7 @@ fn load_one(source: &Source) -> Result<Decoded, FormatError> {
         METADATA => {
             let (metadata, problems) =
                 decode::metadata(path, &bytes).map_err(FormatError::Invalid)?;
-            let run = Run {
-                run_id: metadata.run_id.clone(),
-                metadata,
-                ..Run::default()
-            };
+            let run = Run { run_id: metadata.run_id.clone(), metadata, ..Run::default() };
             Ok(Decoded { run, problems })
         }
         journal::NAME => journal::replay(path, &bytes)
@@ -165,10 +155,8 @@ pub(super) fn plain_bytes(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Proble
 
 /// Writes one gzip member whose header is Go's: no name, no time, unknown system.
 fn compress(bytes: &[u8], out: &mut fs::File) -> io::Result<()> {
-    let mut encoder: GzEncoder<_> = flate2::GzBuilder::new()
-        .mtime(0)
-        .operating_system(255)
-        .write(out, Compression::default());
+    let mut encoder: GzEncoder<_> =
+        flate2::GzBuilder::new().mtime(0).operating_system(255).write(out, Compression::default());
     encoder.write_all(bytes)?;
     encoder.finish().map(|_| ())
 }
@@ -185,10 +173,7 @@ mod tests {
 
     /// A run whose JSON has exactly `size` bytes.
     fn run_of(size: usize) -> Run {
-        let mut run = Run {
-            run_id: "r".to_owned(),
-            ..Run::default()
-        };
+        let mut run = Run { run_id: "r".to_owned(), ..Run::default() };
         run.metadata.flow_id = "size".to_owned();
         run.push(Turn::new("user", "", 0));
         let missing = size - run.to_json(Shape::Shipped).len();
@@ -217,10 +202,7 @@ mod tests {
         let bytes = fs::read(dir.path().join(COMPRESSED)).unwrap();
         assert_eq!(bytes[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
         let loaded = load(&bundle(dir.path())).unwrap();
-        assert_eq!(
-            loaded.run.to_json(Shape::Shipped),
-            large.to_json(Shape::Shipped)
-        );
+        assert_eq!(loaded.run.to_json(Shape::Shipped), large.to_json(Shape::Shipped));
         save(dir.path(), &run_of(800), Shape::Shipped).unwrap();
         assert_eq!(names(dir.path()), [METADATA, PLAIN]);
     }

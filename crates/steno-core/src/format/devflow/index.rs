@@ -45,9 +45,8 @@ impl Index {
     /// stale.
     pub(super) fn refresh(runs: &Path, now: Timestamp) -> Result<Self, FileError> {
         let path = runs.join(NAME);
-        let before: Option<Index> = fs::read(&path)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let before: Option<Index> =
+            fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let mut known: HashMap<String, IndexRun> = before
             .iter()
             .flat_map(|index| index.runs.iter().cloned())
@@ -63,10 +62,7 @@ impl Index {
         if let Some(before) = before.filter(|before| before.runs == current) {
             return Ok(before);
         }
-        let index = Self {
-            runs: current,
-            last_updated: now.to_rfc3339_nano(),
-        };
+        let index = Self { runs: current, last_updated: now.to_rfc3339_nano() };
         if runs.exists() {
             // A folder that we may only read can still be listed; the next reader does this work
             // again.

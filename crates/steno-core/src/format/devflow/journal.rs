@@ -105,19 +105,13 @@ impl Journal {
             line.insert(0, '\n');
         }
         self.torn = true;
-        self.file
-            .write_all(line.as_bytes())
-            .on("write", &self.path)?;
+        self.file.write_all(line.as_bytes()).on("write", &self.path)?;
         self.torn = false;
         self.file.sync_data().on("sync", &self.path)
     }
 
     fn new(path: PathBuf, file: File) -> Self {
-        Self {
-            path,
-            file,
-            torn: false,
-        }
+        Self { path, file, torn: false }
     }
 
     /// Where the journal stands.
@@ -161,11 +155,7 @@ pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, Problem> {
 
 /// A run that has just begun.
 pub(super) fn begun(metadata: RunMeta) -> Run {
-    Run {
-        run_id: metadata.run_id.clone(),
-        metadata,
-        ..Run::default()
-    }
+    Run { run_id: metadata.run_id.clone(), metadata, ..Run::default() }
 }
 
 /// Does to a run what a record tells; whether that ended it.

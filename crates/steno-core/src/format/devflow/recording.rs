@@ -223,11 +223,7 @@ pub(super) fn recover(folder: &Path) -> Result<Vec<Problem>, FileError> {
 }
 
 fn cost(dollars: f64) -> Result<Record, StoreError> {
-    if dollars.is_finite() {
-        Ok(Record::Cost(dollars))
-    } else {
-        Err(StoreError::Cost(dollars))
-    }
+    if dollars.is_finite() { Ok(Record::Cost(dollars)) } else { Err(StoreError::Cost(dollars)) }
 }
 
 /// What stands in for an identifier that nobody gave: eight hex digits.

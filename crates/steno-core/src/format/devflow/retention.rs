@@ -194,9 +194,7 @@ impl Store {
                 }
                 cleanup.space_saved += metadata.len();
                 let name = path.file_name().unwrap_or_default();
-                cleanup
-                    .archives_deleted
-                    .push(name.to_string_lossy().into_owned());
+                cleanup.archives_deleted.push(name.to_string_lossy().into_owned());
             }
         }
         Ok(())
@@ -248,9 +246,7 @@ impl Retention {
 
 fn before(now: Timestamp, days: u32) -> jiff::Timestamp {
     let span = SignedDuration::from_hours(24 * i64::from(days));
-    now.instant()
-        .checked_sub(span)
-        .unwrap_or(jiff::Timestamp::MIN)
+    now.instant().checked_sub(span).unwrap_or(jiff::Timestamp::MIN)
 }
 
 fn told(action: &str, id: &RunId, error: &StoreError) -> String {
@@ -266,9 +262,7 @@ fn told(action: &str, id: &RunId, error: &StoreError) -> String {
 /// The bytes of a file, or of all files in a folder; links count nothing.
 fn size_of(path: &Path) -> Result<u64, FileError> {
     if folder::is_plain_file(path) {
-        return fs::metadata(path)
-            .map(|metadata| metadata.len())
-            .on("open", path);
+        return fs::metadata(path).map(|metadata| metadata.len()).on("open", path);
     }
     let mut size = 0;
     for entry in fs::read_dir(path).on("read folder", path)?.flatten() {

@@ -138,9 +138,7 @@ impl RunMeta {
     /// Seconds from start to end, or to `now` while there is no end.
     pub fn duration(&self, now: Timestamp) -> jiff::SignedDuration {
         let end = self.ended_at.unwrap_or(now).instant();
-        let start = self
-            .started_at
-            .map_or(jiff::Timestamp::MIN, |at| at.instant());
+        let start = self.started_at.map_or(jiff::Timestamp::MIN, |at| at.instant());
         end.duration_since(start)
     }
 }
@@ -154,13 +152,7 @@ impl Turn {
             "assistant" => (0, tokens),
             _ => (tokens, 0),
         };
-        Self {
-            role,
-            content: content.into(),
-            tokens_in,
-            tokens_out,
-            ..Self::default()
-        }
+        Self { role, content: content.into(), tokens_in, tokens_out, ..Self::default() }
     }
 }
 
@@ -171,12 +163,7 @@ impl ToolCall {
         input: Option<Object>,
         output: impl Into<String>,
     ) -> Self {
-        Self {
-            name: name.into(),
-            input,
-            output: output.into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), input, output: output.into(), ..Self::default() }
     }
 
     /// A call that failed.
@@ -185,11 +172,6 @@ impl ToolCall {
         input: Option<Object>,
         error: impl Into<String>,
     ) -> Self {
-        Self {
-            name: name.into(),
-            input,
-            error: error.into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), input, error: error.into(), ..Self::default() }
     }
 }

@@ -53,11 +53,7 @@ impl RunId {
 
 /// The character, or `-` where it would not do in a folder's name.
 fn plain(c: char) -> char {
-    if c.is_alphanumeric() || "-_.".contains(c) {
-        c
-    } else {
-        '-'
-    }
+    if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }
 }
 
 impl FromStr for RunId {
@@ -89,10 +85,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_decision() {
-        assert_eq!(
-            named("ticket-to-pr", "TK-421"),
-            "2025-01-15-ticket-to-pr-TK421"
-        );
+        assert_eq!(named("ticket-to-pr", "TK-421"), "2025-01-15-ticket-to-pr-TK421");
         assert_eq!(named("review-pr", "123"), "2025-01-15-review-pr-123");
         assert_eq!(named("manual-run", "001"), "2025-01-15-manual-run-001");
         assert_eq!(named("../evil flow", "a/b\0"), "2025-01-15-..-evil-flow-ab");
@@ -109,17 +102,7 @@ mod tests {
 
     #[test]
     fn names_cannot_lead_out() {
-        for bad in [
-            "",
-            ".",
-            "..",
-            "a/b",
-            "../x",
-            "a\\b",
-            "a\0",
-            "a\nb",
-            "index.json",
-        ] {
+        for bad in ["", ".", "..", "a/b", "../x", "a\\b", "a\0", "a\nb", "index.json"] {
             assert!(bad.parse::<RunId>().is_err(), "{bad:?}");
         }
         for good in ["2025-01-15-x", "run 1", "...", "é"] {

@@ -65,9 +65,7 @@ impl Store {
 impl Query {
     fn find_in(&self, turn: &Turn) -> Option<String> {
         let calls = turn.tool_calls.iter().flat_map(texts);
-        std::iter::once(turn.content.as_str())
-            .chain(calls)
-            .find_map(|text| self.excerpt(text))
+        std::iter::once(turn.content.as_str()).chain(calls).find_map(|text| self.excerpt(text))
     }
 
     /// The first match in a text with what stands around it.
@@ -109,11 +107,7 @@ fn original_offset(text: &str, lower_offset: usize, end: bool) -> usize {
     let mut lower = 0;
     for (at, c) in text.char_indices() {
         let width: usize = c.to_lowercase().map(char::len_utf8).sum();
-        let reached = if end {
-            lower >= lower_offset
-        } else {
-            lower + width > lower_offset
-        };
+        let reached = if end { lower >= lower_offset } else { lower + width > lower_offset };
         if reached {
             return at;
         }
@@ -124,11 +118,7 @@ fn original_offset(text: &str, lower_offset: usize, end: bool) -> usize {
 
 /// Every text in a tool call.
 fn texts(call: &ToolCall) -> Vec<&str> {
-    let mut texts = vec![
-        call.name.as_str(),
-        call.output.as_str(),
-        call.error.as_str(),
-    ];
+    let mut texts = vec![call.name.as_str(), call.output.as_str(), call.error.as_str()];
     let mut waiting: Vec<&Value> = call.input.iter().flat_map(|input| input.values()).collect();
     while let Some(value) = waiting.pop() {
         match value {
@@ -148,25 +138,15 @@ mod tests {
     use super::*;
 
     fn excerpt(query: &str, text: &str) -> Option<String> {
-        let query = Query {
-            text: query.to_owned(),
-            ..Query::default()
-        };
+        let query = Query { text: query.to_owned(), ..Query::default() };
         query.excerpt(text)
     }
 
     #[test]
     fn matches_are_shown_with_what_stands_around() {
         assert_eq!(
-            excerpt(
-                "AUTH",
-                &format!("{}\nauthentication {}", "a".repeat(40), "b".repeat(40))
-            ),
-            Some(format!(
-                "...{} authentication {}...",
-                "a".repeat(29),
-                "b".repeat(19)
-            ))
+            excerpt("AUTH", &format!("{}\nauthentication {}", "a".repeat(40), "b".repeat(40))),
+            Some(format!("...{} authentication {}...", "a".repeat(29), "b".repeat(19)))
         );
         assert_eq!(excerpt("<b>", "x <B>y"), Some("x <B>y".to_owned()));
         assert_eq!(excerpt("İ", "aİb").as_deref(), Some("aİb"));

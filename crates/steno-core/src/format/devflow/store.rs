@@ -58,12 +58,8 @@ impl Store {
     /// Nothing is created before the first run. A run that cannot be recovered is told by
     /// [`Store::problems`].
     pub fn open(base: &Path, clock: Clock) -> Result<Self, StoreError> {
-        let mut store = Self {
-            base: base.to_owned(),
-            clock,
-            active: Mutex::default(),
-            problems: Vec::new(),
-        };
+        let mut store =
+            Self { base: base.to_owned(), clock, active: Mutex::default(), problems: Vec::new() };
         store.problems = store.recover()?;
         Ok(store)
     }
@@ -98,10 +94,7 @@ impl Store {
     pub fn load(&self, id: &RunId) -> Result<Decoded, StoreError> {
         if let Some(recording) = self.active().get(id) {
             let run = recording.run.clone();
-            return Ok(Decoded {
-                run,
-                problems: Vec::new(),
-            });
+            return Ok(Decoded { run, problems: Vec::new() });
         }
         let bundle = folder::bundle(&self.folder(id));
         if bundle.sources.is_empty() {
@@ -118,10 +111,7 @@ impl Store {
         let mut meta = if recorded || !stored {
             let Decoded { run, .. } = self.load(id)?;
             let turn_count = Some(run.turn_count());
-            RunMeta {
-                turn_count,
-                ..run.metadata
-            }
+            RunMeta { turn_count, ..run.metadata }
         } else {
             let unreadable = |error| StoreError::unreadable(id.clone(), error);
             folder::load_metadata(&folder).map_err(unreadable)?
@@ -191,14 +181,10 @@ impl Filter {
     fn lets(&self, run: &IndexRun) -> bool {
         let started = run.started_at.map(|at| at.instant());
         let flow = self.flow.as_ref().is_none_or(|flow| *flow == run.flow_id);
-        let status = self
-            .status
-            .as_ref()
-            .is_none_or(|status| *status == run.status);
+        let status = self.status.as_ref().is_none_or(|status| *status == run.status);
         let after = self.after.is_none_or(|at| started >= Some(at.instant()));
-        let before = self
-            .before
-            .is_none_or(|at| started.is_none_or(|started| started <= at.instant()));
+        let before =
+            self.before.is_none_or(|at| started.is_none_or(|started| started <= at.instant()));
         flow && status && after && before
     }
 }

@@ -30,10 +30,7 @@ impl From<&Transcript> for Run {
     /// The transcript as a run; one that was read from a run comes back as it was.
     fn from(transcript: &Transcript) -> Self {
         let session = &transcript.session;
-        let mut fold = Fold {
-            native: session.agent == AGENT,
-            ..Fold::default()
-        };
+        let mut fold = Fold { native: session.agent == AGENT, ..Fold::default() };
         for entry in &transcript.entries {
             fold.add(entry);
         }
@@ -43,12 +40,7 @@ impl From<&Transcript> for Run {
             extra.clone_from(&session.extra);
             extra.shift_remove(METADATA);
         }
-        Run {
-            run_id: run_id(session),
-            metadata: metadata(session, &turns),
-            turns,
-            extra,
-        }
+        Run { run_id: run_id(session), metadata: metadata(session, &turns), turns, extra }
     }
 }
 
@@ -150,11 +142,7 @@ impl Fold {
         if meaning(&role).0 != entry.role {
             put(extra, "speaker", Some(entry.role.as_str()));
         }
-        put(
-            extra,
-            "source",
-            Some(entry.source.as_str()).filter(|source| *source != PRIMARY),
-        );
+        put(extra, "source", Some(entry.source.as_str()).filter(|source| *source != PRIMARY));
         if entry.kind == Kind::ToolResult {
             put(extra, "toolName", entry.tool_name.as_deref());
             put(extra, "toolCallId", entry.tool_call_id.as_deref());
@@ -223,11 +211,7 @@ impl Fold {
     fn answer(&mut self, (turn, call): (usize, usize), entry: &Entry) -> bool {
         let turn = &mut self.drafts[turn].turn;
         let call = &mut turn.tool_calls[call];
-        let slot = if is_error(entry) {
-            &mut call.error
-        } else {
-            &mut call.output
-        };
+        let slot = if is_error(entry) { &mut call.error } else { &mut call.output };
         if entry.content.is_empty() || !slot.is_empty() {
             return false;
         }
@@ -264,10 +248,8 @@ fn role_of(entry: &Entry) -> String {
 
 /// The call without its id. Arguments that are no object are wrapped, for Go reads nothing else.
 fn call(entry: &Entry) -> ToolCall {
-    let mut call = ToolCall {
-        name: entry.tool_name.clone().unwrap_or_default(),
-        ..ToolCall::default()
-    };
+    let mut call =
+        ToolCall { name: entry.tool_name.clone().unwrap_or_default(), ..ToolCall::default() };
     let parsed = || serde_json::from_str(&entry.content).ok();
     let text = || Value::String(entry.content.clone());
     let input = match &entry.tool_input {

@@ -56,10 +56,7 @@ impl View<'_> {
         let mut out = self.header() + "\nTurn Summary:\n";
         for turn in &self.run.turns {
             let preview = preview(&turn.content, 100).replace('\n', " ");
-            line(
-                &mut out,
-                format_args!("  [{}] {}: {preview}", turn.id, turn.role),
-            );
+            line(&mut out, format_args!("  [{}] {}: {preview}", turn.id, turn.role));
         }
         out
     }
@@ -70,10 +67,7 @@ impl View<'_> {
         let rule = self.look.rule("=", "═");
         let mut out = rule.clone();
         line(&mut out, format_args!("Run: {}", self.run.run_id));
-        line(
-            &mut out,
-            format_args!("Flow: {} | Status: {}", meta.flow_id, meta.status),
-        );
+        line(&mut out, format_args!("Flow: {} | Status: {}", meta.flow_id, meta.status));
         line(
             &mut out,
             format_args!(
@@ -196,10 +190,7 @@ pub(super) fn head(text: &str, limit: usize) -> &str {
 
 /// `YYYY-MM-DD HH:MM:SS`, Go's zero time when there is none.
 pub(super) fn started(at: Option<Timestamp>) -> String {
-    at.map_or_else(
-        || "0001-01-01 00:00:00".to_owned(),
-        |at| at.date_and_clock(),
-    )
+    at.map_or_else(|| "0001-01-01 00:00:00".to_owned(), |at| at.date_and_clock())
 }
 
 fn midnight() -> String {
@@ -226,14 +217,9 @@ mod tests {
     fn the_other_look_has_boxes_and_thousands() {
         let mut run = Run::default();
         run.push(Turn::new("user", "Hi", 1_234_567));
-        run.turns[0]
-            .tool_calls
-            .push(ToolCall::answered("ls", None, "x"));
-        let view = View {
-            run: &run,
-            now: "2025-01-15T10:30:00Z".parse().unwrap(),
-            look: Look::Adr013,
-        };
+        run.turns[0].tool_calls.push(ToolCall::answered("ls", None, "x"));
+        let view =
+            View { run: &run, now: "2025-01-15T10:30:00Z".parse().unwrap(), look: Look::Adr013 };
         let text = view.full();
         assert!(text.starts_with(&"═".repeat(60)));
         assert!(text.contains("Tokens: 1,234,567 in / 0 out"));

@@ -18,11 +18,7 @@ impl<'a> Body<'a> {
     pub(super) fn new(text: &'a str, cut: bool) -> Self {
         let lines: Vec<_> = text.split('\n').collect();
         let end = lines.len();
-        let mut body = Self {
-            markers: vec![false; end + 2],
-            closes: vec![end; end + 4],
-            lines,
-        };
+        let mut body = Self { markers: vec![false; end + 2], closes: vec![end; end + 4], lines };
         // From the end, because a query is closed only where another item or the end follows.
         for at in (0..end).rev() {
             let ends = at + 1 == end && !cut;
@@ -88,11 +84,7 @@ impl<'a> Body<'a> {
 
     /// The lines up to the empty one before `next`.
     fn text(&self, from: usize, next: usize) -> String {
-        let end = if next < self.lines.len() {
-            next - 1
-        } else {
-            next
-        };
+        let end = if next < self.lines.len() { next - 1 } else { next };
         self.lines.get(from..end).unwrap_or_default().join("\n")
     }
 

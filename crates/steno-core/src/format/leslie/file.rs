@@ -90,21 +90,13 @@ impl UnitFile {
 
     /// Reads a file; `None` when it does not begin with the header.
     pub fn parse(text: &str) -> Option<Self> {
-        let unix = text
-            .split('\n')
-            .next()?
-            .ends_with('\r')
-            .then(|| text.replace("\r\n", "\n"));
+        let unix = text.split('\n').next()?.ends_with('\r').then(|| text.replace("\r\n", "\n"));
         let text = unix.as_deref().unwrap_or(text);
         let (header, body) = Header::parse(text)?;
         let body = body.strip_prefix('\n').unwrap_or(body);
         let cut = !body.is_empty() && !body.ends_with('\n');
         let body = body.strip_suffix('\n').unwrap_or(body);
-        let items = if body.is_empty() {
-            Vec::new()
-        } else {
-            Body::new(body, cut).items()
-        };
+        let items = if body.is_empty() { Vec::new() } else { Body::new(body, cut).items() };
         Some(Self { header, items, cut })
     }
 
@@ -118,10 +110,7 @@ impl UnitFile {
 
     /// How many tool calls the file shows.
     pub fn count_tool_calls(&self) -> u64 {
-        let calls = self
-            .items
-            .iter()
-            .filter(|item| matches!(item, Item::ToolCall(..)));
+        let calls = self.items.iter().filter(|item| matches!(item, Item::ToolCall(..)));
         calls.count() as u64
     }
 }
@@ -136,11 +125,7 @@ impl Header {
         line("Chat ID", &self.chat_id);
         line("Time Range", &format!("{} ~ {}", self.start, self.end));
         line("Agent Mode", &self.agent_mode);
-        if let Some(reason) = self
-            .stop_reason
-            .as_ref()
-            .filter(|reason| !reason.is_empty())
-        {
+        if let Some(reason) = self.stop_reason.as_ref().filter(|reason| !reason.is_empty()) {
             line("Stop Reason", reason);
         }
         line("Tool Calls", &self.tool_calls.to_string());
@@ -290,10 +275,7 @@ mod tests {
     #[test]
     fn markers_inside_a_query_are_its_text() {
         let query = "see\n\nassistant:\nold\n</user_query>\nend";
-        let given = file(vec![
-            Item::User(query.to_owned()),
-            Item::Assistant("a".to_owned()),
-        ]);
+        let given = file(vec![Item::User(query.to_owned()), Item::Assistant("a".to_owned())]);
         assert_eq!(UnitFile::parse(&given.print()), Some(given));
     }
 
@@ -301,10 +283,7 @@ mod tests {
     fn text_before_the_first_marker_is_kept() {
         let text = file(vec![]).print() + "hello\n\nassistant:\na\n";
         let items = UnitFile::parse(&text).unwrap().items;
-        let expected = [
-            Item::Unmarked("hello".to_owned()),
-            Item::Assistant("a".to_owned()),
-        ];
+        let expected = [Item::Unmarked("hello".to_owned()), Item::Assistant("a".to_owned())];
         assert_eq!(items, expected);
     }
 
@@ -313,11 +292,7 @@ mod tests {
         for filler in ["x", "é", "語", "🔧"] {
             let text = file(vec![Item::User(filler.repeat(FILE_LIMIT))]).print();
             assert!(text.ends_with(&format!("{filler}...")), "{filler}");
-            assert!(
-                (FILE_LIMIT - 3..=FILE_LIMIT).contains(&text.len()),
-                "{}",
-                text.len()
-            );
+            assert!((FILE_LIMIT - 3..=FILE_LIMIT).contains(&text.len()), "{}", text.len());
             let parsed = UnitFile::parse(&text).unwrap();
             assert!(parsed.cut);
             assert_eq!(parsed.print(), text);

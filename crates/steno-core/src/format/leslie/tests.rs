@@ -14,9 +14,7 @@ fn clock() -> Clock {
 fn transcript(entries: Vec<Entry>) -> Transcript {
     let mut session = Session::new("chat-1".parse().unwrap(), "x");
     session.thread = Some("thread-1".to_owned());
-    session
-        .extra
-        .insert("agent_mode".to_owned(), "review".into());
+    session.extra.insert("agent_mode".to_owned(), "review".into());
     session.stop_reason = Some("cancelled".to_owned());
     let mut transcript = Transcript::new(session);
     entries.into_iter().for_each(|entry| transcript.push(entry));
@@ -75,19 +73,14 @@ fn a_folder_holds_fifty_and_never_loses_what_was_just_written() {
     write(&old, dir.path(), &clock()).unwrap();
     let left = names(dir.path());
     assert_eq!(left.len(), FOLDER_LIMIT + 1);
-    assert_eq!(
-        left[..2],
-        ["20250101-1000-old.txt", "20260101-1011-q11.txt"]
-    );
+    assert_eq!(left[..2], ["20250101-1000-old.txt", "20260101-1011-q11.txt"]);
     assert_eq!(left[50], "notes.md");
 }
 
 #[test]
 fn sessions_are_told_by_chat_thread_and_folder() {
     let dir = tempfile::tempdir().unwrap();
-    let inner = dir
-        .path()
-        .join(".leslie/threads/thread-1/.meta/transcripts");
+    let inner = dir.path().join(".leslie/threads/thread-1/.meta/transcripts");
     let mut other = transcript(vec![question("b", "2026-01-01T10:00:00Z")]);
     write(&other, &inner, &clock()).unwrap();
     other.session.id = "chat-2".parse().unwrap();
@@ -105,11 +98,7 @@ fn sessions_are_told_by_chat_thread_and_folder() {
     assert_eq!(read.session.native_id.as_deref(), Some("chat-1"));
     assert_eq!(read.session.thread.as_deref(), Some("thread-1"));
     assert_eq!(read.session.status, Status::Canceled);
-    let texts: Vec<_> = read
-        .entries
-        .iter()
-        .map(|entry| entry.content.as_str())
-        .collect();
+    let texts: Vec<_> = read.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert_eq!(texts, ["z", "a"]);
     let single = find(&inner.join("20260101-1000-b.txt")).unwrap();
     assert_eq!(single.len(), 1);
@@ -121,27 +110,18 @@ fn bad_bytes_cost_only_themselves() {
     let mut bytes = b"Thread ID: t\nChat ID: c\n---\nA:\nhi ".to_vec();
     bytes.extend(b"\xff\n\n[Tool call] ls\n{\"a\":1}\n");
     let source = Source::in_memory("x.txt", "/tmp/x.txt", bytes);
-    let bundle = Bundle {
-        root: "/tmp".into(),
-        sources: vec![source],
-    };
+    let bundle = Bundle { root: "/tmp".into(), sources: vec![source] };
     let read = read(&bundle).unwrap();
     assert_eq!(read.problems.len(), 1);
     assert_eq!(read.entries[0].content, "hi \u{fffd}");
-    assert_eq!(
-        read.entries[1].tool_input,
-        Some(serde_json::json!({"a": 1}))
-    );
+    assert_eq!(read.entries[1].tool_input, Some(serde_json::json!({"a": 1})));
     assert!(render(&read).contains("Tool Calls: 1\n---\n\nassistant:\nhi"));
 }
 
 #[test]
 fn a_file_without_a_header_is_an_error() {
     let source = Source::in_memory("x.txt", "/tmp/x.txt", b"hello".to_vec());
-    let bundle = Bundle {
-        root: "/tmp".into(),
-        sources: vec![source],
-    };
+    let bundle = Bundle { root: "/tmp".into(), sources: vec![source] };
     let error = read(&bundle).unwrap_err().to_string();
     assert_eq!(error, "/tmp/x.txt: not a transcript: no header");
 }

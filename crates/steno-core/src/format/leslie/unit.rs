@@ -59,9 +59,7 @@ pub(super) fn entries(file: &UnitFile, name: &str, own: bool) -> Vec<Entry> {
     }
     if let Some(first) = entries.first_mut() {
         first.created_at = file.header.start.parse().ok();
-        first
-            .extra
-            .insert(HEADER.to_owned(), header_value(file, own));
+        first.extra.insert(HEADER.to_owned(), header_value(file, own));
     }
     entries
 }
@@ -112,35 +110,24 @@ impl TimeRange {
     fn of(group: &[Entry], before: Option<Timestamp>, ended: Option<Timestamp>) -> Self {
         let start = group.iter().find_map(|entry| entry.created_at).or(before);
         let last = group.iter().rev().find_map(|entry| entry.created_at);
-        Self {
-            start,
-            end: last.or(ended).or(start),
-        }
+        Self { start, end: last.or(ended).or(start) }
     }
 }
 
 fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Unit {
     let read = group[0].extra.get(HEADER).and_then(Value::as_object);
     // The count is kept for files of our own form only; see `header_value`.
-    let own = read
-        .and_then(|header| header.get("tool_calls"))
-        .and_then(Value::as_u64);
+    let own = read.and_then(|header| header.get("tool_calls")).and_then(Value::as_u64);
     let mut file = UnitFile {
         header: header(session, read, range, last),
-        items: group
-            .iter()
-            .filter_map(|entry| item(entry, own.is_some()))
-            .collect(),
+        items: group.iter().filter_map(|entry| item(entry, own.is_some())).collect(),
         cut: own.is_some() && read.is_some_and(|header| header.get("cut").is_some()),
     };
     file.header.tool_calls = own.unwrap_or_else(|| file.count_tool_calls());
     let start = range.start.unwrap_or_else(epoch);
     Unit {
         stem: stem(start, file.query().unwrap_or_default()),
-        name: own
-            .and_then(|_| file_of(&group[0]))
-            .filter(|name| is_plain(name))
-            .map(str::to_owned),
+        name: own.and_then(|_| file_of(&group[0])).filter(|name| is_plain(name)).map(str::to_owned),
         file,
     }
 }
@@ -148,21 +135,10 @@ fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Uni
 fn header(session: &Session, read: Option<&Object>, range: TimeRange, last: bool) -> Header {
     let text = |name: &str| read?.get(name)?.as_str().map(str::to_owned);
     let stated = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
-    let mode = session
-        .extra
-        .get(AGENT_MODE)
-        .and_then(Value::as_str)
-        .unwrap_or("agent");
+    let mode = session.extra.get(AGENT_MODE).and_then(Value::as_str).unwrap_or("agent");
     let chat = session.native_id.as_deref().unwrap_or(session.id.as_str());
-    let stop = || {
-        session
-            .stop_reason
-            .clone()
-            .filter(|_| last && read.is_none())
-    };
-    let other = read
-        .and_then(|header| header.get("other"))
-        .and_then(Value::as_array);
+    let stop = || session.stop_reason.clone().filter(|_| last && read.is_none());
+    let other = read.and_then(|header| header.get("other")).and_then(Value::as_array);
     Header {
         thread_id: session.thread.clone().unwrap_or_default(),
         chat_id: chat.to_owned(),
@@ -171,12 +147,7 @@ fn header(session: &Session, read: Option<&Object>, range: TimeRange, last: bool
         agent_mode: text("agent_mode").unwrap_or_else(|| mode.to_owned()),
         stop_reason: text("stop_reason").or_else(stop),
         tool_calls: 0,
-        other: other
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
+        other: other.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
     }
 }
 
@@ -208,11 +179,7 @@ fn header_value(file: &UnitFile, own: bool) -> Value {
 
 fn item(entry: &Entry, verbatim: bool) -> Option<Item> {
     let short = |text: &str| {
-        if verbatim {
-            text.to_owned()
-        } else {
-            truncate(text, TOOL_LIMIT)
-        }
+        if verbatim { text.to_owned() } else { truncate(text, TOOL_LIMIT) }
     };
     let tool = || match entry.tool_name.as_deref() {
         None | Some("") => UNNAMED.to_owned(),
@@ -313,10 +280,8 @@ mod tests {
         assert_eq!(stems, ["20260101-0959-one", "20260101-1005-two"]);
         assert_eq!(units[0].file.items.len(), 4);
         assert_eq!(units[1].file.items.len(), 2);
-        let stops: Vec<_> = units
-            .iter()
-            .map(|unit| unit.file.header.stop_reason.as_deref())
-            .collect();
+        let stops: Vec<_> =
+            units.iter().map(|unit| unit.file.header.stop_reason.as_deref()).collect();
         assert_eq!(stops, [None, Some("end_turn")]);
         assert_eq!(units[1].file.header.end, "2026-01-01T10:06:00+02:00");
     }
@@ -335,10 +300,7 @@ mod tests {
         };
         assert_eq!((name.as_str(), params.chars().count()), ("unknown", 200));
         assert!(params.starts_with("{\"path\":\"é") && params.ends_with("é..."));
-        assert_eq!(
-            file.items[1],
-            Item::ToolResult("unknown".into(), "r".repeat(197) + "...")
-        );
+        assert_eq!(file.items[1], Item::ToolResult("unknown".into(), "r".repeat(197) + "..."));
         assert_eq!(file.items[2], Item::Error("e".repeat(197) + "..."));
         assert_eq!(units[0].stem, "19700101-0000-task");
     }

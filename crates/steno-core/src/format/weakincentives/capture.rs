@@ -92,9 +92,7 @@ struct Counter {
 
 impl Counter {
     fn after(session: &mut SliceSession) -> Result<Self, SliceError> {
-        let own = session
-            .query::<Entry>()
-            .where_(|entry| entry.source == PRIMARY)?;
+        let own = session.query::<Entry>().where_(|entry| entry.source == PRIMARY)?;
         let last = own.iter().map(|entry| entry.sequence).max();
         Ok(Self {
             numbering: Numbering::new(AGENT, &session.id().to_string()),
@@ -126,10 +124,8 @@ mod tests {
     use crate::source::Source;
     use crate::timestamp::{Clock, Timestamp};
 
-    const ON: CaptureSettings = CaptureSettings {
-        capture_transcript: true,
-        capture_subagent_transcripts: false,
-    };
+    const ON: CaptureSettings =
+        CaptureSettings { capture_transcript: true, capture_subagent_transcripts: false };
 
     fn now() -> Timestamp {
         "2026-01-05T09:15:32+00:00".parse().unwrap()
@@ -148,10 +144,7 @@ mod tests {
         PromptRendered {
             prompt_name: "review".to_owned(),
             adapter: "openai".to_owned(),
-            messages: vec![
-                message("developer", Some("Be kind")),
-                message("human", None),
-            ],
+            messages: vec![message("developer", Some("Be kind")), message("human", None)],
             created_at: now(),
         }
     }
@@ -182,10 +175,7 @@ mod tests {
         capture_events(&mut session, CaptureSettings::default()).unwrap();
         session.dispatch(rendered()).unwrap();
         assert_eq!(session.query::<Entry>().all().unwrap(), []);
-        assert_eq!(
-            session.query::<PromptRendered>().all().unwrap(),
-            [rendered()]
-        );
+        assert_eq!(session.query::<PromptRendered>().all().unwrap(), [rendered()]);
     }
 
     #[test]
@@ -193,18 +183,13 @@ mod tests {
         let mut session = session();
         capture_events(&mut session, ON).unwrap();
         session.dispatch(rendered()).unwrap();
-        session
-            .dispatch(invoked(Some(r#"{"path":"é.py"}"#)))
-            .unwrap();
+        session.dispatch(invoked(Some(r#"{"path":"é.py"}"#))).unwrap();
         let executed = PromptExecuted {
             prompt_name: "review".to_owned(),
             adapter: "openai".to_owned(),
             text: None,
             has_structured_output: true,
-            usage: Some(Usage {
-                input: 3,
-                ..Usage::default()
-            }),
+            usage: Some(Usage { input: 3, ..Usage::default() }),
             created_at: now(),
         };
         session.dispatch(executed.clone()).unwrap();
@@ -228,7 +213,7 @@ mod tests {
         assert_eq!(metadata(4), r#"{"success":true,"adapter":"openai"}"#);
         assert_eq!(
             metadata(5),
-            r#"{"adapter":"openai","has_structured_output":true,"steno":{"usage":{"input":3}}}"#
+            r#"{"adapter":"openai","has_structured_output":true,"steno":{"usage":{"input":3,"cache_read":0,"cache_write":0,"output":0,"reasoning":0}}}"#
         );
         assert_eq!(session.query::<PromptExecuted>().all().unwrap(), [executed]);
     }
@@ -250,10 +235,7 @@ mod tests {
         capture_events(&mut session, ON).unwrap();
         session.dispatch(rendered()).unwrap();
         let numbers = told(&mut session).join("; ");
-        assert_eq!(
-            numbers,
-            "0 system text: Be kind; 1 system text: Be kind; 2 user text: "
-        );
+        assert_eq!(numbers, "0 system text: Be kind; 1 system text: Be kind; 2 user text: ");
     }
 
     #[test]
@@ -262,25 +244,17 @@ mod tests {
         let sources = ["s.jsonl", "s/subagents/agent-a.jsonl"];
         let bundle = Bundle {
             root: "p".into(),
-            sources: sources
-                .map(|name| Source::in_memory(name, name, line.into()))
-                .into(),
+            sources: sources.map(|name| Source::in_memory(name, name, line.into())).into(),
         };
         let captured = |settings| {
             let mut session = session();
             capture_claude(&mut session, settings, &bundle).unwrap();
             let entries = session.query::<Entry>().all().unwrap();
-            entries
-                .into_iter()
-                .map(|entry| entry.source)
-                .collect::<Vec<_>>()
+            entries.into_iter().map(|entry| entry.source).collect::<Vec<_>>()
         };
         assert!(captured(CaptureSettings::default()).is_empty());
         assert_eq!(captured(ON), ["primary"]);
-        let all = CaptureSettings {
-            capture_subagent_transcripts: true,
-            ..ON
-        };
+        let all = CaptureSettings { capture_subagent_transcripts: true, ..ON };
         assert_eq!(captured(all), ["primary", "subagent:a"]);
     }
 }

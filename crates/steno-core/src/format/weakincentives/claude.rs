@@ -45,11 +45,7 @@ pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
 /// `now` stands for a time that is missing or no time. Ids of flat lines stay nil.
 pub fn convert(raw: Object, now: Option<Timestamp>) -> Vec<Entry> {
     let created_at = time_of(&raw).or(now);
-    let mut entries = if is_nested(&raw) {
-        nested(raw)
-    } else {
-        vec![flat(&raw)]
-    };
+    let mut entries = if is_nested(&raw) { nested(raw) } else { vec![flat(&raw)] };
     for entry in &mut entries {
         entry.created_at = created_at;
     }
@@ -176,9 +172,7 @@ fn event_entry(line: &mut Object, raw_type: &str) -> Entry {
         ("system" | "summary", _) => Kind::Notice,
         _ => Kind::Other,
     };
-    let content = ["content", "summary"]
-        .iter()
-        .find_map(|key| line.shift_remove(*key));
+    let content = ["content", "summary"].iter().find_map(|key| line.shift_remove(*key));
     let content = content.as_ref().map(content_text).unwrap_or_default();
     Entry::new(Role::System, kind, content)
 }
@@ -243,24 +237,13 @@ mod tests {
     #[test]
     fn both_shapes_are_recognised_and_others_are_not() {
         let known = |value: Value| recognises(value.as_object().unwrap());
-        assert!(known(
-            json!({"type": "tool_use", "tool_use_id": "t", "timestamp": ""})
-        ));
-        assert!(known(
-            json!({"type": "system", "uuid": "u", "sessionId": "s"})
-        ));
-        assert!(known(
-            json!({"type": "summary", "summary": "x", "leafUuid": "u"})
-        ));
+        assert!(known(json!({"type": "tool_use", "tool_use_id": "t", "timestamp": ""})));
+        assert!(known(json!({"type": "system", "uuid": "u", "sessionId": "s"})));
+        assert!(known(json!({"type": "summary", "summary": "x", "leafUuid": "u"})));
         assert!(!known(json!({"type": "user", "content": "x"})));
         assert!(!known(json!({"type": "error", "message": "x"})));
-        assert!(!known(
-            json!({"role": "user", "content": "x", "timestamp": 1})
-        ));
-        assert_eq!(
-            entries(Object::new()).unwrap_err(),
-            EntryError::MissingField("type")
-        );
+        assert!(!known(json!({"role": "user", "content": "x", "timestamp": 1})));
+        assert_eq!(entries(Object::new()).unwrap_err(), EntryError::MissingField("type"));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Which files are sessions of this system: by name, or by what their first lines look like.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::{FILE_NAME, jsonl, recognises};
-use crate::durable::{FileError, OnPath};
+use crate::durable::FileError;
+use crate::format::tree;
 use crate::lines::Lines;
 use crate::source::Bundle;
 
@@ -28,38 +29,14 @@ const PROBED_BYTES: usize = 8 << 20;
 /// The sessions at or below `path`, one per file. Links are not followed.
 pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let files = jsonl_files(path)?;
-    Ok(files
-        .iter()
-        .filter(|file| is_ours(file))
-        .map(|file| Bundle::file(file))
-        .collect())
+    Ok(files.iter().filter(|file| is_ours(file)).map(|file| Bundle::file(file)).collect())
 }
 
-/// All `.jsonl` files at or below `path`, in order; folders below it that cannot be read are passed
-/// over.
+/// The file `path`, or all `.jsonl` files below the folder `path`, in order.
 pub(super) fn jsonl_files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
-    if !fs::metadata(path).on("open", path)?.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    fs::read_dir(path).on("open", path)?;
-    let mut files = Vec::new();
-    let mut folders = vec![path.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                Ok(kind) if kind.is_file() && is_jsonl(&entry.path()) => files.push(entry.path()),
-                _ => {}
-            }
-        }
-    }
-    files.sort();
+    let mut files = tree::files(path)?;
+    files.retain(|file| file == path || file.extension().is_some_and(|end| end == "jsonl"));
     Ok(files)
-}
-
-fn is_jsonl(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "jsonl")
 }
 
 fn is_ours(path: &Path) -> bool {

@@ -21,20 +21,11 @@ pub(super) struct Fold {
     role: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<Kind>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "even_null"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "even_null")]
     created_at: Option<Option<Timestamp>>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "even_null"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "even_null")]
     tool_input: Option<Value>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "even_null"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "even_null")]
     model: Option<Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<String>,
@@ -114,10 +105,7 @@ pub(super) fn unfold(entry: &mut Entry) {
     let Some(metadata) = &mut entry.metadata else {
         return;
     };
-    let Some(fold) = metadata
-        .get(FOLD_KEY)
-        .and_then(|v| Fold::deserialize(v).ok())
-    else {
+    let Some(fold) = metadata.get(FOLD_KEY).and_then(|v| Fold::deserialize(v).ok()) else {
         return;
     };
     metadata.shift_remove(FOLD_KEY);

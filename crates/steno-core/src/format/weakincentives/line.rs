@@ -158,9 +158,7 @@ fn coerce(object: &mut Object) {
         }
     }
     if let Some(value) = object.get_mut("sequence")
-        && let Some(number) = value
-            .as_str()
-            .and_then(|text| text.trim().parse::<u64>().ok())
+        && let Some(number) = value.as_str().and_then(|text| text.trim().parse::<u64>().ok())
     {
         *value = number.into();
     }
@@ -208,10 +206,7 @@ mod tests {
         assert_eq!(error(json!({"role": "bot", "created_at": time})), text);
         assert_eq!(error(json!({"role": 1})), text);
         assert_eq!(error(json!({"content": ""})), "missing field: role");
-        assert_eq!(
-            error(json!({"role": "user", "created_at": time})),
-            "missing field: content"
-        );
+        assert_eq!(error(json!({"role": "user", "created_at": time})), "missing field: content");
         assert_eq!(
             error(json!({"role": "user", "content": "", "created_at": time, "sequence": -1})),
             "field sequence: expected a whole number"

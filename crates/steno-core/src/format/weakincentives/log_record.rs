@@ -150,10 +150,8 @@ fn plain_text(kind: Kind, detail: &Object) -> String {
         Kind::ToolCall => detail.get("input"),
         _ => None,
     };
-    let spoken = spoken
-        .or_else(|| detail.get("text"))
-        .or_else(|| item?.get("text"))
-        .and_then(Value::as_str);
+    let spoken =
+        spoken.or_else(|| detail.get("text")).or_else(|| item?.get("text")).and_then(Value::as_str);
     match spoken {
         Some(text) => text.to_owned(),
         None => Style::PRETTY.print(detail),
@@ -195,10 +193,7 @@ mod tests {
             .map(|entry| {
                 let tool = entry.tool_name.as_deref().unwrap_or("-");
                 let (source, number) = (&entry.source, entry.sequence);
-                format!(
-                    "{source} {number} {} {} {tool}: {}",
-                    entry.role, entry.kind, entry.content
-                )
+                format!("{source} {number} {} {} {tool}: {}", entry.role, entry.kind, entry.content)
             })
             .collect();
         let call = "primary 3 assistant tool_call Read: {\n  \"path\": \"a.py\"\n}";
@@ -220,11 +215,7 @@ mod tests {
         );
         assert_eq!(transcript.session.id.as_str(), "3b1c");
         assert_eq!(transcript.session.models, ["claude-x"]);
-        let times: Vec<_> = transcript
-            .entries
-            .iter()
-            .map(|e| e.created_at.unwrap())
-            .collect();
+        let times: Vec<_> = transcript.entries.iter().map(|e| e.created_at.unwrap()).collect();
         assert_eq!(times[0].to_string(), "2026-02-10T09:59:58.500Z");
         assert_eq!(times[6].to_string(), "2026-02-10T10:00:06+00:00");
     }
@@ -249,10 +240,7 @@ mod tests {
         let [entry] = &transcript.entries[..] else {
             panic!("one entry");
         };
-        assert_eq!(
-            (entry.kind, entry.content.as_str()),
-            (Kind::Error, "no file")
-        );
+        assert_eq!((entry.kind, entry.content.as_str()), (Kind::Error, "no file"));
         assert_eq!(transcript.problems, []);
     }
 }

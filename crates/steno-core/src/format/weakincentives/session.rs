@@ -116,10 +116,7 @@ impl SliceSession {
         if errors.is_empty() {
             return Ok(());
         }
-        Err(DispatchError {
-            event: E::TYPE_ID,
-            errors,
-        })
+        Err(DispatchError { event: E::TYPE_ID, errors })
     }
 
     /// The items of type `T`.
@@ -130,8 +127,7 @@ impl SliceSession {
     /// Puts items in place of those of type `T`; a LOG slice refuses.
     pub fn replace<T: SliceItem>(&mut self, items: &[T]) -> Result<(), SliceError> {
         let items = items.iter().map(T::to_json).collect();
-        self.slice(T::TYPE_ID, T::POLICY)
-            .apply(Change::Replace(items))
+        self.slice(T::TYPE_ID, T::POLICY).apply(Change::Replace(items))
     }
 
     /// Takes away all items of type `T`; a LOG slice refuses.
@@ -152,9 +148,7 @@ impl SliceSession {
     /// The slice of a type; made now if it is not there, under the policy that holds now.
     pub(super) fn slice(&mut self, type_id: &'static str, default: Policy) -> &mut Slice {
         let policy = *self.policies.entry(type_id).or_insert(default);
-        self.slices
-            .entry(type_id)
-            .or_insert_with(|| Slice::new(type_id, policy, &self.config))
+        self.slices.entry(type_id).or_insert_with(|| Slice::new(type_id, policy, &self.config))
     }
 
     /// The items of a type as JSON, also those in a file that nobody has asked for yet.

@@ -129,11 +129,7 @@ impl Slice {
             SliceFactory::Memory => Store::Memory(MemorySlice::default()),
             SliceFactory::Jsonl(folder) => Store::Jsonl(JsonlSlice::new(folder, type_id)),
         };
-        Self {
-            type_id,
-            policy,
-            store,
-        }
+        Self { type_id, policy, store }
     }
 
     /// What may happen to the items.
@@ -180,10 +176,7 @@ impl Slice {
     pub(super) fn refuse_log(&self, operation: &'static str) -> Result<(), SliceError> {
         match self.policy {
             Policy::State => Ok(()),
-            Policy::Log => Err(SliceError::AppendOnly {
-                operation,
-                slice: self.type_id,
-            }),
+            Policy::Log => Err(SliceError::AppendOnly { operation, slice: self.type_id }),
         }
     }
 
@@ -204,10 +197,7 @@ impl Slice {
 impl<'a, T: SliceItem> View<'a, T> {
     /// A slice seen as items of type `T`.
     pub fn new(slice: &'a Slice) -> Self {
-        Self {
-            slice,
-            item: PhantomData,
-        }
+        Self { slice, item: PhantomData }
     }
 
     /// All items, and what could not be read.

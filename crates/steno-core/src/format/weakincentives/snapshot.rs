@@ -94,9 +94,7 @@ impl SliceSession {
             children_ids: Vec::new(),
             created_at: self.clock().now(),
             parent_id: None,
-            policies: policies
-                .map(|(id, policy)| ((*id).to_owned(), *policy))
-                .collect(),
+            policies: policies.map(|(id, policy)| ((*id).to_owned(), *policy)).collect(),
             slices,
             tags: BTreeMap::from([("session_id".to_owned(), session_id)]),
             version: VERSION.to_owned(),
@@ -112,11 +110,7 @@ impl SliceSession {
             unknown.sort();
             return Err(SliceError::NotRegistered(unknown));
         }
-        let policies: Vec<_> = self
-            .policies
-            .iter()
-            .map(|(id, policy)| (*id, *policy))
-            .collect();
+        let policies: Vec<_> = self.policies.iter().map(|(id, policy)| (*id, *policy)).collect();
         for (type_id, policy) in policies {
             if policy == Policy::State {
                 let saved = snapshot.slices.iter().find(|s| s.slice_type == type_id);

@@ -15,10 +15,7 @@ use crate::timestamp::Zone;
 
 fn bundle(text: &str) -> Bundle {
     let bytes = text.as_bytes().to_vec();
-    Bundle {
-        root: "t.jsonl".into(),
-        sources: vec![Source::in_memory("t.jsonl", "t.jsonl", bytes)],
-    }
+    Bundle { root: "t.jsonl".into(), sources: vec![Source::in_memory("t.jsonl", "t.jsonl", bytes)] }
 }
 
 fn read_text(text: &str) -> Transcript {
@@ -69,10 +66,7 @@ fn a_line_without_end_is_one_problem() {
     let endless = "x".repeat(crate::lines::LINE_LIMIT + 10);
     let transcript = read_text(&format!("{endless}\n{LINE}\n"));
     assert_eq!(transcript.entries.len(), 1);
-    assert_eq!(
-        reasons(&transcript),
-        ["t.jsonl:1: line longer than 67108864 bytes"]
-    );
+    assert_eq!(reasons(&transcript), ["t.jsonl:1: line longer than 67108864 bytes"]);
 }
 
 #[test]
@@ -110,10 +104,7 @@ fn the_start_of_a_session_without_times_survives() {
     assert!(text.contains(r#""created_at":"2026-01-05T09:15:32+00:00""#));
     let again = read_text(&text);
     assert_eq!(again.entries[0].created_at, None);
-    assert_eq!(
-        again.session.started.unwrap().to_string(),
-        "2026-01-05T09:15:32+00:00"
-    );
+    assert_eq!(again.session.started.unwrap().to_string(), "2026-01-05T09:15:32+00:00");
 }
 
 #[test]
@@ -125,20 +116,15 @@ fn sessions_are_found_by_name_or_by_content() {
         fs::write(&path, text).unwrap();
     };
     put("a/weakincentives.transcript:TranscriptEntry.jsonl", "torn");
-    put(
-        "b/weakincentives.runtime.transcript.TranscriptEntry.jsonl",
-        LINE,
-    );
+    put("b/weakincentives.runtime.transcript.TranscriptEntry.jsonl", LINE);
     put("c/other.jsonl", &format!("torn\n{LINE}\n"));
     put("d/empty.jsonl", "");
     put(&format!("d/{FILE_NAME}"), "");
     put("e/foreign.jsonl", r#"{"role":"user","content":"hi"}"#);
     put("f/notes.txt", LINE);
     let found = find(folder.path()).unwrap();
-    let names: Vec<_> = found
-        .iter()
-        .map(|bundle| bundle.root.strip_prefix(folder.path()).unwrap())
-        .collect();
+    let names: Vec<_> =
+        found.iter().map(|bundle| bundle.root.strip_prefix(folder.path()).unwrap()).collect();
     assert_eq!(
         names,
         [
@@ -211,14 +197,7 @@ fn any_text() -> impl Strategy<Value = Option<String>> {
 }
 
 fn any_role_and_kind() -> impl Strategy<Value = (Role, Kind)> {
-    let roles = [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "developer",
-        "moderator",
-    ];
+    let roles = ["system", "user", "assistant", "tool", "developer", "moderator"];
     let kinds = vec![
         Kind::Text,
         Kind::Thinking,
@@ -267,10 +246,7 @@ fn spelt(mut entry: Entry) -> Entry {
         }
         let spelt: Timestamp = time.to_isoformat().parse().unwrap();
         assert_eq!(spelt.instant(), time.instant());
-        assert_eq!(
-            spelt.zone() == Zone::Unstated,
-            time.zone() == Zone::Unstated
-        );
+        assert_eq!(spelt.zone() == Zone::Unstated, time.zone() == Zone::Unstated);
         spelt
     });
     entry

@@ -4,9 +4,8 @@ use crate::entry::{Entry, PRIMARY, Role};
 
 /// Formats entries for reading, each time in its own offset, content as it is.
 pub fn format_transcript<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
-    let mut blocks = entries
-        .into_iter()
-        .map(|entry| format!("{}\n{}\n", header(entry), entry.content));
+    let mut blocks =
+        entries.into_iter().map(|entry| format!("{}\n{}\n", header(entry), entry.content));
     let mut text = blocks.next().unwrap_or_default();
     for block in blocks {
         text.push('\n');
@@ -24,11 +23,7 @@ fn header(entry: &Entry) -> String {
         Some(time) => time.clock(),
         None => "--:--:--".to_owned(),
     };
-    format!(
-        "{source}[{time}] {} {}",
-        emblem(&entry.role),
-        speaker(entry)
-    )
+    format!("{source}[{time}] {} {}", emblem(&entry.role), speaker(entry))
 }
 
 fn emblem(role: &Role) -> &'static str {

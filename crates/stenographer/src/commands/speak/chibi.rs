@@ -18,12 +18,7 @@ use crate::ui::Ui;
 #[command(group = clap::ArgGroup::new("log").required(true))]
 pub(crate) struct Args {
     /// Show N entries of the current context.
-    #[arg(
-        short = 'g',
-        value_name = "N",
-        group = "log",
-        allow_negative_numbers = true
-    )]
+    #[arg(short = 'g', value_name = "N", group = "log", allow_negative_numbers = true)]
     current: Option<String>,
     /// Show N entries of the context that is named.
     #[arg(
@@ -50,16 +45,12 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         (None, [name, count]) => (name.clone(), count.clone()),
         (None, _) => return Err(CommandError::usage("no log was asked for")),
     };
-    let count = count
-        .parse()
-        .map_err(|_| CommandError::usage(format!("Invalid number: {count}")))?;
+    let count =
+        count.parse().map_err(|_| CommandError::usage(format!("Invalid number: {count}")))?;
     let dir = context_dir(&base, &name)?;
     let (lines, problems) = chibi::lines(&dir.join("context.jsonl"))?;
     ui.problems(&problems);
-    ui.transcript_text(&chibi::render_log(
-        chibi::select(&lines, count),
-        args.verbose,
-    ))?;
+    ui.transcript_text(&chibi::render_log(chibi::select(&lines, count), args.verbose))?;
     Ok(Exit::Done)
 }
 
@@ -96,9 +87,8 @@ fn context_dir(base: &Path, name: &str) -> Result<PathBuf, CommandError> {
 fn context_names(contexts: &Path) -> Vec<String> {
     let listing = fs::read_dir(contexts).into_iter().flatten().flatten();
     let folders = listing.filter(|item| item.path().is_dir());
-    let mut names: Vec<_> = folders
-        .filter_map(|item| item.file_name().into_string().ok())
-        .collect();
+    let mut names: Vec<_> =
+        folders.filter_map(|item| item.file_name().into_string().ok()).collect();
     names.sort();
     names
 }

@@ -99,16 +99,8 @@ impl<'a> Place<'a> {
         let given = scene.cwd.join(dir);
         let base = devflow::base_of(&given);
         let deeper = base.strip_prefix(&given).unwrap_or(Path::new(""));
-        let shown = if deeper.as_os_str().is_empty() {
-            dir.to_owned()
-        } else {
-            dir.join(deeper)
-        };
-        Ok(Self {
-            store: Store::open(&base, scene.clock.clone())?,
-            shown,
-            scene,
-        })
+        let shown = if deeper.as_os_str().is_empty() { dir.to_owned() } else { dir.join(deeper) };
+        Ok(Self { store: Store::open(&base, scene.clock.clone())?, shown, scene })
     }
 
     /// The run that a user means: its name, a beginning that only it has, or `latest`.
@@ -119,11 +111,8 @@ impl<'a> Place<'a> {
         }
         let runs = self.store.list(&Filter::default())?;
         let names: Vec<&str> = runs.iter().map(|run| run.run_id.as_str()).collect();
-        let begun: Vec<&str> = names
-            .iter()
-            .copied()
-            .filter(|name| name.starts_with(text))
-            .collect();
+        let begun: Vec<&str> =
+            names.iter().copied().filter(|name| name.starts_with(text)).collect();
         match (text, names.first(), begun.as_slice()) {
             ("latest", Some(newest), _) => Ok(newest.parse()?),
             (_, _, [only]) => Ok(only.parse()?),

@@ -67,13 +67,7 @@ impl Context {
     fn raw_lines(&self) -> Result<Vec<RawLine>, FileError> {
         let lines = split_lines(&self.file(CONTEXT))?;
         let parsed = |bytes: &[u8]| Line::from_object(records::parse(bytes).ok()?).ok();
-        Ok(lines
-            .into_iter()
-            .map(|bytes| RawLine {
-                line: parsed(&bytes),
-                bytes,
-            })
-            .collect())
+        Ok(lines.into_iter().map(|bytes| RawLine { line: parsed(&bytes), bytes }).collect())
     }
 
     fn archived(&self) -> Result<HashSet<Vec<u8>>, FileError> {
@@ -101,21 +95,13 @@ impl Context {
     fn append_markdown(&self, removed: &[RawLine], there: usize) -> Result<(), FileError> {
         let path = self.file(MARKDOWN);
         let text = |raw: &[RawLine]| {
-            let entries: Vec<_> = raw
-                .iter()
-                .filter_map(|raw| raw.line.clone())
-                .map(entry_of)
-                .collect();
+            let entries: Vec<_> =
+                raw.iter().filter_map(|raw| raw.line.clone()).map(entry_of).collect();
             markdown::render(&entries)
         };
-        let existing = if there > 0 {
-            read_or_empty(&path)?
-        } else {
-            Vec::new()
-        };
-        let done = (0..=there)
-            .rev()
-            .find(|done| existing.ends_with(text(&removed[..*done]).as_bytes()));
+        let existing = if there > 0 { read_or_empty(&path)? } else { Vec::new() };
+        let done =
+            (0..=there).rev().find(|done| existing.ends_with(text(&removed[..*done]).as_bytes()));
         let missing = text(&removed[done.unwrap_or(0)..]);
         if missing.is_empty() {
             return Ok(());
@@ -140,9 +126,7 @@ fn cut(lines: &[RawLine], keep: usize, there: usize) -> usize {
         let within = cut > 0 && cut < lines.len();
         within && (is(cut, "tool_result") || is(cut - 1, "tool_call"))
     };
-    let good: Vec<_> = (0..lines.len())
-        .filter(|at| lines[*at].line.is_some())
-        .collect();
+    let good: Vec<_> = (0..lines.len()).filter(|at| lines[*at].line.is_some()).collect();
     let wanted = good.len().saturating_sub(keep);
     let mut cut = good.get(wanted).copied().unwrap_or(lines.len());
     while parts(cut) {

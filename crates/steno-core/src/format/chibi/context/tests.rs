@@ -17,10 +17,7 @@ fn scratch() -> Scratch {
     let base = tempfile::tempdir().unwrap();
     let clock = Clock::fixed(Timestamp::from_unix(1_705_123_500).unwrap());
     let context = Context::open(&base.path().join("contexts/work"), clock).unwrap();
-    Scratch {
-        _base: base,
-        context,
-    }
+    Scratch { _base: base, context }
 }
 
 fn said(role: Role, text: &str) -> Entry {
@@ -54,12 +51,7 @@ impl Scratch {
     /// The whole session, as a reader sees it.
     fn session(&self) -> Vec<String> {
         let bundle = find(&self.context.dir).unwrap().remove(0);
-        read(&bundle)
-            .unwrap()
-            .entries
-            .into_iter()
-            .map(|entry| entry.content)
-            .collect()
+        read(&bundle).unwrap().entries.into_iter().map(|entry| entry.content).collect()
     }
 }
 
@@ -69,19 +61,10 @@ fn a_torn_line_costs_only_itself() {
     let mut torn = scratch.text(CONTEXT);
     torn.push_str("{\"id\":\"tor");
     fs::write(scratch.context.file(CONTEXT), torn).unwrap();
-    scratch
-        .context
-        .append(said(Role::Assistant, "two"))
-        .unwrap();
+    scratch.context.append(said(Role::Assistant, "two")).unwrap();
     let (lines, problems) = scratch.context.lines().unwrap();
-    assert_eq!(
-        (lines.len(), problems.len(), problems[0].line),
-        (2, 1, Some(2))
-    );
-    assert_eq!(
-        (lines[1].from.as_str(), lines[1].to.as_str()),
-        ("work", "user")
-    );
+    assert_eq!((lines.len(), problems.len(), problems[0].line), (2, 1, Some(2)));
+    assert_eq!((lines[1].from.as_str(), lines[1].to.as_str()), ("work", "user"));
     assert_eq!(lines[1].metadata, None);
     scratch.context.compact("s", 0).unwrap();
     assert!(scratch.text(ARCHIVE).contains("\n{\"id\":\"tor\n"));
@@ -102,21 +85,12 @@ fn compaction_archives_and_keeps_tools_together() {
     assert_eq!(scratch.active(), ["", "a", "b", "A", "B"]);
     let archive = scratch.text(ARCHIVE);
     assert!(before.starts_with(&archive) && archive.lines().count() == 2);
-    assert_eq!(
-        scratch.text(MARKDOWN),
-        "[USER]: one\n\n[ASSISTANT]: two\n\n"
-    );
-    assert_eq!(
-        scratch.session(),
-        ["one", "two", "so far", "a", "b", "A", "B"]
-    );
+    assert_eq!(scratch.text(MARKDOWN), "[USER]: one\n\n[ASSISTANT]: two\n\n");
+    assert_eq!(scratch.session(), ["one", "two", "so far", "a", "b", "A", "B"]);
     assert_eq!(scratch.context.compact("again", 9).unwrap(), 0);
     assert_eq!(scratch.active().len(), 5);
     scratch.context.compact("all", 0).unwrap();
-    assert_eq!(
-        scratch.session(),
-        ["one", "two", "so far", "a", "b", "A", "B", "all"]
-    );
+    assert_eq!(scratch.session(), ["one", "two", "so far", "a", "b", "A", "B", "all"]);
     assert!(!scratch.context.file(".lock").exists());
 }
 
@@ -127,11 +101,8 @@ fn an_interrupted_compaction_neither_loses_nor_doubles() {
         let scratch = Scratch::with([said(Role::User, "one"), said(Role::Assistant, "two")]);
         fs::copy(scratch.context.file(CONTEXT), scratch.context.file(ARCHIVE)).unwrap();
         if markdown_done {
-            fs::write(
-                scratch.context.file(MARKDOWN),
-                "[USER]: one\n\n[ASSISTANT]: two\n\n",
-            )
-            .unwrap();
+            fs::write(scratch.context.file(MARKDOWN), "[USER]: one\n\n[ASSISTANT]: two\n\n")
+                .unwrap();
         }
         assert_eq!(scratch.session(), ["one", "two"]);
         scratch.context.append(said(Role::User, "three")).unwrap();
@@ -197,15 +168,8 @@ fn the_inbox_is_cleared_only_after_the_prompt_is_kept() {
 fn a_foreign_lock_is_an_error() {
     let scratch = scratch();
     fs::write(scratch.context.file(".lock"), "1705123490").unwrap();
-    let error = scratch
-        .context
-        .append(said(Role::User, "x"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("context is locked by another process: "),
-        "{error}"
-    );
+    let error = scratch.context.append(said(Role::User, "x")).unwrap_err().to_string();
+    assert!(error.starts_with("context is locked by another process: "), "{error}");
     assert!(!scratch.context.file(CONTEXT).exists());
 }
 
@@ -217,9 +181,7 @@ fn writers_in_parallel_wait_for_each_other() {
             let context = &scratch.context;
             scope.spawn(move || {
                 for count in 0..10 {
-                    context
-                        .append(said(Role::User, &format!("{writer}-{count}")))
-                        .unwrap();
+                    context.append(said(Role::User, &format!("{writer}-{count}"))).unwrap();
                 }
                 context.compact("sum", 2).unwrap();
             });
@@ -227,13 +189,7 @@ fn writers_in_parallel_wait_for_each_other() {
     });
     let texts = scratch.session();
     let said: HashSet<_> = texts.iter().filter(|text| text.contains('-')).collect();
-    assert_eq!(
-        (
-            said.len(),
-            texts.iter().filter(|text| text.contains('-')).count()
-        ),
-        (40, 40)
-    );
+    assert_eq!((said.len(), texts.iter().filter(|text| text.contains('-')).count()), (40, 40));
 }
 
 #[test]

@@ -27,13 +27,7 @@ fn roles_are_stated_or_told_by_the_speakers() {
     for (entry_type, from, to, stated, role) in [
         ("message", "alice", "default", None, Role::User),
         ("message", "default", "user", None, Role::Assistant),
-        (
-            "message",
-            "default",
-            "alice",
-            Some("agent"),
-            Role::Assistant,
-        ),
+        ("message", "default", "alice", Some("agent"), Role::Assistant),
         ("message", "system", "default", Some("system"), Role::System),
         ("message", "system", "default", None, Role::User),
         ("tool_call", "default", "read", None, Role::Assistant),
@@ -56,10 +50,7 @@ fn a_compaction_says_its_summary() {
         "\n"
     );
     let entry = entry_of(line(given));
-    assert_eq!(
-        (entry.kind, entry.content.as_str()),
-        (Kind::Compaction, "All of it")
-    );
+    assert_eq!((entry.kind, entry.content.as_str()), (Kind::Compaction, "All of it"));
     assert_eq!(entry.metadata, None);
     assert_eq!(line_of(&entry, "default", 0).print(), given);
     let mut foreign = Entry::new(Role::System, Kind::Compaction, "Short");
@@ -77,13 +68,10 @@ fn only_what_a_line_cannot_say_goes_into_its_metadata() {
     assert_eq!(line_of(&entry, "work", 0).metadata, None);
     entry.created_at = "2026-01-05T09:15:32.5+01:00".parse().ok();
     entry.model = Some("m".to_owned());
-    entry.usage = Some(Usage {
-        output: 3,
-        ..Usage::default()
-    });
+    entry.usage = Some(Usage { output: 3, ..Usage::default() });
     let line = line_of(&entry, "work", 0);
     let ours = json!({"steno": {"created_at": "2026-01-05T09:15:32.5+01:00", "model": "m",
-        "usage": {"output": 3}}});
+        "usage": {"input": 0, "cache_read": 0, "cache_write": 0, "output": 3, "reasoning": 0}}});
     assert_eq!(line.metadata, ours.as_object().cloned());
     assert_eq!(line.timestamp, 1767600932);
 }
@@ -127,22 +115,11 @@ fn a_line() -> impl Strategy<Value = Line> {
     let content = prop_oneof![Just("{\"a\":[1.0]}".to_owned()), "\\PC{0,9}"];
     let names = ("[a-z]{0,3}|user|system", "[a-z]{0,3}|user");
     let seconds = prop_oneof![Just(1705123456), any::<u64>()];
-    let late = (
-        maybe("user|agent|system|x"),
-        maybe(any::<bool>()),
-        maybe("[a-z]{1,3}"),
-        maybe(metadata),
-    );
+    let late =
+        (maybe("user|agent|system|x"), maybe(any::<bool>()), maybe("[a-z]{1,3}"), maybe(metadata));
     (id, seconds, names, content, types, late, any::<bool>()).prop_map(
         |(id, timestamp, (from, to), content, entry_type, late, unknown)| {
-            let mut line = Line {
-                id,
-                timestamp,
-                from,
-                to,
-                content,
-                ..Line::default()
-            };
+            let mut line = Line { id, timestamp, from, to, content, ..Line::default() };
             line.entry_type = entry_type.to_owned();
             (line.role, line.flow_control, line.tool_call_id) = (late.0, late.1, late.2);
             line.metadata = late.3.and_then(|value| value.as_object().cloned());
@@ -186,18 +163,10 @@ fn an_entry() -> impl Strategy<Value = Entry> {
             entry.created_at = at;
             entry.tool_input = Some(input).filter(|input| !input.is_null());
             entry.metadata = metadata.as_object().cloned();
-            (
-                entry.tool_name,
-                entry.tool_call_id,
-                entry.model,
-                entry.message_id,
-            ) = names;
+            (entry.tool_name, entry.tool_call_id, entry.model, entry.message_id) = names;
             if rich {
                 entry.source = "subagent:1".to_owned();
-                entry.usage = Some(Usage {
-                    input: 5,
-                    ..Usage::default()
-                });
+                entry.usage = Some(Usage { input: 5, ..Usage::default() });
                 entry.parent_id = Some("p".to_owned());
                 entry.extra.insert("cwd".to_owned(), json!("/x"));
             }

@@ -60,17 +60,10 @@ fn the_last_compaction_divides_archive_and_window() {
     let files = content(&dir);
     let names: Vec<_> = files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, [CONTEXT, META, MARKDOWN, ARCHIVE]);
-    assert_eq!(
-        (files[0].1.lines().count(), files[3].1.lines().count()),
-        (2, 3)
-    );
+    assert_eq!((files[0].1.lines().count(), files[3].1.lines().count()), (2, 3));
     assert_eq!(files[2].1, "[USER]: one\n\n[ASSISTANT]: two\n\n");
     let kinds = |transcript: &Transcript| -> Vec<_> {
-        transcript
-            .entries
-            .iter()
-            .map(|entry| (entry.kind, entry.content.clone()))
-            .collect()
+        transcript.entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
     };
     assert_eq!(kinds(&read_back(base.path())), kinds(&given));
 }
@@ -91,14 +84,8 @@ fn a_context_that_holds_something_else_is_left_alone() {
     let before = content(&dir);
     let mut other = given.clone();
     other.entries[0].entry_id = Uuid::from_u128(3);
-    assert_eq!(
-        write(&other, base.path()).unwrap(),
-        base.path().join("contexts/work_2")
-    );
-    assert_eq!(
-        write(&given, base.path()).unwrap(),
-        base.path().join("contexts/work_3")
-    );
+    assert_eq!(write(&other, base.path()).unwrap(), base.path().join("contexts/work_2"));
+    assert_eq!(write(&given, base.path()).unwrap(), base.path().join("contexts/work_3"));
     assert_eq!(content(&dir), before);
 }
 
@@ -114,11 +101,7 @@ fn a_waiting_message_that_we_do_not_know_is_something_else() {
     let inbox = fs::read_to_string(dir.join(INBOX)).unwrap();
     fs::write(dir.join(INBOX), format!("{inbox}{}\n", line("theirs"))).unwrap();
     assert_ne!(write(&given, base.path()).unwrap(), dir);
-    assert!(
-        fs::read_to_string(dir.join(INBOX))
-            .unwrap()
-            .contains("theirs")
-    );
+    assert!(fs::read_to_string(dir.join(INBOX)).unwrap().contains("theirs"));
 }
 
 fn entry() -> impl Strategy<Value = Entry> {

@@ -48,10 +48,7 @@ fn only_an_earlier_state_is_replaced() {
     let folder = write(&sample("Hi"), dir.path(), Shape::Shipped).unwrap();
     let before = fs::read(folder.join("transcript.json")).unwrap();
     let refused = write(&sample("Other"), dir.path(), Shape::Shipped).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "run already exists: 2026-01-05-claude-s1"
-    );
+    assert_eq!(refused.to_string(), "run already exists: 2026-01-05-claude-s1");
     assert_eq!(fs::read(folder.join("transcript.json")).unwrap(), before);
     let mut grown = sample("Hi");
     grown.push(Entry::new(Role::Assistant, Kind::Text, "Hello"));
@@ -65,15 +62,9 @@ fn a_name_from_a_file_never_leads_out() {
     let dir = tempfile::tempdir().unwrap();
     let evil = b"{\"runId\":\"../../evil\",\"metadata\":{\"flowId\":\"f\"},\"turns\":[]}";
     let source = Source::in_memory("transcript.json", "x/transcript.json", evil.to_vec());
-    let bundle = Bundle {
-        root: "x".into(),
-        sources: vec![source],
-    };
+    let bundle = Bundle { root: "x".into(), sources: vec![source] };
     let transcript = read(&bundle).unwrap();
-    assert!(matches!(
-        write(&transcript, dir.path(), Shape::Shipped),
-        Err(StoreError::Id(_))
-    ));
+    assert!(matches!(write(&transcript, dir.path(), Shape::Shipped), Err(StoreError::Id(_))));
 }
 
 #[cfg(unix)]

@@ -22,11 +22,8 @@ fn filled(dir: &Path, days: &[&str]) -> Store {
 }
 
 fn start(store: &Store, flow: &str) -> RunId {
-    let new = NewRun {
-        flow: flow.to_owned(),
-        identifier: Some("n".to_owned()),
-        ..NewRun::default()
-    };
+    let new =
+        NewRun { flow: flow.to_owned(), identifier: Some("n".to_owned()), ..NewRun::default() };
     store.start(&new).unwrap()
 }
 
@@ -35,10 +32,7 @@ fn ids(runs: &[RunMeta]) -> Vec<&str> {
 }
 
 fn few() -> Retention {
-    Retention {
-        keep_min_runs: 0,
-        ..Retention::default()
-    }
+    Retention { keep_min_runs: 0, ..Retention::default() }
 }
 
 #[test]
@@ -50,12 +44,7 @@ fn lists_are_filtered_and_newest_first() {
     let list = |filter: Filter| store.list(&filter).unwrap();
     assert_eq!(
         ids(&list(Filter::default())),
-        [
-            "2025-03-01-g-n",
-            "2025-01-03-f-n",
-            "2025-01-02-f-n",
-            "2025-01-01-f-n"
-        ]
+        ["2025-03-01-g-n", "2025-01-03-f-n", "2025-01-02-f-n", "2025-01-01-f-n"]
     );
     let bounded = Filter {
         after: Some(at("2025-01-02T10:00:00Z")),
@@ -71,10 +60,7 @@ fn lists_are_filtered_and_newest_first() {
     };
     assert_eq!(ids(&list(narrow)), ["2025-01-03-f-n"]);
     let stats = Stats::of(&list(Filter::default()));
-    assert_eq!(
-        (stats.total_runs, stats.completed_runs, stats.failed_runs),
-        (4, 3, 1)
-    );
+    assert_eq!((stats.total_runs, stats.completed_runs, stats.failed_runs), (4, 3, 1));
     assert_eq!((stats.total_tokens_in, stats.average_tokens_in()), (30, 7));
 }
 
@@ -85,10 +71,7 @@ fn the_index_follows_what_is_on_disk() {
     let path = dir.path().join("runs/index.json");
     let index = fs::read_to_string(&path).unwrap();
     assert!(index.starts_with("{\n  \"runs\": [\n    {\n      \"runId\": \"2025-01-02-f-n\",\n      \"flowId\": \"f\",\n      \"status\": \"completed\",\n      \"startedAt\": \"2025-01-02T10:00:00Z\"\n    },"));
-    assert!(
-        index.ends_with("\"lastUpdated\": \"2025-01-02T10:00:00Z\"\n}"),
-        "{index}"
-    );
+    assert!(index.ends_with("\"lastUpdated\": \"2025-01-02T10:00:00Z\"\n}"), "{index}");
     fs::remove_dir_all(dir.path().join("runs/2025-01-01-f-n")).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
     for broken in ["", "{\"runs\": 5}", "[]"] {
@@ -115,26 +98,18 @@ fn searching_sees_what_was_said_not_how_it_is_stored() {
     let large = start(&store, "large");
     let mut turn = Turn::new("assistant", "x".repeat(200_000) + " the NEEDLE\nhere", 1);
     let input = crate::json::Object::from_iter([("path".to_owned(), "hidden/place".into())]);
-    turn.tool_calls
-        .push(ToolCall::answered("ls", Some(input), "out"));
+    turn.tool_calls.push(ToolCall::answered("ls", Some(input), "out"));
     store.record_turn(&large, turn).unwrap();
     store.complete(&large).unwrap();
     assert!(store.folder(&large).join("transcript.json.gz").exists());
     let find = |text: &str, case_sensitive| {
-        let query = Query {
-            text: text.to_owned(),
-            case_sensitive,
-            limit: None,
-        };
+        let query = Query { text: text.to_owned(), case_sensitive, limit: None };
         let hits = store.search(&query).unwrap();
         hits.into_iter().map(|hit| hit.excerpt).collect::<Vec<_>>()
     };
     assert_eq!(find("<B>&", false), ["said on 2025-01-01 with <b>&</b>"]);
     assert_eq!(find("<B>&", true).len(), 0);
-    assert_eq!(
-        find("needle", false),
-        [format!("...{} the NEEDLE here", "x".repeat(25))]
-    );
+    assert_eq!(find("needle", false), [format!("...{} the NEEDLE here", "x".repeat(25))]);
     assert_eq!(find("hidden/", false), ["hidden/place"]);
     assert_eq!(find("-e", false).len(), 0);
 }
@@ -149,10 +124,7 @@ fn an_archive_brings_the_whole_run_back() {
     fs::write(nested.join("spec.md"), "spec").unwrap();
     let before = store.load(&id).unwrap().run;
     let path = store.archive(&id).unwrap();
-    assert_eq!(
-        path,
-        dir.path().join("archive/2025-01/2025-01-01-f-n.tar.gz")
-    );
+    assert_eq!(path, dir.path().join("archive/2025-01/2025-01-01-f-n.tar.gz"));
     assert!(!store.folder(&id).exists());
     assert_eq!(
         names(&path),
@@ -220,10 +192,7 @@ fn archives_cannot_write_outside_of_their_run() {
     for (name, kind) in cases {
         evil_archive(&base, name, kind);
         let error = store.restore(&"evil".parse().unwrap()).unwrap_err();
-        assert!(
-            matches!(error, StoreError::Unsafe { .. }),
-            "{name}: {error}"
-        );
+        assert!(matches!(error, StoreError::Unsafe { .. }), "{name}: {error}");
         assert!(!base.join("runs/evil").exists() && !dir.path().join("out").exists());
     }
     assert_eq!(fs::read_dir(base.join("runs")).unwrap().count(), 0);
@@ -249,17 +218,11 @@ fn cleanup_archives_and_deletes_only_when_asked() {
     let failed = start(&old, "failing");
     old.fail(&failed, "x").unwrap();
     let names = |ids: &[RunId]| ids.iter().map(RunId::to_string).collect::<Vec<_>>();
-    let dry = CleanupOptions {
-        dry_run: true,
-        delete: true,
-    };
+    let dry = CleanupOptions { dry_run: true, delete: true };
     let would = store.cleanup(&few(), dry).unwrap();
     assert_eq!(names(&would.deleted), ["2025-01-01-f-n"]);
     assert_eq!(names(&would.archived), ["2025-02-15-f-n"]);
-    assert_eq!(
-        names(&would.kept),
-        ["2025-01-02-failing-n", "2025-02-28-f-n"]
-    );
+    assert_eq!(names(&would.kept), ["2025-01-02-failing-n", "2025-02-28-f-n"]);
     assert!(would.space_saved > 0);
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 4);
     let done = store.cleanup(&few(), CleanupOptions::default()).unwrap();
@@ -279,10 +242,7 @@ fn cleanup_keeps_the_newest_and_tells_what_it_cannot_read() {
     let broken = dir.path().join("runs/broken");
     fs::create_dir(&broken).unwrap();
     fs::write(broken.join("metadata.json"), "{").unwrap();
-    let keep_two = Retention {
-        keep_min_runs: 2,
-        ..Retention::default()
-    };
+    let keep_two = Retention { keep_min_runs: 2, ..Retention::default() };
     let done = store.cleanup(&keep_two, CleanupOptions::default()).unwrap();
     assert_eq!(done.archived.len(), 1);
     assert_eq!(done.kept.len(), 2);
@@ -307,21 +267,11 @@ fn deleting_takes_one_run_only() {
 #[test]
 fn retention_is_configured_in_part_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(
-        Retention::configured(dir.path()).unwrap(),
-        Retention::default()
-    );
+    assert_eq!(Retention::configured(dir.path()).unwrap(), Retention::default());
     let path = dir.path().join("config.json");
-    fs::write(
-        &path,
-        "{\"artifacts\":{\"keepMinRuns\":3,\"keepFailed\":false},\"x\":1}",
-    )
-    .unwrap();
+    fs::write(&path, "{\"artifacts\":{\"keepMinRuns\":3,\"keepFailed\":false},\"x\":1}").unwrap();
     let configured = Retention::configured(dir.path()).unwrap();
-    assert_eq!(
-        (configured.keep_min_runs, configured.keep_failed),
-        (3, false)
-    );
+    assert_eq!((configured.keep_min_runs, configured.keep_failed), (3, false));
     assert_eq!(configured.retention_days, 30);
     fs::write(&path, "{\n\"artifacts\": 5}").unwrap();
     assert!(Retention::configured(dir.path()).is_err());
@@ -341,15 +291,8 @@ fn a_run_that_another_program_ends_is_seen_to_end() {
     metadata("running");
     let store = Store::open(dir.path(), clock(NOW)).unwrap();
     let listed = || store.list(&Filter::default()).unwrap().remove(0);
-    assert_eq!(
-        (listed().run_id, listed().status),
-        ("theirs".to_owned(), "running".to_owned())
-    );
+    assert_eq!((listed().run_id, listed().status), ("theirs".to_owned(), "running".to_owned()));
     metadata("completed");
     assert_eq!(listed().status, "completed");
-    assert!(
-        fs::read_to_string(dir.path().join("runs/index.json"))
-            .unwrap()
-            .contains("completed")
-    );
+    assert!(fs::read_to_string(dir.path().join("runs/index.json")).unwrap().contains("completed"));
 }

@@ -33,15 +33,8 @@ fn a_run_is_on_disk_from_start_to_end() {
     let metadata = fs::read_to_string(folder.join("metadata.json")).unwrap();
     assert!(metadata.contains("\"status\": \"running\"") && !metadata.contains("endedAt"));
     store.record_turn(&id, Turn::new("user", "Hi", 5)).unwrap();
-    assert_eq!(
-        store
-            .record_turn(&id, Turn::new("assistant", "Ho", 7))
-            .unwrap(),
-        2
-    );
-    store
-        .record_tool_call(&id, ToolCall::failed("ls", None, "no"))
-        .unwrap();
+    assert_eq!(store.record_turn(&id, Turn::new("assistant", "Ho", 7)).unwrap(), 2);
+    store.record_tool_call(&id, ToolCall::failed("ls", None, "no")).unwrap();
     store.set_cost(&id, 0.1).unwrap();
     store.add_cost(&id, 0.02).unwrap();
     let live = store.load(&id).unwrap().run;
@@ -53,10 +46,7 @@ fn a_run_is_on_disk_from_start_to_end() {
     assert_eq!(run.turns, live.turns);
     assert_eq!(run.metadata.status, "completed");
     assert_eq!(run.metadata.ended_at, Some(at(NOW)));
-    assert_eq!(
-        (run.metadata.total_tokens_in, run.metadata.total_tokens_out),
-        (5, 7)
-    );
+    assert_eq!((run.metadata.total_tokens_in, run.metadata.total_tokens_out), (5, 7));
     assert_eq!(run.metadata.total_cost, 0.12000000000000001);
     assert!(!folder.join("journal.jsonl").exists());
     let metadata = fs::read_to_string(folder.join("metadata.json")).unwrap();
@@ -71,27 +61,15 @@ fn errors_are_those_of_devflow_with_the_run() {
     let text = |result: Result<(), StoreError>| result.unwrap_err().to_string();
     assert_eq!(text(store.complete(&id)), "run not started: r1");
     assert_eq!(text(store.load(&id).map(|_| ())), "run not found: r1");
-    assert_eq!(
-        text(store.load_metadata(&id).map(|_| ())),
-        "run not found: r1"
-    );
+    assert_eq!(text(store.load_metadata(&id).map(|_| ())), "run not found: r1");
     store.start_as(&id, &ticket()).unwrap();
-    assert_eq!(
-        text(store.start_as(&id, &ticket())),
-        "run already exists: r1"
-    );
+    assert_eq!(text(store.start_as(&id, &ticket())), "run already exists: r1");
     let call = ToolCall::answered("ls", None, "x");
-    assert_eq!(
-        text(store.record_tool_call(&id, call)),
-        "no turns to add tool call to: r1"
-    );
+    assert_eq!(text(store.record_tool_call(&id, call)), "no turns to add tool call to: r1");
     assert_eq!(text(store.add_cost(&id, f64::NAN)), "not a cost: NaN");
     store.fail(&id, "boom").unwrap();
     assert_eq!(text(store.add_cost(&id, 1.0)), "run already ended: r1");
-    assert_eq!(
-        text(store.start_as(&id, &ticket())),
-        "run already exists: r1"
-    );
+    assert_eq!(text(store.start_as(&id, &ticket())), "run already exists: r1");
     assert_eq!(store.load(&id).unwrap().run.metadata.error, "boom");
     assert!(!store.folder(&id).join("journal.jsonl").exists());
 }
@@ -114,16 +92,8 @@ fn no_name_is_given_twice() {
     assert_eq!(second.as_str(), format!("{first}-2"));
     store.complete(&second).unwrap();
     store.archive(&second).unwrap();
-    assert_eq!(
-        store.start(&ticket()).unwrap().as_str(),
-        format!("{first}-3")
-    );
-    let unnamed = store
-        .start(&NewRun {
-            flow: "manual".to_owned(),
-            ..NewRun::default()
-        })
-        .unwrap();
+    assert_eq!(store.start(&ticket()).unwrap().as_str(), format!("{first}-3"));
+    let unnamed = store.start(&NewRun { flow: "manual".to_owned(), ..NewRun::default() }).unwrap();
     let identifier = unnamed.as_str().strip_prefix("2025-01-15-manual-").unwrap();
     assert!(identifier.len() == 8 && identifier.chars().all(|c| c.is_ascii_hexdigit()));
 }
@@ -145,10 +115,7 @@ fn an_abandoned_run_is_ended_as_failed() {
     let run = store(dir.path()).load(&id).unwrap().run;
     assert_eq!(run.turns.len(), 1);
     assert_eq!(run.metadata.status, "failed");
-    assert_eq!(
-        run.metadata.error,
-        "the recorder stopped without ending the run"
-    );
+    assert_eq!(run.metadata.error, "the recorder stopped without ending the run");
     assert_eq!(run.metadata.ended_at, Some(at("2025-01-15T10:31:00Z")));
     assert!(!journal.exists());
 }
@@ -195,9 +162,7 @@ fn recorder_to_be_killed() {
     let store = Store::open(Path::new(&dir), Clock::fixed(at(NOW))).unwrap();
     let id = store.start(&ticket()).unwrap();
     for number in 0.. {
-        store
-            .record_turn(&id, Turn::new("user", format!("turn {number}"), 1))
-            .unwrap();
+        store.record_turn(&id, Turn::new("user", format!("turn {number}"), 1)).unwrap();
         fs::write(Path::new(&dir).join("acknowledged"), number.to_string()).unwrap();
     }
 }
@@ -206,10 +171,7 @@ fn recorder_to_be_killed() {
 fn a_killed_recorder_loses_nothing_that_it_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "format::devflow::tests::recording::recorder_to_be_killed",
-        ])
+        .args(["--exact", "format::devflow::tests::recording::recorder_to_be_killed"])
         .env("STENO_TEST_RECORDER", dir.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -221,10 +183,7 @@ fn a_killed_recorder_loses_nothing_that_it_acknowledged() {
     };
     let patience = std::time::Instant::now();
     while acknowledged().is_none_or(|count| count < 5) {
-        assert!(
-            patience.elapsed().as_secs() < 30,
-            "the recorder does not record"
-        );
+        assert!(patience.elapsed().as_secs() < 30, "the recorder does not record");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let id: RunId = "2025-01-15-ticket-to-pr-TK421".parse().unwrap();
@@ -237,11 +196,7 @@ fn a_killed_recorder_loses_nothing_that_it_acknowledged() {
     let count = acknowledged().unwrap_or(0);
     let run = store(dir.path()).load(&id).unwrap().run;
     assert_eq!(run.metadata.status, "failed");
-    assert!(
-        run.turns.len() > count,
-        "{} turns, {count} acknowledged",
-        run.turns.len()
-    );
+    assert!(run.turns.len() > count, "{} turns, {count} acknowledged", run.turns.len());
     for (number, turn) in run.turns.iter().enumerate() {
         assert_eq!(turn.content, format!("turn {number}"));
     }

@@ -123,21 +123,13 @@ fn what_is_known_about_a_session_comes_back() {
     let mut first = said(Role::Assistant, Kind::Text, "Hi");
     first.model = Some("opus".to_owned());
     first.created_at = Some(at("2026-01-05T09:15:33.5+08:00"));
-    first.usage = Some(Usage {
-        input: 10,
-        output: 20,
-        cache_read: 3,
-        cache_write: 2,
-        reasoning: 1,
-    });
+    first.usage =
+        Some(Usage { input: 10, output: 20, cache_read: 3, cache_write: 2, reasoning: 1 });
     let mut given = foreign(vec![first]);
     given.session.status = Status::Running;
     let run = Run::from(&given);
     assert_eq!(run.run_id, "2026-01-05-claude-0196f3a152aa");
-    assert_eq!(
-        (run.metadata.total_tokens_in, run.metadata.total_tokens_out),
-        (10, 20)
-    );
+    assert_eq!((run.metadata.total_tokens_in, run.metadata.total_tokens_out), (10, 20));
     let back = there_and_back(&given);
     assert_eq!(back.entries[0].usage, given.entries[0].usage);
     assert_eq!(back.entries[0].created_at, given.entries[0].created_at);
@@ -161,17 +153,9 @@ fn calls_of_another_message_begin_a_turn_of_their_own() {
     let mut other = call("t2", json!({}));
     other.message_id = Some("m2".to_owned());
     // The first answer comes late, and still goes to its call.
-    let run = Run::from(&foreign(vec![
-        text,
-        same,
-        other,
-        result("t1", "late", false),
-    ]));
-    let shape: Vec<_> = run
-        .turns
-        .iter()
-        .map(|turn| (turn.content.as_str(), turn.tool_calls.len()))
-        .collect();
+    let run = Run::from(&foreign(vec![text, same, other, result("t1", "late", false)]));
+    let shape: Vec<_> =
+        run.turns.iter().map(|turn| (turn.content.as_str(), turn.tool_calls.len())).collect();
     assert_eq!(shape, [("A", 1), ("", 1)]);
     assert_eq!(run.turns[0].tool_calls[0].output, "late");
 }
@@ -226,40 +210,25 @@ fn some_turn() -> impl Strategy<Value = Turn> {
         Just(Some(at("2025-01-15T10:30:45.123456789Z"))),
         Just(Some(at("2025-01-15T10:30:45.5+01:00")))
     ];
-    (
-        1..9u64,
-        role,
-        "\\PC{0,8}",
-        0..3u64,
-        0..3u64,
-        time,
-        calls,
-        0..2u64,
+    (1..9u64, role, "\\PC{0,8}", 0..3u64, 0..3u64, time, calls, 0..2u64).prop_map(
+        |(id, role, content, tokens_in, tokens_out, timestamp, tool_calls, duration_ms)| Turn {
+            id,
+            role: role.to_owned(),
+            content,
+            tokens_in,
+            tokens_out,
+            timestamp,
+            tool_calls,
+            duration_ms,
+            extra: Object::new(),
+        },
     )
-        .prop_map(
-            |(id, role, content, tokens_in, tokens_out, timestamp, tool_calls, duration_ms)| Turn {
-                id,
-                role: role.to_owned(),
-                content,
-                tokens_in,
-                tokens_out,
-                timestamp,
-                tool_calls,
-                duration_ms,
-                extra: Object::new(),
-            },
-        )
 }
 
 /// Something said, or a tool called and perhaps answered; ids are given later.
 fn some_entries() -> impl Strategy<Value = Vec<Entry>> {
-    let roles = [
-        Role::System,
-        Role::User,
-        Role::Assistant,
-        Role::Tool,
-        Role::Other("robot".to_owned()),
-    ];
+    let roles =
+        [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Other("robot".to_owned())];
     let kinds = [
         Kind::Text,
         Kind::Text,
@@ -269,13 +238,8 @@ fn some_entries() -> impl Strategy<Value = Vec<Entry>> {
         Kind::Notice,
         Kind::Other,
     ];
-    let inputs = [
-        json!({"a": {"b": 1.50}}),
-        json!({}),
-        json!([1]),
-        json!("text"),
-        json!({"value": 1}),
-    ];
+    let inputs =
+        [json!({"a": {"b": 1.50}}), json!({}), json!([1]), json!("text"), json!({"value": 1})];
     let source = proptest::sample::select(vec!["primary", "subagent:x"]);
     let said_something = (
         proptest::sample::select(roles.to_vec()),

@@ -6,10 +6,7 @@ use crate::json::{Object, Style, Value};
 
 /// Whether an object is a block that calls a tool or answers a call.
 pub(in crate::format::weakincentives) fn is_block(object: &Object) -> bool {
-    matches!(
-        object.get("type").and_then(Value::as_str),
-        Some("tool_use" | "tool_result")
-    )
+    matches!(object.get("type").and_then(Value::as_str), Some("tool_use" | "tool_result"))
 }
 
 /// The entries of a message's content: a text, or a list of blocks and texts.

@@ -76,19 +76,14 @@ fn bundle(session: &Path, agents: &[PathBuf]) -> Bundle {
 fn agent_of(path: &Path) -> Option<&str> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
     let folder = path.parent()?.file_name()?;
-    stem.strip_prefix("agent-")
-        .filter(|_| folder == "subagents")
+    stem.strip_prefix("agent-").filter(|_| folder == "subagents")
 }
 
 fn session(bundle: &Bundle, entries: &[Entry]) -> Session {
     let text = |object: Option<&crate::json::Object>, key: &str| {
         Some(object?.get(key)?.as_str()?.to_owned())
     };
-    let stated = |key: &str| {
-        entries
-            .iter()
-            .find_map(|entry| text(Some(&entry.extra), key))
-    };
+    let stated = |key: &str| entries.iter().find_map(|entry| text(Some(&entry.extra), key));
     let native_id = entries
         .iter()
         .find_map(|entry| text(entry.metadata.as_ref(), "claude_session_id"))
@@ -142,10 +137,7 @@ mod tests {
         include_str!("../../../../tests/fixtures/weakincentives/claude-2.0-nested.jsonl");
 
     fn in_memory(name: &str, text: &str) -> Bundle {
-        Bundle {
-            root: name.into(),
-            sources: vec![Source::in_memory(name, name, text.into())],
-        }
+        Bundle { root: name.into(), sources: vec![Source::in_memory(name, name, text.into())] }
     }
 
     #[test]
@@ -158,10 +150,7 @@ mod tests {
                 let source = entry.source.strip_prefix("subagent:").unwrap_or("-");
                 let message = entry.message_id.as_deref().unwrap_or("-");
                 let message = &message[message.len().saturating_sub(2)..];
-                format!(
-                    "{source} {} {} {message}: {}",
-                    entry.role, entry.kind, entry.content
-                )
+                format!("{source} {} {} {message}: {}", entry.role, entry.kind, entry.content)
             })
             .collect();
         assert_eq!(
@@ -191,18 +180,9 @@ mod tests {
         assert_eq!(call.parent_id.as_deref(), Some(own));
         assert_eq!(result.tool_name.as_deref(), Some("Read"));
         assert_eq!(thought.extra["signature"], "c2ln");
-        assert_eq!(
-            user.created_at.unwrap().to_string(),
-            "2026-01-05T09:15:32.100Z"
-        );
+        assert_eq!(user.created_at.unwrap().to_string(), "2026-01-05T09:15:32.100Z");
         assert_eq!((thought.usage, text.usage), (None, None));
-        let billed = Usage {
-            input: 10,
-            cache_read: 5,
-            cache_write: 2,
-            output: 20,
-            reasoning: 0,
-        };
+        let billed = Usage { input: 10, cache_read: 5, cache_write: 2, output: 20, reasoning: 0 };
         assert_eq!(call.usage, Some(billed));
         let session = &transcript.session;
         assert_eq!(session.totals.usage, billed);
@@ -215,11 +195,7 @@ mod tests {
     #[test]
     fn both_places_are_searched_and_subagents_belong_to_their_session() {
         let claude = tempfile::tempdir().unwrap();
-        for name in [
-            "p/transcripts/old.jsonl",
-            "p/new.jsonl",
-            "p/new/subagents/agent-a1.jsonl",
-        ] {
+        for name in ["p/transcripts/old.jsonl", "p/new.jsonl", "p/new/subagents/agent-a1.jsonl"] {
             let path = claude.path().join("projects").join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, r#"{"type":"user","content":"hi"}"#).unwrap();

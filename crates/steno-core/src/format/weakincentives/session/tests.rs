@@ -27,9 +27,7 @@ impl SliceItem for Task {
     }
 
     fn from_json(object: Object) -> Result<Self, serde_json::Error> {
-        let name = NAMES
-            .iter()
-            .find(|name| object.get("name") == Some(&json!(name)));
+        let name = NAMES.iter().find(|name| object.get("name") == Some(&json!(name)));
         let name = name.ok_or_else(|| serde::de::Error::custom("unknown task"))?;
         Ok(Self(name, object["state"].as_u64().unwrap_or(0)))
     }
@@ -66,10 +64,7 @@ fn events_without_a_reducer_go_to_their_own_slice() {
     let tasks = session.query::<Task>();
     assert_eq!(tasks.all().unwrap().len(), 3);
     assert_eq!(tasks.latest().unwrap(), Some(Task("read", 3)));
-    assert_eq!(
-        tasks.where_(|task| task.0 == "write").unwrap(),
-        [Task("write", 2)]
-    );
+    assert_eq!(tasks.where_(|task| task.0 == "write").unwrap(), [Task("write", 2)]);
 }
 
 #[test]
@@ -87,15 +82,11 @@ fn reducers_keep_what_they_say() {
         [Task("read", 3)]
     );
     assert_eq!(
-        after(|s| s
-            .register(Policy::State, upsert_by(|t: &Task| t.0))
-            .unwrap()),
+        after(|s| s.register(Policy::State, upsert_by(|t: &Task| t.0)).unwrap()),
         [Task("read", 3), Task("write", 2)]
     );
     assert_eq!(
-        after(|s| s
-            .register(Policy::State, replace_latest_by(|t: &Task| t.0))
-            .unwrap()),
+        after(|s| s.register(Policy::State, replace_latest_by(|t: &Task| t.0)).unwrap()),
         [Task("write", 2), Task("read", 3)]
     );
 }
@@ -213,8 +204,5 @@ fn a_restore_rolls_state_back_and_leaves_logs() {
 
     let everything = session.snapshot(true).unwrap();
     let error = memory().restore(&everything).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "Slice types not registered: Task, TranscriptEntry"
-    );
+    assert_eq!(error.to_string(), "Slice types not registered: Task, TranscriptEntry");
 }

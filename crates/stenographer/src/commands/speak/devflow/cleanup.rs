@@ -19,36 +19,22 @@ pub(super) struct Args {
 /// Cleans up, or tells what would be done.
 pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, CommandError> {
     let retention = Retention::configured(place.store.base())?;
-    let options = CleanupOptions {
-        dry_run: args.dry_run,
-        delete: args.delete,
-    };
+    let options = CleanupOptions { dry_run: args.dry_run, delete: args.delete };
     let cleanup = place.store.cleanup(&retention, options)?;
     if !ui.is_quiet() {
-        let text = if args.dry_run {
-            would(&cleanup, &retention)
-        } else {
-            done(&cleanup)
-        };
+        let text = if args.dry_run { would(&cleanup, &retention) } else { done(&cleanup) };
         ui.transcript_text(&text)?;
     }
     for error in &cleanup.errors {
         ui.warning(error);
     }
-    Ok(if cleanup.errors.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Failed
-    })
+    Ok(if cleanup.errors.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 fn would(cleanup: &Cleanup, retention: &Retention) -> String {
     let days = |days: u32| counted(days.into(), "day");
     let mut out = names(
-        &format!(
-            "archive (older than {})",
-            days(retention.archive_after_days)
-        ),
+        &format!("archive (older than {})", days(retention.archive_after_days)),
         &cleanup.archived,
     );
     out += &names(
@@ -77,11 +63,8 @@ fn names(what: &str, ids: &[RunId]) -> String {
 
 fn done(cleanup: &Cleanup) -> String {
     let runs = |ids: &[RunId]| counted(ids.len() as u64, "run");
-    let mut out = format!(
-        "Archived {}\nDeleted {}\n",
-        runs(&cleanup.archived),
-        runs(&cleanup.deleted)
-    );
+    let mut out =
+        format!("Archived {}\nDeleted {}\n", runs(&cleanup.archived), runs(&cleanup.deleted));
     if !cleanup.archives_deleted.is_empty() {
         let count = counted(cleanup.archives_deleted.len() as u64, "archive");
         out += &format!("Deleted {count}\n");
@@ -129,9 +112,6 @@ mod tests {
              Would delete (older than 30 days):\n  2024-12-15-a\n\n\
              Would keep: 1 run\nSpace to be freed: 2 KB\n"
         );
-        assert_eq!(
-            done(&cleanup),
-            "Archived 2 runs\nDeleted 1 run\nFreed 2 KB\n"
-        );
+        assert_eq!(done(&cleanup), "Archived 2 runs\nDeleted 1 run\nFreed 2 KB\n");
     }
 }

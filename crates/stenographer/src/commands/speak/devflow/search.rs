@@ -43,9 +43,5 @@ pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, Comman
             ui.transcript_text(&format!("{run}: Turn {turn}: \"{excerpt}\"\n"))?;
         }
     }
-    Ok(if hits.is_empty() {
-        Exit::Failed
-    } else {
-        Exit::Done
-    })
+    Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
 }

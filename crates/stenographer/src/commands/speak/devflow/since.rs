@@ -51,9 +51,7 @@ impl FromStr for Since {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let expected = "expected a number and m, h, d or w, such as 24h or 7d";
-        let (count, unit) = text
-            .split_at_checked(text.len().saturating_sub(1))
-            .ok_or(expected)?;
+        let (count, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or(expected)?;
         let unit = match unit {
             "m" => Unit::Minute,
             "h" => Unit::Hour,

@@ -42,10 +42,7 @@ pub(super) fn cost(ui: &mut Ui, place: &Place, args: &CostArgs) -> Result<Exit, 
 
 /// Prints the tokens of each flow.
 pub(super) fn usage(ui: &mut Ui, place: &Place, args: UsageArgs) -> Result<Exit, CommandError> {
-    let runs = place.store.list(&Filter {
-        flow: args.flow,
-        ..Filter::default()
-    })?;
+    let runs = place.store.list(&Filter { flow: args.flow, ..Filter::default() })?;
     if runs.is_empty() {
         writeln!(ui.out(), "No runs found.")?;
         return Ok(Exit::Failed);

@@ -79,11 +79,7 @@ impl Style {
 pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, CommandError> {
     let run = place.load(ui, &args.id)?.run;
     let look = args.style.look();
-    let view = View {
-        run: &run,
-        now: place.scene.clock.now(),
-        look,
-    };
+    let view = View { run: &run, now: place.scene.clock.now(), look };
     let text = match args.turn {
         Some(number) => {
             let turn = run.turns.iter().find(|turn| turn.id == number);
@@ -103,11 +99,7 @@ pub(super) fn export(ui: &mut Ui, place: &Place, args: &ExportArgs) -> Result<Ex
         return Err(CommandError::usage("--strict is for --format json"));
     }
     let run = place.load(ui, &args.id)?.run;
-    let shape = if args.strict {
-        Shape::Adr011
-    } else {
-        Shape::Shipped
-    };
+    let shape = if args.strict { Shape::Adr011 } else { Shape::Shipped };
     let text = match args.format {
         Format::Md => devflow::markdown(&run, place.scene.clock.now()),
         Format::Json => run.to_json(shape) + "\n",
@@ -125,8 +117,6 @@ pub(super) fn diff(ui: &mut Ui, place: &Place, args: &DiffArgs) -> Result<Exit, 
 }
 
 fn missing_turn(number: u64, turns: usize) -> CommandError {
-    CommandError::user(format!("no such turn: {number}")).hint(format!(
-        "the run has {}",
-        super::counted(turns as u64, "turn")
-    ))
+    CommandError::user(format!("no such turn: {number}"))
+        .hint(format!("the run has {}", super::counted(turns as u64, "turn")))
 }

@@ -1,7 +1,5 @@
 //! `steno as devflow`, end to end.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,9 +9,11 @@ use steno_core::format::devflow::{NewRun, RunId, Store, ToolCall, Turn};
 use steno_core::json::Object;
 use steno_core::{Clock, Timestamp};
 
+use crate::harness::Home;
+
 /// A folder with a `.devflow` in it, and a clock that stands still.
 struct Project {
-    dir: tempfile::TempDir,
+    home: Home,
 }
 
 /// What a command printed.
@@ -25,12 +25,11 @@ struct Printed {
 
 impl Project {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        Self { dir }
+        Self { home: Home::new() }
     }
 
     fn path(&self) -> &Path {
-        self.dir.path()
+        self.home.path()
     }
 
     fn store(&self, now: &str) -> Store {
@@ -39,16 +38,8 @@ impl Project {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_steno"));
-        command
-            .args(["as", "devflow"])
-            .args(args)
-            .current_dir(self.path())
-            .env_clear()
-            .env("HOME", self.path())
-            .env("STENO_HOME", self.path().join("steno"))
-            .env("STENO_NOW", "2025-01-16T12:00:00Z")
-            .env("TZ", "UTC");
+        let mut command = self.home.command(&[&["as", "devflow"], args].concat());
+        command.env("STENO_NOW", "2025-01-16T12:00:00Z");
         command
     }
 
@@ -63,9 +54,7 @@ impl Project {
         let id = start(&store, "ticket-to-pr", "TK-421");
         let user = Turn::new("user", "Fix <b>authentication</b>\nplease", 1500);
         store.record_turn(&id, user).unwrap();
-        store
-            .record_turn(&id, Turn::new("assistant", "Reading.", 2500))
-            .unwrap();
+        store.record_turn(&id, Turn::new("assistant", "Reading.", 2500)).unwrap();
         let input = Object::from_iter([("path".to_owned(), "api/handler.go".into())]);
         let call = ToolCall::answered("read_file", Some(input), "package api...");
         store.record_tool_call(&id, call).unwrap();
@@ -113,11 +102,7 @@ const MANUAL: &str = "2025-01-16-manual-run-001";
 #[test]
 fn view_shows_a_run_or_a_part_of_it() {
     let project = Project::filled();
-    let view = |args: &[&str]| {
-        project
-            .run(&[&["transcript", "view"], args].concat())
-            .done()
-    };
+    let view = |args: &[&str]| project.run(&[&["transcript", "view"], args].concat()).done();
     let full = view(&[TICKET]);
     insta::assert_snapshot!(full, @r#"
     ============================================================
@@ -154,10 +139,7 @@ fn view_shows_a_run_or_a_part_of_it() {
     assert!(view(&["--style", "adr-013", TICKET]).contains("Tokens: 1,500 in"));
     assert!(view(&["latest"]).contains("Error: operation timed out\n"));
     let none = project.run(&["transcript", "view", "--turn", "9", TICKET]);
-    assert_eq!(
-        none.err,
-        "error: no such turn: 9\nhint: the run has 2 turns\n"
-    );
+    assert_eq!(none.err, "error: no such turn: 9\nhint: the run has 2 turns\n");
     let both = project.run(&["transcript", "view", "--turn", "1", "--summary", TICKET]);
     assert_eq!(both.code, 2);
 }
@@ -193,13 +175,7 @@ fn search_finds_what_was_said() {
         "2025-01-16-manual-run-001: Turn 1: \"...long long long long long long authentication failed\"\n\
          2025-01-15-ticket-to-pr-TK421: Turn 1: \"Fix <b>authentication</b> please\"\n"
     );
-    assert_eq!(
-        search(&["--max", "1", "authentication"])
-            .done()
-            .lines()
-            .count(),
-        1
-    );
+    assert_eq!(search(&["--max", "1", "authentication"]).done().lines().count(), 1);
     assert_eq!(search(&["<b>auth"]).done().lines().count(), 1);
     let json = search(&["--json", "handler.go"]).done();
     assert_eq!(
@@ -225,25 +201,15 @@ fn list_cost_and_usage_add_up() {
     let only = |args: &[&str]| run(&[&["list"], args].concat()).done().lines().count();
     assert_eq!(only(&["--since", "24h"]), 2);
     assert_eq!(only(&["--flow", "ticket-to-pr"]), 2);
-    assert_eq!(
-        run(&["list", "--status", "canceled"]).done(),
-        "No runs found.\n"
-    );
-    assert!(
-        run(&["list", "--long"])
-            .done()
-            .ends_with("\nTotal: 2 runs\n")
-    );
+    assert_eq!(run(&["list", "--status", "canceled"]).done(), "No runs found.\n");
+    assert!(run(&["list", "--long"]).done().ends_with("\nTotal: 2 runs\n"));
     let json = run(&["list", "--json", "--status", "failed"]).done();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["error"], "operation timed out");
     assert_eq!(value["turnCount"], 1);
     assert_eq!(run(&["list", "--since", "soon"]).code, 2);
     assert_eq!(run(&["cost"]).done(), "Last 30 days: $0.12 across 2 runs\n");
-    assert_eq!(
-        run(&["cost", "--since", "1d"]).done(),
-        "Last 1 day: $0.00 across 1 run\n"
-    );
+    assert_eq!(run(&["cost", "--since", "1d"]).done(), "Last 1 day: $0.00 across 1 run\n");
     assert_eq!(
         run(&["usage", "--flow", "ticket-to-pr"]).done(),
         "ticket-to-pr (1 run):\n  Input:  1,500 tokens\n  Output: 2,500 tokens\n  Avg:    1,500 in / 2,500 out per run\n"
@@ -259,10 +225,7 @@ fn unknown_runs_are_told_with_a_hint() {
     let near = view("tk421");
     assert_eq!(
         (near.code, near.err.as_str()),
-        (
-            1,
-            "error: run not found: tk421\nhint: did you mean 2025-01-15-ticket-to-pr-TK421?\n"
-        )
+        (1, "error: run not found: tk421\nhint: did you mean 2025-01-15-ticket-to-pr-TK421?\n")
     );
     assert_eq!(
         view("nope").err,
@@ -270,10 +233,7 @@ fn unknown_runs_are_told_with_a_hint() {
     );
     assert!(view("../x").err.starts_with("error: not a run id"));
     let empty = Project::new();
-    assert_eq!(
-        empty.run(&["transcript", "list"]).done(),
-        "No runs found.\n"
-    );
+    assert_eq!(empty.run(&["transcript", "list"]).done(), "No runs found.\n");
     assert!(!empty.path().join(".devflow").exists());
 }
 
@@ -286,20 +246,12 @@ fn a_corrupt_run_is_not_called_missing() {
     fs::write(&gz, &bytes[..bytes.len() / 2]).unwrap();
     let shown = project.run(&["transcript", "view", MANUAL]);
     assert_eq!(shown.code, 0);
-    assert!(
-        shown.err.contains("transcript.json.gz: corrupt gzip"),
-        "{}",
-        shown.err
-    );
+    assert!(shown.err.contains("transcript.json.gz: corrupt gzip"), "{}", shown.err);
     assert!(shown.out.contains("Status: failed"));
     fs::remove_file(folder.join("metadata.json")).unwrap();
     let lost = project.run(&["transcript", "view", MANUAL]);
     assert_eq!(lost.code, 1);
-    assert!(
-        lost.err.starts_with("error: run is corrupt: "),
-        "{}",
-        lost.err
-    );
+    assert!(lost.err.starts_with("error: run is corrupt: "), "{}", lost.err);
 }
 
 #[test]
@@ -310,22 +262,14 @@ fn cleanup_archives_and_restore_brings_back() {
     let dry = project.run(&["cleanup", "--dry-run"]).done();
     assert!(dry.starts_with("Would archive (older than 1 day):\n  2025-01-15-ticket-to-pr-TK421\n\nWould keep: 1 run\nSpace to be freed: "), "{dry}");
     let done = project.run(&["cleanup"]).done();
-    assert!(
-        done.starts_with("Archived 1 run\nDeleted 0 runs\nFreed "),
-        "{done}"
-    );
+    assert!(done.starts_with("Archived 1 run\nDeleted 0 runs\nFreed "), "{done}");
     assert_eq!(project.run(&["cleanup", "--quiet"]).done(), "");
     assert_eq!(project.run(&["transcript", "view", TICKET]).code, 1);
     assert_eq!(
         project.run(&["restore", TICKET]).done(),
         format!("Restored to .devflow/runs/{TICKET}\n")
     );
-    assert!(
-        project
-            .run(&["transcript", "view", TICKET])
-            .done()
-            .contains("TK421")
-    );
+    assert!(project.run(&["transcript", "view", TICKET]).done().contains("TK421"));
     let again = project.run(&["restore", TICKET]);
     assert_eq!(again.err, format!("error: run already exists: {TICKET}\n"));
 }
@@ -335,9 +279,7 @@ fn follow_prints_turns_until_the_run_ends() {
     let project = Project::new();
     let store = project.store("2025-01-15T10:30:00Z");
     let id = start(&store, "live", "1");
-    store
-        .record_turn(&id, Turn::new("user", "first", 0))
-        .unwrap();
+    store.record_turn(&id, Turn::new("user", "first", 0)).unwrap();
     let mut child = project
         .command(&["transcript", "follow", id.as_str()])
         .stdout(Stdio::piped())
@@ -345,31 +287,17 @@ fn follow_prints_turns_until_the_run_ends() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut until = |wanted: &str| {
-        lines
-            .by_ref()
-            .map(Result::unwrap)
-            .any(|line| line == wanted)
-    };
+    let mut until = |wanted: &str| lines.by_ref().map(Result::unwrap).any(|line| line == wanted);
     assert!(until("first"));
-    store
-        .record_turn(&id, Turn::new("assistant", "second", 0))
-        .unwrap();
+    store.record_turn(&id, Turn::new("assistant", "second", 0)).unwrap();
     assert!(until("second"));
-    store
-        .record_tool_call(&id, ToolCall::answered("ls", None, "third"))
-        .unwrap();
+    store.record_tool_call(&id, ToolCall::answered("ls", None, "third")).unwrap();
     assert!(until("     Output: third"));
     store.cancel(&id).unwrap();
     assert!(lines.next().is_none());
     assert!(child.wait().unwrap().success());
     let mut err = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert_eq!(err, "2025-01-15-live-1: canceled\n");
 }
 
@@ -380,10 +308,7 @@ fn runs_one_folder_too_deep_are_found() {
     fs::rename(base.join("runs"), project.path().join("kept")).unwrap();
     fs::create_dir(base.join("runs")).unwrap();
     fs::rename(project.path().join("kept"), base.join("runs/runs")).unwrap();
-    assert_eq!(
-        project.run(&["transcript", "list"]).done().lines().count(),
-        3
-    );
+    assert_eq!(project.run(&["transcript", "list"]).done().lines().count(), 3);
     let elsewhere = project.run(&["--dir", ".devflow/runs", "transcript", "list"]);
     assert_eq!(elsewhere.done().lines().count(), 3);
 }

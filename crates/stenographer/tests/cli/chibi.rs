@@ -1,20 +1,17 @@
 //! `steno as chibi`, run as a program on folders of its own.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
-struct Home(tempfile::TempDir);
+use crate::harness;
+
+struct Home(harness::Home);
 
 impl Home {
     fn new() -> Self {
-        let home = Self(tempfile::tempdir().unwrap());
-        home.put(
-            "contexts/default/context.jsonl",
-            &conversation("alice", "default"),
-        );
+        let home = Self(harness::Home::new());
+        home.put("contexts/default/context.jsonl", &conversation("alice", "default"));
         home
     }
 
@@ -29,26 +26,14 @@ impl Home {
     }
 
     fn chibi(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_steno"))
-            .args(["as", "chibi"])
-            .args(args)
-            .env_clear()
-            .env("HOME", self.0.path())
-            .env("STENO_HOME", self.0.path().join("store"))
-            .env("STENO_NOW", "2026-01-05T09:15:32Z")
-            .env("TZ", "UTC")
-            .output()
-            .unwrap()
+        let args = [&["as", "chibi"], args].concat();
+        self.0.command(&args).env("STENO_NOW", "2026-01-05T09:15:32Z").output().unwrap()
     }
 
     /// What a run that must succeed prints.
     fn shows(&self, args: &[&str]) -> String {
         let output = self.chibi(args);
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -56,22 +41,14 @@ impl Home {
     fn fails(&self, args: &[&str]) -> (Option<i32>, String) {
         let output = self.chibi(args);
         assert_eq!(output.stdout, b"");
-        (
-            output.status.code(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
     }
 }
 
 fn conversation(user: &str, context: &str) -> String {
     [
         (user, context, "Hi", "message"),
-        (
-            context,
-            "ls",
-            r#"{\"path\":\"ääääääääääääääääääääääääää\"}"#,
-            "tool_call",
-        ),
+        (context, "ls", r#"{\"path\":\"ääääääääääääääääääääääääää\"}"#, "tool_call"),
         ("ls", context, "a\\nb", "tool_result"),
         ("system", context, "", "compaction"),
         (context, "user", "Hello", "message"),
@@ -97,66 +74,39 @@ fn the_count_chooses_from_either_end() {
     assert_eq!(home.shows(&["-g", "0"]), all);
     assert_eq!(home.shows(&["-g", "99"]), all);
     let verbose = home.shows(&["-v", "-g", "-4"]);
-    assert!(
-        verbose.ends_with("[TOOL RESULT: ls]\na\nb\n\n[COMPACTION]: \n\n"),
-        "{verbose}"
-    );
+    assert!(verbose.ends_with("[TOOL RESULT: ls]\na\nb\n\n[COMPACTION]: \n\n"), "{verbose}");
 }
 
 #[test]
 fn the_current_context_is_where_chibi_notes_it() {
     let home = Home::new();
-    home.put(
-        "contexts/research/context.jsonl",
-        &conversation("bob", "research"),
-    );
-    home.put(
-        "state.json",
-        r#"{"contexts":["research"],"current_context":"research"}"#,
-    );
+    home.put("contexts/research/context.jsonl", &conversation("bob", "research"));
+    home.put("state.json", r#"{"contexts":["research"],"current_context":"research"}"#);
     assert_eq!(home.shows(&["-g", "-1"]), "[BOB]: Hi\n\n");
-    home.put(
-        "session.json",
-        r#"{"implied_context":"default","previous_context":"research"}"#,
-    );
+    home.put("session.json", r#"{"implied_context":"default","previous_context":"research"}"#);
     assert_eq!(home.shows(&["-g", "-1"]), "[ALICE]: Hi\n\n");
     assert_eq!(home.shows(&["-G", "research", "-1"]), "[BOB]: Hi\n\n");
     let base = home.base();
     let other = Home::new();
     let dir = base.to_str().unwrap();
-    assert_eq!(
-        other.shows(&["--dir", dir, "-G", "research", "1"]),
-        "[RESEARCH]: Hello\n\n"
-    );
+    assert_eq!(other.shows(&["--dir", dir, "-G", "research", "1"]), "[RESEARCH]: Hello\n\n");
 }
 
 #[test]
 fn wrong_numbers_and_names_are_told() {
     let home = Home::new();
-    assert_eq!(
-        home.fails(&["-g", "abc"]),
-        (Some(2), "error: Invalid number: abc\n".to_owned())
-    );
+    assert_eq!(home.fails(&["-g", "abc"]), (Some(2), "error: Invalid number: abc\n".to_owned()));
     let expected = (Some(2), "error: Invalid number: x\n".to_owned());
     assert_eq!(home.fails(&["-G", "default", "x"]), expected);
     let (code, message) = home.fails(&["-G", "nobody", "1"]);
     assert_eq!(code, Some(1));
-    assert_eq!(
-        message,
-        "error: no such context: nobody\nhint: the contexts are default\n"
-    );
+    assert_eq!(message, "error: no such context: nobody\nhint: the contexts are default\n");
     let (code, message) = home.fails(&["-G", "../default", "1"]);
     assert_eq!(code, Some(1));
-    assert!(
-        message.starts_with("error: not a context name"),
-        "{message}"
-    );
+    assert!(message.starts_with("error: not a context name"), "{message}");
     let (code, message) = home.fails(&["--dir", "/nonexistent", "-g", "1"]);
     assert_eq!(code, Some(1));
-    assert!(
-        message.contains("hint: there are no contexts in /nonexistent"),
-        "{message}"
-    );
+    assert!(message.contains("hint: there are no contexts in /nonexistent"), "{message}");
     assert_eq!(home.fails(&[]).0, Some(2));
     assert_eq!(home.fails(&["-g", "1", "-G", "default", "1"]).0, Some(2));
 }

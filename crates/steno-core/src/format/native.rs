@@ -1,0 +1,187 @@
+//! Our own JSON: a transcript as one document, or its entries as JSON Lines.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::shape::{self, Shape};
+use super::weakincentives::claude;
+use super::{FormatError, tree};
+use crate::durable::{FileError, OnPath};
+use crate::entry::{Entry, EntryError, Numbering, take_object, take_string, take_timestamp};
+use crate::json::{Object, Style};
+use crate::lines::{Line, LineEnd, Lines};
+use crate::problem::{Problem, json_reason};
+use crate::session::{Session, SessionId, Status, Transcript};
+use crate::source::{Bundle, Source};
+
+/// The agent of files that name none.
+pub const AGENT: &str = "steno";
+
+/// How far into a file of lines we look for one that we know.
+const PROBED_LINES: usize = 20;
+
+/// The longest line that is looked at for that.
+const PROBED_BYTES: usize = 8 << 20;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    session: &'a Session,
+    entries: &'a [Entry],
+}
+
+/// The transcript as one JSON document.
+pub fn render_json(transcript: &Transcript) -> String {
+    let document = Document { session: &transcript.session, entries: &transcript.entries };
+    Style::PRETTY.print(&document) + "\n"
+}
+
+/// The transcript's entries, one to a line.
+pub fn render_lines(transcript: &Transcript) -> String {
+    transcript.entries.iter().map(|entry| Style::COMPACT.print(entry) + "\n").collect()
+}
+
+/// The session in `path`, when it is a file of ours or one of lines whose shape is known.
+pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    for file in tree::files(path)? {
+        let bundle = Bundle::file(&file);
+        if recognises(&bundle.sources[0])? {
+            bundles.push(bundle);
+        }
+    }
+    Ok(bundles)
+}
+
+fn recognises(source: &Source) -> Result<bool, FileError> {
+    let path = source.path();
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("jsonl") => Ok(first_shape(source)?.is_some()),
+        Some("json") => {
+            let mut start = vec![0; 64];
+            let count = source.open()?.read(&mut start).on("read", path)?;
+            let start = String::from_utf8_lossy(&start[..count]);
+            Ok(start.split_whitespace().collect::<String>().starts_with("{\"session\":{"))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The shape of the first line that has one.
+fn first_shape(source: &Source) -> Result<Option<Shape>, FileError> {
+    for line in Lines::with_limit(source.open()?, PROBED_BYTES).take(PROBED_LINES) {
+        let line = line.on("read", source.path())?;
+        if let Ok(Value::Object(object)) = serde_json::from_slice(&line.bytes)
+            && let Some(shape) = Shape::of(&object)
+        {
+            return Ok(Some(shape));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a document or a file of lines.
+pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    if source.name().ends_with(".json") {
+        read_document(source)
+    } else if first_shape(source)? == Some(Shape::Claude) {
+        claude::read(bundle, None)
+    } else {
+        read_lines(source)
+    }
+}
+
+fn read_document(source: &Source) -> Result<Transcript, FormatError> {
+    let invalid = |reason: String| FormatError::Invalid(Problem::of(source.path(), reason));
+    let mut document: Object =
+        serde_json::from_slice(&source.bytes()?).map_err(|error| invalid(json_reason(&error)))?;
+    let session =
+        take_object(&mut document, "session").map_err(|error| invalid(error.to_string()))?;
+    let session =
+        session.ok_or_else(|| invalid(EntryError::MissingField("session").to_string()))?;
+    let mut transcript =
+        Transcript::new(session_from(session).map_err(|error| invalid(error.to_string()))?);
+    let Some(Value::Array(entries)) = document.shift_remove("entries") else {
+        return Err(invalid(EntryError::MissingField("entries").to_string()));
+    };
+    for (index, value) in entries.into_iter().enumerate() {
+        let entry = match value {
+            Value::Object(object) => Entry::from_object(object),
+            _ => Err(EntryError::NotAnObject),
+        };
+        match entry {
+            Ok(entry) => transcript.push(entry),
+            Err(error) => {
+                let reason = format!("entry {}: {error}", index + 1);
+                transcript.problems.push(Problem::of(source.path(), reason));
+            }
+        }
+    }
+    Ok(transcript)
+}
+
+fn session_from(mut object: Object) -> Result<Session, EntryError> {
+    let id = take_string(&mut object, "id")?.ok_or(EntryError::MissingField("id"))?;
+    let agent = take_string(&mut object, "agent")?.unwrap_or_else(|| AGENT.to_owned());
+    let mut session = Session::new(SessionId::for_native(&agent, &id), agent);
+    session.native_id = take_string(&mut object, "native_id")?.or(Some(id));
+    session.project = take_string(&mut object, "project")?;
+    session.branch = take_string(&mut object, "branch")?;
+    session.title = take_string(&mut object, "title")?;
+    session.started = take_timestamp(&mut object, "started")?;
+    session.ended = take_timestamp(&mut object, "ended")?;
+    session.stop_reason = take_string(&mut object, "stop_reason")?;
+    session.thread = take_string(&mut object, "thread")?;
+    session.parent = take_string(&mut object, "parent")?;
+    session.status = match object.shift_remove("status") {
+        None => Status::default(),
+        Some(status) => serde_json::from_value(status)
+            .map_err(|_| EntryError::WrongType { field: "status", expected: "a status" })?,
+    };
+    let totals = take_object(&mut object, "totals")?;
+    session.totals.cost = totals.and_then(|totals| totals.get("cost")?.as_f64());
+    session.extra = take_object(&mut object, "extra")?.unwrap_or_default();
+    Ok(session)
+}
+
+fn read_lines(source: &Source) -> Result<Transcript, FormatError> {
+    let stem = source.name().strip_suffix(".jsonl").unwrap_or(source.name());
+    let mut session = Session::new(SessionId::for_native(AGENT, stem), AGENT);
+    session.native_id = Some(stem.to_owned());
+    let mut transcript = Transcript::new(session);
+    let mut numbering = Numbering::new(AGENT, stem);
+    for line in Lines::new(source.open()?) {
+        let line = line.on("read", source.path())?;
+        match line_entries(&line) {
+            Ok(entries) => {
+                for mut entry in entries {
+                    numbering.assign(&mut entry);
+                    transcript.push(entry);
+                }
+            }
+            Err(reason) => {
+                transcript.problems.push(Problem::at(source.path(), line.number, reason))
+            }
+        }
+    }
+    Ok(transcript)
+}
+
+/// The entries of one line, or why it has none.
+fn line_entries(line: &Line) -> Result<Vec<Entry>, String> {
+    if line.bytes.trim_ascii().is_empty() {
+        return Ok(Vec::new());
+    }
+    if line.end == LineEnd::Limit {
+        return Err("line too long to be a record".to_owned());
+    }
+    match serde_json::from_slice(&line.bytes) {
+        Ok(Value::Object(object)) => shape::entries(object).map_err(|error| error.to_string()),
+        Ok(_) => Err(EntryError::NotAnObject.to_string()),
+        Err(error) => Err(json_reason(&error)),
+    }
+}

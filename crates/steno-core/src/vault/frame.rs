@@ -1,0 +1,234 @@
+//! The pieces of a sealed file: skippable frames with our JSON, and zstd frames with the kept bytes.
+//!
+//! `zstd -dc` passes over skippable frames, so it gives back exactly the kept bytes. Everything here is strict:
+//! a header whose text is not exactly what we would write for its values is damaged.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of the file format that this code writes and reads.
+pub(crate) const VERSION: u32 = 1;
+/// Raw bytes per frame, about: a frame ends with the line that reaches it.
+pub(crate) const FRAME_SIZE: usize = 1 << 20;
+
+const MAGIC: [u8; 4] = 0x184D_2A53_u32.to_le_bytes();
+const END: &[u8; 8] = b"STENOEND";
+const LEVEL: i32 = 3;
+const HEADER_LIMIT: u32 = 64 << 20;
+const FOOTER: usize = 8 + 4 + END.len();
+
+/// A blake3 hash, written in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub(crate) struct Hash(pub(crate) blake3::Hash);
+
+impl From<Hash> for String {
+    fn from(hash: Hash) -> Self {
+        hash.0.to_hex().to_string()
+    }
+}
+
+impl TryFrom<String> for Hash {
+    type Error = blake3::HexError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        blake3::Hash::from_hex(text).map(Hash)
+    }
+}
+
+/// What stands at the beginning of a file: whose bytes these are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileHeader {
+    pub(crate) steno: Tag,
+    pub(crate) version: u32,
+    /// The agent that wrote the source.
+    pub agent: String,
+    /// The session that it belongs to.
+    pub session: String,
+    /// Its name inside the session.
+    pub name: String,
+    /// Where it stood.
+    pub path: String,
+    /// The file or folder that held the whole session.
+    pub root: String,
+    /// How often the source had been rewritten before.
+    pub generation: u32,
+}
+
+/// The word that tells our files from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Tag {
+    #[serde(rename = "vault")]
+    Vault,
+}
+
+/// What stands before each frame of kept bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FrameHeader {
+    /// Where the frame's bytes begin in the source.
+    pub(crate) offset: u64,
+    /// How many they are.
+    pub(crate) length: u64,
+    /// How many they are compressed.
+    pub(crate) stored: u64,
+    /// Their hash.
+    pub(crate) blake3: Hash,
+    /// The hash of all this, the compressed bytes, and the chain before it.
+    pub(crate) chain: Hash,
+}
+
+/// What stands at the end: where the frames are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Trailer {
+    /// For each frame: where its header stands in the file, where its bytes begin in the source.
+    pub(crate) frames: Vec<(u64, u64)>,
+    /// How many bytes of the source are kept.
+    pub(crate) length: u64,
+    /// The chain after the last frame.
+    pub(crate) chain: Hash,
+}
+
+/// A frame ready to be written.
+pub(crate) struct Packed {
+    pub(crate) header: FrameHeader,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Compresses the source's bytes from `offset` on into one frame that follows `chain`.
+pub(crate) fn pack(chain: Hash, offset: u64, raw: &[u8]) -> io::Result<Packed> {
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+    compressor.include_checksum(true)?;
+    let data = compressor.compress(raw)?;
+    let mut header = FrameHeader {
+        offset,
+        length: raw.len() as u64,
+        stored: data.len() as u64,
+        blake3: Hash(blake3::hash(raw)),
+        chain,
+    };
+    header.chain = link(chain, &header, &data);
+    let mut bytes = skippable(&header, &[]);
+    bytes.extend_from_slice(&data);
+    Ok(Packed { header, bytes })
+}
+
+/// The chain's next link: depends on all that came before and on every byte of this frame.
+pub(crate) fn link(before: Hash, header: &FrameHeader, data: &[u8]) -> Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(before.0.as_bytes());
+    for number in [header.offset, header.length, header.stored] {
+        hasher.update(&number.to_le_bytes());
+    }
+    hasher.update(header.blake3.0.as_bytes());
+    hasher.update(data);
+    Hash(hasher.finalize())
+}
+
+/// Decompresses a frame's bytes.
+pub(crate) fn unpack(header: &FrameHeader, data: &[u8]) -> io::Result<Vec<u8>> {
+    // Asked before anything is allocated: a damaged header must not cost more memory than the frame.
+    let stated = zstd::zstd_safe::get_frame_content_size(data).ok().flatten();
+    if stated != Some(header.length) {
+        return Err(damaged("frame of another length than its header says"));
+    }
+    let length = usize::try_from(header.length).map_err(io::Error::other)?;
+    zstd::bulk::decompress(data, length)
+}
+
+/// A file's first frame, and the chain that begins with it.
+pub(crate) fn begin(header: &FileHeader) -> (Vec<u8>, Hash) {
+    let bytes = skippable(header, &[]);
+    let chain = Hash(blake3::hash(&bytes));
+    (bytes, chain)
+}
+
+/// A file's last frame.
+pub(crate) fn end(trailer: &Trailer) -> Vec<u8> {
+    let json = print(trailer);
+    let mut footer = blake3::hash(&json).as_bytes()[..8].to_vec();
+    footer.extend_from_slice(&((8 + json.len() + FOOTER) as u32).to_le_bytes());
+    footer.extend_from_slice(END);
+    skippable(trailer, &footer)
+}
+
+/// Reads the trailer of a file of `size` bytes, and says where it begins; nothing when there is no whole one.
+pub(crate) fn read_end(file: &mut File, size: u64) -> io::Result<Option<(u64, Trailer)>> {
+    let mut footer = [0; FOOTER];
+    if size < FOOTER as u64 {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::Start(size - FOOTER as u64))?;
+    file.read_exact(&mut footer)?;
+    let total = u64::from(u32::from_le_bytes([footer[8], footer[9], footer[10], footer[11]]));
+    if &footer[12..] != END || total > size || total < (8 + FOOTER) as u64 {
+        return Ok(None);
+    }
+    let at = size - total;
+    file.seek(SeekFrom::Start(at))?;
+    let Ok(content) = read_skippable(file) else {
+        return Ok(None);
+    };
+    let json = &content[..content.len().saturating_sub(FOOTER)];
+    if blake3::hash(json).as_bytes()[..8] != footer[..8] {
+        return Ok(None);
+    }
+    Ok(parse(json).ok().map(|trailer| (at, trailer)))
+}
+
+/// Reads a skippable frame whose content is a `T`, and gives its whole size in the file too.
+pub(crate) fn read_header<T: Serialize + DeserializeOwned>(
+    input: &mut impl Read,
+) -> io::Result<(T, u64)> {
+    let content = read_skippable(input)?;
+    let header = parse(&content)?;
+    Ok((header, 8 + content.len() as u64))
+}
+
+fn read_skippable(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = [0; 8];
+    input.read_exact(&mut start)?;
+    let length = u32::from_le_bytes([start[4], start[5], start[6], start[7]]);
+    if start[..4] != MAGIC || length > HEADER_LIMIT {
+        return Err(damaged("no header where one should be"));
+    }
+    let mut content = Vec::new();
+    input.take(u64::from(length)).read_to_end(&mut content)?;
+    if content.len() == length as usize {
+        Ok(content)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+fn parse<T: Serialize + DeserializeOwned>(json: &[u8]) -> io::Result<T> {
+    let value = serde_json::from_slice(json).map_err(|_| damaged("header that cannot be read"))?;
+    if print(&value) == json {
+        Ok(value)
+    } else {
+        Err(damaged("header in another spelling than ours"))
+    }
+}
+
+fn skippable<T: Serialize>(header: &T, footer: &[u8]) -> Vec<u8> {
+    let json = print(header);
+    let mut bytes = Vec::with_capacity(8 + json.len() + footer.len());
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&((json.len() + footer.len()) as u32).to_le_bytes());
+    bytes.extend_from_slice(&json);
+    bytes.extend_from_slice(footer);
+    bytes
+}
+
+fn print<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("headers have string keys")
+}
+
+pub(crate) fn damaged(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}

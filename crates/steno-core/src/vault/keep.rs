@@ -1,0 +1,157 @@
+//! Keeps a source file: its bytes are copied into a sealed file that grows as the source does.
+//!
+//! A source whose kept part has changed was rewritten: it starts a new generation, and the old one stays.
+
+use std::io::{self, BufRead, Read};
+use std::path::Path;
+
+use super::SessionDir;
+use super::live::open_lock;
+use super::sealed::{Sealed, SealedWriter};
+use crate::durable::{self, FileError, OnPath};
+use crate::lines::LINE_LIMIT;
+use crate::source::Source;
+
+/// What keeping a source did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// How often the source was rewritten.
+    pub generation: u32,
+    /// Bytes that are new.
+    pub added: u64,
+    /// Bytes kept in all of this generation.
+    pub length: u64,
+}
+
+/// Whether a source may still grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// It may: a last line without its newline waits until it is whole.
+    Expected,
+    /// It has ended, or is no file of lines: all of it is kept.
+    Ended,
+}
+
+impl SessionDir {
+    /// Keeps what is new in `source`, a file below `root`. It is on disk when this returns.
+    pub fn keep(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
+        durable::create_private_dir(self.path())?;
+        let lock_path = self.lock_path();
+        let lock = open_lock(&lock_path)?;
+        lock.lock().on("lock", &lock_path)?;
+        let newest = self.newest_generation(source.name())?;
+        if let Some(generation) = newest {
+            let mut writer = SealedWriter::open(&self.sealed_path(source.name(), generation))?;
+            let mut input = source.open()?;
+            if begins_with_kept(writer.sealed(), &mut input)? {
+                return copy(writer, &mut input, source, growth)
+                    .map(|kept| Kept { generation, ..kept });
+            }
+        }
+        let generation = newest.map_or(0, |generation| generation + 1);
+        let header = self.header(source.name(), source.path(), root, generation);
+        let writer = SealedWriter::create(&self.sealed_path(source.name(), generation), &header)?;
+        let kept = copy(writer, &mut source.open()?, source, growth)?;
+        Ok(Kept { generation, ..kept })
+    }
+
+    /// The number of a source's last generation, if it is kept at all.
+    pub(crate) fn newest_generation(&self, name: &str) -> Result<Option<u32>, FileError> {
+        let files = self.kept_files()?;
+        let stem = super::file_name(name);
+        Ok(files
+            .into_iter()
+            .filter(|(kept, _)| *kept == stem)
+            .map(|(_, generation)| generation)
+            .max())
+    }
+}
+
+/// Whether the input begins with exactly the kept bytes; reads past them.
+fn begins_with_kept(sealed: &mut Sealed, input: &mut dyn BufRead) -> Result<bool, FileError> {
+    for index in 0..sealed.frame_count() {
+        let header = sealed.frame_header(index)?;
+        let mut hasher = blake3::Hasher::new();
+        let taken =
+            io::copy(&mut input.take(header.length), &mut hasher).on("read", sealed.path())?;
+        if taken != header.length || hasher.finalize() != header.blake3.0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Appends the rest of the input, cut after whole lines.
+fn copy(
+    mut writer: SealedWriter,
+    input: &mut dyn BufRead,
+    source: &Source,
+    growth: Growth,
+) -> Result<Kept, FileError> {
+    let before = writer.sealed().length();
+    let mut torn = Vec::new();
+    loop {
+        let buffer = input.fill_buf().on("read", source.path())?;
+        if buffer.is_empty() {
+            break;
+        }
+        let whole = memchr::memrchr(b'\n', buffer).map_or(0, |at| at + 1);
+        if whole > 0 {
+            writer.push_line(&mut torn, &buffer[..whole])?;
+        }
+        torn.extend_from_slice(&buffer[whole..]);
+        let taken = buffer.len();
+        input.consume(taken);
+        if torn.len() > LINE_LIMIT {
+            // Too long to ever be a record; it need not wait for its end.
+            writer.push_line(&mut torn, &[])?;
+        }
+    }
+    if growth == Growth::Ended {
+        writer.push_line(&mut torn, &[])?;
+    }
+    if writer.has_news() {
+        writer.finish()?;
+        writer.sync()?;
+    }
+    let length = writer.sealed().length();
+    Ok(Kept { generation: 0, added: length - before, length })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::vault::Vault;
+
+    fn read(dir: &SessionDir, generation: u32) -> String {
+        let mut text = String::new();
+        let sealed = Sealed::open(&dir.sealed_path("log.jsonl", generation)).unwrap();
+        sealed.reader(0).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn growth_rewrites_and_torn_lines() {
+        let temp = tempfile::tempdir().unwrap();
+        let vault = Vault::new(temp.path().join("vault"));
+        let dir = vault.session(&"a".parse().unwrap(), &"s".parse().unwrap());
+        let path = temp.path().join("log.jsonl");
+        let keep = |text: &str, growth| {
+            fs::write(&path, text).unwrap();
+            dir.keep(&Source::on_disk("log.jsonl", &path), temp.path(), growth).unwrap()
+        };
+        let kept = |generation, added, length| Kept { generation, added, length };
+        assert_eq!(keep("one\ntw", Growth::Expected), kept(0, 4, 4));
+        assert_eq!(keep("one\ntw", Growth::Expected), kept(0, 0, 4));
+        assert_eq!(keep("one\ntwo\n", Growth::Expected), kept(0, 4, 8));
+        assert_eq!(keep("one\ntwo\nthr", Growth::Ended), kept(0, 3, 11));
+        assert_eq!(keep("one\ntwo\nthree\n", Growth::Expected), kept(0, 3, 14));
+        assert_eq!(keep("one\n2\n", Growth::Expected), kept(1, 6, 6));
+        assert_eq!(keep("one\n", Growth::Expected), kept(2, 4, 4));
+        assert_eq!(read(&dir, 0), "one\ntwo\nthree\n");
+        assert_eq!(read(&dir, 1), "one\n2\n");
+        assert_eq!(read(&dir, 2), "one\n");
+    }
+}

@@ -1,0 +1,152 @@
+//! Reads a kept session back: as the files that its agent wrote, or as the transcript that they tell.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use super::SessionDir;
+use super::record::RecordReader;
+use super::recorder::RECORD;
+use super::sealed::{Problems, Sealed};
+use crate::durable::{FileError, OnPath};
+use crate::format::{Format, FormatError};
+use crate::problem::Problem;
+use crate::session::{Status, Transcript};
+use crate::source::{Bundle, Source};
+
+impl SessionDir {
+    /// The session as a transcript. Damage costs the frames and lines that it hit, and is reported.
+    pub fn read(&self) -> Result<Transcript, FormatError> {
+        if self.is_recorded()? {
+            return Ok(self.read_record()?);
+        }
+        let problems = Problems::default();
+        let bundle = self.bundle_reporting(&problems)?;
+        let mut transcript = Format::of_agent(self.agent()).read(&bundle)?;
+        transcript.session.id = self.id().clone();
+        transcript.session.agent = self.agent().to_owned();
+        let mut found = problems.lock().unwrap_or_else(PoisonError::into_inner);
+        transcript.problems.append(&mut found);
+        Ok(transcript)
+    }
+
+    /// The newest generation of every kept file.
+    pub fn bundle(&self) -> Result<Bundle, FileError> {
+        self.bundle_reporting(&Problems::default())
+    }
+
+    fn bundle_reporting(&self, problems: &Problems) -> Result<Bundle, FileError> {
+        let mut root = self.path().to_owned();
+        let mut sources = Vec::new();
+        let files = self.kept_files()?;
+        for (stem, generation) in &files {
+            if files.iter().any(|(other, newer)| other == stem && newer > generation) {
+                continue;
+            }
+            let path = self.kept_path(stem, *generation);
+            let sealed = Sealed::open(&path)?;
+            let header = sealed.header();
+            root = PathBuf::from(&header.root);
+            let problems = Arc::clone(problems);
+            let (name, original) = (header.name.clone(), header.path.clone());
+            sources.push(Source::new(name, original, move || {
+                let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
+                Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
+            }));
+        }
+        Ok(Bundle { root, sources })
+    }
+
+    /// Whether the session was recorded live rather than kept from an agent's files.
+    pub fn is_recorded(&self) -> Result<bool, FileError> {
+        Ok(self.sealed_path(RECORD, 0).exists() || !self.live_logs()?.is_empty())
+    }
+
+    fn read_record(&self) -> Result<Transcript, FileError> {
+        // Live logs are opened before the sealed file: one that is sealed and removed meanwhile is then read twice
+        // over its sealed part, which is skipped, instead of not at all.
+        let mut logs = Vec::new();
+        for (base, path) in self.live_logs()? {
+            match File::open(&path) {
+                Ok(file) => logs.push((base, path, file)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error).on("open", &path),
+            }
+        }
+        let mut reading = Reading::new(self);
+        let sealed_path = self.sealed_path(RECORD, 0);
+        let mut length = 0;
+        if sealed_path.exists() {
+            let sealed = Sealed::open(&sealed_path)?;
+            length = sealed.length();
+            let problems = Arc::clone(&reading.problems);
+            reading.lines(&sealed_path, &mut sealed.lenient_reader(problems))?;
+        }
+        for (base, path, mut file) in logs {
+            file.seek(SeekFrom::Start(length.saturating_sub(base))).on("read", &path)?;
+            reading.lines(&path, &mut BufReader::new(file))?;
+        }
+        let mut transcript = reading.finish();
+        self.settle_status(&mut transcript)?;
+        Ok(transcript)
+    }
+
+    /// A session that nobody records any more but that was never closed has failed.
+    fn settle_status(&self, transcript: &mut Transcript) -> Result<(), FileError> {
+        let session = &mut transcript.session;
+        let users_path = self.users_path();
+        if session.status != Status::Running || !users_path.exists() {
+            return Ok(());
+        }
+        let users = File::open(&users_path).on("open", &users_path)?;
+        if users.try_lock().is_ok() {
+            session.status = Status::Failed;
+            session.stop_reason =
+                Some("the recorder stopped without ending the session".to_owned());
+            session.ended = transcript.entries.last().and_then(|entry| entry.created_at);
+        }
+        Ok(())
+    }
+}
+
+/// A recorded session while its lines are being read.
+struct Reading {
+    reader: RecordReader,
+    transcript: Transcript,
+    problems: Problems,
+    line: u64,
+}
+
+impl Reading {
+    fn new(dir: &SessionDir) -> Self {
+        let reader = RecordReader::new(dir.id(), dir.agent());
+        let transcript = Transcript::new(reader.session.clone());
+        Self { reader, transcript, problems: Problems::default(), line: 0 }
+    }
+
+    fn lines(&mut self, path: &Path, input: &mut dyn BufRead) -> Result<(), FileError> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            input.read_until(b'\n', &mut line).on("read", path)?;
+            // What has no newline yet is still being written, or will be cut off by the next recorder.
+            if line.pop() != Some(b'\n') {
+                return Ok(());
+            }
+            self.line += 1;
+            match self.reader.line(&line) {
+                Ok(entries) => self.transcript.entries.extend(entries),
+                Err(error) => self.transcript.problems.push(Problem::at(path, self.line, error)),
+            }
+        }
+    }
+
+    fn finish(mut self) -> Transcript {
+        self.transcript.session = self.reader.session;
+        let mut found = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        self.transcript.problems.append(&mut found);
+        drop(found);
+        self.transcript
+    }
+}

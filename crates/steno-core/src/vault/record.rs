@@ -1,0 +1,212 @@
+//! The lines of a live log: an envelope of ours around each record, whose own bytes stand in it verbatim.
+//!
+//! A line is `{"sum":…,"at":…,` and one of: `"open":{…}` when a recorder begins, `"id":…,"raw":…` for a record,
+//! `"bad":…` for bytes that are no record (base64), `"close":{…}` when the recorder ends.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::live::{FIRST_SUM, Sum};
+use crate::entry::{Entry, EntryError, Numbering};
+use crate::format::shape;
+use crate::json::Object;
+use crate::problem::json_reason;
+use crate::session::{Session, SessionId, Status};
+use crate::timestamp::Timestamp;
+
+/// What a recorder says about the session that it begins or continues.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// The agent that speaks.
+    pub agent: String,
+    /// The folder that it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The agent's own name for the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_id: Option<String>,
+}
+
+/// How a recorder ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closing {
+    /// How the session stands.
+    pub status: Status,
+    /// Why it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Why a line of a log gave no entries.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The record is not JSON.
+    #[error("{0}")]
+    NotJson(String),
+    /// The record is JSON of no use.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// The recorder had already found that these bytes are no record.
+    #[error("{0}")]
+    Bad(String),
+    /// The line is not one of ours, or was changed.
+    #[error("damaged line")]
+    Damaged,
+}
+
+#[derive(Serialize)]
+struct Body<'a, T> {
+    at: Timestamp,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// The line's body for something that a recorder says.
+fn body<T: Serialize>(at: Timestamp, content: &T) -> Vec<u8> {
+    let object = serde_json::to_vec(&Body { at, content }).expect("our types have string keys");
+    object[1..].to_vec()
+}
+
+/// The body of an `open` line.
+pub(crate) fn open_body(at: Timestamp, open: &Opening) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Open<'a> {
+        open: &'a Opening,
+    }
+    body(at, &Open { open })
+}
+
+/// The body of a `close` line.
+pub(crate) fn close_body(at: Timestamp, close: &Closing) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Close<'a> {
+        close: &'a Closing,
+    }
+    body(at, &Close { close })
+}
+
+/// The body of a line for bytes that are no record.
+pub(crate) fn bad_body(at: Timestamp, bytes: &[u8], reason: &str) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Bad<'a> {
+        reason: &'a str,
+        bad: String,
+    }
+    body(at, &Bad { reason, bad: BASE64.encode(bytes) })
+}
+
+/// The body of a record's line. `raw` is one line of valid JSON, and stands in it byte for byte.
+pub(crate) fn raw_body(at: Timestamp, id: Uuid, raw: &[u8]) -> Vec<u8> {
+    let mut line = format!("\"at\":\"{at}\",\"id\":\"{}\",\"raw\":", id.hyphenated()).into_bytes();
+    line.extend_from_slice(raw);
+    line.push(b'}');
+    line
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    at: Timestamp,
+    #[serde(default)]
+    id: Option<Uuid>,
+    #[serde(borrow, default)]
+    raw: Option<&'a RawValue>,
+    #[serde(default)]
+    open: Option<Opening>,
+    #[serde(default)]
+    close: Option<Closing>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// Reads a live log line by line, giving numbers to entries and adding up the session.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordReader {
+    pub(crate) session: Session,
+    numbering: Numbering,
+    sum: Sum,
+    computed: Sum,
+}
+
+impl RecordReader {
+    /// A reader from the first line on.
+    pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
+        let numbering = Numbering::new(agent, id.as_str());
+        let session = Session::new(id.clone(), agent);
+        Self { session, numbering, sum: FIRST_SUM, computed: FIRST_SUM }
+    }
+
+    /// The sum of the last line read.
+    pub(crate) fn sum(&self) -> Sum {
+        self.sum
+    }
+
+    /// Reads a whole line of a log.
+    pub(crate) fn line(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
+        let (sum, body) = Sum::split(line).ok_or(RecordError::Damaged)?;
+        // The line before may have been damaged in its sum alone; that must not cost this one.
+        let due = [self.sum.next(body), self.computed.next(body)];
+        (self.sum, self.computed) = (sum, due[0]);
+        if !due.contains(&sum) {
+            return Err(RecordError::Damaged);
+        }
+        let envelope: Envelope = serde_json::from_slice(line).map_err(|_| RecordError::Damaged)?;
+        if let Some(open) = envelope.open {
+            self.opened(envelope.at, open);
+        } else if let Some(close) = envelope.close {
+            self.closed(envelope.at, close);
+        } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
+            let mut entries = parse(raw.get().as_bytes())?;
+            self.number(envelope.at, id, &mut entries);
+            return Ok(entries);
+        } else {
+            return Err(RecordError::Bad(envelope.reason.unwrap_or_default()));
+        }
+        Ok(Vec::new())
+    }
+
+    /// Gives a record's entries their ids and numbers, and adds them to the session.
+    pub(crate) fn number(&mut self, at: Timestamp, id: Uuid, entries: &mut [Entry]) {
+        for (index, entry) in entries.iter_mut().enumerate() {
+            if entry.entry_id.is_nil() {
+                entry.entry_id =
+                    if index == 0 { id } else { Uuid::new_v5(&id, index.to_string().as_bytes()) };
+            }
+            entry.created_at.get_or_insert(at);
+            self.numbering.assign(entry);
+            self.session.note(entry);
+        }
+    }
+
+    /// Goes on after a line that this process has just written.
+    pub(crate) fn wrote(&mut self, sum: Sum) {
+        (self.sum, self.computed) = (sum, sum);
+    }
+
+    pub(crate) fn opened(&mut self, at: Timestamp, open: Opening) {
+        self.session.status = Status::Running;
+        self.session.ended = None;
+        self.session.started.get_or_insert(at);
+        self.session.project = open.project.or(self.session.project.take());
+        self.session.native_id = open.native_id.or(self.session.native_id.take());
+    }
+
+    fn closed(&mut self, at: Timestamp, close: Closing) {
+        self.session.status = close.status;
+        self.session.stop_reason = close.reason;
+        self.session.ended = Some(at);
+    }
+}
+
+/// The entries of one record, whatever its shape.
+pub(crate) fn parse(raw: &[u8]) -> Result<Vec<Entry>, RecordError> {
+    let value =
+        serde_json::from_slice(raw).map_err(|error| RecordError::NotJson(json_reason(&error)))?;
+    let serde_json::Value::Object(object) = value else {
+        return Err(EntryError::NotAnObject.into());
+    };
+    let object: Object = object;
+    Ok(shape::entries(object)?)
+}

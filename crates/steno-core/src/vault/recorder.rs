@@ -1,0 +1,259 @@
+//! Records a running session: each record is kept as it comes, and a crash costs nothing that was committed.
+//!
+//! Any number of threads and processes may record one session at the same time. The last one to end seals the
+//! log; what a killed one left behind is sealed by the next.
+
+use std::fs::File;
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::SessionDir;
+use super::combine::Combiner;
+use super::live::{LiveLog, LivePaths, Tail, open_lock};
+use super::record::{self, Closing, Opening, RecordError, RecordReader};
+use super::sealed::{Sealed, SealedWriter};
+use crate::durable::{self, FileError, OnPath};
+use crate::entry::Entry;
+use crate::timestamp::Clock;
+
+/// The name of what recorders write, inside a session.
+pub(crate) const RECORD: &str = "record.jsonl";
+
+/// A session being recorded.
+#[derive(Debug)]
+pub struct Recorder {
+    dir: SessionDir,
+    log: LiveLog,
+    users: File,
+    reader: Mutex<RecordReader>,
+    combiner: Combiner<Option<Incoming>, Result<Option<Recorded>, FileError>>,
+    clock: Clock,
+    cut: u64,
+}
+
+/// One record that was kept.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The entries that it holds, numbered; or why it holds none. Its bytes are kept either way.
+    pub entries: Result<Vec<Entry>, RecordError>,
+}
+
+/// A record on its way into the log.
+#[derive(Debug)]
+struct Incoming {
+    bytes: Vec<u8>,
+    entries: Result<Vec<Entry>, RecordError>,
+}
+
+impl Recorder {
+    /// Begins a session, or goes on with one that is there.
+    pub fn open(dir: SessionDir, opening: &Opening, clock: Clock) -> Result<Self, FileError> {
+        durable::create_private_dir(dir.path())?;
+        let users_path = dir.users_path();
+        let users = open_lock(&users_path)?;
+        users.lock_shared().on("lock", &users_path)?;
+        let (base, reader) = read_sealed(&dir)?;
+        let (log_path, head_path) = dir.live_paths(base);
+        let paths = LivePaths { log: &log_path, head: &head_path, lock: &dir.lock_path() };
+        let log = LiveLog::open(&paths, reader.sum())?;
+        let (reader, combiner) = (Mutex::new(reader), Combiner::new());
+        let mut recorder = Self { dir, log, users, reader, combiner, clock, cut: 0 };
+        recorder.begin(opening)?;
+        Ok(recorder)
+    }
+
+    /// The session.
+    pub fn dir(&self) -> &SessionDir {
+        &self.dir
+    }
+
+    /// Bytes of an unfinished record that a killed recorder had left, and that were cut off.
+    pub fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// Keeps one line of JSON in any shape that we know. It is in the file when this returns, and on disk after the
+    /// next [`Recorder::commit`].
+    pub fn append(&self, line: &[u8]) -> Result<Recorded, FileError> {
+        self.append_incoming(Incoming { bytes: line.to_vec(), entries: record::parse(line) })
+    }
+
+    /// Keeps bytes that are no record, with the reason.
+    pub fn append_bad(&self, bytes: &[u8], reason: &str) -> Result<Recorded, FileError> {
+        let entries = Err(RecordError::Bad(reason.to_owned()));
+        self.append_incoming(Incoming { bytes: bytes.to_vec(), entries })
+    }
+
+    /// Returns after everything that was appended is on disk. Threads that commit at the same time share one sync.
+    pub fn commit(&self) -> Result<(), FileError> {
+        self.combiner.submit(None, |batch| self.serve(batch)).map(|_| ())
+    }
+
+    /// Keeps one line of JSON; it is on disk when this returns. Threads that record at the same time share one
+    /// write and one sync.
+    pub fn record(&self, line: &[u8]) -> Result<Recorded, FileError> {
+        // Before anything is locked: reading a record costs more than writing it.
+        let incoming = Incoming { bytes: line.to_vec(), entries: record::parse(line) };
+        let recorded = self.combiner.submit(Some(incoming), |batch| self.serve(batch))?;
+        Ok(recorded.expect("a record was handed in"))
+    }
+
+    /// Keeps an entry; it is on disk when this returns.
+    pub fn record_entry(&self, entry: &Entry) -> Result<Recorded, FileError> {
+        self.record(&serde_json::to_vec(entry).expect("an entry has string keys"))
+    }
+
+    /// Ends the recording, and seals the log unless another process still records.
+    pub fn close(self, closing: &Closing) -> Result<(), FileError> {
+        let (mut tail, reader) = self.lock()?;
+        drop(reader);
+        tail.append(&record::close_body(self.clock.now(), closing));
+        tail.write()?;
+        self.log.sync()?;
+        let users_path = self.dir.users_path();
+        self.users.unlock().on("unlock", &users_path)?;
+        for _ in 0..5 {
+            if self.users.try_lock().is_ok() {
+                return finish_sealing(&self.dir);
+            }
+            // A reader that looks whether somebody records holds the lock for a moment.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn append_incoming(&self, incoming: Incoming) -> Result<Recorded, FileError> {
+        let (mut tail, mut reader) = self.lock()?;
+        let recorded = self.take(&mut tail, &mut reader, incoming);
+        tail.write()?;
+        Ok(recorded)
+    }
+
+    /// Puts a record into the tail, numbered as the next of the session.
+    fn take(&self, tail: &mut Tail<'_>, reader: &mut RecordReader, incoming: Incoming) -> Recorded {
+        let (at, id) = (self.clock.now(), Uuid::now_v7());
+        let mut entries = incoming.entries;
+        let body = match &mut entries {
+            Ok(entries) => {
+                reader.number(at, id, entries);
+                record::raw_body(at, id, &incoming.bytes)
+            }
+            Err(error) => record::bad_body(at, &incoming.bytes, &error.to_string()),
+        };
+        reader.wrote(tail.append(&body));
+        Recorded { entries }
+    }
+
+    /// Writes and syncs for everybody who waits.
+    fn serve(&self, batch: Vec<Option<Incoming>>) -> Vec<Result<Option<Recorded>, FileError>> {
+        let count = batch.len();
+        match self.serve_all(batch) {
+            Ok(recorded) => recorded.into_iter().map(Ok).collect(),
+            Err(error) => (0..count).map(|_| Err(error.again())).collect(),
+        }
+    }
+
+    fn serve_all(&self, batch: Vec<Option<Incoming>>) -> Result<Vec<Option<Recorded>>, FileError> {
+        let (mut tail, mut reader) = self.lock()?;
+        let recorded = batch
+            .into_iter()
+            .map(|incoming| incoming.map(|incoming| self.take(&mut tail, &mut reader, incoming)))
+            .collect();
+        drop(reader);
+        tail.write()?;
+        self.log.sync()?;
+        Ok(recorded)
+    }
+
+    fn begin(&mut self, opening: &Opening) -> Result<(), FileError> {
+        let (mut tail, mut reader) = self.lock()?;
+        let at = self.clock.now();
+        reader.wrote(tail.append(&record::open_body(at, opening)));
+        reader.opened(at, opening.clone());
+        let cut = tail.cut();
+        drop(reader);
+        tail.write()?;
+        self.cut = cut;
+        self.log.sync()
+    }
+
+    /// Takes the log's end, after reading what others have recorded.
+    fn lock(&self) -> Result<(Tail<'_>, MutexGuard<'_, RecordReader>), FileError> {
+        let mut tail = self.log.lock()?;
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in tail.take_news() {
+            // A damaged line is reported to whoever reads or verifies the session.
+            let _ = reader.line(&line);
+        }
+        Ok((tail, reader))
+    }
+}
+
+/// Finishes what an interrupted sealing began, then reads what is sealed.
+///
+/// Gives the length of it, which is where the live log begins.
+fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
+    let mut reader = RecordReader::new(dir.id(), dir.agent());
+    let lock_path = dir.lock_path();
+    let lock = open_lock(&lock_path)?;
+    lock.lock().on("lock", &lock_path)?;
+    let path = dir.sealed_path(RECORD, 0);
+    let mut base = 0;
+    if path.exists() {
+        seal_leftovers(dir)?;
+        let sealed = Sealed::open(&path)?;
+        base = sealed.length();
+        for line in sealed.reader(0).split(b'\n') {
+            let _ = reader.line(&line.on("read", &path)?);
+        }
+    }
+    let base = dir.live_logs()?.into_iter().map(|(base, _)| base).max().unwrap_or(base);
+    Ok((base, reader))
+}
+
+/// Seals every live log of which a part is sealed already: its sealing was interrupted.
+fn seal_leftovers(dir: &SessionDir) -> Result<(), FileError> {
+    let length = SealedWriter::open(&dir.sealed_path(RECORD, 0))?.sealed().length();
+    for (base, path) in dir.live_logs()? {
+        if base < length {
+            seal(dir, base, &path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Seals all live logs; the caller knows that nobody records.
+pub(crate) fn finish_sealing(dir: &SessionDir) -> Result<(), FileError> {
+    let lock_path = dir.lock_path();
+    let lock = open_lock(&lock_path)?;
+    lock.lock().on("lock", &lock_path)?;
+    for (base, path) in dir.live_logs()? {
+        seal(dir, base, &path)?;
+    }
+    Ok(())
+}
+
+/// Moves a live log, which begins at `base`, to the end of the sealed file.
+fn seal(dir: &SessionDir, base: u64, live: &Path) -> Result<(), FileError> {
+    let path = dir.sealed_path(RECORD, 0);
+    let mut writer = if path.exists() {
+        SealedWriter::open(&path)?
+    } else {
+        SealedWriter::create(&path, &dir.header(RECORD, live, dir.path(), 0))?
+    };
+    let length = writer.sealed().length();
+    let bytes = std::fs::read(live).on("read", live)?;
+    let sealed =
+        usize::try_from(length.saturating_sub(base)).unwrap_or(usize::MAX).min(bytes.len());
+    for line in bytes[sealed..].split_inclusive(|byte| *byte == b'\n') {
+        writer.push(line)?;
+    }
+    writer.finish()?;
+    writer.sync()?;
+    durable::remove_file(live)?;
+    durable::remove_file(&dir.live_paths(base).1)
+}

@@ -1,0 +1,3 @@
+//! What people see: views that are no format of anybody.
+
+pub mod markdown;

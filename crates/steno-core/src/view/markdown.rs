@@ -1,0 +1,88 @@
+//! A transcript as Markdown, to read and to share.
+
+use crate::entry::{Entry, Kind, PRIMARY};
+use crate::json::Style;
+use crate::session::{Session, Transcript};
+
+/// The whole transcript.
+pub fn render(transcript: &Transcript) -> String {
+    let session = &transcript.session;
+    let mut text = format!("# {}\n\n", session.title.as_deref().unwrap_or(session.id.as_str()));
+    text.push_str(&facts(session));
+    for entry in &transcript.entries {
+        text.push_str(&format!("\n## {}\n\n{}", caption(entry), body(entry)));
+    }
+    text
+}
+
+fn facts(session: &Session) -> String {
+    let mut rows = vec![("Session", session.id.to_string()), ("Agent", session.agent.clone())];
+    let mut row = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
+    row("Project", session.project.clone());
+    row("Branch", session.branch.clone());
+    row("Thread", session.thread.clone());
+    row("Started", session.started.map(|at| at.to_string()));
+    row("Ended", session.ended.map(|at| at.to_string()));
+    row("Status", Some(session.status.to_string()));
+    row("Stop reason", session.stop_reason.clone());
+    row("Models", (!session.models.is_empty()).then(|| session.models.join(", ")));
+    let usage = &session.totals.usage;
+    row(
+        "Tokens",
+        (!usage.is_empty()).then(|| format!("{} in, {} out", usage.prompt(), usage.output)),
+    );
+    row("Cost", session.totals.cost.map(|cost| format!("${cost:.2}")));
+    let mut text = "| Field | Value |\n| --- | --- |\n".to_owned();
+    for (name, value) in rows {
+        text.push_str(&format!("| {name} | {} |\n", value.replace('|', "\\|").replace('\n', " ")));
+    }
+    text
+}
+
+fn caption(entry: &Entry) -> String {
+    let mut words = vec![capitalised(&entry.heading())];
+    if entry.source != PRIMARY {
+        words.push(format!("[{}]", entry.source));
+    }
+    words.extend(entry.created_at.map(|at| format!("({at})")));
+    words.join(" ")
+}
+
+fn body(entry: &Entry) -> String {
+    match (entry.kind, &entry.tool_input) {
+        (Kind::ToolCall, Some(input)) => fenced(&Style::PRETTY.print(input), "json"),
+        (Kind::ToolCall | Kind::ToolResult | Kind::Other, _) => fenced(&entry.content, ""),
+        (Kind::Thinking, _) => quoted(&entry.content),
+        _ => format!("{}\n", entry.content.trim_end_matches('\n')),
+    }
+}
+
+/// A code block whose fence is longer than any in the text.
+fn fenced(text: &str, language: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
+
+fn quoted(text: &str) -> String {
+    text.trim_end_matches('\n')
+        .split('\n')
+        .map(|line| format!("> {line}").trim_end().to_owned() + "\n")
+        .collect()
+}
+
+fn capitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_hold_any_text() {
+        assert_eq!(fenced("a\n````\nb", "json"), "`````json\na\n````\nb\n`````\n");
+        assert_eq!(fenced("a", ""), "```\na\n```\n");
+    }
+}

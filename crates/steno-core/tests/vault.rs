@@ -1,0 +1,254 @@
+//! The vault under damage: cut anywhere it gives back every whole record, and no flipped bit goes unseen.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use steno_core::vault::keep::Growth;
+use steno_core::vault::record::{Closing, Opening};
+use steno_core::vault::recorder::Recorder;
+use steno_core::vault::{SessionDir, Vault};
+use steno_core::{Clock, Source, Status};
+use tempfile::TempDir;
+
+/// A folder in memory where there is one: these tests write hundreds of thousands of files.
+fn scratch() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+fn session(root: &Path, id: &str) -> SessionDir {
+    Vault::new(root).session(&"test".parse().unwrap(), &id.parse().unwrap())
+}
+
+fn recorder(dir: &SessionDir) -> Recorder {
+    let opening = Opening { agent: "test".to_owned(), ..Opening::default() };
+    Recorder::open(dir.clone(), &opening, Clock::system()).unwrap()
+}
+
+fn record(recorder: &Recorder, content: &str) {
+    let line = format!("{{\"role\":\"user\",\"content\":\"{content}\"}}");
+    recorder.record(line.as_bytes()).unwrap();
+}
+
+fn contents(dir: &SessionDir) -> Vec<String> {
+    dir.read().unwrap().entries.into_iter().map(|entry| entry.content).collect()
+}
+
+fn completed() -> Closing {
+    Closing { status: Status::Completed, reason: None }
+}
+
+fn live_log(dir: &SessionDir) -> PathBuf {
+    dir.path().join("record.jsonl.live.0")
+}
+
+/// A log of some 70 KiB, and what was recorded in it.
+fn long_log(root: &Path) -> (Vec<u8>, Vec<String>) {
+    let dir = session(root, "whole");
+    let recorder = recorder(&dir);
+    let contents: Vec<String> = (0..40).map(|n| format!("{n} {}", "x".repeat(1600))).collect();
+    for content in &contents {
+        record(&recorder, content);
+    }
+    (fs::read(live_log(&dir)).unwrap(), contents)
+}
+
+#[test]
+fn cut_at_every_byte_of_its_last_64_kib() {
+    let scratch = scratch();
+    let (log, contents) = long_log(scratch.path());
+    let first = log.len().checked_sub(64 << 10).expect("the log is longer than what is cut");
+    let cuts: Vec<usize> = (first..=log.len()).collect();
+    std::thread::scope(|scope| {
+        for (worker, part) in cuts.chunks(cuts.len().div_ceil(2)).enumerate() {
+            let (log, contents, root) = (&log, &contents, scratch.path());
+            scope.spawn(move || {
+                for cut in part {
+                    check_cut(&root.join(worker.to_string()), &log[..*cut], contents);
+                }
+            });
+        }
+    });
+}
+
+/// Records go on after the last whole one; nothing is glued, lost or there twice.
+fn check_cut(root: &Path, log: &[u8], whole: &[String]) {
+    let dir = session(root, "cut");
+    fs::create_dir_all(dir.path()).unwrap();
+    fs::write(live_log(&dir), log).unwrap();
+    let lines = log.iter().filter(|byte| **byte == b'\n').count();
+    let recorder = recorder(&dir);
+    record(&recorder, "after");
+    let torn = log.len() - log.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    assert_eq!(recorder.cut(), torn as u64, "cut at {}", log.len());
+    drop(recorder);
+    let transcript = dir.read().unwrap();
+    assert_eq!(transcript.problems, [], "cut at {}", log.len());
+    let got: Vec<&str> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
+    // The log's first line only tells that a recorder began.
+    let expected = lines.saturating_sub(1);
+    let mut want: Vec<&str> = whole[..expected].iter().map(String::as_str).collect();
+    want.push("after");
+    assert_eq!(got, want, "cut at {}", log.len());
+    fs::remove_dir_all(dir.path()).unwrap();
+}
+
+#[test]
+fn a_session_is_sealed_and_continued() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "s");
+    for round in 0..3 {
+        let recorder = recorder(&dir);
+        record(&recorder, &format!("round {round}"));
+        recorder.close(&completed()).unwrap();
+        assert!(dir.path().join("record.jsonl.zst").exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "two locks and the sealed file");
+    }
+    assert_eq!(contents(&dir), ["round 0", "round 1", "round 2"]);
+    let transcript = dir.read().unwrap();
+    let sequences: Vec<u64> = transcript.entries.iter().map(|entry| entry.sequence).collect();
+    assert_eq!(sequences, [0, 1, 2]);
+    assert_eq!(transcript.session.status, Status::Completed);
+    assert_eq!(dir.verify().unwrap().damage, []);
+}
+
+#[test]
+fn sealing_that_was_interrupted_is_finished() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "s");
+    let first = recorder(&dir);
+    record(&first, "one");
+    record(&first, "two");
+    let log = fs::read(live_log(&dir)).unwrap();
+    first.close(&completed()).unwrap();
+    // As if the log had been sealed but not yet removed.
+    fs::write(live_log(&dir), &log).unwrap();
+    assert_eq!(contents(&dir), ["one", "two"]);
+    let second = recorder(&dir);
+    record(&second, "three");
+    drop(second);
+    assert_eq!(contents(&dir), ["one", "two", "three"]);
+    assert_eq!(dir.verify().unwrap().damage, []);
+}
+
+#[test]
+fn a_session_that_nobody_records_any_more_has_failed() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "s");
+    let recorder = recorder(&dir);
+    record(&recorder, "one");
+    assert_eq!(dir.read().unwrap().session.status, Status::Running);
+    drop(recorder);
+    assert_eq!(dir.read().unwrap().session.status, Status::Failed);
+}
+
+#[test]
+fn a_damaged_line_costs_only_itself() {
+    let scratch = scratch();
+    let (log, contents) = long_log(scratch.path());
+    let dir = session(scratch.path(), "whole");
+    let tenth = memchr::memchr_iter(b'\n', &log).nth(9).unwrap() + 1;
+    for (place, what) in [(tenth + 12, "its sum"), (tenth + 200, "its text")] {
+        let mut damaged = log.clone();
+        damaged[place] ^= 1;
+        fs::write(live_log(&dir), damaged).unwrap();
+        let transcript = dir.read().unwrap();
+        assert_eq!(transcript.problems.len(), 1, "{what}: {:?}", transcript.problems);
+        assert_eq!(transcript.entries.len(), contents.len() - 1, "{what}");
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let scratch = scratch();
+    let vault = Vault::new(scratch.path().join("vault"));
+    let files = varied_vault(&vault, scratch.path());
+    assert_eq!(vault.verify(&mut |_| {}).unwrap().damage, []);
+    let mut state = 0x5eed_0002_u64;
+    for round in 0..1000 {
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize
+        };
+        let path = &files[random() % files.len()];
+        let original = fs::read(path).unwrap();
+        let (byte, bit) = (random() % original.len(), random() % 8);
+        let mut damaged = original.clone();
+        damaged[byte] ^= 1 << bit;
+        fs::write(path, damaged).unwrap();
+        let damage = vault.verify(&mut |_| {}).unwrap().damage;
+        let named = damage.iter().any(|damage| &damage.path == path);
+        assert!(named, "round {round}: bit {bit} of byte {byte} of {}: {damage:?}", path.display());
+        fs::write(path, original).unwrap();
+    }
+}
+
+#[test]
+fn missing_and_added_bytes_are_found() {
+    let scratch = scratch();
+    let vault = Vault::new(scratch.path().join("vault"));
+    for path in varied_vault(&vault, scratch.path()) {
+        let original = fs::read(&path).unwrap();
+        let half = original.len() / 2;
+        let mut changes = vec![
+            original[..original.len() - 1].to_vec(),
+            original[..half].to_vec(),
+            original[1..].to_vec(),
+            [&original[..half], &original[half + 1..]].concat(),
+            [original.as_slice(), original.as_slice()].concat(),
+        ];
+        // Half a line after a live log's last record is an unfinished record, not damage.
+        if !path.to_string_lossy().ends_with(".live.0") {
+            changes.push([original.as_slice(), b"x"].concat());
+        }
+        for (index, changed) in changes.iter().enumerate() {
+            fs::write(&path, changed).unwrap();
+            let damage = vault.verify(&mut |_| {}).unwrap().damage;
+            assert!(!damage.is_empty(), "change {index} of {}", path.display());
+        }
+        fs::write(&path, &original).unwrap();
+    }
+    fs::write(vault.root().join("test/stray"), "x").unwrap();
+    assert_eq!(vault.verify(&mut |_| {}).unwrap().damage.len(), 1);
+}
+
+#[test]
+fn a_log_cut_at_the_end_of_a_line_is_found() {
+    let scratch = scratch();
+    let (log, _) = long_log(scratch.path());
+    let dir = session(scratch.path(), "whole");
+    let line = memchr::memchr_iter(b'\n', &log).nth(20).unwrap() + 1;
+    fs::write(live_log(&dir), &log[..line]).unwrap();
+    let damage = dir.verify().unwrap().damage;
+    assert_eq!((damage.len(), damage[0].offset), (1, line as u64), "{damage:?}");
+}
+
+/// A vault with a live log, a sealed one, and a kept file of several frames; gives its files.
+fn varied_vault(vault: &Vault, scratch: &Path) -> Vec<PathBuf> {
+    let live = session(vault.root(), "live");
+    let sealed = session(vault.root(), "sealed");
+    let recorders = [recorder(&live), recorder(&sealed)];
+    for n in 0..20 {
+        recorders.iter().for_each(|recorder| record(recorder, &format!("entry {n}")));
+    }
+    let [_, recorder_of_sealed] = recorders;
+    recorder_of_sealed.close(&completed()).unwrap();
+    let kept = session(vault.root(), "kept");
+    let source = scratch.join("source.jsonl");
+    for lines in [10, 500, 40_000] {
+        let line =
+            |n: u32| format!("{{\"line\":{n},\"text\":\"{}\"}}\n", "ab".repeat(n as usize % 13));
+        fs::write(&source, (0..lines).map(line).collect::<String>()).unwrap();
+        kept.keep(&Source::on_disk("source.jsonl", &source), scratch, Growth::Expected).unwrap();
+    }
+    let mut files = Vec::new();
+    for dir in [&live, &sealed, &kept] {
+        files.extend(fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    files.retain(|path| fs::metadata(path).unwrap().len() > 0);
+    files.sort();
+    assert_eq!(files.len(), 4, "a live log with its head, two sealed files");
+    files
+}

@@ -1,0 +1,23 @@
+//! `steno completions`: what a shell needs to complete our command line.
+
+use clap_complete::Shell;
+
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+/// Print a shell's completion script.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    ui: &mut Ui,
+    mut command: clap::Command,
+    args: &Args,
+) -> Result<Exit, CommandError> {
+    clap_complete::generate(args.shell, &mut command, "steno", ui.out());
+    Ok(Exit::Done)
+}

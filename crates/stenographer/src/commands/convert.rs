@@ -1,0 +1,37 @@
+//! `steno convert`: from one format to another, without the store.
+
+use std::path::PathBuf;
+
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::{Store, read_one};
+use crate::target::{Export, Target};
+use crate::ui::Ui;
+
+/// Turn a transcript of one format into another.
+///
+/// Nothing is kept. leslie, devflow and chibi are written into a folder, the others into a file or to
+/// standard output.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A file or folder of any known format, or a kept session.
+    #[arg(value_name = "IN")]
+    input: String,
+    /// The format to write.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Target,
+    /// Where to [default: standard output].
+    #[arg(long, short, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let path = scene.cwd.join(&args.input);
+    let transcript =
+        if path.exists() { read_one(&path)? } else { Store::new(scene).transcript(&args.input)? };
+    let exit = ui.problems(&transcript.problems);
+    let out = args.output.as_deref();
+    Export { transcript: &transcript, target: args.to, out }.write(ui, &scene.clock)?;
+    Ok(exit)
+}

@@ -1,0 +1,107 @@
+//! `steno list`: the sessions that are kept.
+
+use serde::Serialize;
+use steno_core::{Session, Status, Timestamp, Usage};
+
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::table::Table;
+use crate::ui::Ui;
+
+/// List the sessions that are kept, newest first.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only those of this agent.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// At most so many.
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+    /// Print JSON Lines.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    id: &'a str,
+    native_id: Option<&'a str>,
+    agent: &'a str,
+    project: Option<&'a str>,
+    title: Option<&'a str>,
+    started: Option<Timestamp>,
+    ended: Option<Timestamp>,
+    status: Status,
+    entries: u64,
+    tokens: Usage,
+    thread: Option<&'a str>,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let mut exit = Exit::Done;
+    let mut sessions = Vec::new();
+    for dir in Store::new(scene).vault.sessions()? {
+        if args.agent.as_ref().is_some_and(|agent| agent != dir.agent()) {
+            continue;
+        }
+        match dir.read() {
+            Ok(transcript) => sessions.push(transcript.session),
+            Err(error) => {
+                ui.warning(format_args!("session {} cannot be read: {error}", dir.id()));
+                exit = Exit::Failed;
+            }
+        }
+    }
+    sessions
+        .sort_by_key(|session| std::cmp::Reverse(session.started.map(|started| started.instant())));
+    sessions.truncate(args.limit.unwrap_or(usize::MAX));
+    if args.json {
+        for session in &sessions {
+            serde_json::to_writer(ui.out(), &row(session))?;
+            writeln!(ui.out())?;
+        }
+    } else if sessions.is_empty() {
+        ui.status("nothing is kept yet; run `steno import PATH` or `steno record`");
+    } else {
+        print_table(ui, scene, &sessions)?;
+    }
+    Ok(exit)
+}
+
+fn row(session: &Session) -> Row<'_> {
+    Row {
+        id: session.id.as_str(),
+        native_id: session.native_id.as_deref(),
+        agent: &session.agent,
+        project: session.project.as_deref(),
+        title: session.title.as_deref(),
+        started: session.started,
+        ended: session.ended,
+        status: session.status,
+        entries: session.totals.entries,
+        tokens: session.totals.usage,
+        thread: session.thread.as_deref(),
+    }
+}
+
+fn print_table(ui: &mut Ui, scene: &Scene, sessions: &[Session]) -> Result<(), CommandError> {
+    let mut table = Table::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
+    for session in sessions {
+        let started = session
+            .started
+            .map(|at| at.in_zone(&scene.zone).wall().strftime("%m-%d %H:%M").to_string());
+        table.row([
+            started.unwrap_or_default(),
+            session.agent.clone(),
+            session.status.to_string(),
+            session.totals.entries.to_string(),
+            session.id.to_string(),
+            session.title.clone().unwrap_or_default(),
+        ]);
+    }
+    let text = table.render(ui.width());
+    ui.transcript_text(&text)?;
+    Ok(())
+}

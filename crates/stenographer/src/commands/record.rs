@@ -1,0 +1,149 @@
+//! `steno record`: keeps what comes in on standard input.
+
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use steno_core::lines::{Line, LineEnd, Lines};
+use steno_core::vault::record::{Closing, Opening};
+use steno_core::vault::recorder::{Recorded, Recorder};
+use steno_core::vault::{AgentName, SessionDir};
+use steno_core::{Problem, SessionId, Status};
+
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::ui::Ui;
+
+/// Keep a running session: JSON Lines on standard input, each safe as soon as it is acknowledged.
+///
+/// A line may be an entry of ours, or one of weakincentives, chibi, devflow or Claude; its shape is told
+/// from its content, and its bytes are kept as they are. A line that cannot be read is kept too and reported.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Who is being recorded [default: that of the session, or "unknown"].
+    #[arg(long, value_name = "NAME")]
+    agent: Option<AgentName>,
+    /// The session to begin or to go on with [default: a new one].
+    #[arg(long, value_name = "ID")]
+    session: Option<SessionId>,
+    /// The folder that the session is about [default: the working folder].
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Print the sequence number of each entry once it is on disk; the session id goes to stderr.
+    #[arg(long)]
+    ack: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
+    let dir = session_dir(&Store::new(scene), &args)?;
+    let id = dir.id().clone();
+    let opening = opening(scene, &args, &dir);
+    let recorder = Recorder::open(dir, &opening, scene.clock.clone())?;
+    if recorder.cut() > 0 {
+        ui.warning(format_args!(
+            "cut off {} bytes that a killed recorder had left half written",
+            recorder.cut()
+        ));
+    }
+    if args.ack {
+        ui.note(&id);
+    }
+    let exit = Recording { ui, recorder: &recorder, ack: args.ack, pending: Vec::new() }.run()?;
+    recorder.close(&Closing { status: Status::Completed, reason: None })?;
+    if !args.ack {
+        writeln!(ui.out(), "{id}")?;
+    }
+    Ok(exit)
+}
+
+fn session_dir(store: &Store, args: &Args) -> Result<SessionDir, CommandError> {
+    let unknown = || "unknown".parse().expect("a plain word");
+    let Some(id) = &args.session else {
+        let agent = args.agent.clone().unwrap_or_else(unknown);
+        return Ok(store.vault.session(&agent, &SessionId::fresh()));
+    };
+    let known = store.vault.sessions()?.into_iter().find(|session| session.id() == id);
+    let Some(known) = known else {
+        return Ok(store.vault.session(&args.agent.clone().unwrap_or_else(unknown), id));
+    };
+    if let Some(agent) = args.agent.as_ref().filter(|agent| agent.as_str() != known.agent()) {
+        let message =
+            format!("session {id} belongs to agent {}, not {}", known.agent(), agent.as_str());
+        return Err(CommandError::user(message).hint("leave --agent out to go on with it"));
+    }
+    if !known.is_recorded()? {
+        let message =
+            format!("session {id} was imported from files; nothing can be recorded into it");
+        return Err(CommandError::user(message).hint("leave --session out to begin a new one"));
+    }
+    Ok(known)
+}
+
+fn opening(scene: &Scene, args: &Args, dir: &SessionDir) -> Opening {
+    let project = match &args.project {
+        Some(project) => Some(scene.cwd.join(project)),
+        None => (!dir.exists()).then(|| scene.cwd.clone()),
+    };
+    Opening {
+        agent: dir.agent().to_owned(),
+        project: project.map(|project| project.to_string_lossy().into_owned()),
+        native_id: None,
+    }
+}
+
+struct Recording<'a> {
+    ui: &'a mut Ui,
+    recorder: &'a Recorder,
+    ack: bool,
+    /// Numbers of entries that are in the log but not yet surely on disk.
+    pending: Vec<u64>,
+}
+
+impl Recording<'_> {
+    fn run(mut self) -> Result<Exit, CommandError> {
+        let mut exit = Exit::Done;
+        let mut lines = Lines::new(BufReader::with_capacity(1 << 20, io::stdin()));
+        while let Some(line) = lines.read()? {
+            if let Some(recorded) = self.keep(&line)? {
+                match recorded.entries {
+                    Ok(entries) => self.pending.extend(entries.iter().map(|entry| entry.sequence)),
+                    Err(error) => {
+                        self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, error));
+                        exit = Exit::Failed;
+                    }
+                }
+            }
+            // One sync for all lines that have already come.
+            if !lines.get_ref().buffer().contains(&b'\n') {
+                self.commit()?;
+            }
+        }
+        self.commit()?;
+        Ok(exit)
+    }
+
+    fn keep(&self, line: &Line) -> Result<Option<Recorded>, CommandError> {
+        if line.end == LineEnd::Limit {
+            return Ok(Some(
+                self.recorder.append_bad(&line.bytes, "line too long to be a record")?,
+            ));
+        }
+        if line.bytes.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(self.recorder.append(&line.bytes)?))
+    }
+
+    fn commit(&mut self) -> Result<(), CommandError> {
+        self.recorder.commit()?;
+        if self.ack {
+            for sequence in self.pending.drain(..) {
+                writeln!(self.ui.out(), "{sequence}")?;
+            }
+            self.ui.flush()?;
+        }
+        self.pending.clear();
+        Ok(())
+    }
+}

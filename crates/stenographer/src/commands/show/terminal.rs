@@ -1,0 +1,75 @@
+//! Our own view of a session: a heading, then each entry under who said it and when.
+
+use jiff::tz::TimeZone;
+use steno_core::{Entry, Session, Timestamp, Transcript};
+
+use crate::table::fit;
+
+/// Everything.
+pub(super) fn full(transcript: &Transcript, zone: &TimeZone) -> String {
+    let mut text = heading(&transcript.session, zone);
+    for entry in &transcript.entries {
+        text.push('\n');
+        text.push_str(&caption(entry, zone));
+        text.push('\n');
+        if !entry.content.is_empty() {
+            text.push_str(entry.content.trim_end_matches('\n'));
+            text.push('\n');
+        } else if let Some(input) = &entry.tool_input {
+            text.push_str(&format!("{input}\n"));
+        }
+    }
+    text
+}
+
+/// One line per entry.
+pub(super) fn summary(transcript: &Transcript, zone: &TimeZone, width: usize) -> String {
+    let mut text = heading(&transcript.session, zone);
+    text.push('\n');
+    for entry in &transcript.entries {
+        let content = match (&entry.tool_input, entry.content.is_empty()) {
+            (Some(input), true) => input.to_string(),
+            _ => entry.content.split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        text.push_str(&fit(&format!("{}  {content}", caption(entry, zone)), width));
+        text.push('\n');
+    }
+    text
+}
+
+fn heading(session: &Session, zone: &TimeZone) -> String {
+    let mut lines = vec![session.title.clone().unwrap_or_else(|| "(no title)".to_owned())];
+    let mut facts = vec![session.agent.clone(), session.id.to_string(), session.status.to_string()];
+    facts.extend(session.stop_reason.clone());
+    lines.push(facts.join(" · "));
+    let mut facts = Vec::new();
+    if let Some(started) = session.started {
+        let ended =
+            session.ended.map(|ended| format!(" to {}", local(ended, zone))).unwrap_or_default();
+        facts.push(format!("{}{ended}", local(started, zone)));
+    }
+    facts.push(format!("{} entries", session.totals.entries));
+    if !session.totals.usage.is_empty() {
+        let usage = &session.totals.usage;
+        facts.push(format!("{} tokens in, {} out", usage.prompt(), usage.output));
+    }
+    facts.extend(session.totals.cost.map(|cost| format!("${cost:.2}")));
+    facts.extend(session.models.iter().cloned());
+    lines.push(facts.join(" · "));
+    lines.extend(session.project.clone());
+    lines.join("\n") + "\n"
+}
+
+fn caption(entry: &Entry, zone: &TimeZone) -> String {
+    let mut words = Vec::new();
+    words.extend(entry.created_at.map(|at| at.in_zone(zone).clock()));
+    if entry.source != steno_core::entry::PRIMARY {
+        words.push(format!("[{}]", entry.source));
+    }
+    words.push(entry.heading());
+    words.join(" ")
+}
+
+fn local(at: Timestamp, zone: &TimeZone) -> String {
+    at.in_zone(zone).date_and_clock()
+}

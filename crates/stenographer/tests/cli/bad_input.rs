@@ -1,0 +1,174 @@
+//! What is wrong with the input is said with its place, ends with 1, and costs nothing that was kept.
+
+use std::process::Command;
+
+use crate::harness::{Home, Output};
+
+/// Records `input` into a session that already holds one entry, and checks that nothing else is lost.
+fn record(home: &Home, input: &[u8]) -> Output {
+    let args = ["record", "--agent", "test", "--session", "s", "--ack"];
+    assert_eq!(home.steno_with(&args, b"{\"role\":\"user\",\"content\":\"before\"}\n").ok(), "0\n");
+    let output = home.steno_with(&args, input);
+    let shown = home.steno(&["show", "s", "--json"]).stdout;
+    assert!(shown.starts_with("{\"role\":\"user\",\"content\":\"before\""), "{shown}");
+    home.steno(&["verify"]).ok();
+    output
+}
+
+/// A bad line between two good ones: the good ones are acknowledged, the bad one is reported.
+#[track_caller]
+fn between_good_lines(bad: &[u8], reason: &str) {
+    let home = Home::new();
+    let good = b"{\"role\":\"user\",\"content\":\"good\"}\n";
+    let output = record(&home, &[good.as_slice(), bad, b"\n", good].concat());
+    assert_eq!(output.stdout, "1\n2\n", "{output}");
+    assert_eq!(output.stderr, format!("s\nwarning: <stdin>:2: {reason}\n"));
+    assert_eq!(output.code, 1);
+}
+
+#[test]
+fn not_json() {
+    between_good_lines(b"hello", "not JSON: expected value (column 1)");
+}
+
+#[test]
+fn a_torn_line() {
+    between_good_lines(
+        b"{\"role\":\"user\",\"con",
+        "not JSON: EOF while parsing a string (column 19)",
+    );
+}
+
+#[test]
+fn not_utf8() {
+    between_good_lines(
+        b"{\"role\":\"user\",\"content\":\"\xff\xfe\"}",
+        "not JSON: invalid unicode code point (column 27)",
+    );
+}
+
+#[test]
+fn nul_bytes() {
+    between_good_lines(b"\0\0\0\0", "not JSON: expected value (column 1)");
+}
+
+#[test]
+fn deep_nesting() {
+    let deep = [
+        "{\"role\":\"user\",\"content\":\"\",\"x\":",
+        &"[".repeat(100_000),
+        &"]".repeat(100_000),
+        "}",
+    ];
+    between_good_lines(deep.concat().as_bytes(), "not JSON: recursion limit exceeded (column 159)");
+}
+
+#[test]
+fn missing_fields() {
+    between_good_lines(b"{\"role\":\"user\"}", "missing field: content");
+}
+
+#[test]
+fn not_an_object() {
+    between_good_lines(b"[1,2,3]", "not a JSON object");
+}
+
+#[test]
+fn a_line_of_100_megabytes() {
+    let home = Home::new();
+    let good = b"{\"role\":\"user\",\"content\":\"good\"}\n".to_vec();
+    let long = ["{\"role\":\"user\",\"content\":\"", &"x".repeat(100 << 20), "\"}\n"].concat();
+    let output = record(&home, &[good.clone(), long.into_bytes(), good].concat());
+    assert_eq!((output.stdout.as_str(), output.code), ("1\n2\n", 1), "{}", output.stderr);
+    assert!(output.stderr.contains("<stdin>:2: line too long to be a record"), "{}", output.stderr);
+    assert_eq!(home.steno(&["show", "s", "--json"]).stdout.lines().count(), 3);
+}
+
+#[test]
+fn a_store_that_cannot_be_written() {
+    let home = Home::new();
+    home.file("store", "a file where a folder should be");
+    let output = home.steno_with(&["record"], b"{\"role\":\"user\",\"content\":\"x\"}\n");
+    assert_eq!(output.code, 1);
+    assert!(
+        output.stderr.starts_with("error: could not create folder $HOME/store/vault/"),
+        "{output}"
+    );
+    assert!(output.stderr.contains("caused by: Not a directory"), "{output}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_only_store() {
+    let home = Home::new();
+    let mut command = home.command(&["record"]);
+    // Nobody, not even root, can make a folder there.
+    command.env("STENO_HOME", "/proc/steno");
+    let output = home.finish(command, b"{\"role\":\"user\",\"content\":\"x\"}\n");
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output}");
+    assert!(output.stderr.starts_with("error: could not create folder /proc/steno/"), "{output}");
+}
+
+/// A shell limits the size of files; the write that would pass it fails as on a full disk.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_fills_up() {
+    let home = Home::new();
+    let steno = env!("CARGO_BIN_EXE_steno");
+    let script =
+        format!("trap '' XFSZ; ulimit -f 8; exec {steno} record --agent test --session s --ack");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(home.path());
+    command.env("HOME", home.path()).env("STENO_HOME", home.path().join("store"));
+    let line = format!("{{\"role\":\"user\",\"content\":\"{}\"}}\n", "x".repeat(300));
+    let output = home.finish(command, line.repeat(100).as_bytes());
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("error: could not write $HOME/store/vault/test/s/"), "{output}");
+    assert!(output.stderr.contains("caused by: File too large"), "{output}");
+    let acknowledged = output.stdout.lines().count();
+    let kept = home.steno(&["show", "s", "--json"]).ok().lines().count();
+    assert!(kept >= acknowledged, "{acknowledged} acknowledged, {kept} kept");
+    home.steno(&["verify"]).ok();
+    let more = home.steno_with(&["record", "--session", "s", "--ack"], line.as_bytes());
+    assert_eq!(more.ok(), format!("{kept}\n"));
+}
+
+#[test]
+fn a_path_that_is_not_there() {
+    let home = Home::new();
+    insta::assert_snapshot!(home.steno(&["import", "nowhere"]), @r"
+    --- stderr
+    error: could not open $HOME/nowhere
+    caused by: No such file or directory (os error 2)
+    --- exit 1
+    ");
+    insta::assert_snapshot!(home.steno(&["show", "nowhere"]), @r"
+    --- stderr
+    error: no session or file of this name: nowhere
+    hint: run `steno list` to see the sessions that are kept
+    --- exit 1
+    ");
+}
+
+#[test]
+fn a_file_of_no_known_format() {
+    let home = Home::new();
+    home.file("notes.txt", "just notes\n");
+    insta::assert_snapshot!(home.steno(&["convert", "notes.txt", "--to", "json"]), @r"
+    --- stderr
+    error: no transcript of a known format at: $HOME/notes.txt
+    hint: known formats: leslie, devflow, weakincentives, chibi, Claude lines, Steno's own
+    --- exit 1
+    ");
+}
+
+#[test]
+fn ids_that_would_leave_the_store() {
+    let home = Home::new();
+    for id in ["../x", "..", "", "a/b", ".hidden"] {
+        let output = home.steno_with(&["record", "--session", id], b"");
+        assert_eq!(output.code, 2, "{output}");
+        assert!(output.stderr.contains("not a session id"), "{output}");
+    }
+    assert!(!home.path().join("store").exists());
+}

@@ -1,0 +1,12 @@
+//! The program from outside: each command run as a person would, in a home of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bad_input;
+mod chibi;
+mod crash;
+mod devflow;
+mod harness;
+mod record;
+mod sessions;
+mod verify;

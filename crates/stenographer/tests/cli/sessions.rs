@@ -1,0 +1,333 @@
+//! `steno list`, `show`, `export`, `convert` and `import`.
+
+use crate::harness::Home;
+
+const CHAT: &str = r#"{"role":"system","content":"You help.","created_at":"2026-01-05T09:15:32Z"}
+{"role":"user","content":"Read the file","created_at":"2026-01-05T09:15:33Z"}
+{"role":"assistant","content":"I'll look.","created_at":"2026-01-05T09:15:34Z","model":"m-1","usage":{"input":12,"output":5}}
+{"role":"assistant","content":"","tool_name":"Read","tool_call_id":"t1","tool_input":{"path":"a.rs"},"created_at":"2026-01-05T09:15:35Z"}
+{"role":"tool","content":"fn main() {}\n","tool_name":"Read","tool_call_id":"t1","created_at":"2026-01-05T09:15:36Z"}
+{"role":"assistant","content":"Done.","created_at":"2026-01-05T09:15:37Z"}
+"#;
+
+fn chat() -> Home {
+    let home = Home::new();
+    home.steno_with(
+        &["record", "--agent", "mine", "--session", "chat-1", "--project", "/p"],
+        CHAT.as_bytes(),
+    )
+    .ok();
+    home
+}
+
+#[test]
+fn list_on_a_terminal_and_as_json() {
+    let home = chat();
+    insta::assert_snapshot!(home.steno(&["list"]), @"
+    STARTED      AGENT  STATUS     ENTRIES  ID      TITLE
+    01-05 09:15  mine   completed  6        chat-1  Read the file
+    --- exit 0
+    ");
+    insta::assert_snapshot!(home.steno(&["list", "--json"]), @r#"
+    {"id":"chat-1","native_id":null,"agent":"mine","project":"/p","title":"Read the file","started":"2026-01-05T09:15:32Z","ended":"2026-01-05T09:15:32.5Z","status":"completed","entries":6,"tokens":{"input":12,"cache_read":0,"cache_write":0,"output":5,"reasoning":0},"thread":null}
+    --- exit 0
+    "#);
+    assert_eq!(home.steno(&["list", "--agent", "other", "--json"]).ok(), "");
+    assert_eq!(home.steno(&["list", "-n", "0", "--json"]).ok(), "");
+}
+
+#[test]
+fn list_of_nothing() {
+    insta::assert_snapshot!(Home::new().steno(&["list"]), @"
+    --- stderr
+    nothing is kept yet; run `steno import PATH` or `steno record`
+    --- exit 0
+    ");
+}
+
+#[test]
+fn show_everything() {
+    insta::assert_snapshot!(chat().steno(&["show", "chat-1"]), @r#"
+    Read the file
+    mine · chat-1 · completed
+    2026-01-05 09:15:32 to 2026-01-05 09:15:32 · 6 entries · 12 tokens in, 5 out · m-1
+    /p
+
+    09:15:32 system
+    You help.
+
+    09:15:33 user
+    Read the file
+
+    09:15:34 assistant
+    I'll look.
+
+    09:15:35 tool call Read
+    {"path":"a.rs"}
+
+    09:15:36 tool result Read
+    fn main() {}
+
+    09:15:37 assistant
+    Done.
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn show_a_summary() {
+    insta::assert_snapshot!(chat().steno(&["show", "chat", "--summary"]), @r#"
+    Read the file
+    mine · chat-1 · completed
+    2026-01-05 09:15:32 to 2026-01-05 09:15:32 · 6 entries · 12 tokens in, 5 out · m-1
+    /p
+
+    09:15:32 system  You help.
+    09:15:33 user  Read the file
+    09:15:34 assistant  I'll look.
+    09:15:35 tool call Read  {"path":"a.rs"}
+    09:15:36 tool result Read  fn main() {}
+    09:15:37 assistant  Done.
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn show_parts() {
+    let home = chat();
+    let contents = |args: &[&str]| {
+        let args = [&["show", "latest", "--json"], args].concat();
+        let lines = home.steno(&args).ok();
+        let content = |line: &str| {
+            let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+            entry["content"].as_str().unwrap().to_owned()
+        };
+        lines.lines().map(content).collect::<Vec<_>>()
+    };
+    assert_eq!(contents(&["--last", "2"]), ["fn main() {}\n", "Done."]);
+    assert_eq!(contents(&["--first", "1"]), ["You help."]);
+    assert_eq!(contents(&["--only", "user"]), ["Read the file"]);
+    assert_eq!(contents(&["--only", "assistant", "--last", "1"]), ["Done."]);
+}
+
+#[test]
+fn show_in_the_styles_of_others() {
+    let home = chat();
+    insta::assert_snapshot!(home.steno(&["show", "chat-1", "--style", "weakincentives"]), @"
+    [09:15:32] ⚙️ SYSTEM
+    You help.
+
+    [09:15:33] 👤 USER
+    Read the file
+
+    [09:15:34] 🤖 ASSISTANT
+    I'll look.
+
+    [09:15:35] 🤖 ASSISTANT
+
+
+    [09:15:36] 🔧 Read
+    fn main() {}
+
+
+    [09:15:37] 🤖 ASSISTANT
+    Done.
+    --- exit 0
+    ");
+    insta::assert_snapshot!(home.steno(&["show", "chat-1", "--style", "devflow"]), @r#"
+    ============================================================
+    Run: 2026-01-05-mine-chat1
+    Flow: mine | Status: completed
+    Started: 2026-01-05 09:15:32 | Duration: 1s
+    Tokens: 12 in / 5 out | Cost: $0.00
+    ============================================================
+
+    [1] SYSTEM (09:15:32)
+    ------------------------------------------------------------
+    You help.
+
+    [2] USER (09:15:33)
+    ------------------------------------------------------------
+    Read the file
+
+    [3] ASSISTANT (09:15:34) [12 tokens in] [5 tokens out]
+    ------------------------------------------------------------
+    I'll look.
+
+      Tool: Read
+         Input: {
+           "path": "a.rs"
+         }
+         Output: fn main() {}
+
+
+    [4] ASSISTANT (09:15:37)
+    ------------------------------------------------------------
+    Done.
+    --- exit 0
+    "#);
+    insta::assert_snapshot!(home.steno(&["show", "chat-1", "--style", "devflow", "--summary"]), @"
+    ============================================================
+    Run: 2026-01-05-mine-chat1
+    Flow: mine | Status: completed
+    Started: 2026-01-05 09:15:32 | Duration: 1s
+    Tokens: 12 in / 5 out | Cost: $0.00
+    ============================================================
+
+    Turn Summary:
+      [1] system: You help.
+      [2] user: Read the file
+      [3] assistant: I'll look.
+      [4] assistant: Done.
+    --- exit 0
+    ");
+    insta::assert_snapshot!(home.steno(&["show", "chat-1", "--style", "leslie"]), @r#"
+    Thread ID: 
+    Chat ID: chat-1
+    Time Range: 2026-01-05T09:15:32Z ~ 2026-01-05T09:15:37Z
+    Agent Mode: agent
+    Tool Calls: 1
+    ---
+
+    user:
+    <user_query>
+    Read the file
+    </user_query>
+
+    assistant:
+    I'll look.
+
+    [Tool call] Read
+    {"path":"a.rs"}
+
+    [Tool result] Read
+    fn main() {}
+
+
+    assistant:
+    Done.
+    --- exit 0
+    "#);
+    insta::assert_snapshot!(home.steno(&["show", "chat-1", "--style", "chibi"]), @r#"
+    [SYSTEM]: You help.
+
+    [USER]: Read the file
+
+    [CHAT-1]: I'll look.
+
+    [TOOL: Read] {"path":"a.rs"}
+      → 13b
+    [CHAT-1]: Done.
+
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn prefixes_must_be_unique() {
+    let home = chat();
+    home.steno_with(&["record", "--agent", "mine", "--session", "chat-2"], CHAT.as_bytes()).ok();
+    insta::assert_snapshot!(home.steno(&["show", "chat"]), @"
+    --- stderr
+    error: several sessions begin with: chat
+    hint: one of: chat-1 (mine), chat-2 (mine)
+    --- exit 1
+    ");
+}
+
+#[test]
+fn every_format_is_exported_imported_and_converted_back() {
+    let home = chat();
+    let entries = |name: &str| {
+        let mut lines = Vec::new();
+        for line in home.steno(&["show", name, "--json"]).ok().lines() {
+            let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+            // devflow and chibi hold a call's arguments once, as what was said or as what was meant.
+            let said =
+                if entry["kind"] == "tool_call" { &entry["tool_input"] } else { &entry["content"] };
+            lines.push((entry["role"].clone(), entry["kind"].clone(), said.clone()));
+        }
+        lines
+    };
+    for (format, out) in [
+        ("devflow", "df"),
+        ("chibi", "ch"),
+        ("weakincentives", "wi.jsonl"),
+        ("json", "a.json"),
+        ("jsonl", "a.jsonl"),
+    ] {
+        home.steno(&["export", "chat-1", "--format", format, "-o", out]).ok();
+        assert_eq!(entries(out), entries("chat-1"), "{format}");
+        let id = home.steno(&["import", out]).ok();
+        assert_eq!(entries(id.trim_end()), entries("chat-1"), "{format}");
+        let again = home.steno(&["import", out]);
+        assert!(again.stderr.ends_with("nothing new\n"), "{again}");
+        home.steno(&["convert", out, "--to", "json", "-o", "back.json"]).ok();
+        assert_eq!(entries("back.json"), entries("chat-1"), "{format}");
+    }
+    home.steno(&["verify"]).ok();
+}
+
+#[test]
+fn leslie_is_exported_as_text_files() {
+    let home = chat();
+    insta::assert_snapshot!(home.steno(&["export", "chat-1", "--format", "leslie", "-o", "out"]), @"
+    out/20260105-0915-Read-the-file.txt
+    --- exit 0
+    ");
+    insta::assert_snapshot!(home.steno(&["export", "chat-1", "--format", "leslie"]), @"
+    --- stderr
+    error: this format is written into a folder
+    hint: name it with -o DIR
+    --- exit 2
+    ");
+}
+
+#[test]
+fn markdown_is_readable() {
+    insta::assert_snapshot!(chat().steno(&["export", "latest", "--format", "md"]), @r#"
+    # Read the file
+
+    | Field | Value |
+    | --- | --- |
+    | Session | chat-1 |
+    | Agent | mine |
+    | Project | /p |
+    | Started | 2026-01-05T09:15:32Z |
+    | Ended | 2026-01-05T09:15:32.5Z |
+    | Status | completed |
+    | Models | m-1 |
+    | Tokens | 12 in, 5 out |
+
+    ## System (2026-01-05T09:15:32Z)
+
+    You help.
+
+    ## User (2026-01-05T09:15:33Z)
+
+    Read the file
+
+    ## Assistant (2026-01-05T09:15:34Z)
+
+    I'll look.
+
+    ## Tool call Read (2026-01-05T09:15:35Z)
+
+    ```json
+    {
+      "path": "a.rs"
+    }
+    ```
+
+    ## Tool result Read (2026-01-05T09:15:36Z)
+
+    ```
+    fn main() {}
+    ```
+
+    ## Assistant (2026-01-05T09:15:37Z)
+
+    Done.
+    --- exit 0
+    "#);
+}
