@@ -239,7 +239,7 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
     if rest == frame::end(&trailer) {
         Ok(trailer.length)
     } else {
-        Err(stop(at)(frame::damaged("the end is damaged, missing, or followed by other bytes")))
+        Err(stop(at)(frame::damaged("neither a frame nor the end of the file, or bytes after it")))
     }
 }
 

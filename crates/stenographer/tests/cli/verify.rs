@@ -28,8 +28,9 @@ fn damage_is_named_with_file_and_byte() {
     });
     let path = home.path().join("store/vault/a/s/record.jsonl.zst");
     let mut bytes = fs::read(&path).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 4;
+    let magic = [0x28, 0xb5, 0x2f, 0xfd];
+    let frame = bytes.windows(4).position(|window| window == magic).unwrap();
+    bytes[frame + 20] ^= 4;
     fs::write(&path, bytes).unwrap();
     insta::with_settings!({ filters => FILTERS.to_vec() }, {
         insta::assert_snapshot!(home.steno(&["verify"]), @"
