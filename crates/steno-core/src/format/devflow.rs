@@ -1,6 +1,6 @@
 //! devflow: run transcripts in `runs/<run id>/transcript.json`, as ADR-011 defines them.
 //!
-//! [`find`], [`read`] and [`write`] turn runs into transcripts and back. [`Store`] records and
+//! [`find`], [`read`] and [`write()`] turn runs into transcripts and back. [`Store`] records and
 //! keeps runs in a `.devflow` folder, and [`View`] shows them.
 
 mod archive;
