@@ -96,8 +96,6 @@ impl Ui {
         if error.is_broken_pipe() {
             return Exit::Done;
         }
-        // What was found before the failure still belongs to the result.
-        let _ = self.flush();
         self.say(format_args!("error: {}", error.error));
         let mut source = error.error.source();
         while let Some(cause) = source {
@@ -111,6 +109,8 @@ impl Ui {
     }
 
     fn say(&mut self, message: impl Display) {
+        // What was printed before stands before; a closed stdout is found by the next result.
+        let _ = self.flush();
         let text = message.to_string();
         let text = if io::stderr().is_terminal() { defused(&text) } else { text };
         // Nobody is left to tell when stderr is closed.

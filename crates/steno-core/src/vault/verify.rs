@@ -18,7 +18,7 @@ use crate::durable::{FileError, OnPath};
 pub struct Report {
     /// Sessions looked at.
     pub sessions: u64,
-    /// Files looked at.
+    /// Files that hold records, sealed or live.
     pub files: u64,
     /// Bytes of sources that are whole.
     pub bytes: u64,
@@ -98,7 +98,6 @@ impl Report {
             if is_leftover(&name) {
                 continue;
             }
-            self.files += 1;
             if kept_file(&name).is_some() {
                 self.sealed(dir, &path, &name)?;
             } else if [dir.lock_path(), dir.users_path()].contains(&path) {
@@ -118,6 +117,7 @@ impl Report {
     }
 
     fn sealed(&mut self, dir: &SessionDir, path: &Path, name: &str) -> Result<(), FileError> {
+        self.files += 1;
         let mut input = BufReader::new(File::open(path).on("open", path)?);
         match check_sealed(&mut input, dir, name) {
             Ok(length) => self.bytes += length,
@@ -145,6 +145,7 @@ impl Report {
     }
 
     fn lines(&mut self, dir: &SessionDir, base: u64, path: &Path) -> Result<(), FileError> {
+        self.files += 1;
         let bytes = fs::read(path).on("read", path)?;
         let head = Head::read(&dir.live_paths(base).1).ok().flatten();
         let safe = head.map_or(0, |head| head.length);

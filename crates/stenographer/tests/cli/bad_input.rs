@@ -1,7 +1,5 @@
 //! What is wrong with the input is said with its place, ends with 1, and costs nothing that was kept.
 
-use std::process::Command;
-
 use crate::harness::{Home, Output};
 
 /// Records `input` into a session that already holds one entry, and checks that nothing else is lost.
@@ -117,9 +115,7 @@ fn a_disk_that_fills_up() {
     let steno = env!("CARGO_BIN_EXE_steno");
     let script =
         format!("trap '' XFSZ; ulimit -f 8; exec {steno} record --agent test --session s --ack");
-    let mut command = Command::new("sh");
-    command.args(["-c", &script]).current_dir(home.path());
-    command.env("HOME", home.path()).env("STENO_HOME", home.path().join("store"));
+    let command = home.program("sh", &["-c", &script]);
     let line = format!("{{\"role\":\"user\",\"content\":\"{}\"}}\n", "x".repeat(300));
     let output = home.finish(command, line.repeat(100).as_bytes());
     assert_eq!(output.code, 1, "{output}");

@@ -42,7 +42,12 @@ impl Home {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_steno"));
+        self.program(env!("CARGO_BIN_EXE_steno"), args)
+    }
+
+    /// Any program, in the home folder and with nothing else in its environment.
+    pub(crate) fn program(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(args).current_dir(self.path()).env_clear();
         command.env("HOME", self.path()).env("STENO_HOME", self.path().join("store"));
         command.env("TZ", "UTC").env("PATH", std::env::var_os("PATH").unwrap_or_default());

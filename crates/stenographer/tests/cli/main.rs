@@ -7,6 +7,8 @@ mod chibi;
 mod crash;
 mod devflow;
 mod harness;
+#[cfg(unix)]
+mod readme;
 mod record;
 mod sessions;
 mod verify;

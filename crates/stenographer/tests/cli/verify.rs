@@ -22,7 +22,7 @@ fn damage_is_named_with_file_and_byte() {
     insta::with_settings!({ filters => FILTERS.to_vec() }, {
         insta::assert_snapshot!(home.steno(&["verify"]), @"
         --- stderr
-        1 session, 3 files, [N] bytes: all as it was written
+        1 session, 1 file, [N] bytes: all as it was written
         --- exit 0
         ");
     });
@@ -36,7 +36,7 @@ fn damage_is_named_with_file_and_byte() {
         insta::assert_snapshot!(home.steno(&["verify"]), @"
         $HOME/store/vault/a/s/record.jsonl.zst: byte [N]: the frame was changed, or one is missing before it
         --- stderr
-        1 session, 3 files, [N] bytes: damaged in 1 place
+        1 session, 1 file, [N] bytes: damaged in 1 place
         --- exit 1
         ");
         insta::assert_snapshot!(home.steno(&["--quiet", "verify", "--json"]), @r#"
