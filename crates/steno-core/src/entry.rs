@@ -99,9 +99,15 @@ pub struct Usage {
     /// Prompt tokens read from a cache.
     #[serde(default)]
     pub cache_read: u64,
-    /// Prompt tokens written to a cache.
+    /// Prompt tokens written to a cache, for however long.
     #[serde(default)]
     pub cache_write: u64,
+    /// The part of `cache_write` that is kept for five minutes, where the vendor tells.
+    #[serde(default)]
+    pub cache_write_5m: u64,
+    /// The part of `cache_write` that is kept for an hour, where the vendor tells.
+    #[serde(default)]
+    pub cache_write_1h: u64,
     /// Answer tokens, reasoning included.
     #[serde(default)]
     pub output: u64,
@@ -113,11 +119,26 @@ pub struct Usage {
 impl Usage {
     /// Adds another message's tokens.
     pub fn add(&mut self, other: &Usage) {
-        self.input += other.input;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.output += other.output;
-        self.reasoning += other.reasoning;
+        self.combine(other, |mine, theirs| mine + theirs);
+    }
+
+    /// Takes the larger number of each kind: a message whose lines repeat a growing count.
+    pub fn max(&mut self, other: &Usage) {
+        self.combine(other, u64::max);
+    }
+
+    fn combine(&mut self, other: &Usage, how: impl Fn(u64, u64) -> u64) {
+        for (mine, theirs) in [
+            (&mut self.input, other.input),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.cache_write_5m, other.cache_write_5m),
+            (&mut self.cache_write_1h, other.cache_write_1h),
+            (&mut self.output, other.output),
+            (&mut self.reasoning, other.reasoning),
+        ] {
+            *mine = how(*mine, theirs);
+        }
     }
 
     /// All tokens of the prompt, cached or not.

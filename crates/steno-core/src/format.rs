@@ -1,7 +1,7 @@
 //! The formats of other systems, one module each: a reader and a writer.
 //!
-//! Each module finds its sessions below a path by content (`find`), reads one as a [`Transcript`] (`read`), and
-//! writes one back (`write` or `render`). A bad record becomes a [`Problem`] of the transcript; only a source that
+//! Each module has a [`Reader`] that finds its sessions below a path by content and reads them item by item, and
+//! writes a session back (`write` or `render`). A bad record becomes a [`Problem`] of the transcript; only a source that
 //! cannot be read at all is an error.
 
 pub mod chibi;
@@ -14,70 +14,79 @@ pub mod weakincentives;
 
 use std::path::Path;
 
+use crate::agent;
 use crate::durable::FileError;
+use crate::entry::Entry;
 use crate::problem::Problem;
-use crate::session::Transcript;
+use crate::session::{Session, Transcript};
 use crate::source::Bundle;
 
-/// A format that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Text files, one per unit.
-    Leslie,
-    /// Run folders.
-    Devflow,
-    /// Contexts.
-    Chibi,
-    /// Slices of `TranscriptEntry`.
-    Weakincentives,
-    /// Our own JSON, and JSON Lines of any known shape.
-    Native,
+/// Finds and reads the sessions of one format.
+#[derive(Debug)]
+pub struct Reader {
+    /// The agent that writes it.
+    pub agent: &'static str,
+    /// The sessions at or below a path, told by their content; empty when there is none.
+    pub find: fn(&Path) -> Result<Vec<Bundle>, FileError>,
+    /// Reads one session item by item. The session that it gives says only what the source states.
+    pub read: fn(&Bundle, Emit<'_>) -> Result<Session, FormatError>,
 }
 
-impl Format {
-    /// Every format; one that knows its files better comes before one that takes any file of its shape.
-    pub const ALL: [Format; 5] =
-        [Format::Leslie, Format::Devflow, Format::Chibi, Format::Weakincentives, Format::Native];
+/// Every format of the seed systems, then every agent's, then our own.
+///
+/// One that knows its files better comes before one that takes any file of its shape.
+pub fn readers() -> impl Iterator<Item = &'static Reader> {
+    const SEEDS: [&Reader; 4] =
+        [&leslie::READER, &devflow::READER, &chibi::READER, &weakincentives::READER];
+    SEEDS.into_iter().chain(agent::READERS.iter().copied()).chain([&native::READER])
+}
 
-    /// The format of what `agent` wrote.
-    pub fn of_agent(agent: &str) -> Self {
-        match agent {
-            leslie::AGENT => Format::Leslie,
-            devflow::AGENT => Format::Devflow,
-            chibi::AGENT => Format::Chibi,
-            weakincentives::AGENT => Format::Weakincentives,
-            _ => Format::Native,
-        }
-    }
+/// The reader of what `agent` wrote; ours for those that only speak through `steno record`.
+pub fn reader_of(agent: &str) -> &'static Reader {
+    readers().find(|reader| reader.agent == agent).unwrap_or(&native::READER)
+}
 
-    /// The sessions of this format at or below `path`.
-    pub fn find(self, path: &Path) -> Result<Vec<Bundle>, FileError> {
-        match self {
-            Format::Leslie => leslie::find(path),
-            Format::Devflow => devflow::find(path),
-            Format::Chibi => chibi::find(path),
-            Format::Weakincentives => weakincentives::find(path),
-            Format::Native => native::find(path),
-        }
-    }
+/// One thing that a reader found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// Something said or done.
+    Entry(Box<Entry>),
+    /// A record that could not be read.
+    Problem(Problem),
+}
 
-    /// Reads one session.
-    pub fn read(self, bundle: &Bundle) -> Result<Transcript, FormatError> {
-        match self {
-            Format::Leslie => leslie::read(bundle),
-            Format::Devflow => devflow::read(bundle),
-            Format::Chibi => chibi::read(bundle),
-            Format::Weakincentives => weakincentives::read(bundle),
-            Format::Native => native::read(bundle),
-        }
-    }
+/// Takes what a reader finds, in the order of the source. A reader holds no more than it must.
+pub type Emit<'a> = &'a mut dyn FnMut(Item);
+
+/// Collects what a reader finds into a transcript.
+///
+/// The session that a reader gives says only what the source states; what entries tell is added here.
+fn collect(
+    read: impl FnOnce(Emit<'_>) -> Result<Session, FormatError>,
+) -> Result<Transcript, FormatError> {
+    let (mut entries, mut problems) = (Vec::new(), Vec::new());
+    let session = read(&mut |item| match item {
+        Item::Entry(entry) => entries.push(*entry),
+        Item::Problem(problem) => problems.push(problem),
+    })?;
+    let mut transcript = Transcript::new(session);
+    transcript.problems = problems;
+    entries.into_iter().for_each(|entry| transcript.push(entry));
+    Ok(transcript)
+}
+
+/// Hands out a transcript that was read as a whole.
+pub(crate) fn emit_all(transcript: Transcript, emit: Emit<'_>) -> Session {
+    transcript.entries.into_iter().for_each(|entry| emit(Item::Entry(Box::new(entry))));
+    transcript.problems.into_iter().for_each(|problem| emit(Item::Problem(problem)));
+    transcript.session
 }
 
 /// A session that was found in files.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The format of its files.
-    pub format: Format,
+    /// What reads it.
+    pub reader: &'static Reader,
     /// Its files.
     pub bundle: Bundle,
 }
@@ -85,21 +94,26 @@ pub struct Found {
 impl Found {
     /// Reads it.
     pub fn read(&self) -> Result<Transcript, FormatError> {
-        self.format.read(&self.bundle)
+        read(self.reader, &self.bundle)
     }
+}
+
+/// Reads a session with what its entries tell.
+pub fn read(reader: &Reader, bundle: &Bundle) -> Result<Transcript, FormatError> {
+    collect(|emit| (reader.read)(bundle, emit))
 }
 
 /// Every session of any format at or below `path`. No file belongs to two sessions.
 pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
     let mut found: Vec<Found> = Vec::new();
-    for format in Format::ALL {
-        for bundle in format.find(path)? {
+    for reader in readers() {
+        for bundle in (reader.find)(path)? {
             let taken = bundle.sources.iter().any(|source| {
                 let mut known = found.iter().flat_map(|found| &found.bundle.sources);
                 known.any(|known| known.path() == source.path())
             });
             if !taken {
-                found.push(Found { format, bundle });
+                found.push(Found { reader, bundle });
             }
         }
     }

@@ -3,8 +3,10 @@
 //!
 //! The crate is synchronous, prints nothing and reads no environment: paths and the clock come in as arguments.
 
+pub mod agent;
 pub mod durable;
 pub mod entry;
+pub mod inspect;
 pub mod json;
 pub mod lines;
 pub mod problem;

@@ -126,6 +126,8 @@ pub struct Session {
     pub thread: Option<String>,
     /// The session that it continues or was spawned by.
     pub parent: Option<String>,
+    /// Files of subagents that belong to it.
+    pub subagent_files: u64,
     /// Fields of the source that no field above holds.
     #[serde(skip_serializing_if = "Object::is_empty")]
     pub extra: Object,
@@ -160,6 +162,7 @@ impl Session {
             totals: Totals::default(),
             thread: None,
             parent: None,
+            subagent_files: 0,
             extra: Object::new(),
         }
     }

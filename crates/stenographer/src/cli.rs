@@ -31,6 +31,7 @@ enum Command {
     Show(commands::show::Args),
     Export(commands::export::Args),
     Convert(commands::convert::Args),
+    Inspect(commands::inspect::Args),
     Verify(commands::verify::Args),
     /// Speak another system's command line.
     #[command(subcommand)]
@@ -50,6 +51,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Show(args) => commands::show::run(ui, scene, &args),
         Command::Export(args) => commands::export::run(ui, scene, &args),
         Command::Convert(args) => commands::convert::run(ui, scene, &args),
+        Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),
         Command::As(language) => commands::speak::run(ui, scene, language),
         Command::Completions(args) => commands::completions::run(ui, Cli::command(), &args),

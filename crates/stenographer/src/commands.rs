@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod export;
 pub(crate) mod import;
+pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod record;
 pub(crate) mod show;

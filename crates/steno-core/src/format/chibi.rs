@@ -33,10 +33,15 @@ pub use read::read;
 pub use write::{lines_of_transcript, write};
 
 use crate::entry::{Entry, EntryError};
+use crate::format::{Reader, emit_all};
 use crate::json::{Object, Value};
 
 /// The name of the agent whose sessions these are.
 pub const AGENT: &str = "chibi";
+
+/// Finds and reads its sessions.
+pub const READER: Reader =
+    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
 /// Whether a record is a line of a context, an inbox or a debug file.
 pub fn recognises(object: &Object) -> bool {

@@ -52,13 +52,17 @@ pub use view::{Look, View, thousands};
 use self::fields::Fields;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::{Entry, EntryError};
-use crate::format::{FormatError, tree};
+use crate::format::{FormatError, Reader, emit_all, tree};
 use crate::json::{Object, Value};
 use crate::session::Transcript;
 use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "devflow";
+
+/// Finds and reads its sessions.
+pub const READER: Reader =
+    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
 /// The runs at or below a path: a run folder, any folder above one, or a single transcript file.
 pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {

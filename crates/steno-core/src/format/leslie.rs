@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::durable::{FileError, OnPath, create_private_dir};
 use crate::entry::Numbering;
-use crate::format::{FormatError, tree};
+use crate::format::{FormatError, Reader, emit_all, tree};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status, Transcript};
 use crate::source::{Bundle, Source};
@@ -29,6 +29,10 @@ pub use slug::{SLUG_LIMIT, slug, stem};
 
 /// The name of the agent whose sessions these are.
 pub const AGENT: &str = "leslie";
+
+/// Finds and reads its sessions.
+pub const READER: Reader =
+    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
 /// How much of a file is looked at to see whether it is a transcript.
 const HEAD: u64 = 8 << 10;
@@ -54,7 +58,7 @@ pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
             sources.extend(Bundle::file(&path).sources);
         }
         bundles.extend(
-            sessions.into_values().map(|sources| Bundle { root: folder.path.clone(), sources }),
+            sessions.into_values().map(|sources| Bundle::new(folder.path.clone(), sources)),
         );
     }
     Ok(bundles)

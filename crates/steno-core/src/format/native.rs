@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::shape::{self, Shape};
 use super::weakincentives::claude;
-use super::{FormatError, tree};
+use super::{FormatError, Reader, emit_all, tree};
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryError, Numbering, take_object, take_string, take_timestamp};
 use crate::json::{Object, Style};
@@ -18,6 +18,10 @@ use crate::source::{Bundle, Source};
 
 /// The agent of files that name none.
 pub const AGENT: &str = "steno";
+
+/// Finds and reads its sessions.
+pub const READER: Reader =
+    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
 /// How far into a file of lines we look for one that we know.
 const PROBED_LINES: usize = 20;

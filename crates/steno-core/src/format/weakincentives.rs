@@ -29,7 +29,7 @@ pub use view::format_transcript;
 
 use crate::durable::{self, FileError};
 use crate::entry::{Entry, EntryError, Numbering};
-use crate::format::FormatError;
+use crate::format::{FormatError, Reader, emit_all};
 use crate::json::Object;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, Transcript};
@@ -38,6 +38,10 @@ use crate::timestamp::Timestamp;
 
 /// The agent's name.
 pub const AGENT: &str = "weakincentives";
+
+/// Finds and reads its sessions.
+pub const READER: Reader =
+    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
 /// The file of a folder that holds the transcript.
 pub const FILE_NAME: &str = "weakincentives.transcript.TranscriptEntry.jsonl";

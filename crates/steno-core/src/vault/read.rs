@@ -10,7 +10,7 @@ use super::record::RecordReader;
 use super::recorder::RECORD;
 use super::sealed::{Problems, Sealed};
 use crate::durable::{FileError, OnPath};
-use crate::format::{Format, FormatError};
+use crate::format::{self, FormatError};
 use crate::problem::Problem;
 use crate::session::{Status, Transcript};
 use crate::source::{Bundle, Source};
@@ -23,7 +23,7 @@ impl SessionDir {
         }
         let problems = Problems::default();
         let bundle = self.bundle_reporting(&problems)?;
-        let mut transcript = Format::of_agent(self.agent()).read(&bundle)?;
+        let mut transcript = format::read(format::reader_of(self.agent()), &bundle)?;
         transcript.session.id = self.id().clone();
         transcript.session.agent = self.agent().to_owned();
         let mut found = problems.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +55,7 @@ impl SessionDir {
                 Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
             }));
         }
-        Ok(Bundle { root, sources })
+        Ok(Bundle::new(root, sources))
     }
 
     /// Whether the session was recorded live rather than kept from an agent's files.

@@ -115,6 +115,7 @@ fn usage(usage: &Object) -> Usage {
         cache_write: 0,
         output: count("completion_tokens"),
         reasoning: detail("completion_tokens_details", "reasoning_tokens"),
+        ..Usage::default()
     }
 }
 
@@ -152,8 +153,14 @@ mod tests {
         let line = line.as_object().unwrap().clone();
         assert_eq!(cost(&line), Some(0.5));
         let entry = entry_of(line).unwrap();
-        let expected =
-            Usage { input: 40, cache_read: 60, cache_write: 0, output: 20, reasoning: 8 };
+        let expected = Usage {
+            input: 40,
+            cache_read: 60,
+            cache_write: 0,
+            output: 20,
+            reasoning: 8,
+            ..Usage::default()
+        };
         assert_eq!(entry.usage, Some(expected));
         assert_eq!((entry.model.as_deref(), entry.message_id.as_deref()), (Some("m"), Some("r")));
         assert_eq!(entry.created_at.unwrap().unix_seconds(), 5);

@@ -78,7 +78,7 @@ fn bundle(folder: &Folder) -> Bundle {
     for name in partitions(&folder.path.join(PARTITIONS)) {
         add(&format!("{PARTITIONS}{name}"));
     }
-    Bundle { root: folder.path.clone(), sources }
+    Bundle::new(folder.path.clone(), sources)
 }
 
 /// The names of all partitions, whether a manifest lists them or not.

@@ -28,7 +28,7 @@ fn context(files: &[(&str, String)]) -> Transcript {
         .iter()
         .map(|(name, text)| Source::in_memory(*name, root.join(name), text.clone().into_bytes()));
     let sources = sources.collect();
-    read(&Bundle { root, sources }).unwrap()
+    read(&Bundle::new(root, sources)).unwrap()
 }
 
 fn texts(transcript: &Transcript) -> Vec<&str> {
@@ -83,7 +83,7 @@ fn bad_lines_are_reported_and_the_rest_is_read() {
     let mut bytes = text.into_bytes();
     bytes.extend(b"{\"id\":\"\xff\"}\n");
     let source = Source::in_memory("context.jsonl", "/c/context.jsonl", bytes);
-    let read = read(&Bundle { root: "/c".into(), sources: vec![source] }).unwrap();
+    let read = read(&Bundle::new("/c", vec![source])).unwrap();
     assert_eq!(texts(&read), ["good"]);
     let lines: Vec<_> = read.problems.iter().map(|problem| problem.line).collect();
     assert_eq!(lines, [1, 3, 4, 5, 6, 8].map(Some));

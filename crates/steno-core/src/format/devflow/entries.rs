@@ -123,6 +123,8 @@ fn describe(entry: &mut Entry, turn: &Turn, mut fields: Object) {
         output: turn.tokens_out,
         cache_read: take_count(&mut fields, "cacheReadTokens"),
         cache_write: take_count(&mut fields, "cacheWriteTokens"),
+        cache_write_5m: take_count(&mut fields, "cacheWrite5mTokens"),
+        cache_write_1h: take_count(&mut fields, "cacheWrite1hTokens"),
         reasoning: take_count(&mut fields, "reasoningTokens"),
     };
     entry.usage = Some(usage).filter(|usage| !usage.is_empty());

@@ -58,7 +58,7 @@ pub(super) fn bundle(folder: &Path) -> Bundle {
         .map(|name| (name, folder.join(name)))
         .filter(|(_, path)| is_plain_file(path))
         .map(|(name, path)| Source::on_disk(name, path));
-    Bundle { root: folder.to_owned(), sources: sources.collect() }
+    Bundle::new(folder.to_owned(), sources.collect())
 }
 
 /// Whether a file, not a link to one, stands there.

@@ -279,6 +279,8 @@ fn add_usage(turn: &mut Turn, usage: &Usage) {
     let others = [
         ("cacheReadTokens", usage.cache_read),
         ("cacheWriteTokens", usage.cache_write),
+        ("cacheWrite5mTokens", usage.cache_write_5m),
+        ("cacheWrite1hTokens", usage.cache_write_1h),
         ("reasoningTokens", usage.reasoning),
     ];
     for (name, count) in others.into_iter().filter(|(_, count)| *count != 0) {

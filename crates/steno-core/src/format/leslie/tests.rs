@@ -110,7 +110,7 @@ fn bad_bytes_cost_only_themselves() {
     let mut bytes = b"Thread ID: t\nChat ID: c\n---\nA:\nhi ".to_vec();
     bytes.extend(b"\xff\n\n[Tool call] ls\n{\"a\":1}\n");
     let source = Source::in_memory("x.txt", "/tmp/x.txt", bytes);
-    let bundle = Bundle { root: "/tmp".into(), sources: vec![source] };
+    let bundle = Bundle::new("/tmp", vec![source]);
     let read = read(&bundle).unwrap();
     assert_eq!(read.problems.len(), 1);
     assert_eq!(read.entries[0].content, "hi \u{fffd}");
@@ -121,7 +121,7 @@ fn bad_bytes_cost_only_themselves() {
 #[test]
 fn a_file_without_a_header_is_an_error() {
     let source = Source::in_memory("x.txt", "/tmp/x.txt", b"hello".to_vec());
-    let bundle = Bundle { root: "/tmp".into(), sources: vec![source] };
+    let bundle = Bundle::new("/tmp", vec![source]);
     let error = read(&bundle).unwrap_err().to_string();
     assert_eq!(error, "/tmp/x.txt: not a transcript: no header");
 }

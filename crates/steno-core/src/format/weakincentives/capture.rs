@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(metadata(4), r#"{"success":true,"adapter":"openai"}"#);
         assert_eq!(
             metadata(5),
-            r#"{"adapter":"openai","has_structured_output":true,"steno":{"usage":{"input":3,"cache_read":0,"cache_write":0,"output":0,"reasoning":0}}}"#
+            r#"{"adapter":"openai","has_structured_output":true,"steno":{"usage":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":0,"reasoning":0}}}"#
         );
         assert_eq!(session.query::<PromptExecuted>().all().unwrap(), [executed]);
     }
@@ -242,10 +242,8 @@ mod tests {
     fn subagents_are_captured_only_if_asked_for() {
         let line = r#"{"type":"user","content":"hi"}"#;
         let sources = ["s.jsonl", "s/subagents/agent-a.jsonl"];
-        let bundle = Bundle {
-            root: "p".into(),
-            sources: sources.map(|name| Source::in_memory(name, name, line.into())).into(),
-        };
+        let bundle =
+            Bundle::new("p", sources.map(|name| Source::in_memory(name, name, line.into())).into());
         let captured = |settings| {
             let mut session = session();
             capture_claude(&mut session, settings, &bundle).unwrap();

@@ -203,7 +203,7 @@ fn usage(counts: &Object) -> Usage {
         cache_read: count("cache_read_input_tokens"),
         cache_write: count("cache_creation_input_tokens"),
         output: count("output_tokens"),
-        reasoning: 0,
+        ..Usage::default()
     }
 }
 

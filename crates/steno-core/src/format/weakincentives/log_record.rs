@@ -179,9 +179,9 @@ mod tests {
 
     fn read_text(text: &str) -> Transcript {
         let source = Source::in_memory("transcript.jsonl", "transcript.jsonl", text.into());
-        let root = "transcript.jsonl".into();
+        let root = "transcript.jsonl";
         let sources = vec![source];
-        read(&Bundle { root, sources }).unwrap()
+        read(&Bundle::new(root, sources)).unwrap()
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::timestamp::Zone;
 
 fn bundle(text: &str) -> Bundle {
     let bytes = text.as_bytes().to_vec();
-    Bundle { root: "t.jsonl".into(), sources: vec![Source::in_memory("t.jsonl", "t.jsonl", bytes)] }
+    Bundle::new("t.jsonl", vec![Source::in_memory("t.jsonl", "t.jsonl", bytes)])
 }
 
 fn read_text(text: &str) -> Transcript {
@@ -55,8 +55,8 @@ fn bytes_that_are_no_text_are_a_bad_line() {
     let mut bytes = b"{\"role\":\"\xff\"}\n".to_vec();
     bytes.extend(LINE.as_bytes());
     let sources = vec![Source::in_memory("t", "t", bytes)];
-    let root = "t".into();
-    let transcript = read(&Bundle { root, sources }).unwrap();
+    let root = "t";
+    let transcript = read(&Bundle::new(root, sources)).unwrap();
     assert_eq!(transcript.entries.len(), 1);
     assert_eq!(transcript.problems.len(), 1);
 }
@@ -228,8 +228,7 @@ prop_compose! {
     ) -> Entry {
         let usage = usage.map(|[a, b, c, d, e]| Usage {
             input: a.into(), cache_read: b.into(), cache_write: c.into(),
-            output: d.into(), reasoning: e.into(),
-        });
+            output: d.into(), reasoning: e.into(), ..Usage::default() });
         Entry {
             role, content, created_at, tool_name, tool_call_id, tool_input, metadata,
             entry_id: uuid::Uuid::from_u128(id), source, sequence, kind, model, message_id,

@@ -71,7 +71,7 @@ fn only_what_a_line_cannot_say_goes_into_its_metadata() {
     entry.usage = Some(Usage { output: 3, ..Usage::default() });
     let line = line_of(&entry, "work", 0);
     let ours = json!({"steno": {"created_at": "2026-01-05T09:15:32.5+01:00", "model": "m",
-        "usage": {"input": 0, "cache_read": 0, "cache_write": 0, "output": 3, "reasoning": 0}}});
+        "usage": {"input": 0, "cache_read": 0, "cache_write": 0, "cache_write_5m": 0, "cache_write_1h": 0, "output": 3, "reasoning": 0}}});
     assert_eq!(line.metadata, ours.as_object().cloned());
     assert_eq!(line.timestamp, 1767600932);
 }

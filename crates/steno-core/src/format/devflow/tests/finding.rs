@@ -62,7 +62,7 @@ fn a_name_from_a_file_never_leads_out() {
     let dir = tempfile::tempdir().unwrap();
     let evil = b"{\"runId\":\"../../evil\",\"metadata\":{\"flowId\":\"f\"},\"turns\":[]}";
     let source = Source::in_memory("transcript.json", "x/transcript.json", evil.to_vec());
-    let bundle = Bundle { root: "x".into(), sources: vec![source] };
+    let bundle = Bundle::new("x", vec![source]);
     let transcript = read(&bundle).unwrap();
     assert!(matches!(write(&transcript, dir.path(), Shape::Shipped), Err(StoreError::Id(_))));
 }

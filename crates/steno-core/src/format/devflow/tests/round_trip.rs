@@ -123,8 +123,15 @@ fn what_is_known_about_a_session_comes_back() {
     let mut first = said(Role::Assistant, Kind::Text, "Hi");
     first.model = Some("opus".to_owned());
     first.created_at = Some(at("2026-01-05T09:15:33.5+08:00"));
-    first.usage =
-        Some(Usage { input: 10, output: 20, cache_read: 3, cache_write: 2, reasoning: 1 });
+    first.usage = Some(Usage {
+        input: 10,
+        output: 20,
+        cache_read: 3,
+        cache_write: 2,
+        cache_write_5m: 1,
+        cache_write_1h: 1,
+        reasoning: 1,
+    });
     let mut given = foreign(vec![first]);
     given.session.status = Status::Running;
     let run = Run::from(&given);

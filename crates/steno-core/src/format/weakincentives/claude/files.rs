@@ -137,7 +137,7 @@ mod tests {
         include_str!("../../../../tests/fixtures/weakincentives/claude-2.0-nested.jsonl");
 
     fn in_memory(name: &str, text: &str) -> Bundle {
-        Bundle { root: name.into(), sources: vec![Source::in_memory(name, name, text.into())] }
+        Bundle::new(name, vec![Source::in_memory(name, name, text.into())])
     }
 
     #[test]
@@ -182,7 +182,8 @@ mod tests {
         assert_eq!(thought.extra["signature"], "c2ln");
         assert_eq!(user.created_at.unwrap().to_string(), "2026-01-05T09:15:32.100Z");
         assert_eq!((thought.usage, text.usage), (None, None));
-        let billed = Usage { input: 10, cache_read: 5, cache_write: 2, output: 20, reasoning: 0 };
+        let billed =
+            Usage { input: 10, cache_read: 5, cache_write: 2, output: 20, ..Usage::default() };
         assert_eq!(call.usage, Some(billed));
         let session = &transcript.session;
         assert_eq!(session.totals.usage, billed);

@@ -1,0 +1,59 @@
+//! Readers of what agents leave on disk, one module per agent.
+//!
+//! Each turns the agent's records into entries, streaming where the format allows it. A bad record is reported as
+//! `path:line: reason` and the rest goes on; a record of a kind that is not known survives as kind `other`.
+
+pub mod aider;
+pub mod amp;
+pub mod api_log;
+pub mod atif;
+pub mod claude_code;
+pub mod cline;
+pub mod codex;
+pub mod copilot;
+pub mod crush;
+pub mod cursor;
+pub mod droid;
+pub mod gemini;
+pub mod goose;
+pub mod inspect_eval;
+pub mod kimi;
+pub mod litellm;
+pub mod opencode;
+pub mod otel;
+pub mod pi;
+pub mod qwen;
+pub mod swe_agent;
+pub mod vercel;
+pub mod vscode_chat;
+pub mod zed;
+
+use crate::format::Reader;
+
+/// Every agent's reader.
+pub(crate) const READERS: [&Reader; 24] = [
+    &aider::READER,
+    &amp::READER,
+    &api_log::READER,
+    &atif::READER,
+    &claude_code::READER,
+    &cline::READER,
+    &codex::READER,
+    &copilot::READER,
+    &crush::READER,
+    &cursor::READER,
+    &droid::READER,
+    &gemini::READER,
+    &goose::READER,
+    &inspect_eval::READER,
+    &kimi::READER,
+    &litellm::READER,
+    &opencode::READER,
+    &otel::READER,
+    &pi::READER,
+    &qwen::READER,
+    &swe_agent::READER,
+    &vercel::READER,
+    &vscode_chat::READER,
+    &zed::READER,
+];

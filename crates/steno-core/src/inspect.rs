@@ -1,0 +1,142 @@
+//! Counts what is in one source file, without keeping anything.
+//!
+//! The rules: a prompt is a message that a person wrote, an answer an API message of the model; tool calls and
+//! results count once per id, tokens once per message. What subagents say inside the file does not count to it.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
+use crate::format::{FormatError, Found, Item};
+use crate::problem::Problem;
+use crate::timestamp::Timestamp;
+
+/// What was counted in one source.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Inspection {
+    /// The file, or the folder that is one session.
+    pub path: PathBuf,
+    /// Which session of the file, where it holds several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The agent that wrote it.
+    pub agent: String,
+    /// The agent's own name for the session.
+    pub session_id: Option<String>,
+    /// The title that the source states.
+    pub title: Option<String>,
+    /// Messages that a person wrote.
+    pub user_prompts: u64,
+    /// Messages that the model wrote.
+    pub assistant_messages: u64,
+    /// Tools called.
+    pub tool_calls: u64,
+    /// Tools that answered.
+    pub tool_results: u64,
+    /// Tokens billed.
+    pub tokens: Usage,
+    /// Models that answered, sorted.
+    pub models: Vec<String>,
+    /// The first time that the source states.
+    pub first_timestamp: Option<Timestamp>,
+    /// The last time that the source states.
+    pub last_timestamp: Option<Timestamp>,
+    /// Times that the context was shortened.
+    pub compactions: u64,
+    /// Files of subagents that belong to the session.
+    pub subagent_files: u64,
+    /// Records that could not be read.
+    pub bad_lines: u64,
+    /// The same, each with its place.
+    #[serde(skip)]
+    pub problems: Vec<Problem>,
+}
+
+/// Counts one session.
+pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
+    let mut counter = Counter::default();
+    let session = (found.reader.read)(&found.bundle, &mut |item| counter.item(item))?;
+    let mut inspection = counter.inspection;
+    inspection.path.clone_from(&found.bundle.root);
+    inspection.key.clone_from(&found.bundle.key);
+    inspection.agent = session.agent;
+    inspection.session_id = session.native_id;
+    inspection.title = session.title;
+    // What the source states beyond its entries: times of other records, totals that no message has.
+    inspection.first_timestamp = session.started.or(inspection.first_timestamp);
+    inspection.last_timestamp = session.ended.or(inspection.last_timestamp);
+    if !session.totals.usage.is_empty() {
+        inspection.tokens = session.totals.usage;
+    }
+    inspection.models.extend(session.models);
+    inspection.models.sort();
+    inspection.models.dedup();
+    inspection.subagent_files = session.subagent_files;
+    Ok(inspection)
+}
+
+#[derive(Default)]
+struct Counter {
+    inspection: Inspection,
+    seen: HashSet<(What, String)>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum What {
+    Prompt,
+    Answer,
+    Call,
+    Result,
+}
+
+impl Counter {
+    fn item(&mut self, item: Item) {
+        match item {
+            Item::Entry(entry) if entry.source == PRIMARY => self.entry(&entry),
+            Item::Entry(_) => {}
+            Item::Problem(problem) => {
+                self.inspection.bad_lines += 1;
+                self.inspection.problems.push(problem);
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry) {
+        let message = || entry.message_id.clone().unwrap_or_else(|| entry.entry_id.to_string());
+        let tool = || entry.tool_call_id.clone().unwrap_or_else(|| entry.entry_id.to_string());
+        let counted = &mut self.inspection;
+        match (&entry.role, entry.kind) {
+            (Role::User, Kind::Text) if self.seen.insert((What::Prompt, message())) => {
+                counted.user_prompts += 1
+            }
+            (_, Kind::ToolResult) if self.seen.insert((What::Result, tool())) => {
+                counted.tool_results += 1
+            }
+            (_, Kind::Compaction) => counted.compactions += 1,
+            _ => {}
+        }
+        if entry.kind == Kind::ToolCall && self.seen.insert((What::Call, tool())) {
+            counted.tool_calls += 1;
+        }
+        let answers = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
+        if entry.role == Role::Assistant && answers && self.seen.insert((What::Answer, message())) {
+            counted.assistant_messages += 1;
+        }
+        if let Some(usage) = &entry.usage {
+            counted.tokens.add(usage);
+        }
+        if let Some(model) = entry.model.as_ref().filter(|model| !counted.models.contains(model)) {
+            counted.models.push(model.clone());
+        }
+        if let Some(at) = entry.created_at {
+            if counted.first_timestamp.is_none_or(|first| at.instant() < first.instant()) {
+                counted.first_timestamp = Some(at);
+            }
+            if counted.last_timestamp.is_none_or(|last| at.instant() > last.instant()) {
+                counted.last_timestamp = Some(at);
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Real session files of many agents, with what was counted in them by hand: our counts must be the same.
+//!
+//! The files are not part of the repository: `STENO_FIXTURES` names the folder that holds them, one folder per agent
+//! with an `expected.json`. Without it these tests only say so.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use steno_core::Usage;
+use steno_core::format;
+use steno_core::inspect::{Inspection, inspect};
+
+/// What `expected.json` and we both state.
+const KEYS: [&str; 12] = [
+    "user_prompts",
+    "assistant_messages",
+    "tool_calls",
+    "tool_results",
+    "tokens",
+    "models",
+    "first_timestamp",
+    "last_timestamp",
+    "compactions",
+    "subagent_files",
+    "bad_lines",
+    "title",
+];
+
+/// Compares all files of one agent.
+fn check(agent: &str) {
+    let Some(fixtures) = std::env::var_os("STENO_FIXTURES") else {
+        eprintln!("STENO_FIXTURES is not set: {agent} is not compared");
+        return;
+    };
+    let folder = PathBuf::from(fixtures).join(agent);
+    let expected = std::fs::read(folder.join("expected.json")).unwrap();
+    let expected: Map<String, Value> = serde_json::from_slice(&expected).unwrap();
+    let mut differences = Vec::new();
+    for (name, wanted) in &expected {
+        match wanted.get("sessions") {
+            Some(Value::Object(sessions)) => {
+                for (key, wanted) in sessions {
+                    compare(agent, &folder.join(name), Some(key), wanted, &mut differences);
+                }
+            }
+            _ => compare(agent, &folder.join(name), None, wanted, &mut differences),
+        }
+    }
+    let files = expected.len();
+    assert!(differences.is_empty(), "{agent}: {files} files\n{}", differences.join("\n"));
+}
+
+fn compare(
+    agent: &str,
+    path: &Path,
+    key: Option<&str>,
+    wanted: &Value,
+    differences: &mut Vec<String>,
+) {
+    let place =
+        format!("{}{}", path.display(), key.map(|key| format!(" [{key}]")).unwrap_or_default());
+    let got = match counted(path, key) {
+        Ok(got) => got,
+        Err(reason) => return differences.push(format!("{place}: {reason}")),
+    };
+    for name in KEYS {
+        let Some(wanted) = wanted.get(name) else { continue };
+        let wanted = if name == "tokens" { normalised(agent, wanted) } else { sorted(wanted) };
+        let got = if name == "tokens" { numbers(&got[name], &wanted) } else { sorted(&got[name]) };
+        if !same(name, &got, &wanted) {
+            differences.push(format!("{place}: {name}: got {got}, expected {wanted}"));
+        }
+    }
+}
+
+fn counted(path: &Path, key: Option<&str>) -> Result<Value, String> {
+    let found = format::find(path).map_err(|error| error.to_string())?;
+    let mut inspections: Vec<Inspection> = Vec::new();
+    for found in &found {
+        inspections.push(inspect(found).map_err(|error| error.to_string())?);
+    }
+    let mut wanted = inspections.iter().filter(|inspection| {
+        key.is_none_or(|key| {
+            [inspection.key.as_deref(), inspection.session_id.as_deref()].contains(&Some(key))
+        })
+    });
+    let Some(inspection) = wanted.next() else { return Err("not recognised".to_owned()) };
+    Ok(serde_json::to_value(inspection).unwrap())
+}
+
+fn sorted(value: &Value) -> Value {
+    let Value::Array(items) = value else { return value.clone() };
+    let mut texts: Vec<_> = items.iter().map(ToString::to_string).collect();
+    texts.sort();
+    Value::from(texts)
+}
+
+fn same(name: &str, got: &Value, wanted: &Value) -> bool {
+    if !name.ends_with("timestamp") {
+        return got == wanted;
+    }
+    let instant = |value: &Value| {
+        let text = value.as_str()?;
+        Some(text.parse::<steno_core::Timestamp>().ok()?.instant().as_millisecond())
+    };
+    instant(got) == instant(wanted)
+}
+
+/// Our counts of the kinds that the other side states.
+fn numbers(tokens: &Value, wanted: &Value) -> Value {
+    let Value::Object(wanted) = wanted else { return tokens.clone() };
+    wanted.keys().map(|name| (name.clone(), tokens[name].clone())).collect::<Map<_, _>>().into()
+}
+
+/// The vendor's token counts in our names: `input` is what no cache served, `output` includes reasoning.
+fn normalised(agent: &str, tokens: &Value) -> Value {
+    if tokens.is_null() {
+        return json!({});
+    }
+    let count = |name: &str| tokens.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let usage = match agent {
+        "codex" => Usage {
+            input: count("input") - count("cached_input") - count("cache_write_input"),
+            cache_read: count("cached_input"),
+            cache_write: count("cache_write_input"),
+            output: count("output"),
+            reasoning: count("reasoning_output"),
+            ..Usage::default()
+        },
+        "gemini-cli" => Usage {
+            input: count("input") - count("cached") + count("tool"),
+            cache_read: count("cached"),
+            output: count("output") + count("thoughts"),
+            reasoning: count("thoughts"),
+            ..Usage::default()
+        },
+        "qwen-code" => Usage {
+            input: count("promptTokenCount") - count("cachedContentTokenCount"),
+            cache_read: count("cachedContentTokenCount"),
+            output: count("totalTokenCount") - count("promptTokenCount"),
+            reasoning: count("thoughtsTokenCount"),
+            ..Usage::default()
+        },
+        "opencode" => Usage {
+            input: count("input"),
+            cache_read: count("cache_read"),
+            cache_write: count("cache_write"),
+            output: count("output") + count("reasoning"),
+            reasoning: count("reasoning"),
+            ..Usage::default()
+        },
+        "pi" => Usage {
+            input: count("input"),
+            cache_read: count("cacheRead"),
+            cache_write: count("cacheWrite"),
+            output: count("output"),
+            ..Usage::default()
+        },
+        "zed" => Usage {
+            input: count("input_tokens"),
+            cache_read: count("cache_read_input_tokens"),
+            cache_write: count("cache_creation_input_tokens"),
+            output: count("output_tokens"),
+            ..Usage::default()
+        },
+        _ => Usage {
+            input: count("input"),
+            cache_read: count("cache_read"),
+            cache_write: count("cache_write"),
+            cache_write_5m: count("cache_write_5m"),
+            cache_write_1h: count("cache_write_1h"),
+            output: count("output"),
+            reasoning: count("reasoning"),
+        },
+    };
+    serde_json::to_value(usage).unwrap()
+}
+
+#[test]
+fn aider() {
+    check("aider");
+}
+
+#[test]
+fn amp() {
+    check("amp");
+}
+
+#[test]
+fn claude_code() {
+    check("claude-code");
+}
+
+#[test]
+fn codex() {
+    check("codex");
+}
+
+#[test]
+fn copilot_cli() {
+    check("copilot-cli");
+}
+
+#[test]
+fn crush() {
+    check("crush");
+}
+
+#[test]
+fn cursor() {
+    check("cursor");
+}
+
+#[test]
+fn factory_droid() {
+    check("factory-droid");
+}
+
+#[test]
+fn gemini_cli() {
+    check("gemini-cli");
+}
+
+#[test]
+fn goose() {
+    check("goose");
+}
+
+#[test]
+fn opencode() {
+    check("opencode");
+}
+
+#[test]
+fn pi() {
+    check("pi");
+}
+
+#[test]
+fn qwen_code() {
+    check("qwen-code");
+}
+
+#[test]
+fn swe_agent() {
+    check("swe-agent");
+}
+
+#[test]
+fn vscode_copilot() {
+    check("vscode-copilot");
+}
+
+#[test]
+fn zed() {
+    check("zed");
+}
