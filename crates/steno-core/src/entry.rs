@@ -127,6 +127,12 @@ impl Usage {
         self.combine(other, u64::max);
     }
 
+    /// What is left of it after `other`, which is no larger.
+    pub(crate) fn minus(mut self, other: &Usage) -> Usage {
+        self.combine(other, u64::saturating_sub);
+        self
+    }
+
     fn combine(&mut self, other: &Usage, how: impl Fn(u64, u64) -> u64) {
         for (mine, theirs) in [
             (&mut self.input, other.input),
@@ -271,6 +277,22 @@ impl Entry {
             words.push_str(name);
         }
         words
+    }
+
+    /// What was said together with a tool call: the content, unless that only repeats the arguments.
+    pub fn said_with_call(&self) -> Option<&str> {
+        let input = self.tool_input.as_ref().filter(|_| self.kind == Kind::ToolCall)?;
+        let repeats = serde_json::from_str::<Value>(&self.content).is_ok_and(|said| said == *input);
+        Some(self.content.as_str()).filter(|said| !said.is_empty() && !repeats)
+    }
+
+    /// Whether it tells of a tool that failed.
+    pub fn is_tool_error(&self) -> bool {
+        let yes = Some(&Value::Bool(true));
+        let marked = self.metadata.as_ref().is_some_and(|metadata| metadata.get("is_error") == yes);
+        marked
+            || self.extra.get("is_error") == yes
+            || (self.kind == Kind::Error && self.tool_call_id.is_some())
     }
 
     /// The kind that role and tool fields tell, for formats without one.

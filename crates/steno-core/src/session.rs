@@ -1,5 +1,6 @@
 //! The session: one recorded conversation with one agent, and its transcript.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -168,11 +169,10 @@ impl Session {
     }
 
     /// Counts one more entry of the session, and fills in what it tells about it.
-    pub fn note(&mut self, entry: &Entry) {
+    pub fn note(&mut self, entry: &Entry, tally: &mut Tally) {
         self.totals.entries += 1;
-        if let Some(usage) = &entry.usage {
-            self.totals.usage.add(usage);
-        }
+        tally.count(entry);
+        self.totals.usage = tally.total();
         if let Some(model) = &entry.model
             && !self.models.contains(model)
         {
@@ -191,6 +191,31 @@ impl Session {
                 self.ended = Some(at);
             }
         }
+    }
+}
+
+/// Adds up tokens, each API message once: what several records of a message repeat, or let grow, is not added.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    messages: HashMap<String, Usage>,
+    total: Usage,
+}
+
+impl Tally {
+    /// Counts one more entry.
+    pub fn count(&mut self, entry: &Entry) {
+        let Some(usage) = &entry.usage else { return };
+        let Some(message) = &entry.message_id else { return self.total.add(usage) };
+        let counted = self.messages.entry(message.clone()).or_default();
+        let mut grown = *counted;
+        grown.max(usage);
+        self.total.add(&grown.minus(counted));
+        *counted = grown;
+    }
+
+    /// All tokens so far.
+    pub fn total(&self) -> Usage {
+        self.total
     }
 }
 
@@ -214,17 +239,18 @@ pub struct Transcript {
     pub entries: Vec<Entry>,
     /// Records that could not be read; their bytes are in the source.
     pub problems: Vec<Problem>,
+    tally: Tally,
 }
 
 impl Transcript {
     /// A transcript without entries.
     pub fn new(session: Session) -> Self {
-        Self { session, entries: Vec::new(), problems: Vec::new() }
+        Self { session, entries: Vec::new(), problems: Vec::new(), tally: Tally::default() }
     }
 
     /// Appends an entry and counts it.
     pub fn push(&mut self, entry: Entry) {
-        self.session.note(&entry);
+        self.session.note(&entry, &mut self.tally);
         self.entries.push(entry);
     }
 }
@@ -251,5 +277,20 @@ mod tests {
         transcript.push(Entry::new(Role::User, Kind::Text, "\n  Fix it\nplease"));
         assert_eq!(transcript.session.title.as_deref(), Some("Fix it"));
         assert_eq!(transcript.session.totals.entries, 2);
+    }
+
+    #[test]
+    fn tokens_count_once_per_message() {
+        let mut transcript = Transcript::new(Session::new(SessionId::fresh(), "x"));
+        for (message, output) in
+            [(Some("m1"), 1), (Some("m1"), 20), (Some("m2"), 5), (None, 3), (None, 3)]
+        {
+            let mut entry = Entry::new(Role::Assistant, Kind::Text, "hi");
+            entry.message_id = message.map(str::to_owned);
+            entry.usage = Some(Usage { input: 10, output, ..Usage::default() });
+            transcript.push(entry);
+        }
+        let usage = transcript.session.totals.usage;
+        assert_eq!((usage.input, usage.output), (40, 31));
     }
 }

@@ -37,7 +37,7 @@ impl Store {
     fn session(&self, name: &str) -> Result<Option<SessionDir>, CommandError> {
         let sessions = self.vault.sessions()?;
         if name == "latest" {
-            return self.latest(sessions).map(Some);
+            return self.latest().map(Some);
         }
         let (exact, like): (Vec<_>, Vec<_>) = sessions
             .into_iter()
@@ -59,10 +59,12 @@ impl Store {
     }
 
     /// The session that began last.
-    fn latest(&self, sessions: Vec<SessionDir>) -> Result<SessionDir, CommandError> {
+    pub(crate) fn latest(&self) -> Result<SessionDir, CommandError> {
         let mut latest = None;
-        for session in sessions {
-            let started = session.read()?.session.started.map(|started| started.instant());
+        for session in self.vault.sessions()? {
+            // One that cannot be read is not what anybody is looking for.
+            let Ok(transcript) = session.read() else { continue };
+            let started = transcript.session.started.map(|started| started.instant());
             if latest.as_ref().is_none_or(|(newest, _)| started >= *newest) {
                 latest = Some((started, session));
             }
@@ -78,6 +80,10 @@ impl Store {
 /// Reads the one session at a path, without the store.
 pub(crate) fn read_one(path: &Path) -> Result<Transcript, CommandError> {
     let mut found = format::find(path)?;
+    // A session that is all of the path is meant before one somewhere below it.
+    if found.iter().filter(|found| found.bundle.root == path).count() == 1 {
+        found.retain(|found| found.bundle.root == path);
+    }
     match found.len() {
         0 => Err(unknown_format(path)),
         1 => Ok(found.remove(0).read()?),

@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError};
 
 use super::SessionDir;
 use super::record::RecordReader;
-use super::recorder::RECORD;
 use super::sealed::{Problems, Sealed};
 use crate::durable::{FileError, OnPath};
 use crate::format::{self, FormatError};
@@ -39,15 +38,21 @@ impl SessionDir {
     fn bundle_reporting(&self, problems: &Problems) -> Result<Bundle, FileError> {
         let mut root = self.path().to_owned();
         let mut sources = Vec::new();
-        let files = self.kept_files()?;
-        for (stem, generation) in &files {
-            if files.iter().any(|(other, newer)| other == stem && newer > generation) {
-                continue;
-            }
-            let path = self.kept_path(stem, *generation);
-            let sealed = Sealed::open(&path)?;
+        for (stem, generation) in self.newest_files()? {
+            let path = self.kept_path(&stem, generation);
+            let sealed = match Sealed::open(&path) {
+                Ok(sealed) => sealed,
+                Err(error) => {
+                    let problem = Problem::of(&path, format!("cannot be read: {}", error.source));
+                    problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
+                    continue;
+                }
+            };
             let header = sealed.header();
             root = PathBuf::from(&header.root);
+            if header.gone {
+                continue;
+            }
             let problems = Arc::clone(problems);
             let (name, original) = (header.name.clone(), header.path.clone());
             sources.push(Source::new(name, original, move || {
@@ -60,7 +65,7 @@ impl SessionDir {
 
     /// Whether the session was recorded live rather than kept from an agent's files.
     pub fn is_recorded(&self) -> Result<bool, FileError> {
-        Ok(self.sealed_path(RECORD, 0).exists() || !self.live_logs()?.is_empty())
+        Ok(self.record_path().exists() || !self.live_logs()?.is_empty())
     }
 
     fn read_record(&self) -> Result<Transcript, FileError> {
@@ -75,7 +80,7 @@ impl SessionDir {
             }
         }
         let mut reading = Reading::new(self);
-        let sealed_path = self.sealed_path(RECORD, 0);
+        let sealed_path = self.record_path();
         let mut length = 0;
         if sealed_path.exists() {
             let sealed = Sealed::open(&sealed_path)?;

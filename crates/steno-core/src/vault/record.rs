@@ -14,7 +14,7 @@ use crate::entry::{Entry, EntryError, Numbering};
 use crate::format::shape;
 use crate::json::Object;
 use crate::problem::json_reason;
-use crate::session::{Session, SessionId, Status};
+use crate::session::{Session, SessionId, Status, Tally};
 use crate::timestamp::Timestamp;
 
 /// What a recorder says about the session that it begins or continues.
@@ -128,6 +128,7 @@ pub(crate) struct RecordReader {
     numbering: Numbering,
     sum: Sum,
     computed: Sum,
+    tally: Tally,
 }
 
 impl RecordReader {
@@ -135,7 +136,7 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        Self { session, numbering, sum: FIRST_SUM, computed: FIRST_SUM }
+        Self { session, numbering, sum: FIRST_SUM, computed: FIRST_SUM, tally: Tally::default() }
     }
 
     /// The sum of the last line read.
@@ -176,7 +177,7 @@ impl RecordReader {
             }
             entry.created_at.get_or_insert(at);
             self.numbering.assign(entry);
-            self.session.note(entry);
+            self.session.note(entry, &mut self.tally);
         }
     }
 

@@ -75,10 +75,7 @@ impl Import<'_> {
             self.exit = Exit::Failed;
         }
         let dir = self.dir(found, &transcript)?;
-        let mut added = 0;
-        for source in &found.bundle.sources {
-            added += dir.keep(source, &found.bundle.root, Growth::Ended)?.added;
-        }
+        let added = dir.keep_all(&found.bundle, Growth::Ended)?;
         self.tell(&dir, &transcript, added)
     }
 
