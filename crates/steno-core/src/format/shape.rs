@@ -58,7 +58,8 @@ fn is_weakincentives(object: &Object) -> bool {
     let coerced = !text("content") || text("sequence");
     let marked =
         object.contains_key("__type__") || object.contains_key("event") || folded || coerced;
-    marked && !object.contains_key("kind") && weakincentives::recognises(object)
+    let snapshot = object.contains_key("slices");
+    (marked || snapshot) && !object.contains_key("kind") && weakincentives::recognises(object)
 }
 
 fn unknown(object: Object) -> Entry {

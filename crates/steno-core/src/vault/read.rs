@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::SessionDir;
 use super::record::RecordReader;
+use super::recorder::RECORD;
 use super::sealed::{Problems, Sealed};
 use crate::durable::{FileError, OnPath};
 use crate::format::{self, FormatError};
@@ -36,31 +37,35 @@ impl SessionDir {
     }
 
     fn bundle_reporting(&self, problems: &Problems) -> Result<Bundle, FileError> {
-        let mut root = self.path().to_owned();
-        let mut sources = Vec::new();
-        for (stem, generation) in self.newest_files()? {
+        let mut bundle = Bundle::new(self.path(), Vec::new());
+        let newest = self.newest_files()?;
+        let mut files = self.kept_files()?;
+        files.retain(|(stem, _)| stem != RECORD);
+        files.sort();
+        for (stem, generation) in files {
             let path = self.kept_path(&stem, generation);
             let sealed = match Sealed::open(&path) {
                 Ok(sealed) => sealed,
+                // A later generation tells what the source holds now; verify tells of the damage.
+                Err(_) if !newest.contains(&(stem.clone(), generation)) => continue,
                 Err(error) => {
                     let problem = Problem::of(&path, format!("cannot be read: {}", error.source));
                     problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
                     continue;
                 }
             };
-            let header = sealed.header();
-            root = PathBuf::from(&header.root);
-            if header.gone {
+            bundle.root = PathBuf::from(&sealed.header().root);
+            if sealed.header().gone {
                 continue;
             }
-            let problems = Arc::clone(problems);
-            let (name, original) = (header.name.clone(), header.path.clone());
-            sources.push(Source::new(name, original, move || {
-                let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
-                Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
-            }));
+            let source = source(&sealed, problems);
+            if newest.contains(&(stem, generation)) {
+                bundle.sources.push(source);
+            } else {
+                bundle.earlier.push(source);
+            }
         }
-        Ok(Bundle::new(root, sources))
+        Ok(bundle)
     }
 
     /// Whether the session was recorded live rather than kept from an agent's files.
@@ -113,6 +118,16 @@ impl SessionDir {
         }
         Ok(())
     }
+}
+
+/// A kept file as its reader finds it.
+fn source(sealed: &Sealed, problems: &Problems) -> Source {
+    let header = sealed.header();
+    let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
+    Source::new(header.name.clone(), header.path.clone(), move || {
+        let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
+        Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
+    })
 }
 
 /// A recorded session while its lines are being read.

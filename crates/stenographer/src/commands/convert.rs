@@ -30,8 +30,8 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let path = scene.cwd.join(&args.input);
     let transcript =
         if path.exists() { read_one(&path)? } else { Store::new(scene).transcript(&args.input)? };
-    let exit = ui.problems(&transcript.problems);
+    ui.problems(&transcript.problems);
     let out = args.output.as_deref();
     Export { transcript: &transcript, target: args.to, out }.write(ui, &scene.clock)?;
-    Ok(exit)
+    Ok(Exit::Done)
 }
