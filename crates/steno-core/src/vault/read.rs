@@ -18,7 +18,7 @@ use crate::source::{Bundle, Source};
 impl SessionDir {
     /// The session as a transcript. Damage costs the frames and lines that it hit, and is reported.
     pub fn read(&self) -> Result<Transcript, FormatError> {
-        if self.is_recorded()? {
+        if !self.is_imported()? {
             return Ok(self.read_record()?);
         }
         let problems = Problems::default();
@@ -68,9 +68,9 @@ impl SessionDir {
         Ok(bundle)
     }
 
-    /// Whether the session was recorded live rather than kept from an agent's files.
-    pub fn is_recorded(&self) -> Result<bool, FileError> {
-        Ok(self.record_path().exists() || !self.live_logs()?.is_empty())
+    /// Whether the session was kept from an agent's files, rather than recorded.
+    pub fn is_imported(&self) -> Result<bool, FileError> {
+        Ok(!self.newest_files()?.is_empty())
     }
 
     fn read_record(&self) -> Result<Transcript, FileError> {

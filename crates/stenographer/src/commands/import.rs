@@ -121,5 +121,5 @@ impl Import<'_> {
 }
 
 fn is_kept_from(dir: &SessionDir, root: &Path) -> Result<bool, CommandError> {
-    Ok(dir.exists() && !dir.is_recorded()? && dir.bundle()?.root == root)
+    Ok(dir.is_imported()? && dir.bundle()?.root == root)
 }

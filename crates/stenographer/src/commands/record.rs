@@ -76,7 +76,7 @@ fn session_dir(store: &Store, args: &Args) -> Result<SessionDir, CommandError> {
             format!("session {id} belongs to agent {}, not {}", known.agent(), agent.as_str());
         return Err(CommandError::user(message).hint("leave --agent out to go on with it"));
     }
-    if !known.is_recorded()? {
+    if known.is_imported()? {
         let id = known.id();
         let message =
             format!("session {id} was imported from files; nothing can be recorded into it");
