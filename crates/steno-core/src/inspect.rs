@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::Problem;
-use crate::session::Tally;
 use crate::timestamp::Timestamp;
+use crate::usage::Tally;
 
 /// What was counted in one source.
 #[derive(Clone, Debug, Default, Serialize)]

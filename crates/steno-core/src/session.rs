@@ -1,16 +1,16 @@
 //! The session: one recorded conversation with one agent, and its transcript.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::entry::{Entry, Kind, Role, Usage};
+use crate::entry::{Entry, Kind, Role};
 use crate::json::Object;
 use crate::problem::Problem;
 use crate::timestamp::Timestamp;
+use crate::usage::{Tally, Usage};
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it can be a folder's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -191,31 +191,6 @@ impl Session {
                 self.ended = Some(at);
             }
         }
-    }
-}
-
-/// Adds up tokens, each API message once: what several records of a message repeat, or let grow, is not added.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
-    messages: HashMap<String, Usage>,
-    total: Usage,
-}
-
-impl Tally {
-    /// Counts one more entry.
-    pub fn count(&mut self, entry: &Entry) {
-        let Some(usage) = &entry.usage else { return };
-        let Some(message) = &entry.message_id else { return self.total.add(usage) };
-        let counted = self.messages.entry(message.clone()).or_default();
-        let mut grown = *counted;
-        grown.max(usage);
-        self.total.add(&grown.minus(counted));
-        *counted = grown;
-    }
-
-    /// All tokens so far.
-    pub fn total(&self) -> Usage {
-        self.total
     }
 }
 

@@ -14,8 +14,9 @@ use crate::entry::{Entry, EntryError, Numbering};
 use crate::format::shape;
 use crate::json::Object;
 use crate::problem::json_reason;
-use crate::session::{Session, SessionId, Status, Tally};
+use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
+use crate::usage::Tally;
 
 /// What a recorder says about the session that it begins or continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

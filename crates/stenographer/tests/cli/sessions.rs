@@ -403,14 +403,14 @@ fn what_chibi_rewrote_is_still_in_the_conversation() {
     let line = |n: u32, kind: &str| {
         format!(
             "{{\"id\":\"550e8400-e29b-41d4-a716-44665544000{n}\",\"timestamp\":{n},\"from\":\"alice\",\
-             \"to\":\"work\",\"content\":\"{n}\",\"entry_type\":\"{kind}\"}}\n"
+             \"to\":\"main\",\"content\":\"{n}\",\"entry_type\":\"{kind}\"}}\n"
         )
     };
-    home.file(".chibi/contexts/work/context.jsonl", line(1, "message") + &line(2, "tool_call"));
+    home.file(".chibi/contexts/main/context.jsonl", line(1, "message") + &line(2, "tool_call"));
     home.steno(&["import", ".chibi"]).ok();
-    home.file(".chibi/contexts/work/context.jsonl", line(3, "message"));
+    home.file(".chibi/contexts/main/context.jsonl", line(3, "message"));
     home.steno(&["import", ".chibi"]).ok();
-    let shown = home.steno(&["show", "work", "--json"]).ok();
+    let shown = home.steno(&["show", "main", "--json"]).ok();
     let contents: Vec<String> = shown
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["content"].to_string())
