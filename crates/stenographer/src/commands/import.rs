@@ -70,6 +70,13 @@ impl Import<'_> {
     }
 
     fn session(&mut self, found: &Found) -> Result<(), CommandError> {
+        if found.bundle.key.is_some() {
+            let root = found.bundle.root.display();
+            let error = CommandError::user(format!(
+                "one file with many sessions cannot be kept yet: {root}"
+            ));
+            return Err(error.hint("`steno show PATH#KEY` and `steno convert` read it where it is"));
+        }
         let transcript = found.read()?;
         self.ui.problems(&transcript.problems);
         let dir = self.dir(found, &transcript)?;

@@ -153,7 +153,7 @@ fn a_file_of_no_known_format() {
     insta::assert_snapshot!(home.steno(&["convert", "notes.txt", "--to", "json"]), @r"
     --- stderr
     error: no transcript of a known format at: $HOME/notes.txt
-    hint: known formats: leslie, devflow, weakincentives, chibi, Claude lines, Steno's own
+    hint: run `steno inspect PATH` on the folder above it to see what is recognised
     --- exit 1
     ");
 }
