@@ -77,7 +77,7 @@ fn grouped(mut files: Vec<Bundle>) -> Result<Vec<Bundle>, FileError> {
             let name = format!("{folder}/{}", file.sources[0].name());
             bundles[*at].sources.push(Source::on_disk(name, &file.root));
         } else if let Some(at) = known.get(&place) {
-            bundles[*at].sources.extend(file.sources);
+            record::put_log_first(&mut bundles[*at], file);
         } else {
             known.insert(place, bundles.len());
             bundles.push(file);

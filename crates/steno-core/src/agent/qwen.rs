@@ -25,8 +25,8 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 const PROBED: usize = 20;
 
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let mut bundles = record::candidates(path, |head| is_log(head))?;
-    bundles.extend(gemini::sessions(path, |head| is_old_chat(head))?);
+    let mut bundles = record::candidates(path, is_log)?;
+    bundles.extend(gemini::sessions(path, is_old_chat)?);
     Ok(bundles)
 }
 

@@ -71,6 +71,14 @@ pub(crate) fn candidates(
     Ok(bundles)
 }
 
+/// Adds another file of the same session; a log of lines stands before the document that it continues.
+pub(crate) fn put_log_first(bundle: &mut Bundle, mut file: Bundle) {
+    if file.sources.iter().any(|source| source.name().ends_with(".jsonl")) {
+        std::mem::swap(bundle, &mut file);
+    }
+    bundle.sources.extend(file.sources);
+}
+
 /// What a file is called without its extension: the name of a session that states none.
 pub(crate) fn stem(source: &Source) -> &str {
     let name = source.name().rsplit('/').next().unwrap_or_default();

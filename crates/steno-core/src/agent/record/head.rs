@@ -112,11 +112,8 @@ impl Scan<'_> {
         let mut depth = 0_usize;
         while let Some(byte) = self.next() {
             match byte {
-                b'"' => {
-                    if self.skip_string().is_none() {
-                        return false;
-                    }
-                }
+                b'"' if self.skip_string().is_none() => return false,
+                b'"' => {}
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' | b',' if depth == 0 => {
                     self.at -= 1;
