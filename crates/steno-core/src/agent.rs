@@ -23,6 +23,7 @@ pub mod opencode;
 pub mod otel;
 pub mod pi;
 pub mod qwen;
+mod record;
 pub mod swe_agent;
 pub mod vercel;
 pub mod vscode_chat;
