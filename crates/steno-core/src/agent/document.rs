@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 pub(super) use self::opening::Opening;
+pub(super) use self::repair::repair;
 use crate::durable::FileError;
 use crate::entry::{Entry, Numbering};
 use crate::format::tree;
@@ -49,9 +50,8 @@ pub(super) fn parse(source: &Source) -> Result<Value, FormatError> {
 
 /// The document in `bytes`, or why there is none. What is not quite JSON is repaired first.
 pub(super) fn parse_bytes(bytes: &[u8]) -> Result<Value, String> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     serde_json::from_slice(bytes)
-        .or_else(|_| serde_json::from_slice(&repair::repair(bytes)))
+        .or_else(|_| serde_json::from_slice(&repair(bytes)))
         .map_err(|error| json_reason(&error))
 }
 

@@ -1,10 +1,11 @@
-//! Makes JSON of what some writers take for it: halves of surrogate pairs, `NaN` and `Infinity`, bytes that are no text.
+//! Makes JSON of what some writers take for it: halves of surrogate pairs, `NaN` and `Infinity`, bytes that are no
+//! text, a byte order mark.
 
 /// The document with such places replaced; what else is wrong with it stays.
-pub(super) fn repair(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn repair(bytes: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_ref();
+    let mut rest = text.trim_start_matches('\u{feff}');
     let mut in_string = false;
     while let Some(c) = rest.chars().next() {
         let (taken, written) = match c {
