@@ -1,8 +1,9 @@
-//! Aider: one Markdown file per repository (`.aider.chat.history.md`) that all its chats are appended to.
+//! Aider: one Markdown file per repository (`.aider.chat.history.md`) that all its chats are
+//! appended to.
 //!
-//! `#### ` lines are the person's, `> ` lines aider's own, all others the model's, as aider itself splits them; an
-//! answer that quotes such lines cannot be told apart. One file is one session: a notice stands where a chat starts.
-//! Token counts are the rounded ones that aider prints.
+//! `#### ` lines are the person's, `> ` lines aider's own, all others the model's, as aider itself
+//! splits them; an answer that quotes such lines cannot be told apart. One file is one session: a
+//! notice stands where a chat starts. Token counts are the rounded ones that aider prints.
 
 mod report;
 
@@ -131,7 +132,8 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Gives the report's tokens to the answer before it; without one, aider's own words carry them.
+    /// Gives the report's tokens to the answer before it; without one, aider's own words carry
+    /// them.
     fn report(&mut self, report: &Report) {
         if let Some(cost) = report.cost {
             *self.cost.get_or_insert_default() += cost;

@@ -1,7 +1,8 @@
-//! ATIF, the Agent Trajectory Interchange Format of Harbor (v1.0 to v1.8): one JSON document per trajectory.
+//! ATIF, the Agent Trajectory Interchange Format of Harbor (v1.0 to v1.8): one JSON document per
+//! trajectory.
 //!
-//! Trajectories of subagents may stand inside of it. Steps that were copied from the trajectory that it continues are
-//! notices: they count where they happened.
+//! Trajectories of subagents may stand inside of it. Steps that were copied from the trajectory
+//! that it continues are notices: they count where they happened.
 
 mod step;
 

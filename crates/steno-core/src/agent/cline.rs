@@ -1,7 +1,8 @@
 //! Cline and Roo Code: one folder per task.
 //!
-//! `ui_messages.json` is what the person saw: prompts, answers, tools, tokens and times. Where it is missing,
-//! `api_conversation_history.json`, what the model saw, is read instead. Both are lists that are rewritten as a whole.
+//! `ui_messages.json` is what the person saw: prompts, answers, tools, tokens and times. Where it
+//! is missing, `api_conversation_history.json`, what the model saw, is read instead. Both are lists
+//! that are rewritten as a whole.
 
 mod api;
 mod tools;

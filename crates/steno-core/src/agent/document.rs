@@ -1,5 +1,5 @@
-//! What readers of formats share whose session is one JSON document: knowing it by its beginning, reading it although
-//! a few of its bytes are not JSON, and handing out entries.
+//! What readers of formats share whose session is one JSON document: knowing it by its beginning,
+//! reading it although a few of its bytes are not JSON, and handing out entries.
 
 mod opening;
 mod repair;

@@ -1,7 +1,7 @@
 //! Inspect: logs of evaluations, as ZIP archives (`.eval`) or as one JSON document.
 //!
-//! Each sample of a log is a session of its own, named by `<id>_epoch_<n>`. Its conversation is read from its messages;
-//! events only tell when they happened.
+//! Each sample of a log is a session of its own, named by `<id>_epoch_<n>`. Its conversation is
+//! read from its messages; events only tell when they happened.
 
 mod log;
 mod sample;

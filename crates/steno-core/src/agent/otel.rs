@@ -1,7 +1,8 @@
 //! OpenTelemetry: spans of the GenAI conventions as OTLP JSON, one document or one to a line.
 //!
-//! A session is a conversation (`gen_ai.conversation.id`) or, where none is named, a trace. Each request repeats the
-//! conversation so far: only what is new in it becomes entries. Spans come as they ended and are read as they began.
+//! A session is a conversation (`gen_ai.conversation.id`) or, where none is named, a trace. Each
+//! request repeats the conversation so far: only what is new in it becomes entries. Spans come as
+//! they ended and are read as they began.
 
 mod conversation;
 mod message;

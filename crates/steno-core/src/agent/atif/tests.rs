@@ -23,16 +23,18 @@ fn trajectory() -> Value {
             {"step_id": 3, "timestamp": "2026-01-01T00:00:00Z", "source": "user",
              "message": [{"type": "text", "text": "Look"},
                 {"type": "image", "source": {"media_type": "image/png", "path": "images/a.png"}}]},
-            {"step_id": 4, "source": "agent", "model_name": "m2", "message": "", "reasoning_content": "Hm",
-             "tool_calls": [{"tool_call_id": "c1", "function_name": "ls", "arguments": {"path": "."}}],
+            {"step_id": 4, "source": "agent", "model_name": "m2", "message": "",
+             "reasoning_content": "Hm", "tool_calls": [
+                {"tool_call_id": "c1", "function_name": "ls", "arguments": {"path": "."}}],
              "observation": {"results": [{"source_call_id": "c1", "content": "a",
                 "subagent_trajectory_ref": [{"trajectory_id": "t2"}]}]},
-             "metrics": {"prompt_tokens": 100, "completion_tokens": 9, "cached_tokens": 60, "cost_usd": 0.5,
-                "extra": {"cache_creation_input_tokens": 30}}},
+             "metrics": {"prompt_tokens": 100, "completion_tokens": 9, "cached_tokens": 60,
+                "cost_usd": 0.5, "extra": {"cache_creation_input_tokens": 30}}},
             {"step_id": 5, "source": "oracle", "message": "?"},
             "no step"
         ],
-        "final_metrics": {"total_prompt_tokens": 100, "total_completion_tokens": 9, "total_cost_usd": 0.75},
+        "final_metrics": {"total_prompt_tokens": 100, "total_completion_tokens": 9,
+            "total_cost_usd": 0.75},
         "subagent_trajectories": [{"trajectory_id": "t2", "agent": {"name": "sub", "version": "1"},
             "steps": [{"step_id": 1, "source": "user", "message": "Do"}]}]
     })

@@ -1,4 +1,5 @@
-//! What the person saw: `say` is told by the program, `ask` waits for an answer; both carry the same things.
+//! What the person saw: `say` is told by the program, `ask` waits for an answer; both carry the
+//! same things.
 
 use super::super::document::{Output, address, count, from_millis, items, string, unpacked};
 use super::tools;

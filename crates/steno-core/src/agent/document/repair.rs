@@ -1,5 +1,5 @@
-//! Makes JSON of what some writers take for it: halves of surrogate pairs, `NaN` and `Infinity`, bytes that are no
-//! text, a byte order mark.
+//! Makes JSON of what some writers take for it: halves of surrogate pairs, `NaN` and `Infinity`,
+//! bytes that are no text, a byte order mark.
 
 /// The document with such places replaced; what else is wrong with it stays.
 pub(crate) fn repair(bytes: &[u8]) -> Vec<u8> {

@@ -128,6 +128,22 @@ fn other_archives_are_not_ours() {
 }
 
 #[test]
+fn a_damaged_archive_is_no_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.eval");
+    archive(&path, CompressionMethod::Zstd);
+    let bytes = fs::read(&path).unwrap();
+    for at in (0..bytes.len()).step_by(3) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0xff;
+        fs::write(&path, &changed).unwrap();
+        for bundle in find(&path).unwrap() {
+            let _ = format::read(&READER, &bundle);
+        }
+    }
+}
+
+#[test]
 fn a_cut_anywhere_is_no_panic() {
     let text = sample().to_string();
     for end in 0..text.len() {

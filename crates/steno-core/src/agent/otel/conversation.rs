@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::document::{Output, items, plain, unpacked};
+use super::super::document::{Output, plain, unpacked};
 use super::message::{self, Message};
 use super::span::Span;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
-use crate::json::{Object, Value};
+use crate::json::Object;
 use crate::timestamp::Timestamp;
 
 /// Reads spans in the order in which they began.
@@ -76,7 +76,8 @@ impl<'a, 'b> Conversation<'a, 'b> {
         if same == told.len() {
             return same;
         }
-        // The conversation was shortened or its answer reworded: all up to the last known message is old.
+        // The conversation was shortened or its answer reworded: all up to the last known message
+        // is old.
         let last = sums.iter().rposition(|sum| told.contains(sum));
         last.map_or(same, |last| last + 1)
     }
@@ -137,8 +138,8 @@ impl<'a, 'b> Conversation<'a, 'b> {
         }
     }
 
-    /// An agent that another one invoked is a subagent. Spans may lie about what is above them: no more are climbed
-    /// than there are.
+    /// An agent that another one invoked is a subagent. Spans may lie about what is above them: no
+    /// more are climbed than there are.
     fn source(&self, span: &Span) -> String {
         let mut agents = Vec::new();
         let mut id = &span.id;
@@ -152,9 +153,4 @@ impl<'a, 'b> Conversation<'a, 'b> {
             [nearest, ..] => format!("subagent:{nearest}"),
         }
     }
-}
-
-/// The messages of an attribute.
-pub(super) fn messages(value: &Value) -> Vec<Message> {
-    items(value).iter().map(Message::new).collect()
 }

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use super::super::document::{binary, items, plain, string, unpacked};
-use super::conversation::messages;
 use super::span::Span;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
@@ -15,7 +14,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub(super) fn new(message: &Value) -> Self {
+    fn new(message: &Value) -> Self {
         Self { role: plain(&message["role"]), parts: items(&message["parts"]).to_vec() }
     }
 
@@ -52,6 +51,11 @@ pub(super) fn of(span: &Span) -> (Vec<Message>, Vec<Message>) {
         }
     }
     (input, answers)
+}
+
+/// The messages of an attribute.
+fn messages(value: &Value) -> Vec<Message> {
+    items(value).iter().map(Message::new).collect()
 }
 
 /// A message of the older events, in the form of the newer attributes.

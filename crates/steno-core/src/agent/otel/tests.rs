@@ -123,10 +123,11 @@ fn older_events_are_read() {
     let mut chat =
         span("1", "", 0, &json!({"gen_ai.system": "openai", "gen_ai.request.model": "m"}));
     let attribute = |key: &str, text: &str| json!({"key": key, "value": {"stringValue": text}});
+    let call = r#"{"id":"c","function":{"name":"f","arguments":"{\"x\":1}"}}"#;
+    let choice = format!(r#"{{"content":"Ho","tool_calls":[{call}]}}"#);
     chat["events"] = json!([
         {"name": "gen_ai.user.message", "attributes": [attribute("content", "Hi")]},
-        {"name": "gen_ai.choice", "attributes": [attribute("message",
-            r#"{"content":"Ho","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{\"x\":1}"}}]}"#)]}
+        {"name": "gen_ai.choice", "attributes": [attribute("message", &choice)]}
     ]);
     let transcript = transcript(&[chat]);
     let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();

@@ -1,9 +1,8 @@
 //! The messages of a run, in the roles in which the model saw them.
 
-use super::super::document::{Output, address, count, items, plain, string, unpacked};
+use super::super::document::{Output, address, count, from_millis, items, plain, string, unpacked};
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
 use crate::json::{Object, Value};
-use crate::timestamp::Timestamp;
 
 /// Reads messages one after the other.
 pub(super) struct History<'a, 'b> {
@@ -80,13 +79,9 @@ impl<'a, 'b> History<'a, 'b> {
 
     fn push(&mut self, message: &Value, mut entry: Entry) {
         let stated = &message["extra"]["timestamp"];
-        entry.created_at = stated.as_f64().and_then(from_seconds);
+        entry.created_at = stated.as_f64().and_then(|seconds| from_millis((seconds * 1e3) as i64));
         self.output.entry(entry);
     }
-}
-
-fn from_seconds(seconds: f64) -> Option<Timestamp> {
-    super::super::document::from_millis((seconds * 1e3) as i64)
 }
 
 /// The text of a message whose content is a string or a list of parts.

@@ -27,7 +27,8 @@ fn old_run() -> Value {
             {"role": "system", "content": "You are", "agent": "primary"},
             {"role": "user", "content": "Demo", "is_demo": true},
             {"role": "user", "content": "Fix it"},
-            {"role": "assistant", "content": "Look.\n```\nls\n```", "thought": "Look.", "action": "ls\n"},
+            {"role": "assistant", "content": "Look.\n```\nls\n```", "thought": "Look.",
+             "action": "ls\n"},
             {"role": "user", "content": "a\nbash-$"},
             {"role": "assistant", "content": "No command", "thought": "No command", "action": ""},
             {"role": "user", "content": "Your output was not formatted"}
@@ -72,7 +73,8 @@ fn a_new_run_states_its_calls() {
             {"role": "user", "content": [{"type": "text", "text": "Fix it"}]},
             {"role": "assistant", "content": "So", "thought": "So", "action": "create a.py",
              "thinking_blocks": [{"type": "thinking", "thinking": "Hm"}],
-             "tool_calls": [{"id": "call_1", "function": {"name": "create", "arguments": "{\"filename\":\"a.py\"}"}}]},
+             "tool_calls": [{"id": "call_1", "function":
+                {"name": "create", "arguments": "{\"filename\":\"a.py\"}"}}]},
             {"role": "tool", "content": "done", "tool_call_ids": ["call_1"]},
             7
         ],
@@ -90,13 +92,14 @@ fn a_new_run_states_its_calls() {
 #[test]
 fn a_mini_run_is_a_chat() {
     let run = json!({
-        "info": {"mini_version": "1.0", "model_stats": {"instance_cost": 0.1}, "exit_status": "Submitted"},
+        "info": {"mini_version": "1.0", "exit_status": "Submitted"},
         "messages": [
             {"role": "system", "content": "You are"},
             {"role": "user", "content": "Fix it"},
             {"role": "assistant", "content": "Look\n```bash\nls -l\n```",
              "extra": {"timestamp": 1770000000.5, "response": {"model": "m", "usage":
-                {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}}}},
+                {"prompt_tokens": 10, "completion_tokens": 2,
+                 "prompt_tokens_details": {"cached_tokens": 4}}}}},
             {"role": "user", "content": "<output>a</output>"},
             {"role": "exit", "content": "bye"}
         ],
