@@ -13,6 +13,7 @@ pub mod codex;
 pub mod copilot;
 pub mod crush;
 pub mod cursor;
+mod document;
 pub mod droid;
 pub mod gemini;
 pub mod goose;

@@ -1,12 +1,25 @@
-//! aider: not read yet.
+//! Aider: one Markdown file per repository (`.aider.chat.history.md`) that all its chats are
+//! appended to.
+//!
+//! `#### ` lines are the person's, `> ` lines aider's own, all others the model's, as aider itself
+//! splits them; an answer that quotes such lines cannot be told apart. One file is one session: a
+//! notice stands where a chat starts. Token counts are the rounded ones that aider prints.
 
+mod report;
+
+use std::io::Read;
+use std::mem;
 use std::path::Path;
 
-use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader};
+use self::report::{Report, model};
+use crate::durable::{FileError, OnPath};
+use crate::entry::{Entry, Kind, Numbering, Role};
+use crate::format::tree;
+use crate::format::{Emit, FormatError, Item, Reader};
+use crate::lines::Lines;
 use crate::problem::Problem;
-use crate::session::Session;
-use crate::source::Bundle;
+use crate::session::{Session, SessionId};
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "aider";
@@ -14,10 +27,184 @@ pub const AGENT: &str = "aider";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// What the line says with which each chat begins.
+const CHAT_START: &str = "# aider chat started at ";
+
+/// How much of a file is looked at to recognise it.
+const PROBED_BYTES: u64 = 4096;
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    for file in tree::files(path)? {
+        let bundle = Bundle::file(&file);
+        if recognises(&bundle.sources[0])? {
+            bundles.push(bundle);
+        }
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+/// Whether the file begins with a chat, or is named like a history and has one near its beginning.
+fn recognises(source: &Source) -> Result<bool, FileError> {
+    let mut start = Vec::new();
+    source.open()?.take(PROBED_BYTES).read_to_end(&mut start).on("read", source.path())?;
+    let start = String::from_utf8_lossy(&start);
+    let name = source.name();
+    let is_named = name.ends_with("chat.history.md") || name.ends_with("chat-history.md");
+    let mut lines = start.lines().filter(|line| !line.trim().is_empty());
+    Ok(lines.position(|line| line.starts_with(CHAT_START)).is_some_and(|at| at == 0 || is_named))
 }
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let native_id = source.path().display().to_string();
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    if source.name() == ".aider.chat.history.md" {
+        session.project = source.path().parent().map(|folder| folder.display().to_string());
+    }
+    let mut history = History::new(Numbering::new(AGENT, &native_id), emit);
+    session.native_id = Some(native_id);
+    for line in Lines::new(source.open()?) {
+        let line = line.on("read", source.path())?;
+        history.line(&String::from_utf8_lossy(&line.bytes));
+    }
+    session.totals.cost = history.finish();
+    Ok(session)
+}
+
+/// Whose lines a block holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    Person,
+    Aider,
+    Model,
+}
+
+/// Turns lines into entries, one per block of lines of one speaker.
+struct History<'a> {
+    numbering: Numbering,
+    emit: Emit<'a>,
+    speaker: Speaker,
+    block: String,
+    model: Option<String>,
+    /// The last answer, until it is known whether a report of its tokens follows.
+    answer: Option<Entry>,
+    cost: Option<f64>,
+}
+
+impl<'a> History<'a> {
+    fn new(numbering: Numbering, emit: Emit<'a>) -> Self {
+        let (model, answer, cost) = (None, None, None);
+        let (speaker, block) = (Speaker::Model, String::new());
+        Self { numbering, emit, speaker, block, model, answer, cost }
+    }
+
+    fn line(&mut self, line: &str) {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if let Some(time) = line.strip_prefix(CHAT_START) {
+            self.chat(line, time);
+        } else if let Some(text) = line.strip_prefix("#### ") {
+            self.add(Speaker::Person, text.trim_end());
+        } else if let Some(text) = line.strip_prefix("> ") {
+            self.aider_line(text.trim_end());
+        } else {
+            self.add(Speaker::Model, line);
+        }
+    }
+
+    fn chat(&mut self, line: &str, time: &str) {
+        self.end_block();
+        let mut entry = Entry::new(Role::System, Kind::Notice, line.trim_start_matches("# "));
+        entry.created_at = time.trim().parse().ok();
+        self.model = None;
+        self.push(entry);
+    }
+
+    fn aider_line(&mut self, text: &str) {
+        self.add(Speaker::Aider, text);
+        if let Some(model) = model(text) {
+            self.model = Some(model.to_owned());
+        }
+        if let Some(report) = Report::parse(text) {
+            self.report(&report);
+        }
+    }
+
+    /// Gives the report's tokens to the answer before it; without one, aider's own words carry
+    /// them.
+    fn report(&mut self, report: &Report) {
+        if let Some(cost) = report.cost {
+            *self.cost.get_or_insert_default() += cost;
+        }
+        match &mut self.answer {
+            Some(answer) if answer.usage.is_none() => answer.usage = Some(report.usage),
+            _ => {
+                self.end_block();
+                let mut entry = Entry::new(Role::System, Kind::Notice, report.text.clone());
+                entry.usage = Some(report.usage);
+                self.push(entry);
+            }
+        }
+    }
+
+    fn add(&mut self, speaker: Speaker, text: &str) {
+        if self.speaker != speaker {
+            self.end_block();
+            self.speaker = speaker;
+        }
+        self.block.push_str(text);
+        self.block.push('\n');
+    }
+
+    fn end_block(&mut self) {
+        let block = mem::take(&mut self.block);
+        let text = block.trim_matches('\n');
+        // A person may send nothing; blank lines of others only separate.
+        if block.is_empty() || (text.trim().is_empty() && self.speaker != Speaker::Person) {
+            return;
+        }
+        match self.speaker {
+            Speaker::Person => self.push(prompt(text)),
+            Speaker::Aider => self.push(Entry::new(Role::System, Kind::Notice, text)),
+            Speaker::Model => {
+                let mut answer = Entry::new(Role::Assistant, Kind::Text, text);
+                answer.model.clone_from(&self.model);
+                self.release();
+                self.answer = Some(answer);
+            }
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.release();
+        self.send(entry);
+    }
+
+    fn release(&mut self) {
+        if let Some(answer) = self.answer.take() {
+            self.send(answer);
+        }
+    }
+
+    fn send(&mut self, mut entry: Entry) {
+        self.numbering.assign(&mut entry);
+        (self.emit)(Item::Entry(Box::new(entry)));
+    }
+
+    fn finish(mut self) -> Option<f64> {
+        self.end_block();
+        self.release();
+        self.cost
+    }
+}
+
+/// What the person typed: a prompt, or a command to aider.
+fn prompt(text: &str) -> Entry {
+    let kind = if text.starts_with('/') { Kind::Notice } else { Kind::Text };
+    Entry::new(Role::User, kind, if text == "<blank>" { "" } else { text })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,20 @@
-//! atif: not read yet.
+//! ATIF, the Agent Trajectory Interchange Format of Harbor (v1.0 to v1.8): one JSON document per
+//! trajectory.
+//!
+//! Trajectories of subagents may stand inside of it. Steps that were copied from the trajectory
+//! that it continues are notices: they count where they happened.
+
+mod step;
 
 use std::path::Path;
 
+use self::step::Steps;
+use super::document::{self, Output, count, items, string};
 use crate::durable::FileError;
+use crate::entry::{Numbering, PRIMARY, Usage};
 use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
-use crate::session::Session;
+use crate::json::Value;
+use crate::session::{Session, SessionId};
 use crate::source::Bundle;
 
 /// The agent's name.
@@ -14,10 +23,60 @@ pub const AGENT: &str = "atif";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// What of a trajectory no field of a session holds.
+const KEPT: [&str; 5] = ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    document::find(path, |_, opening| {
+        opening.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
+    })
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let source = document::only_source(bundle)?;
+    let trajectory = document::parse(source)?;
+    let stated = string(&trajectory["session_id"]).or_else(|| string(&trajectory["trajectory_id"]));
+    let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
+    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let steps = Steps::new(source.path(), PRIMARY.to_owned()).read(&trajectory, &mut output);
+    for (index, subagent) in items(&trajectory["subagent_trajectories"]).iter().enumerate() {
+        read_subagent(source.path(), index, subagent, &mut output);
+    }
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    session.native_id = Some(native_id);
+    let stated = &trajectory["final_metrics"];
+    session.totals.cost = stated["total_cost_usd"].as_f64().or(steps.cost);
+    if !steps.has_usage {
+        session.totals.usage = total(stated);
+    }
+    for key in KEPT {
+        if let Some(value) = trajectory.get(key).filter(|value| !value.is_null()) {
+            session.extra.insert(key.to_owned(), value.clone());
+        }
+    }
+    Ok(session)
 }
+
+/// Reads a trajectory inside of another, and those inside of it.
+fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut Output<'_>) {
+    let ids = [&trajectory["trajectory_id"], &trajectory["session_id"]];
+    let id = ids.into_iter().find_map(string).unwrap_or_else(|| (index + 1).to_string());
+    Steps::new(path, format!("subagent:{id}")).read(trajectory, output);
+    for (index, inner) in items(&trajectory["subagent_trajectories"]).iter().enumerate() {
+        read_subagent(path, index, inner, output);
+    }
+}
+
+/// The tokens of the whole trajectory, for those whose steps state none.
+fn total(metrics: &Value) -> Usage {
+    let cache_read = count(&metrics["total_cached_tokens"]);
+    Usage {
+        input: count(&metrics["total_prompt_tokens"]).saturating_sub(cache_read),
+        cache_read,
+        output: count(&metrics["total_completion_tokens"]),
+        ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,24 @@
-//! cline: not read yet.
+//! Cline and Roo Code: one folder per task.
+//!
+//! `ui_messages.json` is what the person saw: prompts, answers, tools, tokens and times. Where it
+//! is missing, `api_conversation_history.json`, what the model saw, is read instead. Both are lists
+//! that are rewritten as a whole.
+
+mod api;
+mod tools;
+mod ui;
 
 use std::path::Path;
 
-use crate::durable::FileError;
+use super::document::{self, Opening, Output, items, string};
+use crate::durable::{FileError, OnPath};
+use crate::entry::{EntryError, Numbering};
+use crate::format::tree;
 use crate::format::{Emit, FormatError, Reader};
+use crate::json::Object;
 use crate::problem::Problem;
-use crate::session::Session;
-use crate::source::Bundle;
+use crate::session::{Session, SessionId};
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "cline";
@@ -14,10 +26,119 @@ pub const AGENT: &str = "cline";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+const SCREEN: &str = "ui_messages.json";
+const CONVERSATION: &str = "api_conversation_history.json";
+
+/// What may stand beside them and tells more about the task.
+const TASK: &str = "task_metadata.json";
+const HISTORY_ITEM: &str = "history_item.json";
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let is_folder = std::fs::metadata(path).on("open", path)?.is_dir();
+    if !is_folder {
+        let name = path.file_name().unwrap_or_default();
+        let is_ours = name == SCREEN || name == CONVERSATION;
+        let folder = path.parent().filter(|_| is_ours);
+        return Ok(folder.map(task).transpose()?.flatten().into_iter().collect());
+    }
+    let mut bundles = Vec::new();
+    for folder in tree::folders(path)? {
+        bundles.extend(task(&folder.path)?);
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+/// The task in `folder`, if its files are such.
+fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
+    let mut sources = Vec::new();
+    for name in [SCREEN, CONVERSATION] {
+        let path = folder.join(name);
+        if path.is_file() {
+            let source = Source::on_disk(name, path);
+            if recognises(name, &Opening::of(&source)?) {
+                sources.push(source);
+            }
+        }
+    }
+    if sources.is_empty() {
+        return Ok(None);
+    }
+    let beside = [TASK, HISTORY_ITEM].map(|name| (name, folder.join(name)));
+    let beside = beside.into_iter().filter(|(_, path)| path.is_file());
+    sources.extend(beside.map(|(name, path)| Source::on_disk(name, path)));
+    Ok(Some(Bundle::new(folder, sources)))
 }
+
+fn recognises(name: &str, opening: &Opening) -> bool {
+    let Some(item) = opening.first_item() else { return false };
+    match name {
+        SCREEN => item.field("ts").is_some() && item.field("type").is_some(),
+        _ => item.field("role").is_some(),
+    }
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let native_id = bundle.root.file_name().unwrap_or(bundle.root.as_os_str());
+    let native_id = native_id.to_string_lossy().into_owned();
+    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    session.native_id = Some(native_id);
+    if let Some(source) = bundle.get(SCREEN) {
+        let mut screen = ui::Screen::new(&mut output);
+        each(source, |index, message| screen.message(index, message))?
+            .into_iter()
+            .for_each(|problem| screen.output.problem(problem));
+        session.totals.cost = screen.finish();
+    } else if let Some(source) = bundle.get(CONVERSATION) {
+        let problems = each(source, |index, message| api::message(index, message, &mut output))?;
+        problems.into_iter().for_each(|problem| output.problem(problem));
+    } else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no messages in it")));
+    }
+    describe(bundle, &mut session, &mut output);
+    Ok(session)
+}
+
+/// Hands each object of the list in `source` to `take`; says which items are none.
+fn each(
+    source: &Source,
+    mut take: impl FnMut(usize, &Object),
+) -> Result<Vec<Problem>, FormatError> {
+    let mut problems = Vec::new();
+    for (index, item) in items(&document::parse(source)?).iter().enumerate() {
+        match item.as_object() {
+            Some(object) => take(index, object),
+            None => {
+                let reason = format!("message {}: {}", index + 1, EntryError::NotAnObject);
+                problems.push(Problem::of(source.path(), reason));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// Fills in what the files beside the messages state.
+fn describe(bundle: &Bundle, session: &mut Session, output: &mut Output<'_>) {
+    for source in [TASK, HISTORY_ITEM].iter().filter_map(|name| bundle.get(name)) {
+        let stated = match document::parse(source) {
+            Ok(stated) => stated,
+            Err(FormatError::Invalid(problem)) => {
+                output.problem(problem);
+                continue;
+            }
+            Err(FormatError::File(error)) => {
+                output.problem(Problem::of(source.path(), error));
+                continue;
+            }
+        };
+        for used in items(&stated["model_usage"]) {
+            session.models.extend(string(&used["model_id"]));
+        }
+        let folder = [&stated["workspace"], &stated["cwdOnTaskInitialization"]];
+        session.project = folder.into_iter().find_map(string).or(session.project.take());
+        session.parent = string(&stated["parentTaskId"]).or(session.parent.take());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,21 @@
-//! inspect_eval: not read yet.
+//! Inspect: logs of evaluations, as ZIP archives (`.eval`) or as one JSON document.
+//!
+//! Each sample of a log is a session of its own, named by `<id>_epoch_<n>`. Its conversation is
+//! read from its messages; events only tell when they happened.
+
+mod log;
+mod sample;
 
 use std::path::Path;
 
+use self::log::HEADER;
+use super::document::{self, Output, count, string};
 use crate::durable::FileError;
+use crate::entry::{Numbering, Usage};
+use crate::format::tree;
 use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
-use crate::session::Session;
+use crate::json::Value;
+use crate::session::{Session, SessionId, Status};
 use crate::source::Bundle;
 
 /// The agent's name.
@@ -14,10 +24,71 @@ pub const AGENT: &str = "inspect";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// What of a sample no field of a session holds.
+const KEPT: [&str; 5] = ["id", "epoch", "target", "scores", "limit"];
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    for file in tree::files(path)? {
+        bundles.extend(log::samples(&file)?);
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let source = document::only_source(bundle)?;
+    let mut sample = document::parse(source)?;
+    // A sample says most about itself: it is read although the header cannot be.
+    let header = bundle.get(HEADER).and_then(|header| document::parse(header).ok());
+    let stated = string(&sample["uuid"]);
+    let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
+    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    sample::read(&mut sample, source.path(), &mut output);
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    session.native_id = Some(native_id);
+    describe(&mut session, &sample, &header.unwrap_or_default());
+    Ok(session)
 }
+
+/// Fills in what sample and log state.
+fn describe(session: &mut Session, sample: &Value, header: &Value) {
+    let time = |value: &Value| value.as_str().and_then(|time| time.parse().ok());
+    session.started = time(&sample["started_at"]);
+    session.ended = time(&sample["completed_at"]);
+    if let Some(reason) = string(&sample["error"]["message"]) {
+        session.status = Status::Failed;
+        session.stop_reason = Some(reason);
+    } else {
+        session.stop_reason = string(&sample["output"]["choices"][0]["stop_reason"]);
+    }
+    if let Some(billed) = sample["model_usage"].as_object() {
+        billed.values().for_each(|stated| session.totals.usage.add(&usage(stated)));
+        session.models.extend(billed.keys().cloned());
+    }
+    session.thread = string(&header["eval"]["task"]);
+    for key in KEPT {
+        if let Some(value) = sample.get(key).filter(|value| !value.is_null()) {
+            session.extra.insert(key.to_owned(), value.clone());
+        }
+    }
+}
+
+/// Some vendors' input includes what a cache gave: the stated total tells.
+fn usage(stated: &Value) -> Usage {
+    let cache_read = count(&stated["input_tokens_cache_read"]);
+    let cache_write = count(&stated["input_tokens_cache_write"]);
+    let (input, output) = (count(&stated["input_tokens"]), count(&stated["output_tokens"]));
+    let is_included = input.saturating_add(output) == count(&stated["total_tokens"]);
+    let cached = if is_included { cache_read.saturating_add(cache_write) } else { 0 };
+    Usage {
+        input: input.saturating_sub(cached),
+        cache_read,
+        cache_write,
+        output,
+        reasoning: count(&stated["reasoning_tokens"]),
+        ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,26 @@
-//! otel: not read yet.
+//! OpenTelemetry: spans of the GenAI conventions as OTLP JSON, one document or one to a line.
+//!
+//! A session is a conversation (`gen_ai.conversation.id`) or, where none is named, a trace. Each
+//! request repeats the conversation so far: only what is new in it becomes entries. Spans come as
+//! they ended and are read as they began.
 
+mod conversation;
+mod message;
+mod span;
+
+use std::collections::HashMap;
 use std::path::Path;
 
-use crate::durable::FileError;
+use self::conversation::Conversation;
+use self::span::Span;
+use super::document::{self, Output};
+use crate::durable::{FileError, OnPath};
+use crate::entry::Numbering;
 use crate::format::{Emit, FormatError, Reader};
+use crate::lines::Lines;
 use crate::problem::Problem;
-use crate::session::Session;
-use crate::source::Bundle;
+use crate::session::{Session, SessionId};
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "otel";
@@ -14,10 +28,96 @@ pub const AGENT: &str = "otel";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    let files = document::find(path, |_, opening| {
+        opening.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
+    })?;
+    for bundle in files {
+        let Trace { spans, .. } = Trace::read(&bundle.sources[0])?;
+        let sessions = sessions(&spans);
+        let has_several = sessions.len() > 1;
+        bundles.extend(
+            sessions
+                .into_iter()
+                .map(|session| Bundle { key: has_several.then_some(session), ..bundle.clone() }),
+        );
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let source = document::only_source(bundle)?;
+    let Trace { mut spans, problems } = Trace::read(source)?;
+    let invalid = || FormatError::Invalid(Problem::of(source.path(), "no spans of a model in it"));
+    let native_id = bundle.key.clone().or_else(|| sessions(&spans).into_iter().next());
+    let native_id = native_id.ok_or_else(invalid)?;
+    let names = session_names(&spans);
+    spans.retain(|span| span.session(&names) == native_id);
+    spans.sort_by_key(Span::order);
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    session.native_id = Some(native_id);
+    let mut conversation = Conversation::new(&spans, &mut output);
+    for span in spans.iter().filter(|span| span.is_genai()) {
+        conversation.span(span);
+    }
+    problems.into_iter().for_each(|problem| output.problem(problem));
+    Ok(session)
 }
+
+/// All spans of a file, in its order.
+struct Trace {
+    spans: Vec<Span>,
+    problems: Vec<Problem>,
+}
+
+impl Trace {
+    fn read(source: &Source) -> Result<Self, FileError> {
+        let mut trace = Self { spans: Vec::new(), problems: Vec::new() };
+        if let Ok(document) = document::parse_bytes(&source.bytes()?) {
+            trace.spans = span::all(&document);
+            return Ok(trace);
+        }
+        for line in Lines::new(source.open()?) {
+            let line = line.on("read", source.path())?;
+            if line.bytes.trim_ascii().is_empty() {
+                continue;
+            }
+            match document::parse_bytes(&line.bytes) {
+                Ok(document) => trace.spans.extend(span::all(&document)),
+                Err(reason) => {
+                    trace.problems.push(Problem::at(source.path(), line.number, reason));
+                }
+            }
+        }
+        Ok(trace)
+    }
+}
+
+/// The conversation that each trace names first.
+fn session_names(spans: &[Span]) -> HashMap<String, String> {
+    let mut names = HashMap::new();
+    for span in spans {
+        if let Some(conversation) = span.text("gen_ai.conversation.id") {
+            names.entry(span.trace.clone()).or_insert(conversation);
+        }
+    }
+    names
+}
+
+/// The sessions in which a model took part, in the order of the file.
+fn sessions(spans: &[Span]) -> Vec<String> {
+    let names = session_names(spans);
+    let mut sessions = Vec::new();
+    for span in spans.iter().filter(|span| span.is_genai()) {
+        let session = span.session(&names);
+        if !sessions.contains(&session) {
+            sessions.push(session);
+        }
+    }
+    sessions
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,23 @@
-//! swe_agent: not read yet.
+//! SWE-agent and mini-swe-agent: one JSON document per run (`.traj`, `.traj.json`).
+//!
+//! The conversation is read from `history` (or `messages`); where a run kept none, from the steps
+//! of its `trajectory`. Demonstrations are shown to the model but are no part of the run: they
+//! become notices.
+
+mod history;
+mod steps;
 
 use std::path::Path;
 
+use self::history::History;
+use super::document::{self, Opening, Output, count, items, unpacked};
 use crate::durable::FileError;
+use crate::entry::{Numbering, Usage};
 use crate::format::{Emit, FormatError, Reader};
+use crate::json::Value;
 use crate::problem::Problem;
-use crate::session::Session;
-use crate::source::Bundle;
+use crate::session::{Session, SessionId, Status};
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "swe-agent";
@@ -14,10 +25,73 @@ pub const AGENT: &str = "swe-agent";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    document::find(path, |_, opening| is_run(opening) || is_mini_run(opening))
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn is_run(opening: &Opening) -> bool {
+    let Some(steps) = opening.field("trajectory") else { return false };
+    let has_steps = steps.contains("\"action\"") && steps.contains("\"observation\"");
+    let has_history =
+        || opening.field("history").is_some_and(|history| history.contains("\"role\""));
+    steps.starts_with('[') && (has_steps || has_history())
 }
+
+fn is_mini_run(opening: &Opening) -> bool {
+    let format = opening.field("trajectory_format");
+    let info = opening.field("info");
+    format.is_some_and(|format| format.starts_with("\"mini-swe-agent"))
+        || info.is_some_and(|info| info.contains("\"mini_version\""))
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let source = document::only_source(bundle)?;
+    let run = document::parse(source)?;
+    let path = source.path().display().to_string();
+    let mut output = Output::new(Numbering::new(AGENT, &path), emit);
+    let messages = [&run["history"], &run["messages"]].map(items);
+    if let Some(messages) = messages.iter().find(|messages| !messages.is_empty()) {
+        let mut history = History::new(&mut output);
+        for (index, message) in messages.iter().enumerate() {
+            if let Err(reason) = history.message(index, message) {
+                history.output.problem(Problem::of(source.path(), reason));
+            }
+        }
+    } else {
+        steps::read(items(&run["trajectory"]), &mut output);
+    }
+    Ok(session(&run, source, &path))
+}
+
+fn session(run: &Value, source: &Source, path: &str) -> Session {
+    let info = &run["info"];
+    let stats = &info["model_stats"];
+    let mut session = Session::new(SessionId::for_native(AGENT, path), AGENT);
+    let name = source.name();
+    let stem = name.strip_suffix(".json").unwrap_or(name);
+    session.native_id = Some(stem.strip_suffix(".traj").unwrap_or(stem).to_owned());
+    session.stop_reason = document::string(&info["exit_status"]);
+    session.status = status(session.stop_reason.as_deref());
+    session.totals.cost = stats["instance_cost"].as_f64();
+    session.totals.usage = Usage {
+        input: count(&stats["tokens_sent"]),
+        output: count(&stats["tokens_received"]),
+        ..Usage::default()
+    };
+    let replayed = unpacked(&run["replay_config"]);
+    let names = [&replayed["agent"]["model"]["name"], &info["config"]["model"]["model_name"]];
+    session.models.extend(names.into_iter().filter_map(document::string));
+    session
+}
+
+/// A run that was cut off by a limit may still have submitted.
+fn status(exit: Option<&str>) -> Status {
+    match exit {
+        None => Status::Running,
+        Some(exit) if exit.to_lowercase().contains("submitted") => Status::Completed,
+        Some(_) => Status::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::format;
+use crate::session::Transcript;
+
+const SAMPLE: &str = "
+# aider chat started at 2025-07-15 11:38:37
+
+> Main model: gpt-4o with diff edit format  
+> Git repo: .git with 16 files  
+
+#### Fix the parser  
+####   and its tests  
+
+I see:
+
+```rust
+# a comment
+fn main() {}
+```
+
+> Tokens: 3.2k sent, 21 received. Cost: $0.0082 message, $0.0082 session.  
+> Applied edit to src/parser.rs  
+
+#### /undo  
+#### <blank>  
+
+#### Thanks  
+
+Welcome.
+";
+
+fn bundle(text: &[u8]) -> Bundle {
+    let path = "/repo/.aider.chat.history.md";
+    let name = ".aider.chat.history.md";
+    Bundle::new(path, vec![Source::in_memory(name, path, text.to_vec())])
+}
+
+fn transcript(text: &str) -> Transcript {
+    format::read(&READER, &bundle(text.as_bytes())).unwrap()
+}
+
+fn prompts(transcript: &Transcript) -> Vec<&str> {
+    let entries = transcript.entries.iter();
+    let prompts = entries.filter(|entry| entry.role == Role::User && entry.kind == Kind::Text);
+    prompts.map(|entry| entry.content.as_str()).collect()
+}
+
+#[test]
+fn blocks_become_entries() {
+    let transcript = transcript(SAMPLE);
+    assert_eq!(prompts(&transcript), ["Fix the parser\n  and its tests", "Thanks"]);
+    let entry = &transcript.entries[3];
+    assert_eq!(entry.content, "I see:\n\n```rust\n# a comment\nfn main() {}\n```");
+    assert_eq!(entry.model.as_deref(), Some("gpt-4o"));
+    assert_eq!(entry.usage.map(|usage| (usage.input, usage.output)), Some((3200, 21)));
+    assert_eq!(transcript.session.totals.cost, Some(0.0082));
+    assert_eq!(transcript.session.project.as_deref(), Some("/repo"));
+    let started = transcript.session.started.unwrap();
+    assert_eq!(started.to_string(), "2025-07-15T11:38:37");
+}
+
+#[test]
+fn a_command_and_what_follows_it_is_no_prompt() {
+    let transcript = transcript("# aider chat started at 2025-01-01 00:00:00\n\n#### /add x  \n");
+    assert_eq!(prompts(&transcript), [""; 0]);
+    assert_eq!(transcript.entries[1].content, "/add x");
+}
+
+#[test]
+fn an_empty_prompt_is_one() {
+    let transcript = transcript("# aider chat started at 2025-01-01 00:00:00\n\n#### <blank>  \n");
+    assert_eq!(prompts(&transcript), [""]);
+}
+
+#[test]
+fn a_report_without_an_answer_counts_too() {
+    let transcript =
+        transcript("> Tokens: 10 sent, 0 received.  \n> Tokens: 5 sent, 1 received.  \n");
+    assert_eq!(transcript.session.totals.usage.input, 15);
+}
+
+#[test]
+fn windows_line_ends_are_none_of_the_text() {
+    let transcript = transcript(&SAMPLE.replace('\n', "\r\n"));
+    assert_eq!(prompts(&transcript), ["Fix the parser\n  and its tests", "Thanks"]);
+}
+
+#[test]
+fn histories_are_told_by_content() {
+    let recognised = |name: &str, text: &str| {
+        recognises(&Source::in_memory(name, name, text.as_bytes().to_vec())).unwrap()
+    };
+    assert!(recognised("any.txt", SAMPLE));
+    assert!(recognised("chat-history.md", &format!("cut off\n{SAMPLE}")));
+    assert!(!recognised("README.md", &format!("How it looks:\n{SAMPLE}")));
+    assert!(!recognised(".aider.chat.history.md", "# Notes\n"));
+}
+
+#[test]
+fn a_cut_anywhere_is_read() {
+    for end in 0..SAMPLE.len() {
+        format::read(&READER, &bundle(&SAMPLE.as_bytes()[..end])).unwrap();
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        format::read(&READER, &bundle(&bytes)).unwrap();
+    }
+}

@@ -1,0 +1,152 @@
+//! The steps of a trajectory: who spoke, what was called, what came back.
+
+use std::path::Path;
+
+use super::super::document::{Output, count, items, plain, string};
+use crate::entry::{Entry, EntryError, Kind, Role, Usage};
+use crate::json::{Object, Value};
+use crate::problem::Problem;
+use crate::timestamp::Timestamp;
+
+/// Reads the steps of one trajectory and adds up what they cost.
+pub(super) struct Steps<'a> {
+    path: &'a Path,
+    source: String,
+    model: Option<String>,
+    /// Whether any step states its tokens.
+    pub(super) has_usage: bool,
+    /// Dollars, where steps state them.
+    pub(super) cost: Option<f64>,
+}
+
+impl<'a> Steps<'a> {
+    /// For steps that `source` took.
+    pub(super) fn new(path: &'a Path, source: String) -> Self {
+        Self { path, source, model: None, has_usage: false, cost: None }
+    }
+
+    pub(super) fn read(mut self, trajectory: &Value, output: &mut Output<'_>) -> Self {
+        self.model = string(&trajectory["agent"]["model_name"]);
+        for (index, step) in items(&trajectory["steps"]).iter().enumerate() {
+            if step.is_object() {
+                self.step(index, step, output);
+            } else {
+                let reason = format!("step {}: {}", index + 1, EntryError::NotAnObject);
+                output.problem(Problem::of(self.path, reason));
+            }
+        }
+        self
+    }
+
+    fn step(&mut self, index: usize, step: &Value, output: &mut Output<'_>) {
+        let is_copied = step["is_copied_context"].as_bool() == Some(true);
+        let mut entries = match step["source"].as_str() {
+            Some("agent") => answer(step),
+            Some("user") => vec![Entry::new(Role::User, Kind::Text, text(&step["message"]))],
+            Some("system") => vec![Entry::new(Role::System, Kind::Text, text(&step["message"]))],
+            _ => vec![unknown(step)],
+        };
+        if !is_copied {
+            entries[0].usage = self.bill(&step["metrics"]);
+        }
+        entries.extend(items(&step["observation"]["results"]).iter().map(result));
+        let at = step["timestamp"].as_str().and_then(|time| time.parse().ok());
+        for mut entry in entries {
+            if is_copied {
+                entry.kind = Kind::Notice;
+            }
+            output.entry(self.placed(entry, index, step, at));
+        }
+    }
+
+    fn placed(&self, mut entry: Entry, index: usize, step: &Value, at: Option<Timestamp>) -> Entry {
+        entry.created_at = at;
+        entry.source.clone_from(&self.source);
+        entry.message_id = Some(format!("step-{}", index + 1));
+        if entry.role == Role::Assistant && entry.kind != Kind::Notice {
+            entry.model = string(&step["model_name"]).or_else(|| self.model.clone());
+        }
+        entry
+    }
+
+    fn bill(&mut self, metrics: &Value) -> Option<Usage> {
+        if let Some(cost) = metrics["cost_usd"].as_f64() {
+            *self.cost.get_or_insert_default() += cost;
+        }
+        let usage = usage(metrics);
+        self.has_usage |= usage.is_some();
+        usage
+    }
+}
+
+fn answer(step: &Value) -> Vec<Entry> {
+    let thought = string(&step["reasoning_content"]).filter(|text| !text.is_empty());
+    let mut entries: Vec<_> = thought
+        .map(|thought| Entry::new(Role::Assistant, Kind::Thinking, thought))
+        .into_iter()
+        .collect();
+    let message = text(&step["message"]);
+    let calls = items(&step["tool_calls"]);
+    if !message.is_empty() || (entries.is_empty() && calls.is_empty()) {
+        entries.push(Entry::new(Role::Assistant, Kind::Text, message));
+    }
+    entries.extend(calls.iter().map(call));
+    entries
+}
+
+fn call(call: &Value) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
+    entry.tool_call_id = string(&call["tool_call_id"]);
+    entry.tool_name = string(&call["function_name"]);
+    entry.tool_input = call.get("arguments").cloned();
+    entry
+}
+
+fn result(result: &Value) -> Entry {
+    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, text(&result["content"]));
+    entry.tool_call_id = string(&result["source_call_id"]);
+    let key = "subagent_trajectory_ref";
+    entry.metadata = result
+        .get(key)
+        .filter(|reference| !reference.is_null())
+        .map(|reference| Object::from_iter([(key.to_owned(), reference.clone())]));
+    entry
+}
+
+fn unknown(step: &Value) -> Entry {
+    let mut entry = Entry::new(Role::System, Kind::Other, text(&step["message"]));
+    entry.metadata = step.as_object().cloned();
+    entry
+}
+
+/// The text of a message; pictures and sounds are named by their files.
+fn text(content: &Value) -> String {
+    let Value::Array(parts) = content else { return plain(content) };
+    let parts = parts.iter().map(|part| match string(&part["text"]) {
+        Some(text) => text,
+        None => {
+            let kind = plain(&part["source"]["media_type"]);
+            format!("[{kind}, {}]", plain(&part["source"]["path"]))
+        }
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// The prompt's tokens include what a cache took or gave.
+fn usage(metrics: &Value) -> Option<Usage> {
+    if metrics["prompt_tokens"].is_null() && metrics["completion_tokens"].is_null() {
+        return None;
+    }
+    let extra = &metrics["extra"];
+    let cache_read = count(&metrics["cached_tokens"]);
+    let cache_write = count(&extra["cache_creation_input_tokens"]);
+    let prompt = count(&metrics["prompt_tokens"]);
+    Some(Usage {
+        input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
+        cache_read,
+        cache_write,
+        output: count(&metrics["completion_tokens"]),
+        reasoning: count(&extra["reasoning_output_tokens"]),
+        ..Usage::default()
+    })
+}

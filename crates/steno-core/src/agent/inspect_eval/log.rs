@@ -1,0 +1,121 @@
+//! Logs as files: which samples they hold, and where the bytes of each are.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use zip::ZipArchive;
+
+use super::super::document::{Opening, plain, repair};
+use crate::durable::{FileError, OnPath};
+use crate::json::Value;
+use crate::source::{Bundle, Source};
+
+/// What a log says about all its samples.
+pub(super) const HEADER: &str = "header.json";
+
+/// The same in an archive whose evaluation has not ended.
+const START: &str = "_journal/start.json";
+
+const SAMPLES: &str = "samples/";
+
+/// The most that one file of an archive may hold.
+const MEMBER_LIMIT: u64 = 1 << 30;
+
+/// Every sample in the log at `path`, if it is one.
+pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let file = Source::on_disk("log", path);
+    if file.open()?.fill_buf().on("read", path)?.starts_with(b"PK\x03\x04") {
+        return archived(path);
+    }
+    let opening = Opening::of(&file)?;
+    let is_log = opening.field("version").is_some()
+        && opening.field("status").is_some()
+        && opening.field("eval").is_some_and(|eval| eval.contains("\"task\""));
+    if is_log { Ok(listed(path, file.bytes()?)) } else { Ok(Vec::new()) }
+}
+
+/// The samples of an archive; one that cannot be opened is not ours.
+fn archived(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let file = File::open(path).on("open", path)?;
+    let Ok(archive) = ZipArchive::new(BufReader::new(file)) else { return Ok(Vec::new()) };
+    let names = archive.file_names().flatten().map(|name| name.into_owned());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    let known = [HEADER, START].into_iter().find(|known| names.iter().any(|name| name == known));
+    let Some(header) = known else { return Ok(Vec::new()) };
+    names.retain(|name| name.starts_with(SAMPLES) && name.ends_with(".json"));
+    let member = |shown: &str, name: &str| {
+        let (file, name) = (path.to_owned(), name.to_owned());
+        Source::new(shown, path.join(shown), move || unzipped(&file, &name))
+    };
+    let bundle = |name: &String| sample(path, [member(name, name), member(HEADER, header)]);
+    Ok(names.iter().map(bundle).collect())
+}
+
+fn unzipped(path: &Path, name: &str) -> io::Result<Box<dyn BufRead>> {
+    let mut archive = ZipArchive::new(BufReader::new(File::open(path)?))?;
+    let mut bytes = Vec::new();
+    archive.by_name(name)?.take(MEMBER_LIMIT).read_to_end(&mut bytes)?;
+    Ok(Box::new(Cursor::new(bytes)))
+}
+
+/// A log that is one document.
+#[derive(Deserialize)]
+struct Log<'a> {
+    #[serde(borrow)]
+    eval: &'a RawValue,
+    #[serde(borrow, default)]
+    samples: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct SampleName {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    epoch: Value,
+}
+
+/// The samples of a document; one that is torn has none that could be read.
+fn listed(path: &Path, bytes: Vec<u8>) -> Vec<Bundle> {
+    let bytes = readable(bytes);
+    let Ok(log) = serde_json::from_slice::<Log<'_>>(&bytes) else { return Vec::new() };
+    let names = log.samples.unwrap_or_default().into_iter().enumerate().filter_map(|(at, raw)| {
+        let name: SampleName = serde_json::from_str(raw.get()).ok()?;
+        Some((at, format!("{SAMPLES}{}_epoch_{}.json", plain(&name.id), plain(&name.epoch))))
+    });
+    let part = |shown: &str, at: Option<usize>| {
+        let file = path.to_owned();
+        Source::new(shown, path.join(shown), move || cut_out(&file, at))
+    };
+    let bundle =
+        |(at, name): (usize, String)| sample(path, [part(&name, Some(at)), part(HEADER, None)]);
+    names.map(bundle).collect()
+}
+
+fn readable(bytes: Vec<u8>) -> Vec<u8> {
+    let is_log = serde_json::from_slice::<Log<'_>>(&bytes).is_ok();
+    if is_log { bytes } else { repair(&bytes) }
+}
+
+/// The bytes of one sample, or without one of what is said about all.
+fn cut_out(path: &Path, at: Option<usize>) -> io::Result<Box<dyn BufRead>> {
+    let bytes = readable(std::fs::read(path)?);
+    let log: Log<'_> = serde_json::from_slice(&bytes)?;
+    let samples = log.samples.unwrap_or_default();
+    let part = match at {
+        None => format!("{{\"eval\":{}}}", log.eval.get()),
+        Some(at) => samples.get(at).map(|raw| raw.get().to_owned()).unwrap_or_default(),
+    };
+    Ok(Box::new(Cursor::new(part.into_bytes())))
+}
+
+fn sample(path: &Path, sources: [Source; 2]) -> Bundle {
+    let name = sources[0].name();
+    let key = name.strip_prefix(SAMPLES).and_then(|name| name.strip_suffix(".json"));
+    let key = key.map(str::to_owned);
+    Bundle { key, ..Bundle::new(path, sources.into()) }
+}

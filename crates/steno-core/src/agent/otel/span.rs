@@ -1,0 +1,129 @@
+//! A span of OTLP JSON, with its attributes as plain JSON.
+
+use std::collections::HashMap;
+
+use super::super::document::{count, items, plain, string, unpacked};
+use crate::entry::Usage;
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// One operation of a trace.
+pub(super) struct Span {
+    pub(super) trace: String,
+    pub(super) id: String,
+    pub(super) parent: String,
+    pub(super) start: Option<Timestamp>,
+    pub(super) end: Option<Timestamp>,
+    pub(super) attributes: Object,
+    /// Events by name, each with its attributes.
+    pub(super) events: Vec<(String, Object)>,
+    /// What went wrong, if the operation failed.
+    pub(super) error: Option<String>,
+}
+
+/// Every span of a document.
+pub(super) fn all(document: &Value) -> Vec<Span> {
+    let resources = items(&document["resourceSpans"]).iter();
+    let scopes = resources.flat_map(|resource| items(&resource["scopeSpans"]));
+    scopes.flat_map(|scope| items(&scope["spans"])).map(Span::new).collect()
+}
+
+impl Span {
+    fn new(span: &Value) -> Self {
+        let events = items(&span["events"]).iter();
+        let status = &span["status"];
+        let failed = status["code"] == "STATUS_CODE_ERROR" || count(&status["code"]) == 2;
+        Self {
+            trace: plain(&span["traceId"]),
+            id: plain(&span["spanId"]),
+            parent: plain(&span["parentSpanId"]),
+            start: moment(&span["startTimeUnixNano"]),
+            end: moment(&span["endTimeUnixNano"]),
+            attributes: fields(&span["attributes"]),
+            events: events
+                .map(|event| (plain(&event["name"]), fields(&event["attributes"])))
+                .collect(),
+            error: failed.then(|| plain(&status["message"])),
+        }
+    }
+
+    /// Whether it tells of a model, an agent or a tool.
+    pub(super) fn is_genai(&self) -> bool {
+        self.attributes.keys().any(|key| key.starts_with("gen_ai."))
+    }
+
+    /// The session that it belongs to, where `names` are those of whole traces.
+    pub(super) fn session(&self, names: &HashMap<String, String>) -> String {
+        let own = self.text("gen_ai.conversation.id");
+        own.or_else(|| names.get(&self.trace).cloned()).unwrap_or_else(|| self.trace.clone())
+    }
+
+    /// What spans are sorted by.
+    pub(super) fn order(&self) -> Option<jiff::Timestamp> {
+        self.start.map(|start| start.instant())
+    }
+
+    pub(super) fn operation(&self) -> String {
+        self.text("gen_ai.operation.name").unwrap_or_default()
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        self.attributes.get(key).and_then(string)
+    }
+
+    /// A structured attribute, also where it was packed into a string.
+    pub(super) fn value(&self, key: &str) -> Value {
+        self.attributes.get(key).map(unpacked).unwrap_or_default()
+    }
+
+    pub(super) fn model(&self) -> Option<String> {
+        self.text("gen_ai.response.model").or_else(|| self.text("gen_ai.request.model"))
+    }
+
+    /// What was billed; all input counts what a cache took or gave.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let stated = |names: &[&str]| {
+            let mut keys = names.iter().map(|name| format!("gen_ai.usage.{name}"));
+            keys.find_map(|key| self.attributes.get(&key).map(count))
+        };
+        let input = stated(&["input_tokens", "prompt_tokens"]);
+        let output = stated(&["output_tokens", "completion_tokens"]);
+        let cache_read = stated(&["cache_read.input_tokens"]).unwrap_or(0);
+        let cache_write = stated(&["cache_creation.input_tokens"]).unwrap_or(0);
+        if input.is_none() && output.is_none() {
+            return None;
+        }
+        Some(Usage {
+            input: input.unwrap_or(0).saturating_sub(cache_read).saturating_sub(cache_write),
+            cache_read,
+            cache_write,
+            output: output.unwrap_or(0),
+            reasoning: stated(&["reasoning.output_tokens"]).unwrap_or(0),
+            ..Usage::default()
+        })
+    }
+}
+
+/// Nanoseconds since the Unix epoch, as a number or its text.
+fn moment(nanos: &Value) -> Option<Timestamp> {
+    let nanos: i128 = plain(nanos).parse().ok().filter(|nanos| *nanos > 0)?;
+    Some(Timestamp::from_instant(jiff::Timestamp::from_nanosecond(nanos).ok()?, 9))
+}
+
+fn fields(attributes: &Value) -> Object {
+    let fields = items(attributes).iter();
+    fields.map(|field| (plain(&field["key"]), any_value(&field["value"]))).collect()
+}
+
+/// OTLP's tagged value as a plain one. Whole numbers are texts there.
+fn any_value(value: &Value) -> Value {
+    let Some((tag, inner)) = value.as_object().and_then(|value| value.iter().next()) else {
+        return Value::Null;
+    };
+    match tag.as_str() {
+        "intValue" => plain(inner).parse::<i64>().map_or(Value::Null, Value::from),
+        "arrayValue" => items(&inner["values"]).iter().map(any_value).collect(),
+        "kvlistValue" => fields(&inner["values"]).into(),
+        _ => inner.clone(),
+    }
+}

@@ -1,0 +1,190 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::entry::Kind;
+use crate::format::{self, Found};
+use crate::inspect::{Inspection, inspect};
+use crate::session::Transcript;
+
+/// A span whose `fields` are attributes.
+fn span(id: &str, parent: &str, start: u64, fields: &Value) -> Value {
+    let attribute = |(key, value): (&String, &Value)| match value {
+        Value::Number(number) => json!({"key": key, "value": {"intValue": number.to_string()}}),
+        Value::String(text) => json!({"key": key, "value": {"stringValue": text}}),
+        other => json!({"key": key, "value": {"stringValue": other.to_string()}}),
+    };
+    let attributes: Vec<_> = fields.as_object().unwrap().iter().map(attribute).collect();
+    let nanos = |seconds: u64| format!("{}000000000", 1_770_000_000 + seconds);
+    json!({"traceId": "t1", "spanId": id, "parentSpanId": parent, "attributes": attributes,
+           "startTimeUnixNano": nanos(start), "endTimeUnixNano": nanos(start + 1)})
+}
+
+fn document(spans: &[Value]) -> Value {
+    json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+}
+
+fn said(role: &str, text: &str) -> Value {
+    json!({"role": role, "parts": [{"type": "text", "content": text}]})
+}
+
+fn spans() -> Vec<Value> {
+    let call = json!({"role": "assistant", "parts": [
+        {"type": "reasoning", "content": "Hm"},
+        {"type": "tool_call", "id": "c1", "name": "weather", "arguments": {"city": "Paris"}}]});
+    let response = json!({"role": "tool", "parts": [
+        {"type": "tool_call_response", "id": "c1", "response": "rain"}]});
+    vec![
+        span(
+            "4",
+            "1",
+            4,
+            &json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+            "gen_ai.usage.input_tokens": 30, "gen_ai.usage.output_tokens": 3,
+            "gen_ai.input.messages": [said("user", "Weather?"), call, response],
+            "gen_ai.output.messages": [said("assistant", "Rain.")]}),
+        ),
+        span(
+            "1",
+            "",
+            0,
+            &json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a",
+            "gen_ai.conversation.id": "conv"}),
+        ),
+        span(
+            "2",
+            "1",
+            1,
+            &json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+            "gen_ai.response.id": "r1", "gen_ai.usage.input_tokens": 10,
+            "gen_ai.usage.cache_read.input_tokens": 4, "gen_ai.usage.output_tokens": 2,
+            "gen_ai.input.messages": [said("user", "Weather?")], "gen_ai.output.messages": [call]}),
+        ),
+        span(
+            "3",
+            "1",
+            2,
+            &json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather",
+            "gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "rain"}),
+        ),
+    ]
+}
+
+fn bundle(bytes: &[u8]) -> Bundle {
+    Bundle::new("/spans.json", vec![Source::in_memory("spans.json", "/spans.json", bytes.to_vec())])
+}
+
+fn transcript(spans: &[Value]) -> Transcript {
+    format::read(&READER, &bundle(document(spans).to_string().as_bytes())).unwrap()
+}
+
+fn counted(spans: &[Value]) -> Inspection {
+    let bundle = bundle(document(spans).to_string().as_bytes());
+    inspect(&Found { reader: &READER, bundle }).unwrap()
+}
+
+#[test]
+fn a_conversation_is_told_once() {
+    let counted = counted(&spans());
+    assert_eq!((counted.user_prompts, counted.assistant_messages), (1, 2));
+    assert_eq!((counted.tool_calls, counted.tool_results), (1, 1));
+    let tokens = counted.tokens;
+    assert_eq!((tokens.input, tokens.cache_read, tokens.output), (36, 4, 5));
+    assert_eq!(counted.session_id.as_deref(), Some("conv"));
+    let kinds: Vec<_> = transcript(&spans()).entries.iter().map(|entry| entry.kind).collect();
+    let expected =
+        [Kind::Notice, Kind::Text, Kind::Thinking, Kind::ToolCall, Kind::ToolResult, Kind::Text];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn the_same_words_said_again_are_new() {
+    let chat = |id: &str, start: u64, input: Vec<Value>| {
+        span(
+            id,
+            "",
+            start,
+            &json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": input,
+            "gen_ai.output.messages": [said("assistant", "ok")]}),
+        )
+    };
+    let (yes, ok) = (said("user", "yes"), said("assistant", "ok"));
+    let two = [
+        chat("1", 0, vec![yes.clone()]),
+        chat("2", 1, vec![yes.clone(), ok.clone(), yes.clone()]),
+        // Shortened: only the question is new.
+        chat("3", 2, vec![ok, said("user", "more")]),
+    ];
+    assert_eq!(counted(&two).user_prompts, 3);
+}
+
+#[test]
+fn older_events_are_read() {
+    let mut chat =
+        span("1", "", 0, &json!({"gen_ai.system": "openai", "gen_ai.request.model": "m"}));
+    let attribute = |key: &str, text: &str| json!({"key": key, "value": {"stringValue": text}});
+    let call = r#"{"id":"c","function":{"name":"f","arguments":"{\"x\":1}"}}"#;
+    let choice = format!(r#"{{"content":"Ho","tool_calls":[{call}]}}"#);
+    chat["events"] = json!([
+        {"name": "gen_ai.user.message", "attributes": [attribute("content", "Hi")]},
+        {"name": "gen_ai.choice", "attributes": [attribute("message", &choice)]}
+    ]);
+    let transcript = transcript(&[chat]);
+    let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(texts, ["Hi", "Ho", ""]);
+    assert_eq!(transcript.entries[2].tool_input, Some(json!({"x": 1})));
+}
+
+#[test]
+fn an_invoked_agents_agent_is_a_subagent() {
+    let agent = |id: &str, parent: &str, start: u64| {
+        let fields = json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": id});
+        span(id, parent, start, &fields)
+    };
+    let chat = span("x", "inner", 2, &json!({"gen_ai.operation.name": "chat"}));
+    let got = transcript(&[agent("outer", "inner", 0), agent("inner", "outer", 1), chat.clone()]);
+    assert_eq!(got.entries.last().unwrap().source, "subagent:inner");
+    let got = transcript(&[agent("inner", "gone", 1), chat]);
+    assert_eq!(got.entries.last().unwrap().source, "primary");
+}
+
+#[test]
+fn failures_are_told() {
+    let mut chat = span("1", "", 0, &json!({"gen_ai.operation.name": "chat"}));
+    chat["status"] = json!({"code": 2, "message": "overloaded"});
+    let transcript = transcript(&[chat]);
+    assert_eq!(transcript.entries[1].kind, Kind::Error);
+    assert_eq!(transcript.entries[1].content, "overloaded");
+}
+
+#[test]
+fn lines_are_read_one_by_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("spans.jsonl");
+    let mut other = spans().remove(1);
+    other["traceId"] = json!("t2");
+    other["attributes"][2]["value"]["stringValue"] = json!("conv 2");
+    let lines =
+        [document(&spans()).to_string(), "{torn".to_owned(), document(&[other]).to_string()];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let found = find(dir.path()).unwrap();
+    let keys: Vec<_> = found.iter().map(|bundle| bundle.key.as_deref()).collect();
+    assert_eq!(keys, [Some("conv"), Some("conv 2")]);
+    let transcript = format::read(&READER, &found[1]).unwrap();
+    assert_eq!((transcript.entries.len(), transcript.problems[0].line), (1, Some(2)));
+}
+
+#[test]
+fn a_cut_anywhere_is_no_panic() {
+    let text = document(&spans()).to_string();
+    for end in 0..text.len() {
+        let _ = format::read(&READER, &bundle(&text.as_bytes()[..end]));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = format::read(&READER, &bundle(&bytes));
+    }
+}

@@ -1,0 +1,157 @@
+//! The messages of a run, in the roles in which the model saw them.
+
+use super::super::document::{Output, address, count, from_millis, items, plain, string, unpacked};
+use crate::entry::{Entry, EntryError, Kind, Role, Usage};
+use crate::json::{Object, Value};
+
+/// Reads messages one after the other.
+pub(super) struct History<'a, 'b> {
+    pub(super) output: &'a mut Output<'b>,
+    /// The calls that have no result yet.
+    open_calls: Vec<String>,
+    answered: bool,
+}
+
+impl<'a, 'b> History<'a, 'b> {
+    pub(super) fn new(output: &'a mut Output<'b>) -> Self {
+        Self { output, open_calls: Vec::new(), answered: false }
+    }
+
+    /// Takes the message at `index`.
+    pub(super) fn message(&mut self, index: usize, message: &Value) -> Result<(), String> {
+        if !message.is_object() {
+            return Err(format!("message {}: {}", index + 1, EntryError::NotAnObject));
+        }
+        let text = text(&message["content"]);
+        let is_demo = message["is_demo"].as_bool() == Some(true);
+        match message["role"].as_str().unwrap_or_default() {
+            role if is_demo => self.push(message, Entry::new(role.into(), Kind::Notice, text)),
+            "system" => self.push(message, Entry::new(Role::System, Kind::Text, text)),
+            "assistant" => self.answer(index, message, text),
+            "tool" => self.result(message, text),
+            "user" if !self.open_calls.is_empty() => self.result(message, text),
+            // Whatever is said to the model after its first answer is said by the program.
+            "user" if self.answered => {
+                self.push(message, Entry::new(Role::User, Kind::Notice, text))
+            }
+            "user" => self.push(message, Entry::new(Role::User, Kind::Text, text)),
+            _ => self.unknown(message, text),
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, index: usize, message: &Value, content: String) {
+        self.answered = true;
+        self.open_calls.clear();
+        let mut entries: Vec<Entry> = thoughts(message)
+            .map(|thought| Entry::new(Role::Assistant, Kind::Thinking, thought))
+            .collect();
+        let calls = calls(index, message, &content);
+        let text = message["thought"].as_str().filter(|_| !calls.is_empty()).unwrap_or(&content);
+        if !text.trim().is_empty() || (calls.is_empty() && entries.is_empty()) {
+            entries.push(Entry::new(Role::Assistant, Kind::Text, text));
+        }
+        entries.extend(calls);
+        let response = &message["extra"]["response"];
+        entries[0].usage = usage(&response["usage"]);
+        for mut entry in entries {
+            entry.model = string(&response["model"]);
+            entry.message_id = Some(format!("message-{index}"));
+            self.open_calls.extend(entry.tool_call_id.clone());
+            self.push(message, entry);
+        }
+    }
+
+    fn result(&mut self, message: &Value, text: String) {
+        let stated = items(&message["tool_call_ids"]).first().or(message.get("tool_call_id"));
+        let id = stated.and_then(string).or_else(|| self.open_calls.first().cloned());
+        self.open_calls.retain(|open| Some(open) != id.as_ref());
+        let mut entry = Entry::new(Role::Tool, Kind::ToolResult, text);
+        entry.tool_call_id = id;
+        self.push(message, entry);
+    }
+
+    fn unknown(&mut self, message: &Value, text: String) {
+        let mut entry = Entry::new(Role::System, Kind::Other, text);
+        entry.metadata = message.as_object().cloned();
+        self.push(message, entry);
+    }
+
+    fn push(&mut self, message: &Value, mut entry: Entry) {
+        let stated = &message["extra"]["timestamp"];
+        entry.created_at = stated.as_f64().and_then(|seconds| from_millis((seconds * 1e3) as i64));
+        self.output.entry(entry);
+    }
+}
+
+/// The text of a message whose content is a string or a list of parts.
+fn text(content: &Value) -> String {
+    let Value::Array(parts) = content else { return plain(content) };
+    let parts = parts.iter().map(|part| match part["image_url"]["url"].as_str() {
+        Some(url) => address(url),
+        None => part["text"].as_str().map_or_else(|| part.to_string(), str::to_owned),
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn thoughts(message: &Value) -> impl Iterator<Item = String> {
+    let blocks = items(&message["thinking_blocks"]).iter();
+    let blocks = blocks.filter_map(|block| string(&block["thinking"]));
+    let reasoning = string(&message["reasoning_content"]).filter(|text| !text.is_empty());
+    let mut thoughts: Vec<_> = blocks.collect();
+    if thoughts.is_empty() {
+        thoughts.extend(reasoning);
+    }
+    thoughts.into_iter()
+}
+
+/// The calls of an answer: those that it states, else the command that was taken from its text.
+fn calls(index: usize, message: &Value, content: &str) -> Vec<Entry> {
+    let stated = items(&message["tool_calls"]);
+    if !stated.is_empty() {
+        return stated.iter().map(stated_call).collect();
+    }
+    let actions: Vec<String> = match items(&message["extra"]["actions"]) {
+        [] => string(&message["action"]).or_else(|| fenced_command(content)).into_iter().collect(),
+        actions => actions.iter().filter_map(|action| string(&action["command"])).collect(),
+    };
+    let actions = actions.iter().filter(|action| !action.trim().is_empty()).enumerate();
+    actions.map(|(part, action)| command(action, format!("action-{index}.{part}"))).collect()
+}
+
+fn stated_call(call: &Value) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
+    entry.tool_call_id = string(&call["id"]);
+    entry.tool_name = string(&call["function"]["name"]);
+    entry.tool_input = Some(unpacked(&call["function"]["arguments"]));
+    entry
+}
+
+/// A call of a command line; its first word is the tool.
+pub(super) fn command(line: &str, id: String) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
+    entry.tool_name = line.split_whitespace().next().map(str::to_owned);
+    entry.tool_call_id = Some(id);
+    entry.tool_input = Some(Object::from_iter([("command".to_owned(), line.into())]).into());
+    entry
+}
+
+/// The command that mini-swe-agent takes from an answer: its only block of `bash`.
+fn fenced_command(content: &str) -> Option<String> {
+    let (_, rest) = content.split_once("```bash\n")?;
+    let (command, rest) = rest.split_once("\n```")?;
+    (!rest.contains("```bash\n")).then(|| command.to_owned())
+}
+
+/// OpenAI's counts: the prompt's include what a cache gave.
+fn usage(stated: &Value) -> Option<Usage> {
+    let stated = stated.as_object().map(|_| stated)?;
+    let cache_read = count(&stated["prompt_tokens_details"]["cached_tokens"]);
+    Some(Usage {
+        input: count(&stated["prompt_tokens"]).saturating_sub(cache_read),
+        cache_read,
+        output: count(&stated["completion_tokens"]),
+        reasoning: count(&stated["completion_tokens_details"]["reasoning_tokens"]),
+        ..Usage::default()
+    })
+}
