@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::durable::{FileError, OnPath};
 
@@ -62,6 +63,11 @@ impl Source {
     /// Where the file stands or stood; what problems are reported under.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// When the file that stands at its path was last changed.
+    pub fn modified(&self) -> Option<SystemTime> {
+        std::fs::metadata(&self.path).and_then(|metadata| metadata.modified()).ok()
     }
 
     /// A reader from the first byte on.

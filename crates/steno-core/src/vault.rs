@@ -12,6 +12,7 @@ mod manifest;
 mod read;
 pub mod record;
 pub mod recorder;
+pub mod restore;
 pub mod sealed;
 pub mod verify;
 

@@ -7,6 +7,7 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod record;
+pub(crate) mod restore;
 pub(crate) mod show;
 pub(crate) mod speak;
 pub(crate) mod verify;

@@ -29,8 +29,12 @@ impl Store {
         if let Some(place) = Place::of(&self.cwd, name) {
             return place.read();
         }
-        let error = CommandError::user(format!("no session or file of this name: {name}"));
-        Err(error.hint("run `steno list` to see the sessions that are kept"))
+        Err(unknown_session("no session or file of this name", name))
+    }
+
+    /// The kept session that `name` means: its id, the beginning of one, or `latest`.
+    pub(crate) fn kept(&self, name: &str) -> Result<SessionDir, CommandError> {
+        self.session(name)?.ok_or_else(|| unknown_session("no session of this name", name))
     }
 
     fn session(&self, name: &str) -> Result<Option<SessionDir>, CommandError> {
@@ -74,6 +78,11 @@ impl Store {
         })?;
         Ok(session)
     }
+}
+
+fn unknown_session(message: &str, name: &str) -> CommandError {
+    let error = CommandError::user(format!("{message}: {name}"));
+    error.hint("run `steno list` to see the sessions that are kept")
 }
 
 /// Where a session stands outside of the store: a path, and `#KEY` where a file holds several.

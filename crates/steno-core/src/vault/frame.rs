@@ -94,6 +94,8 @@ pub(crate) struct Trailer {
     pub(crate) length: u64,
     /// The chain after the last frame.
     pub(crate) chain: Hash,
+    /// When the source was last changed, in nanoseconds since the Unix epoch.
+    pub(crate) modified: Option<i64>,
 }
 
 /// A frame ready to be written.
@@ -181,6 +183,12 @@ pub(crate) fn read_end(file: &mut File, size: u64) -> io::Result<Option<(u64, Tr
         return Ok(None);
     }
     Ok(parse(json).ok().map(|trailer| (at, trailer)))
+}
+
+/// The time that a trailer states; all else in it can be computed.
+pub(crate) fn stated_time(end: &[u8]) -> Option<i64> {
+    let json = end.get(8..end.len().checked_sub(FOOTER)?)?;
+    parse::<Trailer>(json).ok()?.modified
 }
 
 /// Reads a skippable frame whose content is a `T`, and gives its whole size in the file too.

@@ -155,6 +155,7 @@ fn copy(
     if growth == Growth::Ended {
         writer.push_line(&mut torn, &[])?;
     }
+    writer.set_modified(source.modified());
     if writer.has_news() {
         writer.finish()?;
         writer.sync()?;

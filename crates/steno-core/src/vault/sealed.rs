@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::frame::{self, FRAME_SIZE, FileHeader, FrameHeader, Hash, Trailer};
 use crate::durable::{self, FileError, OnPath};
@@ -35,6 +36,7 @@ pub struct Sealed {
     frames: Vec<(u64, u64)>,
     length: u64,
     chain: Hash,
+    modified: Option<i64>,
     /// Where the next frame goes: the end of the last whole one.
     end: u64,
     /// Bytes after `end` that are no trailer.
@@ -56,6 +58,7 @@ impl Sealed {
             frames: Vec::new(),
             length: 0,
             chain,
+            modified: None,
             end: begin,
             torn: None,
         };
@@ -64,6 +67,7 @@ impl Sealed {
                 sealed.frames = trailer.frames;
                 sealed.length = trailer.length;
                 sealed.chain = trailer.chain;
+                sealed.modified = trailer.modified;
                 sealed.end = at;
             }
             None => sealed.scan(size).on("read", path)?,
@@ -84,6 +88,13 @@ impl Sealed {
     /// How many bytes of the source are kept.
     pub fn length(&self) -> u64 {
         self.length
+    }
+
+    /// When the source was last changed, as far as that is known.
+    pub fn modified(&self) -> Option<SystemTime> {
+        let nanos = self.modified?;
+        let distance = Duration::from_nanos(nanos.unsigned_abs());
+        if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
     }
 
     /// Bytes of an unfinished write at the end, if there are any.
@@ -243,7 +254,7 @@ impl BufRead for FrameReader {
 pub(crate) struct SealedWriter {
     sealed: Sealed,
     pending: Vec<u8>,
-    /// Frames were written over the trailer.
+    /// The trailer no longer says what is kept.
     unfinished: bool,
 }
 
@@ -251,7 +262,8 @@ impl SealedWriter {
     /// Makes a new file.
     pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
         let (mut bytes, chain) = frame::begin(header);
-        bytes.extend(frame::end(&Trailer { frames: Vec::new(), length: 0, chain }));
+        let trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None };
+        bytes.extend(frame::end(&trailer));
         durable::write_atomic(path, &bytes)?;
         Self::open(path)
     }
@@ -284,6 +296,15 @@ impl SealedWriter {
         self.push(rest)
     }
 
+    /// Notes when the source was last changed.
+    pub(crate) fn set_modified(&mut self, modified: Option<SystemTime>) {
+        let nanos = modified.and_then(nanoseconds);
+        if nanos.is_some() && nanos != self.sealed.modified {
+            self.sealed.modified = nanos;
+            self.unfinished = true;
+        }
+    }
+
     /// Whether anything was added since the last trailer.
     pub(crate) fn has_news(&self) -> bool {
         !self.pending.is_empty() || self.unfinished
@@ -296,11 +317,7 @@ impl SealedWriter {
         }
         self.cut()?;
         let sealed = &mut self.sealed;
-        let trailer = frame::end(&Trailer {
-            frames: sealed.frames.clone(),
-            length: sealed.length,
-            chain: sealed.chain,
-        });
+        let trailer = frame::end(&sealed.trailer());
         write_at(&mut sealed.file, sealed.end, &trailer).on("write", &sealed.path)?;
         let size = sealed.end + trailer.len() as u64;
         sealed.file.set_len(size).on("write", &sealed.path)?;
@@ -353,8 +370,8 @@ impl SealedWriter {
         let packed = frame::pack(chain, offset, &raw).on("compress", &path)?;
         let mut frames = self.sealed.frames[..keep].to_vec();
         frames.push((start, offset));
-        let trailer =
-            Trailer { frames, length: offset + raw.len() as u64, chain: packed.header.chain };
+        let (length, modified) = (offset + raw.len() as u64, self.sealed.modified);
+        let trailer = Trailer { frames, length, chain: packed.header.chain, modified };
         let old = &mut self.sealed.file;
         durable::replace_atomic(&path, |new| {
             old.seek(SeekFrom::Start(0))?;
@@ -368,11 +385,24 @@ impl SealedWriter {
 }
 
 impl Sealed {
+    fn trailer(&self) -> Trailer {
+        let (frames, length) = (self.frames.clone(), self.length);
+        Trailer { frames, length, chain: self.chain, modified: self.modified }
+    }
+
     fn append(&mut self, packed: &frame::Packed) {
         self.frames.push((self.end, packed.header.offset));
         self.length += packed.header.length;
         self.chain = packed.header.chain;
         self.end += packed.bytes.len() as u64;
+    }
+}
+
+/// Nanoseconds since the Unix epoch, negative before it.
+fn nanoseconds(time: SystemTime) -> Option<i64> {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_nanos()).ok(),
+        Err(before) => i64::try_from(before.duration().as_nanos()).ok().map(|nanos| -nanos),
     }
 }
 

@@ -10,5 +10,6 @@ mod harness;
 #[cfg(unix)]
 mod readme;
 mod record;
+mod restore;
 mod sessions;
 mod verify;

@@ -1,0 +1,108 @@
+//! Puts back the files that an agent wrote, byte for byte and with their times.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use super::SessionDir;
+use super::sealed::Sealed;
+use crate::durable::{self, FileError, OnPath};
+
+/// A file that was put back, or was there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Where it stands.
+    pub path: PathBuf,
+    /// Whether it had to be written.
+    pub written: bool,
+}
+
+/// Why nothing was put back.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The session was recorded live; no agent wrote files for it.
+    #[error("the session was recorded, there are no files to put back")]
+    Recorded,
+    /// Something else stands where a file belongs.
+    #[error("another file stands at: {0}")]
+    Taken(PathBuf),
+    /// A kept name leads out of the folder.
+    #[error("not a name below a folder: {0}")]
+    Escapes(String),
+    /// The file system said no, or the vault is damaged.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl SessionDir {
+    /// Puts the session's files back where they stood, or below `to`.
+    ///
+    /// Nothing is written when any of them would replace other content, unless `force` is given.
+    pub fn restore(&self, to: Option<&Path>, force: bool) -> Result<Vec<Restored>, RestoreError> {
+        if !self.is_imported()? {
+            return Err(RestoreError::Recorded);
+        }
+        let mut targets = Vec::new();
+        for (stem, generation) in self.newest_files()? {
+            let kept = self.kept_path(&stem, generation);
+            let sealed = Sealed::open(&kept)?;
+            if sealed.header().gone {
+                continue;
+            }
+            let target = target(&sealed, to)?;
+            let same = is_same(&kept, &target)?;
+            if target.exists() && !same && !force {
+                return Err(RestoreError::Taken(target));
+            }
+            targets.push((kept, target, same));
+        }
+        let mut restored = Vec::new();
+        for (kept, path, same) in targets {
+            if !same {
+                put_back(&kept, &path)?;
+            }
+            restored.push(Restored { path, written: !same });
+        }
+        Ok(restored)
+    }
+}
+
+fn target(sealed: &Sealed, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
+    let header = sealed.header();
+    let Some(to) = to else { return Ok(PathBuf::from(&header.path)) };
+    let name = Path::new(&header.name);
+    if name.components().all(|part| matches!(part, Component::Normal(_))) {
+        Ok(to.join(name))
+    } else {
+        Err(RestoreError::Escapes(header.name.clone()))
+    }
+}
+
+/// Whether the target holds exactly what is kept.
+fn is_same(kept: &Path, target: &Path) -> Result<bool, FileError> {
+    let sealed = Sealed::open(kept)?;
+    let there = match File::open(target) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error).on("open", target),
+    };
+    if there.metadata().on("read", target)?.len() != sealed.length() {
+        return Ok(false);
+    }
+    let hash = |input: &mut dyn Read| {
+        let mut hasher = blake3::Hasher::new();
+        io::copy(input, &mut hasher).map(|_| hasher.finalize())
+    };
+    let wanted = hash(&mut sealed.reader(0)).on("read", kept)?;
+    Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
+}
+
+fn put_back(kept: &Path, target: &Path) -> Result<(), FileError> {
+    let sealed = Sealed::open(kept)?;
+    let modified = sealed.modified();
+    fs::create_dir_all(durable::parent(target)).on("create folder", target)?;
+    durable::replace_atomic(target, |file| {
+        io::copy(&mut sealed.reader(0), file)?;
+        modified.map_or(Ok(()), |modified| file.set_modified(modified))
+    })
+}

@@ -1,0 +1,45 @@
+//! `steno restore`: puts back the files that an agent wrote.
+
+use std::path::PathBuf;
+
+use steno_core::vault::restore::RestoreError;
+
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::ui::Ui;
+
+/// Put back the files of an imported session, byte for byte and with their times.
+///
+/// They go where they stood, so that the agent's own resume works after it has purged them. Nothing is written when
+/// a file would replace other content. Prints the path of each file.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, or `latest`.
+    #[arg(value_name = "ID")]
+    session: String,
+    /// Put them below this folder instead.
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// Replace what stands there.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let session = Store::new(scene).kept(&args.session)?;
+    let to = args.to.as_ref().map(|to| scene.cwd.join(to));
+    let restored = session.restore(to.as_deref(), args.force).map_err(|error| {
+        let taken = matches!(error, RestoreError::Taken(_));
+        let error = CommandError::user(error);
+        if taken { error.hint("use --force to replace it, or --to DIR") } else { error }
+    })?;
+    for file in restored {
+        writeln!(ui.out(), "{}", file.path.display())?;
+        if !file.written {
+            ui.status(format_args!("{} is there already", file.path.display()));
+        }
+    }
+    Ok(Exit::Done)
+}
