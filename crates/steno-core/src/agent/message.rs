@@ -122,6 +122,14 @@ pub(crate) fn text<'a>(record: &'a Value, name: &str) -> Option<&'a str> {
     record.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
+/// The moment so many seconds, or milliseconds where it would be absurdly late, after the Unix epoch.
+pub(crate) fn seconds(count: i64) -> Option<Timestamp> {
+    if count.unsigned_abs() >= 100_000_000_000 {
+        return milliseconds(count);
+    }
+    Timestamp::from_unix(count)
+}
+
 /// The moment so many milliseconds after the Unix epoch.
 pub(crate) fn milliseconds(count: i64) -> Option<Timestamp> {
     Some(Timestamp::from_instant(jiff::Timestamp::from_millisecond(count).ok()?, 3))

@@ -97,6 +97,8 @@ fn a_newer_log_makes_a_newer_copy() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn damaged_databases_are_errors(at in 16usize..8192, byte: u8, length in 0usize..8192) {
         let folder = tempfile::tempdir().unwrap();
