@@ -51,7 +51,7 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     match bundle.sources.as_slice() {
-        [only] if lines::begins_as_json(only)? => lines::read(only, emit),
+        [only] if !sqlite::holds_database(bundle)? => lines::read(only, emit),
         _ => read_database(bundle, emit),
     }
 }

@@ -50,10 +50,10 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     if storage::is_tree(bundle) {
         storage::read(bundle, emit)
-    } else if export::begins_as_json(bundle)? {
-        export::read(bundle, emit)
-    } else {
+    } else if sqlite::holds_database(bundle)? {
         database::read(bundle, emit)
+    } else {
+        export::read(bundle, emit)
     }
 }
 

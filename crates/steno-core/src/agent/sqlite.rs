@@ -7,14 +7,14 @@ mod copy;
 mod row;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, ToSql};
 
-use crate::durable::FileError;
+use crate::durable::{FileError, OnPath};
 use crate::format::{FormatError, tree};
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
@@ -54,18 +54,21 @@ pub(crate) fn find(path: &Path, schema: &Schema) -> Result<Vec<Bundle>, FileErro
 ///
 /// One whose sessions cannot be listed gives a bundle without a key, so that reading it says what is wrong.
 pub(crate) fn sessions(file: &Path, schema: &Schema) -> Vec<Bundle> {
-    if !is_database(file) || is_foreign(file, schema) {
-        return Vec::new();
-    }
-    let bundle = bundle(file);
-    let Ok(database) = Database::open(&bundle) else { return Vec::new() };
-    if !database.fits(schema) {
-        return Vec::new();
-    }
+    let Some((bundle, database)) = known(file, schema) else { return Vec::new() };
     match database.texts(schema.sessions, &[]) {
         Ok(ids) => ids.into_iter().map(|id| Bundle { key: Some(id), ..bundle.clone() }).collect(),
         Err(_) => vec![bundle],
     }
+}
+
+/// The file and its log, opened, if it is a database of this schema.
+pub(crate) fn known(file: &Path, schema: &Schema) -> Option<(Bundle, Database)> {
+    if !is_database(file) || is_foreign(file, schema) {
+        return None;
+    }
+    let bundle = bundle(file);
+    let database = Database::open(&bundle).ok()?;
+    database.fits(schema).then_some((bundle, database))
 }
 
 /// The session that a bundle is about: its key, or the only one that there is.
@@ -87,8 +90,19 @@ pub(crate) fn session_id(
 
 /// Whether a file begins as a database does.
 pub(crate) fn is_database(file: &Path) -> bool {
-    let mut head = [0; 16];
-    File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *MAGIC
+    File::open(file).is_ok_and(|file| begins_with_magic(file).unwrap_or(false))
+}
+
+/// Whether a bundle's first file is a database.
+pub(crate) fn holds_database(bundle: &Bundle) -> Result<bool, FormatError> {
+    let Some(source) = bundle.sources.first() else { return Ok(false) };
+    Ok(begins_with_magic(source.open()?).on("read", source.path())?)
+}
+
+fn begins_with_magic(input: impl Read) -> io::Result<bool> {
+    let mut head = Vec::with_capacity(MAGIC.len());
+    input.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    Ok(head == MAGIC)
 }
 
 /// Whether the tables that the file itself shows, without its log, are another schema's: no copy is made to say so.
@@ -118,7 +132,8 @@ fn log_of(file: &Path) -> PathBuf {
 impl Database {
     /// Opens the database of a bundle together with its log.
     pub(crate) fn open(bundle: &Bundle) -> Result<Self, FormatError> {
-        let main = bundle.sources.iter().find(|source| !source.name().ends_with("-wal"));
+        let is_beside = |name: &str| name.ends_with("-wal") || name.ends_with(".json");
+        let main = bundle.sources.iter().find(|source| !is_beside(source.name()));
         let Some(main) = main else {
             return Err(FormatError::Invalid(Problem::of(&bundle.root, "no database")));
         };
@@ -148,11 +163,6 @@ impl Database {
         connection.busy_timeout(PATIENCE).map_err(invalid)?;
         connection.pragma_update(None, "trusted_schema", false).map_err(invalid)?;
         Ok(Self { connection, path: path.to_owned(), _copy: None })
-    }
-
-    /// Where the database stands or stood.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Whether all tables of the schema are there, as plain tables.

@@ -1,7 +1,7 @@
 //! The older files: a line about the session, then one line per message.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::Path;
 
 use crate::agent::message::{Output, seconds, text};
@@ -26,12 +26,6 @@ pub(super) fn is_session(file: &Path) -> bool {
     let head = Lines::with_limit(BufReader::new(file), HEAD).read();
     let Ok(Some(Line { bytes, .. })) = head else { return false };
     serde_json::from_slice(&bytes).is_ok_and(|value| is_head(&value))
-}
-
-/// Whether a source is text rather than a database.
-pub(super) fn begins_as_json(source: &Source) -> Result<bool, FormatError> {
-    let mut input = source.open()?;
-    Ok(input.fill_buf().on("read", source.path())?.first() == Some(&b'{'))
 }
 
 /// Reads one file.

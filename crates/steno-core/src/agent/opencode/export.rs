@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::durable::OnPath;
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
 use crate::problem::{Problem, json_reason};
@@ -32,14 +31,6 @@ pub(super) fn is_export(file: &Path) -> bool {
     read.is_ok()
         && after(info, ":").and_then(|rest| after(rest, "{")).is_some()
         && ["\"id\"", "\"projectID\"", "\"directory\""].iter().all(|field| info.contains(field))
-}
-
-/// Whether a bundle is a JSON document rather than a database.
-pub(super) fn begins_as_json(bundle: &Bundle) -> Result<bool, FormatError> {
-    let source = source(bundle)?;
-    let mut input = source.open()?;
-    let head = input.fill_buf().on("read", source.path())?;
-    Ok(head.trim_ascii_start().first() == Some(&b'{'))
 }
 
 /// Reads an export. What stands before the place where it breaks off is kept.
