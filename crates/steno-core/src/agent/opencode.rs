@@ -35,7 +35,7 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
         bundles.extend(sessions);
     }
     let known: HashSet<_> = bundles.iter().filter_map(|bundle| bundle.key.clone()).collect();
-    for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "json")) {
+    for file in &files {
         if export::is_export(file) {
             bundles.push(Bundle::file(file));
         } else if let Some((id, bundle)) = storage::session(file)

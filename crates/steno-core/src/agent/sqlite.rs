@@ -3,8 +3,8 @@
 //! A database whose newest rows are still in its write-ahead log is read from a copy of both files, since opening it
 //! in place would leave files beside it. So is one whose bytes come from the vault.
 
-mod copy;
 mod row;
+mod snapshot;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,8 +19,8 @@ use crate::format::{FormatError, tree};
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 
-use copy::Copy;
 pub(crate) use row::Row;
+use snapshot::Snapshot;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
@@ -42,7 +42,7 @@ pub(crate) struct Database {
     connection: Connection,
     path: PathBuf,
     // Removed after the connection is closed.
-    _copy: Option<Rc<Copy>>,
+    _snapshot: Option<Rc<Snapshot>>,
 }
 
 /// One bundle for each session of each database of this schema at or below `path`.
@@ -139,13 +139,13 @@ impl Database {
         };
         let wal = bundle.get(&format!("{}-wal", main.name()));
         let path = main.path();
-        if main.is_on_disk() && wal.is_none_or(|wal| is_empty(wal)) {
+        if main.is_on_disk() && wal.is_none_or(is_empty) {
             // A database that expects a log would be given one by opening it.
             return Self::in_place(path, path, expects_log(path));
         }
-        let copy = Copy::of(main, wal)?;
-        let mut database = Self::in_place(&copy.database(), path, false)?;
-        database._copy = Some(copy);
+        let snapshot = Snapshot::of(main, wal)?;
+        let mut database = Self::in_place(&snapshot.database(), path, false)?;
+        database._snapshot = Some(snapshot);
         Ok(database)
     }
 
@@ -162,7 +162,7 @@ impl Database {
         let connection = connection.map_err(invalid)?;
         connection.busy_timeout(PATIENCE).map_err(invalid)?;
         connection.pragma_update(None, "trusted_schema", false).map_err(invalid)?;
-        Ok(Self { connection, path: path.to_owned(), _copy: None })
+        Ok(Self { connection, path: path.to_owned(), _snapshot: None })
     }
 
     /// Whether all tables of the schema are there, as plain tables.

@@ -26,7 +26,7 @@ pub(super) fn session(file: &Path) -> Option<(String, Bundle)> {
         return None;
     }
     let base = if is_oldest { folder.parent()? } else { folder.parent()?.parent()? };
-    if fs::metadata(file).ok()?.len() > INFO_LIMIT {
+    if !is_json(file) || fs::metadata(file).ok()?.len() > INFO_LIMIT {
         return None;
     }
     let info: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
@@ -140,9 +140,13 @@ fn is_file_name(id: &str) -> bool {
 fn listed(folder: &Path) -> Vec<PathBuf> {
     let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<_> = listing.flatten().map(|item| item.path()).collect();
-    files.retain(|file| file.is_file() && file.extension().is_some_and(|end| end == "json"));
+    files.retain(|file| file.is_file() && is_json(file));
     files.sort();
     files
+}
+
+fn is_json(file: &Path) -> bool {
+    file.extension().is_some_and(|end| end == "json")
 }
 
 fn named(base: &Path, file: &Path) -> Option<Source> {

@@ -18,12 +18,12 @@ use crate::source::Source;
 const ATTEMPTS: usize = 5;
 
 thread_local! {
-    static LAST: RefCell<Option<Rc<Copy>>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<Rc<Snapshot>>> = const { RefCell::new(None) };
 }
 
 /// A folder with the two files; removed with the last user.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct Snapshot {
     folder: TempDir,
     stamp: Option<Stamp>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Copy {
 /// What changes when somebody writes: place, length and time of each file.
 type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
-impl Copy {
+impl Snapshot {
     /// A copy of both files as they are now.
     pub(super) fn of(main: &Source, wal: Option<&Source>) -> Result<Rc<Self>, FileError> {
         let stamp = stamp(main, wal);
@@ -40,11 +40,11 @@ impl Copy {
             return Ok(last);
         }
         LAST.set(None);
-        let copy = Rc::new(Self::make(main, wal)?);
-        if copy.stamp.is_some() {
-            LAST.set(Some(Rc::clone(&copy)));
+        let snapshot = Rc::new(Self::make(main, wal)?);
+        if snapshot.stamp.is_some() {
+            LAST.set(Some(Rc::clone(&snapshot)));
         }
-        Ok(copy)
+        Ok(snapshot)
     }
 
     /// The database in the folder.
