@@ -25,6 +25,7 @@ pub mod opencode;
 pub mod otel;
 pub mod pi;
 pub mod qwen;
+mod record;
 mod sqlite;
 pub mod swe_agent;
 pub mod vercel;

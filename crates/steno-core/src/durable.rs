@@ -47,13 +47,23 @@ impl FileError {
     }
 }
 
-/// Makes a folder and its parents, readable by the owner only.
+/// Makes a folder and its parents, readable by the owner only, and durable.
 pub fn create_private_dir(path: &Path) -> Result<(), FileError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let above = parent(path);
+    if !above.exists() {
+        create_private_dir(above)?;
+    }
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).on("create folder", path)
+    match builder.create(path) {
+        // Somebody else was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        other => other.on("create folder", path).and_then(|()| sync_dir(above)),
+    }
 }
 
 /// Options that create files readable by the owner only.
@@ -74,16 +84,11 @@ pub fn replace_atomic(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), FileError> {
-    let dir = parent(path);
-    let mut temp = tempfile::Builder::new()
-        .prefix(".steno-")
-        .suffix(".tmp")
-        .tempfile_in(dir)
-        .on("write", path)?;
+    let mut temp = temporary(path)?;
     fill(temp.as_file_mut()).on("write", path)?;
     temp.as_file().sync_all().on("sync", path)?;
     temp.persist(path).map_err(|error| error.error).on("replace", path)?;
-    sync_dir(dir)
+    sync_dir(parent(path))
 }
 
 /// Writes a new file, all or nothing, readable by the owner only; `false` when the name is taken.
@@ -101,6 +106,20 @@ pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error).on("create", path),
     }
+}
+
+/// Replaces `path` by `bytes`, all or nothing, without waiting for the disk; for what can be made again.
+pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let mut temp = temporary(path)?;
+    temp.write_all(bytes).on("write", path)?;
+    temp.persist(path).map_err(|error| error.error).on("replace", path)?;
+    Ok(())
+}
+
+/// A file beside `path` that will take its place.
+fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".steno-").suffix(".tmp").tempfile_in(parent(path)).on("write", path)
 }
 
 /// Makes a rename, creation or removal in `dir` durable.

@@ -3,7 +3,6 @@
 //! On disk and in JSON an entry has the ten fields of weakincentives' `TranscriptEntry`, then ours. Fields that
 //! nobody modelled stay in [`Entry::extra`] and are written back where they were read.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde::ser::SerializeMap;
@@ -11,7 +10,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::json::{Object, Value};
+pub use crate::numbering::Numbering;
 use crate::timestamp::Timestamp;
+pub use crate::usage::Usage;
 
 /// The source of everything that the main agent of a session says.
 pub const PRIMARY: &str = "primary";
@@ -88,68 +89,6 @@ pub enum Kind {
     Notice,
     /// A record whose kind is not known; kept whole.
     Other,
-}
-
-/// Tokens billed, in one set of names for all vendors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Prompt tokens that no cache served.
-    #[serde(default)]
-    pub input: u64,
-    /// Prompt tokens read from a cache.
-    #[serde(default)]
-    pub cache_read: u64,
-    /// Prompt tokens written to a cache, for however long.
-    #[serde(default)]
-    pub cache_write: u64,
-    /// The part of `cache_write` that is kept for five minutes, where the vendor tells.
-    #[serde(default)]
-    pub cache_write_5m: u64,
-    /// The part of `cache_write` that is kept for an hour, where the vendor tells.
-    #[serde(default)]
-    pub cache_write_1h: u64,
-    /// Answer tokens, reasoning included.
-    #[serde(default)]
-    pub output: u64,
-    /// The part of `output` that was reasoning.
-    #[serde(default)]
-    pub reasoning: u64,
-}
-
-impl Usage {
-    /// Adds another message's tokens.
-    pub fn add(&mut self, other: &Usage) {
-        self.combine(other, |mine, theirs| mine + theirs);
-    }
-
-    /// Takes the larger number of each kind: a message whose lines repeat a growing count.
-    pub fn max(&mut self, other: &Usage) {
-        self.combine(other, u64::max);
-    }
-
-    fn combine(&mut self, other: &Usage, how: impl Fn(u64, u64) -> u64) {
-        for (mine, theirs) in [
-            (&mut self.input, other.input),
-            (&mut self.cache_read, other.cache_read),
-            (&mut self.cache_write, other.cache_write),
-            (&mut self.cache_write_5m, other.cache_write_5m),
-            (&mut self.cache_write_1h, other.cache_write_1h),
-            (&mut self.output, other.output),
-            (&mut self.reasoning, other.reasoning),
-        ] {
-            *mine = how(*mine, theirs);
-        }
-    }
-
-    /// All tokens of the prompt, cached or not.
-    pub fn prompt(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
-    }
-
-    /// Whether nothing was billed.
-    pub fn is_empty(&self) -> bool {
-        *self == Usage::default()
-    }
 }
 
 /// A record that could not be read as an entry.
@@ -273,6 +212,22 @@ impl Entry {
         words
     }
 
+    /// What was said together with a tool call: the content, unless that only repeats the arguments.
+    pub fn said_with_call(&self) -> Option<&str> {
+        let input = self.tool_input.as_ref().filter(|_| self.kind == Kind::ToolCall)?;
+        let repeats = serde_json::from_str::<Value>(&self.content).is_ok_and(|said| said == *input);
+        Some(self.content.as_str()).filter(|said| !said.is_empty() && !repeats)
+    }
+
+    /// Whether it tells of a tool that failed.
+    pub fn is_tool_error(&self) -> bool {
+        let yes = Some(&Value::Bool(true));
+        let marked = self.metadata.as_ref().is_some_and(|metadata| metadata.get("is_error") == yes);
+        marked
+            || self.extra.get("is_error") == yes
+            || (self.kind == Kind::Error && self.tool_call_id.is_some())
+    }
+
     /// The kind that role and tool fields tell, for formats without one.
     pub fn implied_kind(&self) -> Kind {
         match self.role {
@@ -368,40 +323,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Gives the entries of one session their numbers, and ids to those that have none.
-#[derive(Clone, Debug)]
-pub struct Numbering {
-    namespace: Uuid,
-    next: HashMap<String, u64>,
-}
-
-impl Numbering {
-    /// Numbering for one session of one agent; the same names always give the same ids.
-    pub fn new(agent: &str, session: &str) -> Self {
-        let name = format!("steno:{agent}\n{session}");
-        Self {
-            namespace: Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()),
-            next: HashMap::new(),
-        }
-    }
-
-    /// Numbers `entry` as the next of its source.
-    pub fn assign(&mut self, entry: &mut Entry) {
-        let next = self.next.entry(entry.source.clone()).or_default();
-        entry.sequence = *next;
-        *next += 1;
-        self.identify(entry);
-    }
-
-    /// Gives `entry` the id of its source and number, unless it brought one.
-    pub fn identify(&self, entry: &mut Entry) {
-        if entry.entry_id.is_nil() {
-            let name = format!("{}\n{}", entry.source, entry.sequence);
-            entry.entry_id = Uuid::new_v5(&self.namespace, name.as_bytes());
-        }
-    }
-}
-
 pub(crate) fn take_string(
     object: &mut Object,
     field: &'static str,
@@ -493,23 +414,5 @@ mod tests {
             error(json!({"role": "user", "content": "", "created_at": "soon"})),
             "field created_at: expected a timestamp"
         );
-    }
-
-    #[test]
-    fn numbering_is_per_source_and_repeatable() {
-        let number = || {
-            let mut numbering = Numbering::new("claude", "s1");
-            let mut entries = ["primary", "subagent:a", "primary"].map(|source| {
-                let mut entry = Entry::new(Role::User, Kind::Text, "x");
-                entry.source = source.to_owned();
-                entry
-            });
-            entries.iter_mut().for_each(|entry| numbering.assign(entry));
-            entries.map(|entry| (entry.sequence, entry.entry_id))
-        };
-        let [a, b, c] = number();
-        assert_eq!([a.0, b.0, c.0], [0, 0, 1]);
-        assert_eq!(number(), [a, b, c]);
-        assert_ne!(a.1, b.1);
     }
 }

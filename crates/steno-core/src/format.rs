@@ -19,7 +19,7 @@ use crate::agent;
 use crate::durable::FileError;
 use crate::entry::Entry;
 use crate::problem::Problem;
-use crate::session::{Session, Transcript};
+use crate::session::{Session, Totals, Transcript};
 use crate::source::Bundle;
 
 /// Finds and reads the sessions of one format.
@@ -70,9 +70,14 @@ fn collect(
         Item::Entry(entry) => entries.push(*entry),
         Item::Problem(problem) => problems.push(problem),
     })?;
+    let stated = session.totals;
     let mut transcript = Transcript::new(session);
+    transcript.session.totals = Totals { cost: stated.cost, ..Totals::default() };
     transcript.problems = problems;
     entries.into_iter().for_each(|entry| transcript.push(entry));
+    if !stated.usage.is_empty() {
+        transcript.session.totals.usage = stated.usage;
+    }
     Ok(transcript)
 }
 

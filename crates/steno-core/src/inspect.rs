@@ -12,6 +12,7 @@ use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::Problem;
 use crate::timestamp::Timestamp;
+use crate::usage::Tally;
 
 /// What was counted in one source.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -59,6 +60,7 @@ pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
     let mut counter = Counter::default();
     let session = (found.reader.read)(&found.bundle, &mut |item| counter.item(item))?;
     let mut inspection = counter.inspection;
+    inspection.tokens = counter.tally.total();
     inspection.path.clone_from(&found.bundle.root);
     inspection.key.clone_from(&found.bundle.key);
     inspection.agent = session.agent;
@@ -81,6 +83,7 @@ pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
 struct Counter {
     inspection: Inspection,
     seen: HashSet<(What, String)>,
+    tally: Tally,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -124,9 +127,7 @@ impl Counter {
         if entry.role == Role::Assistant && answers && self.seen.insert((What::Answer, message())) {
             counted.assistant_messages += 1;
         }
-        if let Some(usage) = &entry.usage {
-            counted.tokens.add(usage);
-        }
+        self.tally.count(entry);
         if let Some(model) = entry.model.as_ref().filter(|model| !counted.models.contains(model)) {
             counted.models.push(model.clone());
         }

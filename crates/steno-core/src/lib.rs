@@ -9,17 +9,21 @@ pub mod entry;
 pub mod inspect;
 pub mod json;
 pub mod lines;
+pub mod numbering;
 pub mod problem;
 pub mod session;
 pub mod source;
 pub mod timestamp;
+pub mod usage;
 
 pub mod format;
 pub mod vault;
 pub mod view;
 
-pub use entry::{Entry, Kind, Numbering, Role, Usage};
+pub use entry::{Entry, Kind, Role};
+pub use numbering::Numbering;
 pub use problem::Problem;
 pub use session::{Session, SessionId, Status, Totals, Transcript};
 pub use source::{Bundle, Source};
 pub use timestamp::{Clock, Timestamp};
+pub use usage::Usage;

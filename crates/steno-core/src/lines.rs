@@ -16,6 +16,15 @@ pub struct Line {
     pub bytes: Vec<u8>,
     /// How the piece ended.
     pub end: LineEnd,
+    /// Whether it goes on where a piece before it was cut by the limit.
+    pub continues: bool,
+}
+
+impl Line {
+    /// Whether this is a whole line, not a piece of one that is too long to be a record.
+    pub fn is_whole(&self) -> bool {
+        !self.continues && self.end != LineEnd::Limit
+    }
 }
 
 /// How a line ended.
@@ -85,8 +94,8 @@ impl<R: BufRead> Lines<R> {
         if !self.within {
             self.number += 1;
         }
-        self.within = end == LineEnd::Limit;
-        Ok(Some(Line { number: self.number, bytes, end }))
+        let continues = std::mem::replace(&mut self.within, end == LineEnd::Limit);
+        Ok(Some(Line { number: self.number, bytes, end, continues }))
     }
 }
 
@@ -128,5 +137,9 @@ mod tests {
         let numbers: Vec<_> =
             got.iter().map(|(number, text, _)| (*number, text.as_str())).collect();
         assert_eq!(numbers, [(1, "abc"), (1, "def"), (1, "g"), (2, "h")]);
+        let whole: Vec<bool> = Lines::with_limit(b"abcdefg\nh\n".as_slice(), 3)
+            .map(|line| line.unwrap().is_whole())
+            .collect();
+        assert_eq!(whole, [false, false, false, true]);
     }
 }

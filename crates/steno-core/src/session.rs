@@ -6,10 +6,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::entry::{Entry, Kind, Role, Usage};
+use crate::entry::{Entry, Kind, Role};
 use crate::json::Object;
 use crate::problem::Problem;
 use crate::timestamp::Timestamp;
+use crate::usage::{Tally, Usage};
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it can be a folder's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -168,11 +169,10 @@ impl Session {
     }
 
     /// Counts one more entry of the session, and fills in what it tells about it.
-    pub fn note(&mut self, entry: &Entry) {
+    pub fn note(&mut self, entry: &Entry, tally: &mut Tally) {
         self.totals.entries += 1;
-        if let Some(usage) = &entry.usage {
-            self.totals.usage.add(usage);
-        }
+        tally.count(entry);
+        self.totals.usage = tally.total();
         if let Some(model) = &entry.model
             && !self.models.contains(model)
         {
@@ -214,17 +214,18 @@ pub struct Transcript {
     pub entries: Vec<Entry>,
     /// Records that could not be read; their bytes are in the source.
     pub problems: Vec<Problem>,
+    tally: Tally,
 }
 
 impl Transcript {
     /// A transcript without entries.
     pub fn new(session: Session) -> Self {
-        Self { session, entries: Vec::new(), problems: Vec::new() }
+        Self { session, entries: Vec::new(), problems: Vec::new(), tally: Tally::default() }
     }
 
     /// Appends an entry and counts it.
     pub fn push(&mut self, entry: Entry) {
-        self.session.note(&entry);
+        self.session.note(&entry, &mut self.tally);
         self.entries.push(entry);
     }
 }
@@ -251,5 +252,20 @@ mod tests {
         transcript.push(Entry::new(Role::User, Kind::Text, "\n  Fix it\nplease"));
         assert_eq!(transcript.session.title.as_deref(), Some("Fix it"));
         assert_eq!(transcript.session.totals.entries, 2);
+    }
+
+    #[test]
+    fn tokens_count_once_per_message() {
+        let mut transcript = Transcript::new(Session::new(SessionId::fresh(), "x"));
+        for (message, output) in
+            [(Some("m1"), 1), (Some("m1"), 20), (Some("m2"), 5), (None, 3), (None, 3)]
+        {
+            let mut entry = Entry::new(Role::Assistant, Kind::Text, "hi");
+            entry.message_id = message.map(str::to_owned);
+            entry.usage = Some(Usage { input: 10, output, ..Usage::default() });
+            transcript.push(entry);
+        }
+        let usage = transcript.session.totals.usage;
+        assert_eq!((usage.input, usage.output), (40, 31));
     }
 }

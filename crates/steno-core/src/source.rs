@@ -26,6 +26,8 @@ pub struct Bundle {
     pub root: PathBuf,
     /// The files, each named by its path below the root.
     pub sources: Vec<Source>,
+    /// What the same files held before their agent rewrote them, oldest first; known only of kept sessions.
+    pub earlier: Vec<Source>,
     /// Which session of the files it is, where one file holds several.
     pub key: Option<String>,
 }
@@ -93,13 +95,13 @@ impl fmt::Debug for Source {
 impl Bundle {
     /// A session of several files below `root`.
     pub fn new(root: impl Into<PathBuf>, sources: Vec<Source>) -> Self {
-        Self { root: root.into(), sources, key: None }
+        Self { root: root.into(), sources, earlier: Vec::new(), key: None }
     }
 
     /// A session that is a single file.
     pub fn file(path: &Path) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        Self { root: path.to_owned(), sources: vec![Source::on_disk(name, path)], key: None }
+        Self::new(path, vec![Source::on_disk(name, path)])
     }
 
     /// The file named `name`, if the session has it.

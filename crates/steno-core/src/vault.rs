@@ -8,6 +8,7 @@ pub(crate) mod frame;
 pub(crate) mod head;
 pub mod keep;
 pub(crate) mod live;
+mod manifest;
 mod read;
 pub mod record;
 pub mod recorder;
@@ -124,9 +125,9 @@ impl SessionDir {
         self.path.join(".open")
     }
 
-    /// A source's sealed file.
-    fn sealed_path(&self, name: &str, generation: u32) -> PathBuf {
-        self.kept_path(&file_name(name), generation)
+    /// The sealed part of what was recorded.
+    fn record_path(&self) -> PathBuf {
+        self.kept_path(RECORD, 0)
     }
 
     fn kept_path(&self, stem: &str, generation: u32) -> PathBuf {
@@ -172,12 +173,18 @@ impl SessionDir {
             path: path.to_string_lossy().into_owned(),
             root: root.to_string_lossy().into_owned(),
             generation,
+            gone: false,
         }
     }
 }
 
 /// A source's name as one that any file system takes: other bytes are written `%XX`.
+///
+/// The name of our own record stays free: a source that has it gets another.
 fn file_name(name: &str) -> String {
+    if name == RECORD {
+        return format!("%{:02X}{}", name.as_bytes()[0], &name[1..]);
+    }
     let mut safe = String::new();
     for (at, byte) in name.bytes().enumerate() {
         if byte.is_ascii_alphanumeric() || b"_-".contains(&byte) || (byte == b'.' && at > 0) {

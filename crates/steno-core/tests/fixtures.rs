@@ -139,7 +139,10 @@ fn normalised(agent: &str, tokens: &Value) -> Value {
         "qwen-code" => Usage {
             input: count("promptTokenCount") - count("cachedContentTokenCount"),
             cache_read: count("cachedContentTokenCount"),
-            output: count("totalTokenCount") - count("promptTokenCount"),
+            output: match count("totalTokenCount").checked_sub(count("promptTokenCount")) {
+                Some(output) => output,
+                None => count("candidatesTokenCount") + count("thoughtsTokenCount"),
+            },
             reasoning: count("thoughtsTokenCount"),
             ..Usage::default()
         },

@@ -73,7 +73,9 @@ fn folders_are_searched() {
         let found = weakincentives::find(&golden.join(era)).unwrap();
         let roots: Vec<_> = found.into_iter().map(|bundle| bundle.root).collect();
         let edge = golden.join(era).join("edge_empty_optional.jsonl");
-        assert_eq!(roots, [transcript_file(&golden, era), edge]);
+        let snapshot = golden.join(era).join("snapshot_include_all.json");
+        assert_eq!(read(&snapshot).entries, read(&transcript_file(&golden, era)).entries);
+        assert_eq!(roots, [transcript_file(&golden, era), edge, snapshot]);
     }
 }
 

@@ -9,7 +9,7 @@ use steno_core::vault::keep::Growth;
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Clock, Source, Status};
+use steno_core::{Bundle, Clock, Source, Status};
 use tempfile::TempDir;
 
 /// A folder in memory where there is one: these tests write hundreds of thousands of files.
@@ -104,7 +104,11 @@ fn a_session_is_sealed_and_continued() {
         record(&recorder, &format!("round {round}"));
         recorder.close(&completed()).unwrap();
         assert!(dir.path().join("record.jsonl.zst").exists());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "two locks and the sealed file");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            4,
+            "two locks, the list, the sealed file"
+        );
     }
     assert_eq!(contents(&dir), ["round 0", "round 1", "round 2"]);
     let transcript = dir.read().unwrap();
@@ -158,6 +162,95 @@ fn a_damaged_line_costs_only_itself() {
         assert_eq!(transcript.problems.len(), 1, "{what}: {:?}", transcript.problems);
         assert_eq!(transcript.entries.len(), contents.len() - 1, "{what}");
     }
+}
+
+#[test]
+fn damage_to_a_live_record_still_shows_after_it_is_sealed() {
+    let scratch = scratch();
+    let (log, _) = long_log(scratch.path());
+    let dir = session(scratch.path(), "whole");
+    let mut damaged = log;
+    damaged[9000] ^= 1;
+    fs::write(live_log(&dir), damaged).unwrap();
+    recorder(&dir).close(&completed()).unwrap();
+    assert!(dir.path().join("record.jsonl.zst").exists());
+    assert_eq!(dir.verify().unwrap().damage.len(), 1);
+    assert_eq!(dir.read().unwrap().problems.len(), 1);
+}
+
+#[test]
+fn a_kept_record_that_lost_its_newline_is_not_cut_off() {
+    let scratch = scratch();
+    let (log, contents) = long_log(scratch.path());
+    let dir = session(scratch.path(), "whole");
+    let mut damaged = log.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    fs::write(live_log(&dir), &damaged).unwrap();
+    let recorder = recorder(&dir);
+    assert_eq!(recorder.cut(), 0);
+    record(&recorder, "after");
+    drop(recorder);
+    assert!(fs::read(live_log(&dir)).unwrap().starts_with(&damaged));
+    let transcript = dir.read().unwrap();
+    assert_eq!((transcript.problems.len(), transcript.entries.len()), (1, contents.len()));
+    assert_eq!(dir.verify().unwrap().damage.len(), 1);
+}
+
+#[test]
+fn kept_records_that_are_missing_are_noted_in_the_record() {
+    let scratch = scratch();
+    let (log, _) = long_log(scratch.path());
+    let dir = session(scratch.path(), "whole");
+    fs::write(live_log(&dir), &log[..log.len() - 10]).unwrap();
+    assert!(!dir.verify().unwrap().damage.is_empty());
+    record(&recorder(&dir), "after");
+    let transcript = dir.read().unwrap();
+    assert_eq!(transcript.entries.len(), 40);
+    let reasons: Vec<&str> =
+        transcript.problems.iter().map(|problem| problem.reason.as_str()).collect();
+    assert_eq!(reasons.len(), 1);
+    assert!(reasons[0].ends_with("bytes that were kept are missing here"), "{reasons:?}");
+    assert_eq!(dir.verify().unwrap().damage, []);
+}
+
+#[test]
+fn files_that_are_removed_show() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "s");
+    for name in ["a.json", "b.json"] {
+        fs::write(scratch.path().join(name), "{}").unwrap();
+    }
+    let bundle = |names: &[&str]| {
+        let source = |name: &&str| Source::on_disk(*name, scratch.path().join(name));
+        Bundle::new(scratch.path(), names.iter().map(source).collect())
+    };
+    dir.keep_all(&bundle(&["a.json", "b.json"]), Growth::Ended).unwrap();
+    let names = || -> Vec<String> {
+        dir.bundle().unwrap().sources.iter().map(|source| source.name().to_owned()).collect()
+    };
+    assert_eq!(names(), ["a.json", "b.json"]);
+    dir.keep_all(&bundle(&["a.json"]), Growth::Ended).unwrap();
+    assert_eq!(names(), ["a.json"], "the source of the other is gone");
+    dir.keep_all(&bundle(&["a.json", "b.json"]), Growth::Ended).unwrap();
+    assert_eq!(names(), ["a.json", "b.json"], "and came back");
+    assert_eq!(dir.verify().unwrap().damage, []);
+    fs::remove_file(dir.path().join("a.json.zst")).unwrap();
+    assert_eq!(dir.verify().unwrap().damage[0].reason, "the file is missing");
+}
+
+#[test]
+fn a_damaged_file_starts_a_new_generation() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "s");
+    let path = scratch.path().join("a.jsonl");
+    fs::write(&path, "one\n").unwrap();
+    let keep =
+        || dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path(), Growth::Ended).unwrap();
+    assert_eq!(keep().generation, 0);
+    fs::write(dir.path().join("a.jsonl.zst"), "").unwrap();
+    assert_eq!(dir.bundle().unwrap().sources.len(), 0);
+    assert_eq!((keep().generation, keep().generation), (1, 1));
+    assert_eq!(dir.bundle().unwrap().sources[0].bytes().unwrap(), b"one\n");
 }
 
 #[test]
@@ -249,6 +342,6 @@ fn varied_vault(vault: &Vault, scratch: &Path) -> Vec<PathBuf> {
     }
     files.retain(|path| fs::metadata(path).unwrap().len() > 0);
     files.sort();
-    assert_eq!(files.len(), 4, "a live log with its head, two sealed files");
+    assert_eq!(files.len(), 5, "a live log with its head, two sealed files, a list");
     files
 }

@@ -57,7 +57,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Completions(args) => commands::completions::run(ui, Cli::command(), &args),
     }?;
     ui.flush()?;
-    Ok(exit)
+    Ok(ui.settle(exit))
 }
 
 /// Called by the name `devflow` or `chibi`, the program speaks that command line.

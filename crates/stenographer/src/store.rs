@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use steno_core::Transcript;
-use steno_core::format;
+use steno_core::format::{self, Found};
 use steno_core::vault::{SessionDir, Vault};
 
 use crate::error::CommandError;
@@ -26,9 +26,8 @@ impl Store {
         if let Some(session) = self.session(name)? {
             return Ok(session.read()?);
         }
-        let path = self.cwd.join(name);
-        if path.exists() {
-            return read_one(&path);
+        if let Some(place) = Place::of(&self.cwd, name) {
+            return place.read();
         }
         let error = CommandError::user(format!("no session or file of this name: {name}"));
         Err(error.hint("run `steno list` to see the sessions that are kept"))
@@ -37,7 +36,7 @@ impl Store {
     fn session(&self, name: &str) -> Result<Option<SessionDir>, CommandError> {
         let sessions = self.vault.sessions()?;
         if name == "latest" {
-            return self.latest(sessions).map(Some);
+            return self.latest().map(Some);
         }
         let (exact, like): (Vec<_>, Vec<_>) = sessions
             .into_iter()
@@ -59,10 +58,12 @@ impl Store {
     }
 
     /// The session that began last.
-    fn latest(&self, sessions: Vec<SessionDir>) -> Result<SessionDir, CommandError> {
+    pub(crate) fn latest(&self) -> Result<SessionDir, CommandError> {
         let mut latest = None;
-        for session in sessions {
-            let started = session.read()?.session.started.map(|started| started.instant());
+        for session in self.vault.sessions()? {
+            // One that cannot be read is not what anybody is looking for.
+            let Ok(transcript) = session.read() else { continue };
+            let started = transcript.session.started.map(|started| started.instant());
             if latest.as_ref().is_none_or(|(newest, _)| started >= *newest) {
                 latest = Some((started, session));
             }
@@ -75,16 +76,52 @@ impl Store {
     }
 }
 
-/// Reads the one session at a path, without the store.
-pub(crate) fn read_one(path: &Path) -> Result<Transcript, CommandError> {
-    let mut found = format::find(path)?;
-    match found.len() {
-        0 => Err(unknown_format(path)),
-        1 => Ok(found.remove(0).read()?),
-        count => {
-            let error = CommandError::user(format!("{count} sessions at {}", path.display()));
-            Err(error.hint(format!("name one of them, such as {}", found[0].bundle.root.display())))
+/// Where a session stands outside of the store: a path, and `#KEY` where a file holds several.
+pub(crate) struct Place {
+    path: PathBuf,
+    key: Option<String>,
+}
+
+impl Place {
+    /// The place that `name` means, if there is a file or folder.
+    pub(crate) fn of(cwd: &Path, name: &str) -> Option<Self> {
+        let path = cwd.join(name);
+        if path.exists() {
+            return Some(Self { path, key: None });
         }
+        let (path, key) = name.rsplit_once('#')?;
+        let path = cwd.join(path);
+        path.exists().then(|| Self { path, key: Some(key.to_owned()) })
+    }
+
+    /// Reads the one session that is there.
+    pub(crate) fn read(&self) -> Result<Transcript, CommandError> {
+        let mut found = format::find(&self.path)?;
+        if self.key.is_some() {
+            found.retain(|found| found.bundle.key == self.key);
+        }
+        // A session that is all of the path is meant before one somewhere below it.
+        if found.iter().filter(|found| found.bundle.root == self.path).count() == 1 {
+            found.retain(|found| found.bundle.root == self.path);
+        }
+        match found.len() {
+            0 => Err(unknown_format(&self.path)),
+            1 => Ok(found.remove(0).read()?),
+            count => {
+                let error =
+                    CommandError::user(format!("{count} sessions at {}", self.path.display()));
+                Err(error.hint(format!("name one of them, such as {}", named(&found[0]))))
+            }
+        }
+    }
+}
+
+/// How a user would name a session that was found.
+fn named(found: &Found) -> String {
+    let root = found.bundle.root.display();
+    match &found.bundle.key {
+        Some(key) => format!("{root}#{key}"),
+        None => root.to_string(),
     }
 }
 
@@ -92,5 +129,5 @@ pub(crate) fn read_one(path: &Path) -> Result<Transcript, CommandError> {
 pub(crate) fn unknown_format(path: &Path) -> CommandError {
     let error =
         CommandError::user(format!("no transcript of a known format at: {}", path.display()));
-    error.hint("known formats: leslie, devflow, weakincentives, chibi, Claude lines, Steno's own")
+    error.hint("run `steno inspect PATH` on the folder above it to see what is recognised")
 }

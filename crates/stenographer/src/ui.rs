@@ -13,6 +13,7 @@ pub(crate) struct Ui {
     out: Box<dyn Write>,
     terminal: bool,
     quiet: bool,
+    troubled: bool,
 }
 
 impl Ui {
@@ -20,7 +21,7 @@ impl Ui {
     pub(crate) fn stdio() -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
-        Self { out: Box::new(io::BufWriter::new(stdout)), terminal, quiet: false }
+        Self { out: Box::new(io::BufWriter::new(stdout)), terminal, quiet: false, troubled: false }
     }
 
     /// Drops status messages; results, warnings and errors stay.
@@ -83,12 +84,17 @@ impl Ui {
         self.say(format_args!("warning: {message}"));
     }
 
-    /// Tells of records that could not be read, each as `path:line: reason`, and how the program ends then.
-    pub(crate) fn problems(&mut self, problems: &[Problem]) -> Exit {
+    /// Tells of records that could not be read, each as `path:line: reason`; the program ends with 1 then.
+    pub(crate) fn problems(&mut self, problems: &[Problem]) {
         for problem in problems {
             self.warning(problem);
         }
-        if problems.is_empty() { Exit::Done } else { Exit::Failed }
+        self.troubled |= !problems.is_empty();
+    }
+
+    /// How the program ends when a command ends with `exit`: not well if anything could not be read.
+    pub(crate) fn settle(&self, exit: Exit) -> Exit {
+        if self.troubled && exit == Exit::Done { Exit::Failed } else { exit }
     }
 
     /// Prints an error with its causes and hints, and says how the program ends.

@@ -1,9 +1,18 @@
-//! amp: not read yet.
+//! Amp: a thread as one JSON document, with the usage of each answer and sometimes a ledger of all calls.
+//!
+//! Tokens are those of the answers; the ledger is asked only where they have none.
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
 use std::path::Path;
 
+use super::record::{self, Head, Telling, blocks};
 use crate::durable::FileError;
+use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{Emit, FormatError, Reader};
+use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::Bundle;
@@ -14,10 +23,120 @@ pub const AGENT: &str = "amp";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    record::candidates(path, is_thread)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn is_thread(head: &Head) -> bool {
+    let fields = head.fields();
+    let named = record::text(&fields, "id").is_some_and(|id| id.starts_with("T-"));
+    named && fields.contains_key("v") && fields.contains_key("created")
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let thread = match record::document(source)? {
+        Ok(thread) => thread,
+        Err(problem) => {
+            let mut telling = Telling::new(AGENT, record::stem(source), emit);
+            telling.problem(problem);
+            return Ok(telling.session);
+        }
+    };
+    let id = record::text(&thread, "id").unwrap_or(record::stem(source));
+    let mut telling = Telling::new(AGENT, id, emit);
+    describe(&mut telling, &thread);
+    let ledger = Ledger::of(&thread);
+    for (index, message) in record::list(&thread, "messages").iter().enumerate() {
+        match message.as_object() {
+            Some(message) => tell(&mut telling, message, &ledger),
+            None => {
+                let reason = format!("message {}: not a JSON object", index + 1);
+                telling.problem(Problem::of(source.path(), reason));
+            }
+        }
+    }
+    Ok(telling.session)
+}
+
+/// Fills in what the thread says about itself.
+fn describe(telling: &mut Telling<'_>, thread: &Object) {
+    telling.time(record::time(thread, "created"));
+    let session = &mut telling.session;
+    session.title = record::text(thread, "title").map(str::to_owned);
+    let initial = record::object(thread, "env").and_then(|env| record::object(env, "initial"));
+    let trees = initial.map_or(&[][..], |initial| record::list(initial, "trees"));
+    let Some(tree) = trees.first().and_then(Value::as_object) else { return };
+    let place = record::text(tree, "uri");
+    session.project = place.map(|uri| uri.strip_prefix("file://").unwrap_or(uri).to_owned());
+    let branch = record::object(tree, "repository").and_then(|it| record::text(it, "ref"));
+    session.branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
+}
+
+fn tell(telling: &mut Telling<'_>, message: &Object, ledger: &Ledger<'_>) {
+    let id = message.get("messageId").map(record::plain);
+    let role = Role::from(record::text(message, "role").unwrap_or("user"));
+    let mut entries = blocks::entries(message, &role);
+    let mut at = record::object(message, "meta").and_then(|meta| record::time(meta, "sentAt"));
+    telling.time(at);
+    if role == Role::Assistant {
+        if entries.is_empty() {
+            entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+        }
+        let call = ledger.call(id.as_deref());
+        let stated = record::object(message, "usage");
+        let model = [stated, call].into_iter().flatten().find_map(|it| record::text(it, "model"));
+        at = stated.or(call).and_then(|it| record::time(it, "timestamp"));
+        entries.iter_mut().for_each(|entry| entry.model = model.map(str::to_owned));
+        entries[0].usage = match stated {
+            Some(stated) => Some(usage(stated)),
+            None => call.map(ledger_usage),
+        };
+    }
+    for mut entry in entries {
+        entry.created_at = at;
+        entry.message_id.clone_from(&id);
+        telling.entry(entry);
+    }
+}
+
+/// The calls of models that are in the ledger, by the message that each made.
+struct Ledger<'a> {
+    calls: HashMap<String, &'a Object>,
+}
+
+impl<'a> Ledger<'a> {
+    fn of(thread: &'a Object) -> Self {
+        let events = record::object(thread, "usageLedger");
+        let events = events.map_or(&[][..], |ledger| record::list(ledger, "events"));
+        let calls = events.iter().filter_map(|event| {
+            let event = event.as_object()?;
+            let answers = record::text(event, "operationType") == Some("inference");
+            answers.then(|| Some((record::plain(event.get("toMessageId")?), event)))?
+        });
+        Self { calls: calls.collect() }
+    }
+
+    fn call(&self, message_id: Option<&str>) -> Option<&'a Object> {
+        self.calls.get(message_id?).copied()
+    }
+}
+
+fn usage(stated: &Object) -> Usage {
+    let count = |field| record::count(stated, field);
+    Usage {
+        input: count("inputTokens"),
+        cache_read: count("cacheReadInputTokens"),
+        cache_write: count("cacheCreationInputTokens"),
+        output: count("outputTokens"),
+        ..Usage::default()
+    }
+}
+
+/// The ledger counts neither what was read from a cache nor what was written to one.
+fn ledger_usage(event: &Object) -> Usage {
+    let count = |field| record::object(event, "tokens").map_or(0, |it| record::count(it, field));
+    Usage { input: count("input"), output: count("output"), ..Usage::default() }
 }

@@ -1,12 +1,22 @@
-//! droid: not read yet.
+//! Factory's droid: a session's start, then one message per line; tokens stand in a file of settings beside it.
+//!
+//! What `droid exec --output-format stream-json` prints is another format, and is read too.
+
+mod stream;
+
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
+use super::record::{self, Head, Telling, blocks};
 use crate::durable::FileError;
+use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{Emit, FormatError, Reader};
+use crate::json::Object;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::Bundle;
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "droid";
@@ -14,10 +24,116 @@ pub const AGENT: &str = "droid";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// How the name of the file of settings ends.
+const SETTINGS: &str = ".settings.json";
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = record::candidates(path, |head| is_store(head) || stream::recognises(head))?;
+    for bundle in &mut bundles {
+        let settings = bundle.root.with_extension(&SETTINGS[1..]);
+        if settings.is_file() {
+            let name = settings.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            bundle.sources.push(Source::on_disk(name, settings));
+        }
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn is_store(head: &Head) -> bool {
+    record::text(&head.fields(), "type") == Some("session_start")
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let is_settings = |source: &&Source| source.name().ends_with(SETTINGS);
+    let Some(source) = bundle.sources.iter().find(|source| !is_settings(source)) else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no session in it")));
+    };
+    let head = Head::of(source)?;
+    if !is_store(&head) && stream::recognises(&head) {
+        return stream::read(source, emit);
+    }
+    let fields = head.fields();
+    let stated = record::text(&fields, "id").filter(|_| is_store(&head));
+    let mut telling = Telling::new(AGENT, stated.unwrap_or(record::stem(source)), emit);
+    record::each_line(source, |object, line| match object {
+        Ok(object) => tell(&mut telling, object, line),
+        Err(problem) => telling.problem(problem),
+    })?;
+    if let Some(settings) = bundle.sources.iter().find(is_settings) {
+        match record::document(settings)? {
+            Ok(settings) => describe(&mut telling.session, &settings),
+            Err(problem) => telling.problem(problem),
+        }
+    }
+    Ok(telling.session)
+}
+
+fn tell(telling: &mut Telling<'_>, object: Object, line: u64) {
+    let at = record::time(&object, "timestamp");
+    telling.time(at);
+    let id = record::text(&object, "id").map_or_else(|| format!("line {line}"), str::to_owned);
+    let parent = record::text(&object, "parentId").map(str::to_owned);
+    let entries = match (record::text(&object, "type"), record::object(&object, "message")) {
+        (Some("session_start"), _) => return start(&mut telling.session, &object),
+        (Some("message"), Some(said)) => message(said),
+        (Some("compaction_state"), _) => compaction(object),
+        _ => vec![record::other(object)],
+    };
+    for mut entry in entries {
+        entry.created_at = at;
+        entry.message_id = Some(id.clone());
+        entry.parent_id.clone_from(&parent);
+        telling.entry(entry);
+    }
+}
+
+fn start(session: &mut Session, object: &Object) {
+    let title = record::text(object, "title").or_else(|| record::text(object, "sessionTitle"));
+    session.title = title.map(str::to_owned);
+    session.project = record::text(object, "cwd").map(str::to_owned);
+}
+
+fn message(message: &Object) -> Vec<Entry> {
+    let role = Role::from(record::text(message, "role").unwrap_or("user"));
+    let mut entries = blocks::entries(message, &role);
+    if role == Role::Assistant && entries.is_empty() {
+        entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+    }
+    let for_the_user = record::text(message, "visibility") == Some("user_only");
+    let model = record::text(message, "model").filter(|_| role == Role::Assistant);
+    for entry in &mut entries {
+        let reminder = role == Role::User && is_reminder(&entry.content);
+        if entry.kind == Kind::Text && (for_the_user || reminder) {
+            entry.kind = Kind::Notice;
+        }
+        entry.model = model.map(str::to_owned);
+    }
+    entries
+}
+
+/// Whether a text was put before the prompt by the program.
+fn is_reminder(text: &str) -> bool {
+    text.trim_start().starts_with("<system-reminder>")
+}
+
+fn compaction(mut object: Object) -> Vec<Entry> {
+    let summary = object.shift_remove("summary").map(|summary| record::plain(&summary));
+    let mut seam = Entry::new(Role::System, Kind::Compaction, "");
+    seam.metadata = Some(object);
+    vec![seam, Entry::new(Role::User, Kind::Notice, summary.unwrap_or_default())]
+}
+
+/// Fills in what the settings say: the model, and the tokens of the whole session.
+fn describe(session: &mut Session, settings: &Object) {
+    session.models.extend(record::text(settings, "model").map(str::to_owned));
+    let Some(tokens) = record::object(settings, "tokenUsage") else { return };
+    let count = |field| record::count(tokens, field);
+    session.totals.usage = Usage {
+        input: count("inputTokens"),
+        cache_read: count("cacheReadTokens"),
+        cache_write: count("cacheCreationTokens"),
+        output: count("outputTokens"),
+        reasoning: count("thinkingTokens"),
+        ..Usage::default()
+    };
 }

@@ -1,23 +1,136 @@
-//! gemini: not read yet.
+//! Gemini CLI: a chat as one JSON document (until 0.38), or as a log of messages to replay (since 0.39).
+//!
+//! What was rewound or replaced is not told. Subagents' chats stand in a folder named after their session.
 
-use std::path::Path;
+mod message;
+pub(super) mod parts;
+mod replay;
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use self::message::Messages;
+use self::replay::Plan;
+use super::record::{self, Head, Telling};
 use crate::durable::FileError;
+use crate::entry::PRIMARY;
 use crate::format::{Emit, FormatError, Reader};
+use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::Bundle;
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "gemini";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: Reader =
+    Reader { agent: AGENT, find, read: |bundle, emit| read_as(AGENT, bundle, emit) };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    sessions(path, |head| is_chat(head) && !head.shows(r#""type":"qwen""#))
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+/// Whether a file starts as a chat of Gemini CLI, or of one that was made from it, does.
+pub(super) fn is_chat(head: &Head) -> bool {
+    let fields = head.fields();
+    let chat = fields.contains_key("sessionId") && fields.contains_key("projectHash");
+    chat || (fields.contains_key("history") && head.shows(r#""role":"user","parts":["#))
+}
+
+/// The chats at or below `path` that are wanted, each with its subagents' and with its older copy.
+pub(super) fn sessions(
+    path: &Path,
+    is_wanted: impl Fn(&Head) -> bool,
+) -> Result<Vec<Bundle>, FileError> {
+    let mut files = record::candidates(path, &is_wanted)?;
+    if let [file] = files.as_slice()
+        && file.root == path
+        && let Some(folder) = agents_folder(file)?
+    {
+        files.extend(record::candidates(&folder, &is_wanted)?);
+    }
+    grouped(files)
+}
+
+/// The folder in which the subagents of a chat stand, if it has any.
+fn agents_folder(chat: &Bundle) -> Result<Option<PathBuf>, FileError> {
+    let name = session_id(&chat.sources[0])?;
+    let plain = !name.is_empty() && !name.contains(['/', '\\']) && !name.starts_with('.');
+    let folder = chat.root.with_file_name(name);
+    Ok(Some(folder).filter(|folder| plain && folder.is_dir()))
+}
+
+/// Puts files of one session together: a log before the document that it continues, then subagents' files.
+fn grouped(mut files: Vec<Bundle>) -> Result<Vec<Bundle>, FileError> {
+    files.sort_by_key(|file| file.root.components().count());
+    let mut known: HashMap<PathBuf, usize> = HashMap::new();
+    let mut bundles: Vec<Bundle> = Vec::new();
+    for file in files {
+        let place = file.root.with_file_name(session_id(&file.sources[0])?);
+        let parent = file.root.parent().unwrap_or(Path::new(""));
+        if let Some(at) = known.get(parent) {
+            let folder = parent.file_name().unwrap_or_default().to_string_lossy();
+            let name = format!("{folder}/{}", file.sources[0].name());
+            bundles[*at].sources.push(Source::on_disk(name, &file.root));
+        } else if let Some(at) = known.get(&place) {
+            record::put_log_first(&mut bundles[*at], file);
+        } else {
+            known.insert(place, bundles.len());
+            bundles.push(file);
+        }
+    }
+    Ok(bundles)
+}
+
+fn session_id(source: &Source) -> Result<String, FileError> {
+    let fields = Head::of(source)?.fields();
+    Ok(record::text(&fields, "sessionId").unwrap_or(record::stem(source)).to_owned())
+}
+
+/// Reads a chat that `agent` wrote.
+pub(super) fn read_as(
+    agent: &str,
+    bundle: &Bundle,
+    emit: Emit<'_>,
+) -> Result<Session, FormatError> {
+    let (agents, mut chats): (Vec<_>, Vec<_>) =
+        bundle.sources.iter().partition(|source| source.name().contains('/'));
+    chats.sort_by_key(|source| !source.name().ends_with(".jsonl"));
+    let Some(chat) = chats.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let plan = Plan::of(chat)?;
+    let id = record::text(&plan.header, "sessionId").unwrap_or(record::stem(chat)).to_owned();
+    let mut telling = Telling::new(agent, &id, emit);
+    describe(&mut telling.session, &plan);
+    tell(chat, plan, &mut telling)?;
+    telling.session.subagent_files = agents.len() as u64;
+    for source in agents {
+        let plan = Plan::of(source)?;
+        let id = record::text(&plan.header, "sessionId").unwrap_or(record::stem(source));
+        telling.speaker = format!("subagent:{id}");
+        tell(source, plan, &mut telling)?;
+    }
+    telling.speaker = PRIMARY.to_owned();
+    Ok(telling.session)
+}
+
+fn tell(source: &Source, plan: Plan, telling: &mut Telling<'_>) -> Result<(), FormatError> {
+    let mut messages = Messages::default();
+    plan.replay(source, telling, |telling, message| messages.tell(telling, message))?;
+    Ok(())
+}
+
+/// Fills in what the header says about the session.
+fn describe(session: &mut Session, plan: &Plan) {
+    session.title = record::text(&plan.header, "summary").map(str::to_owned);
+    for field in ["projectHash", "kind", "directories"] {
+        if let Some(value) = plan.header.get(field).filter(|value| **value != Value::Null) {
+            session.extra.insert(field.to_owned(), value.clone());
+        }
+    }
 }

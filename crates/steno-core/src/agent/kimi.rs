@@ -1,12 +1,24 @@
-//! kimi: not read yet.
+//! Kimi Code: the wire log of each agent of a session, and a file that says what the session is about.
+//!
+//! A prompt stands in the log twice, once as it was typed and once as the model got it; it is told once.
 
-use std::path::Path;
+mod wire;
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use self::wire::Wire;
+use super::record::{self, Telling};
 use crate::durable::FileError;
+use crate::entry::PRIMARY;
 use crate::format::{Emit, FormatError, Reader};
+use crate::json::Object;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::Bundle;
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "kimi";
@@ -14,10 +26,85 @@ pub const AGENT: &str = "kimi";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// The file that describes a session.
+const STATE: &str = "state.json";
+
+/// The folder below a session's that has one folder for each agent.
+const AGENTS: &str = "agents";
+
+/// The agent that speaks with the person.
+const MAIN: &str = "main";
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let logs = record::candidates(path, |head| {
+        let fields = head.fields();
+        let typed = record::text(&fields, "type") == Some("metadata");
+        typed && fields.contains_key("protocol_version") && fields.contains_key("created_at")
+    })?;
+    let mut bundles = Vec::new();
+    let mut sessions: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    for log in logs {
+        match session_folder(&log.root).filter(|folder| folder.starts_with(path)) {
+            Some(folder) => sessions.entry(folder).or_default().push(log.root),
+            None => bundles.push(log),
+        }
+    }
+    bundles.extend(sessions.into_iter().map(|(folder, logs)| bundle(folder, logs)));
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+/// The folder of the session that a log belongs to, where it stands among its agents'.
+fn session_folder(log: &Path) -> Option<PathBuf> {
+    let agents = log.parent()?.parent()?;
+    agents.ends_with(AGENTS).then(|| agents.parent().map(Path::to_owned))?
+}
+
+fn bundle(folder: PathBuf, mut logs: Vec<PathBuf>) -> Bundle {
+    logs.sort_by_key(|log| !log.parent().is_some_and(|agent| agent.ends_with(MAIN)));
+    let state = Some(folder.join(STATE)).filter(|state| state.is_file());
+    let sources = logs.into_iter().chain(state).map(|path| {
+        let below = path.strip_prefix(&folder).unwrap_or(&path);
+        let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+        Source::on_disk(parts.join("/"), &path)
+    });
+    let sources = sources.collect();
+    Bundle::new(folder, sources)
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let (states, mut logs): (Vec<_>, Vec<_>) =
+        bundle.sources.iter().partition(|source| source.name() == STATE);
+    logs.sort_by_key(|source| agent_name(source).is_some_and(|name| name != MAIN));
+    let Some(first) = logs.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no log in it")));
+    };
+    let folder = bundle.root.file_name().map(|name| name.to_string_lossy().into_owned());
+    let id = folder.filter(|_| agent_name(first).is_some());
+    let id = id.unwrap_or_else(|| record::stem(first).to_owned());
+    let mut telling = Telling::new(AGENT, &id, emit);
+    for state in states {
+        match record::document(state)? {
+            Ok(state) => describe(&mut telling.session, &state),
+            Err(problem) => telling.problem(problem),
+        }
+    }
+    for (index, log) in logs.iter().enumerate() {
+        telling.speaker = match agent_name(log) {
+            Some(name) if index > 0 => format!("subagent:{name}"),
+            _ => PRIMARY.to_owned(),
+        };
+        telling.session.subagent_files += u64::from(index > 0);
+        Wire::new(&mut telling).read(log)?;
+    }
+    Ok(telling.session)
+}
+
+/// The agent whose log it is, where it stands among its session's.
+fn agent_name(source: &Source) -> Option<&str> {
+    source.name().strip_prefix(AGENTS)?.strip_prefix('/')?.split('/').next()
+}
+
+fn describe(session: &mut Session, state: &Object) {
+    session.title = record::text(state, "title").map(str::to_owned);
+    session.project = record::text(state, "workDir").map(str::to_owned);
 }

@@ -1,9 +1,16 @@
-//! qwen: not read yet.
+//! Qwen Code: one record per line, linked by `parentUuid`; older versions wrote chats as Gemini CLI does.
+//!
+//! All records are told, those of branches that a rewind left too.
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use super::gemini::{self, parts};
+use super::record::{self, Head, Telling};
 use crate::durable::FileError;
+use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{Emit, FormatError, Reader};
+use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::Bundle;
@@ -14,10 +21,199 @@ pub const AGENT: &str = "qwen";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// How many records of a file are looked at to see whether they are Qwen's.
+const PROBED: usize = 20;
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = record::candidates(path, is_log)?;
+    bundles.extend(gemini::sessions(path, is_old_chat)?);
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn is_log(head: &Head) -> bool {
+    let cut = is_named(&head.fields()) && head.shows(r#""parts":["#);
+    cut || head.objects().take(PROBED).any(|object| is_record(&object))
 }
+
+fn is_old_chat(head: &Head) -> bool {
+    gemini::is_chat(head) && head.shows(r#""type":"qwen""#)
+}
+
+/// Whether a record is Qwen's; Claude Code's have the same names, but neither parts nor payloads.
+fn is_record(object: &Object) -> bool {
+    let message = record::object(object, "message");
+    let parts = message.is_some_and(|message| message.contains_key("parts"));
+    is_named(object) && (parts || object.contains_key("systemPayload"))
+}
+
+fn is_named(object: &Object) -> bool {
+    ["uuid", "sessionId", "type"].iter().all(|field| object.contains_key(*field))
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let head = Head::of(source)?;
+    if !is_log(&head) && is_old_chat(&head) {
+        return gemini::read_as(AGENT, bundle, emit);
+    }
+    let stated = |object: Object| record::text(&object, "sessionId").map(str::to_owned);
+    let id = stated(head.fields()).or_else(|| head.objects().find_map(stated));
+    let id = id.unwrap_or_else(|| record::stem(source).to_owned());
+    let mut log = Log { telling: Telling::new(AGENT, &id, emit), fragments: HashMap::new() };
+    record::each_line(source, |object, _| match object {
+        Ok(object) => log.tell(object),
+        Err(problem) => log.telling.problem(problem),
+    })?;
+    Ok(log.telling.session)
+}
+
+struct Log<'a> {
+    telling: Telling<'a>,
+    /// How many records have had a uuid.
+    fragments: HashMap<String, u32>,
+}
+
+impl Log<'_> {
+    fn tell(&mut self, object: Object) {
+        let at = record::time(&object, "timestamp");
+        self.telling.time(at);
+        self.describe(&object);
+        let message_id = self.message_id(&object);
+        let parent = record::text(&object, "parentUuid").map(str::to_owned);
+        for mut entry in entries(object) {
+            entry.created_at = at;
+            entry.message_id.clone_from(&message_id);
+            entry.parent_id.clone_from(&parent);
+            self.telling.entry(entry);
+        }
+    }
+
+    /// The record's uuid; one that is used again is told apart by a number.
+    fn message_id(&mut self, object: &Object) -> Option<String> {
+        let uuid = record::text(object, "uuid")?;
+        let times = self.fragments.entry(uuid.to_owned()).or_default();
+        *times += 1;
+        Some(if *times == 1 { uuid.to_owned() } else { format!("{uuid}:{times}") })
+    }
+
+    /// Fills in what the record says about the session; what is said last holds.
+    fn describe(&mut self, object: &Object) {
+        let session = &mut self.telling.session;
+        let owned = |field| record::text(object, field).map(str::to_owned);
+        session.project = owned("cwd").or(session.project.take());
+        session.branch = owned("gitBranch").or(session.branch.take());
+        let payload = record::object(object, "systemPayload");
+        let text = |field| payload.and_then(|payload| record::text(payload, field));
+        match record::text(object, "subtype") {
+            Some("custom_title") => session.title = text("customTitle").map(str::to_owned),
+            Some("parent_session") => session.parent = text("parentSessionId").map(str::to_owned),
+            _ => {}
+        }
+        if let Some(origin) = record::object(object, "forkedFrom") {
+            session.parent = record::text(origin, "sessionId").map(str::to_owned);
+        }
+    }
+}
+
+fn entries(object: Object) -> Vec<Entry> {
+    match (record::text(&object, "type"), record::text(&object, "subtype")) {
+        (Some("user"), None) => user(&object),
+        (Some("user"), Some(_)) => notices(&object, &Role::User),
+        (Some("assistant"), _) => assistant(&object),
+        (Some("tool_result"), _) => results(&object),
+        (Some("system"), Some("chat_compression")) => {
+            let mut entry = Entry::new(Role::System, Kind::Compaction, "");
+            entry.metadata = object.get("systemPayload").and_then(Value::as_object).cloned();
+            vec![entry]
+        }
+        (Some("system"), Some("notification" | "cron")) => notices(&object, &Role::System),
+        _ => vec![record::other(object)],
+    }
+}
+
+fn content(object: &Object) -> &Value {
+    let message = record::object(object, "message");
+    message.and_then(|message| message.get("parts")).unwrap_or(&Value::Null)
+}
+
+/// A prompt: what the person typed, then what hooks and referenced files added to it.
+fn user(object: &Object) -> Vec<Entry> {
+    let provenance = record::text(object, "provenance");
+    if provenance.is_some_and(|provenance| provenance != "real_user") {
+        return notices(object, &Role::User);
+    }
+    let payload = record::object(object, "systemPayload");
+    let shown = payload.and_then(|payload| record::text(payload, "displayText"));
+    let mut entries = parts::entries(content(object), &Role::User);
+    if let Some(shown) = shown {
+        for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text) {
+            entry.kind = Kind::Notice;
+        }
+        entries.retain(|entry| entry.content != shown);
+        entries.insert(0, Entry::new(Role::User, Kind::Text, shown));
+    } else if entries.is_empty() {
+        entries.push(Entry::new(Role::User, Kind::Text, ""));
+    }
+    entries
+}
+
+/// What stands in a speaker's place without that speaker having said it.
+fn notices(object: &Object, role: &Role) -> Vec<Entry> {
+    let mut entries = parts::entries(content(object), role);
+    let payload = record::object(object, "systemPayload");
+    if let (true, Some(payload)) = (entries.is_empty(), payload) {
+        let shown = record::text(payload, "displayText").unwrap_or_default();
+        entries.push(Entry::new(role.clone(), Kind::Notice, shown));
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text) {
+        entry.kind = Kind::Notice;
+    }
+    entries
+}
+
+fn assistant(object: &Object) -> Vec<Entry> {
+    let mut entries = parts::entries(content(object), &Role::Assistant);
+    if entries.is_empty() {
+        entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+    }
+    for entry in &mut entries {
+        entry.model = record::text(object, "model").map(str::to_owned);
+    }
+    entries[0].usage = record::object(object, "usageMetadata").map(usage);
+    entries
+}
+
+fn results(object: &Object) -> Vec<Entry> {
+    let result = record::object(object, "toolCallResult");
+    let status = result.and_then(|result| record::text(result, "status"));
+    let mut entries = parts::entries(content(object), &Role::Tool);
+    for entry in &mut entries {
+        entry.role = Role::Tool;
+        entry.kind = Kind::ToolResult;
+        if matches!(status, Some("error" | "cancelled")) {
+            let metadata = entry.metadata.get_or_insert_default();
+            metadata.insert("is_error".to_owned(), Value::Bool(true));
+        }
+    }
+    entries
+}
+
+/// Whether thoughts are among the candidates depends on the provider; the total always includes them.
+fn usage(tokens: &Object) -> Usage {
+    let count = |field| record::count(tokens, field);
+    let (prompt, cached) = (count("promptTokenCount"), count("cachedContentTokenCount"));
+    let reasoning = count("thoughtsTokenCount");
+    let output = count("totalTokenCount").checked_sub(prompt);
+    Usage {
+        input: prompt.saturating_sub(cached),
+        cache_read: cached,
+        output: output.unwrap_or_else(|| count("candidatesTokenCount") + reasoning),
+        reasoning,
+        ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,23 @@
-//! vscode_chat: not read yet.
+//! Chats of VS Code, Copilot's among them: a JSON document, or since 1.109 a log of changes to one.
+//!
+//! An exported chat is a document without a session's id. Requests hold the prompt, the answer and its tool calls.
 
+mod mutation;
+mod request;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
 use std::path::Path;
 
+use super::record::{self, Head, Telling};
 use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Reader};
+use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::Bundle;
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "vscode-chat";
@@ -14,10 +25,82 @@ pub const AGENT: &str = "vscode-chat";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// The file that names the folder which was open.
+const WORKSPACE: &str = "workspace.json";
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut known: HashMap<_, usize> = HashMap::new();
+    let mut bundles: Vec<Bundle> = Vec::new();
+    for chat in record::candidates(path, |head| is_document(head) || is_log(head))? {
+        // The log continues the document of the same name.
+        let at = *known.entry(chat.root.with_extension("")).or_insert(bundles.len());
+        match bundles.get_mut(at) {
+            Some(bundle) => record::put_log_first(bundle, chat),
+            None => bundles.push(chat),
+        }
+    }
+    for bundle in &mut bundles {
+        let workspace = bundle.root.ancestors().nth(2).map(|folder| folder.join(WORKSPACE));
+        let workspace = workspace.filter(|workspace| workspace.is_file());
+        bundle.sources.extend(workspace.map(|path| Source::on_disk(WORKSPACE, path)));
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn is_document(head: &Head) -> bool {
+    let fields = head.fields();
+    fields.contains_key("requests")
+        && (fields.contains_key("responderUsername") || fields.contains_key("initialLocation"))
+}
+
+fn is_log(head: &Head) -> bool {
+    let fields = head.fields();
+    let first = fields.get("kind").and_then(Value::as_u64) == Some(0) && fields.contains_key("v");
+    first && (head.shows(r#""responderUsername":"#) || head.shows(r#""initialLocation":"#))
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let mut chats: Vec<_> =
+        bundle.sources.iter().filter(|source| source.name() != WORKSPACE).collect();
+    chats.sort_by_key(|source| !source.name().ends_with(".jsonl"));
+    let Some(chat) = chats.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no chat in it")));
+    };
+    let mut problems = Vec::new();
+    let state = if chat.name().ends_with(".jsonl") {
+        mutation::replay(chat, &mut problems)?
+    } else {
+        record::document(chat)?.unwrap_or_else(|problem| {
+            problems.push(problem);
+            Object::new()
+        })
+    };
+    let id = record::text(&state, "sessionId").unwrap_or(record::stem(chat));
+    let mut telling = Telling::new(AGENT, id, emit);
+    problems.into_iter().for_each(|problem| telling.problem(problem));
+    describe(&mut telling, &state, bundle)?;
+    for request in record::list(&state, "requests") {
+        match request.as_object() {
+            Some(request) => request::tell(&mut telling, request),
+            None => telling.problem(Problem::of(chat.path(), "request: not a JSON object")),
+        }
+    }
+    Ok(telling.session)
+}
+
+fn describe(telling: &mut Telling<'_>, state: &Object, bundle: &Bundle) -> Result<(), FileError> {
+    telling.time(record::time(state, "creationDate"));
+    telling.time(record::time(state, "lastMessageDate"));
+    telling.session.title = record::text(state, "customTitle").map(str::to_owned);
+    let Some(workspace) = bundle.get(WORKSPACE) else { return Ok(()) };
+    match record::document(workspace)? {
+        Ok(workspace) => {
+            let place = record::text(&workspace, "folder");
+            let place = place.or_else(|| record::text(&workspace, "configuration"));
+            telling.session.project =
+                place.map(|uri| uri.strip_prefix("file://").unwrap_or(uri).to_owned());
+        }
+        Err(problem) => telling.problem(problem),
+    }
+    Ok(())
 }

@@ -11,7 +11,7 @@ use super::{FormatError, Reader, emit_all, tree};
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryError, Numbering, take_object, take_string, take_timestamp};
 use crate::json::{Object, Style};
-use crate::lines::{Line, LineEnd, Lines};
+use crate::lines::{Line, Lines};
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId, Status, Transcript};
 use crate::source::{Bundle, Source};
@@ -107,18 +107,27 @@ fn read_document(source: &Source) -> Result<Transcript, FormatError> {
         take_object(&mut document, "session").map_err(|error| invalid(error.to_string()))?;
     let session =
         session.ok_or_else(|| invalid(EntryError::MissingField("session").to_string()))?;
-    let mut transcript =
-        Transcript::new(session_from(session).map_err(|error| invalid(error.to_string()))?);
+    let session = session_from(session).map_err(|error| invalid(error.to_string()))?;
+    let mut numbering = Numbering::new(&session.agent, session.id.as_str());
+    let mut transcript = Transcript::new(session);
     let Some(Value::Array(entries)) = document.shift_remove("entries") else {
         return Err(invalid(EntryError::MissingField("entries").to_string()));
     };
     for (index, value) in entries.into_iter().enumerate() {
+        let numbered = value.get("sequence").is_some_and(|sequence| !sequence.is_null());
         let entry = match value {
             Value::Object(object) => Entry::from_object(object),
             _ => Err(EntryError::NotAnObject),
         };
         match entry {
-            Ok(entry) => transcript.push(entry),
+            Ok(mut entry) => {
+                if numbered {
+                    numbering.identify(&mut entry);
+                } else {
+                    numbering.assign(&mut entry);
+                }
+                transcript.push(entry);
+            }
             Err(error) => {
                 let reason = format!("entry {}: {error}", index + 1);
                 transcript.problems.push(Problem::of(source.path(), reason));
@@ -180,7 +189,10 @@ fn line_entries(line: &Line) -> Result<Vec<Entry>, String> {
     if line.bytes.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
-    if line.end == LineEnd::Limit {
+    if line.continues {
+        return Ok(Vec::new());
+    }
+    if !line.is_whole() {
         return Err("line too long to be a record".to_owned());
     }
     match serde_json::from_slice(&line.bytes) {

@@ -3,7 +3,7 @@
 use super::weakincentives::claude;
 use super::{chibi, devflow, weakincentives};
 use crate::entry::{Entry, EntryError, Kind, Role};
-use crate::json::{Object, Style};
+use crate::json::{Object, Style, Value};
 
 /// Whose record an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,12 @@ pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
 /// Whether the object is marked as weakincentives', or holds what its writer folded into `metadata`.
 fn is_weakincentives(object: &Object) -> bool {
     let folded = object.get("metadata").is_some_and(|metadata| metadata.get("steno").is_some());
-    let marked = object.contains_key("__type__") || object.contains_key("event") || folded;
-    marked && !object.contains_key("kind") && weakincentives::recognises(object)
+    let text = |field| object.get(field).is_some_and(Value::is_string);
+    let coerced = !text("content") || text("sequence");
+    let marked =
+        object.contains_key("__type__") || object.contains_key("event") || folded || coerced;
+    let snapshot = object.contains_key("slices");
+    (marked || snapshot) && !object.contains_key("kind") && weakincentives::recognises(object)
 }
 
 fn unknown(object: Object) -> Entry {
@@ -67,7 +71,6 @@ fn unknown(object: Object) -> Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Value;
 
     fn shape(text: &str) -> Option<Shape> {
         match serde_json::from_str(text).unwrap() {

@@ -48,13 +48,15 @@ pub const FILE_NAME: &str = "weakincentives.transcript.TranscriptEntry.jsonl";
 
 /// Whether a line looks like an entry of this system, of any version.
 pub fn recognises(object: &Object) -> bool {
-    line::recognises(object) || log_record::recognises(object)
+    line::recognises(object) || log_record::recognises(object) || snapshot::recognises(object)
 }
 
-/// The entries of one line: one of a `TranscriptEntry`, none or several of a log record.
+/// The entries of one line: one of a `TranscriptEntry`, several of a log record or a snapshot.
 pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
     if log_record::is_record(&object) {
         log_record::entries(object)
+    } else if snapshot::recognises(&object) {
+        snapshot::entries(&object)
     } else {
         line::from_object(object).map(|entry| vec![entry])
     }
@@ -116,7 +118,8 @@ struct Reading {
 impl Reading {
     fn take(&mut self, object: Object) -> Result<(), EntryError> {
         if self.session_id.is_none() {
-            self.session_id = log_record::session_id(&object);
+            self.session_id =
+                log_record::session_id(&object).or_else(|| snapshot::session_id(&object));
         }
         let time = object.get("created_at").and_then(|time| time.as_str());
         let time = time.and_then(|time| time.parse().ok());

@@ -57,6 +57,8 @@ pub struct FileHeader {
     pub root: String,
     /// How often the source had been rewritten before.
     pub generation: u32,
+    /// The source was found to be gone; what it held is in the generations before.
+    pub gone: bool,
 }
 
 /// The word that tells our files from others.

@@ -51,11 +51,17 @@ impl Head {
         {
             return Ok(());
         }
+        self.replace(file)
+    }
+
+    /// Writes the head, whatever was noted before.
+    pub(crate) fn replace(&self, file: &mut File) -> io::Result<()> {
         file.rewind()?;
         file.write_all(self.print().as_bytes())
     }
 
-    fn read_from(file: &mut File) -> io::Result<Option<Self>> {
+    /// Reads an open head.
+    pub(crate) fn read_from(file: &mut File) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
         file.rewind()?;
         file.read_to_end(&mut bytes)?;

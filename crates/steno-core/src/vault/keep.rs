@@ -7,10 +7,11 @@ use std::path::Path;
 
 use super::SessionDir;
 use super::live::open_lock;
+use super::recorder::RECORD;
 use super::sealed::{Sealed, SealedWriter};
 use crate::durable::{self, FileError, OnPath};
 use crate::lines::LINE_LIMIT;
-use crate::source::Source;
+use crate::source::{Bundle, Source};
 
 /// What keeping a source did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,37 +34,81 @@ pub enum Growth {
 }
 
 impl SessionDir {
+    /// Keeps every file of a session, and notes which of those kept before are gone. Gives how many bytes are new.
+    pub fn keep_all(&self, bundle: &Bundle, growth: Growth) -> Result<u64, FileError> {
+        let mut added = 0;
+        for source in &bundle.sources {
+            added += self.keep(source, &bundle.root, growth)?.added;
+        }
+        let there: Vec<String> =
+            bundle.sources.iter().map(|source| super::file_name(source.name())).collect();
+        for (stem, generation) in self.newest_files()? {
+            if !there.contains(&stem) {
+                self.note_gone(&stem, generation)?;
+            }
+        }
+        self.write_manifest()?;
+        Ok(added)
+    }
+
     /// Keeps what is new in `source`, a file below `root`. It is on disk when this returns.
     pub fn keep(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
         durable::create_private_dir(self.path())?;
         let lock_path = self.lock_path();
         let lock = open_lock(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
-        let newest = self.newest_generation(source.name())?;
-        if let Some(generation) = newest {
-            let mut writer = SealedWriter::open(&self.sealed_path(source.name(), generation))?;
+        let stem = super::file_name(source.name());
+        let newest = self.newest_files()?.into_iter().find(|(kept, _)| *kept == stem);
+        if let Some((stem, generation)) = &newest {
             let mut input = source.open()?;
-            if begins_with_kept(writer.sealed(), &mut input)? {
-                return copy(writer, &mut input, source, growth)
-                    .map(|kept| Kept { generation, ..kept });
+            if let Some(writer) = continued(&self.kept_path(stem, *generation), &mut input)? {
+                let kept = copy(writer, &mut input, source, growth)?;
+                return Ok(Kept { generation: *generation, ..kept });
             }
         }
-        let generation = newest.map_or(0, |generation| generation + 1);
+        let generation = newest.map_or(0, |(_, generation)| generation + 1);
         let header = self.header(source.name(), source.path(), root, generation);
-        let writer = SealedWriter::create(&self.sealed_path(source.name(), generation), &header)?;
+        let writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
         let kept = copy(writer, &mut source.open()?, source, growth)?;
         Ok(Kept { generation, ..kept })
     }
 
-    /// The number of a source's last generation, if it is kept at all.
-    pub(crate) fn newest_generation(&self, name: &str) -> Result<Option<u32>, FileError> {
-        let files = self.kept_files()?;
-        let stem = super::file_name(name);
-        Ok(files
-            .into_iter()
-            .filter(|(kept, _)| *kept == stem)
-            .map(|(_, generation)| generation)
-            .max())
+    /// The last generation of every kept source.
+    pub(super) fn newest_files(&self) -> Result<Vec<(String, u32)>, FileError> {
+        let mut files = self.kept_files()?;
+        files.retain(|(stem, _)| stem != RECORD);
+        files.sort();
+        // Of equal stems the last one stays.
+        files.reverse();
+        files.dedup_by(|later, first| later.0 == first.0);
+        files.reverse();
+        Ok(files)
+    }
+
+    /// Adds a generation that says that the source is gone, unless the last one says so already.
+    fn note_gone(&self, stem: &str, generation: u32) -> Result<(), FileError> {
+        let Ok(sealed) = Sealed::open(&self.kept_path(stem, generation)) else { return Ok(()) };
+        let mut header = sealed.header().clone();
+        if !header.gone {
+            (header.gone, header.generation) = (true, generation + 1);
+            SealedWriter::create(&self.kept_path(stem, generation + 1), &header)?;
+        }
+        Ok(())
+    }
+}
+
+/// The file to go on with, when the input begins with exactly what it holds; reads past that.
+///
+/// A damaged file is left as it is: the source then starts a new generation.
+fn continued(path: &Path, input: &mut dyn BufRead) -> Result<Option<SealedWriter>, FileError> {
+    match SealedWriter::open(path) {
+        Ok(mut writer) => {
+            let sealed = writer.sealed();
+            let same = !sealed.header().gone && begins_with_kept(sealed, input).unwrap_or(false);
+            Ok(same.then_some(writer))
+        }
+        Err(error) if error.source.kind() == io::ErrorKind::Unsupported => Err(error),
+        Err(_) => Ok(None),
     }
 }
 
@@ -127,7 +172,7 @@ mod tests {
 
     fn read(dir: &SessionDir, generation: u32) -> String {
         let mut text = String::new();
-        let sealed = Sealed::open(&dir.sealed_path("log.jsonl", generation)).unwrap();
+        let sealed = Sealed::open(&dir.kept_path("log.jsonl", generation)).unwrap();
         sealed.reader(0).read_to_string(&mut text).unwrap();
         text
     }

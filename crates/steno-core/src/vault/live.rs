@@ -125,7 +125,7 @@ impl LiveLog {
         self.lock.lock().on("lock", &self.path)?;
         let sum = state.sum;
         let mut tail =
-            Tail { log: self, state, sum, pending: Vec::new(), news: Vec::new(), cut: 0 };
+            Tail { log: self, state, sum, pending: Vec::new(), news: Vec::new(), cut: 0, lost: 0 };
         tail.catch_up()?;
         Ok(tail)
     }
@@ -190,6 +190,7 @@ pub(crate) struct Tail<'a> {
     pending: Vec<u8>,
     news: Vec<Vec<u8>>,
     cut: u64,
+    lost: u64,
 }
 
 impl Tail<'_> {
@@ -201,6 +202,11 @@ impl Tail<'_> {
     /// How many bytes of an unfinished record were cut off.
     pub(crate) fn cut(&self) -> u64 {
         self.cut
+    }
+
+    /// How many bytes are missing that were known to be on disk.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Adds a record to what [`Tail::write`] writes; `body` is the line's JSON object without its opening brace.
@@ -241,12 +247,10 @@ impl Tail<'_> {
         let mut added = Vec::new();
         file.seek(SeekFrom::Start(self.state.end)).on("read", path)?;
         file.take(size - self.state.end).read_to_end(&mut added).on("read", path)?;
-        let whole = memchr::memrchr(b'\n', &added).map_or(0, |at| at + 1);
-        self.cut = (added.len() - whole) as u64;
-        if self.cut > 0 {
-            self.log.file.set_len(self.state.end + whole as u64).on("write", path)?;
-        }
-        added.truncate(whole);
+        let known = Head::read_from(&mut self.state.head).ok().flatten();
+        let healed = heal(&self.log.file, self.state.end, &mut added, known).on("write", path)?;
+        self.cut = healed.cut;
+        let whole = added.len();
         for line in added.split_inclusive(|byte| *byte == b'\n') {
             let line = &line[..line.len() - 1];
             if let Some((sum, _)) = Sum::split(line) {
@@ -256,8 +260,47 @@ impl Tail<'_> {
         }
         self.state.end += whole as u64;
         self.sum = self.state.sum;
+        if let Some(known) = known.filter(|known| known.length > size) {
+            self.lost = known.length - self.state.end;
+            let head = Head { length: self.state.end, sum: self.sum };
+            head.replace(&mut self.state.head).on("write the head of", path)?;
+        }
         Ok(())
     }
+}
+
+/// What was done to a log that ended in the middle of a line.
+pub(crate) struct Healed {
+    /// Bytes that were cut off.
+    pub(crate) cut: u64,
+}
+
+/// Makes a log end with a line; `added` are its bytes from `begin` on.
+///
+/// Half a line that nobody was told of is cut off. One that was known to be on disk has lost only its newline: it
+/// gets one, so that it is read as a damaged record and nothing is glued to it.
+pub(crate) fn heal(
+    file: &File,
+    begin: u64,
+    added: &mut Vec<u8>,
+    known: Option<Head>,
+) -> io::Result<Healed> {
+    let whole = memchr::memrchr(b'\n', added).map_or(0, |at| at + 1);
+    let torn = (added.len() - whole) as u64;
+    let (line, size) = (begin + whole as u64, begin + added.len() as u64);
+    if torn == 0 {
+        return Ok(Healed { cut: 0 });
+    }
+    if known.is_some_and(|known| line < known.length && known.length <= size) {
+        let mut file = file;
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(b"\n")?;
+        added.push(b'\n');
+        return Ok(Healed { cut: 0 });
+    }
+    file.set_len(line)?;
+    added.truncate(whole);
+    Ok(Healed { cut: torn })
 }
 
 impl Drop for Tail<'_> {

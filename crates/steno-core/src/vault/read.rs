@@ -18,7 +18,7 @@ use crate::source::{Bundle, Source};
 impl SessionDir {
     /// The session as a transcript. Damage costs the frames and lines that it hit, and is reported.
     pub fn read(&self) -> Result<Transcript, FormatError> {
-        if self.is_recorded()? {
+        if !self.is_imported()? {
             return Ok(self.read_record()?);
         }
         let problems = Problems::default();
@@ -37,30 +37,40 @@ impl SessionDir {
     }
 
     fn bundle_reporting(&self, problems: &Problems) -> Result<Bundle, FileError> {
-        let mut root = self.path().to_owned();
-        let mut sources = Vec::new();
-        let files = self.kept_files()?;
-        for (stem, generation) in &files {
-            if files.iter().any(|(other, newer)| other == stem && newer > generation) {
+        let mut bundle = Bundle::new(self.path(), Vec::new());
+        let newest = self.newest_files()?;
+        let mut files = self.kept_files()?;
+        files.retain(|(stem, _)| stem != RECORD);
+        files.sort();
+        for (stem, generation) in files {
+            let path = self.kept_path(&stem, generation);
+            let sealed = match Sealed::open(&path) {
+                Ok(sealed) => sealed,
+                // A later generation tells what the source holds now; verify tells of the damage.
+                Err(_) if !newest.contains(&(stem.clone(), generation)) => continue,
+                Err(error) => {
+                    let problem = Problem::of(&path, format!("cannot be read: {}", error.source));
+                    problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
+                    continue;
+                }
+            };
+            bundle.root = PathBuf::from(&sealed.header().root);
+            if sealed.header().gone {
                 continue;
             }
-            let path = self.kept_path(stem, *generation);
-            let sealed = Sealed::open(&path)?;
-            let header = sealed.header();
-            root = PathBuf::from(&header.root);
-            let problems = Arc::clone(problems);
-            let (name, original) = (header.name.clone(), header.path.clone());
-            sources.push(Source::new(name, original, move || {
-                let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
-                Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
-            }));
+            let source = source(&sealed, problems);
+            if newest.contains(&(stem, generation)) {
+                bundle.sources.push(source);
+            } else {
+                bundle.earlier.push(source);
+            }
         }
-        Ok(Bundle::new(root, sources))
+        Ok(bundle)
     }
 
-    /// Whether the session was recorded live rather than kept from an agent's files.
-    pub fn is_recorded(&self) -> Result<bool, FileError> {
-        Ok(self.sealed_path(RECORD, 0).exists() || !self.live_logs()?.is_empty())
+    /// Whether the session was kept from an agent's files, rather than recorded.
+    pub fn is_imported(&self) -> Result<bool, FileError> {
+        Ok(!self.newest_files()?.is_empty())
     }
 
     fn read_record(&self) -> Result<Transcript, FileError> {
@@ -75,7 +85,7 @@ impl SessionDir {
             }
         }
         let mut reading = Reading::new(self);
-        let sealed_path = self.sealed_path(RECORD, 0);
+        let sealed_path = self.record_path();
         let mut length = 0;
         if sealed_path.exists() {
             let sealed = Sealed::open(&sealed_path)?;
@@ -108,6 +118,16 @@ impl SessionDir {
         }
         Ok(())
     }
+}
+
+/// A kept file as its reader finds it.
+fn source(sealed: &Sealed, problems: &Problems) -> Source {
+    let header = sealed.header();
+    let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
+    Source::new(header.name.clone(), header.path.clone(), move || {
+        let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
+        Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
+    })
 }
 
 /// A recorded session while its lines are being read.

@@ -16,6 +16,7 @@ use crate::json::Object;
 use crate::problem::json_reason;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
+use crate::usage::Tally;
 
 /// What a recorder says about the session that it begins or continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +129,7 @@ pub(crate) struct RecordReader {
     numbering: Numbering,
     sum: Sum,
     computed: Sum,
+    tally: Tally,
 }
 
 impl RecordReader {
@@ -135,7 +137,7 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        Self { session, numbering, sum: FIRST_SUM, computed: FIRST_SUM }
+        Self { session, numbering, sum: FIRST_SUM, computed: FIRST_SUM, tally: Tally::default() }
     }
 
     /// The sum of the last line read.
@@ -176,7 +178,7 @@ impl RecordReader {
             }
             entry.created_at.get_or_insert(at);
             self.numbering.assign(entry);
-            self.session.note(entry);
+            self.session.note(entry, &mut self.tally);
         }
     }
 

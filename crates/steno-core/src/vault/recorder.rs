@@ -13,9 +13,10 @@ use uuid::Uuid;
 
 use super::SessionDir;
 use super::combine::Combiner;
-use super::live::{LiveLog, LivePaths, Tail, open_lock};
+use super::head::Head;
+use super::live::{LiveLog, LivePaths, Tail, heal, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
-use super::sealed::{Sealed, SealedWriter};
+use super::sealed::{Problems, Sealed, SealedWriter};
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
 use crate::timestamp::Clock;
@@ -172,6 +173,10 @@ impl Recorder {
     fn begin(&mut self, opening: &Opening) -> Result<(), FileError> {
         let (mut tail, mut reader) = self.lock()?;
         let at = self.clock.now();
+        if tail.lost() > 0 {
+            let reason = format!("{} bytes that were kept are missing here", tail.lost());
+            reader.wrote(tail.append(&record::bad_body(at, b"", &reason)));
+        }
         reader.wrote(tail.append(&record::open_body(at, opening)));
         reader.opened(at, opening.clone());
         let cut = tail.cut();
@@ -201,13 +206,14 @@ fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
     let lock_path = dir.lock_path();
     let lock = open_lock(&lock_path)?;
     lock.lock().on("lock", &lock_path)?;
-    let path = dir.sealed_path(RECORD, 0);
+    let path = dir.record_path();
     let mut base = 0;
     if path.exists() {
         seal_leftovers(dir)?;
         let sealed = Sealed::open(&path)?;
         base = sealed.length();
-        for line in sealed.reader(0).split(b'\n') {
+        // Damage is reported to whoever reads or verifies the session; recording goes on after it.
+        for line in sealed.lenient_reader(Problems::default()).split(b'\n') {
             let _ = reader.line(&line.on("read", &path)?);
         }
     }
@@ -217,7 +223,7 @@ fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
 
 /// Seals every live log of which a part is sealed already: its sealing was interrupted.
 fn seal_leftovers(dir: &SessionDir) -> Result<(), FileError> {
-    let length = SealedWriter::open(&dir.sealed_path(RECORD, 0))?.sealed().length();
+    let length = SealedWriter::open(&dir.record_path())?.sealed().length();
     for (base, path) in dir.live_logs()? {
         if base < length {
             seal(dir, base, &path)?;
@@ -239,14 +245,17 @@ pub(crate) fn finish_sealing(dir: &SessionDir) -> Result<(), FileError> {
 
 /// Moves a live log, which begins at `base`, to the end of the sealed file.
 fn seal(dir: &SessionDir, base: u64, live: &Path) -> Result<(), FileError> {
-    let path = dir.sealed_path(RECORD, 0);
+    let path = dir.record_path();
     let mut writer = if path.exists() {
         SealedWriter::open(&path)?
     } else {
         SealedWriter::create(&path, &dir.header(RECORD, live, dir.path(), 0))?
     };
+    let head_path = dir.live_paths(base).1;
+    let file = File::options().read(true).write(true).open(live).on("open", live)?;
+    let mut bytes = std::fs::read(live).on("read", live)?;
+    heal(&file, 0, &mut bytes, Head::read(&head_path).ok().flatten()).on("write", live)?;
     let length = writer.sealed().length();
-    let bytes = std::fs::read(live).on("read", live)?;
     let sealed =
         usize::try_from(length.saturating_sub(base)).unwrap_or(usize::MAX).min(bytes.len());
     for line in bytes[sealed..].split_inclusive(|byte| *byte == b'\n') {
@@ -255,5 +264,6 @@ fn seal(dir: &SessionDir, base: u64, live: &Path) -> Result<(), FileError> {
     writer.finish()?;
     writer.sync()?;
     durable::remove_file(live)?;
-    durable::remove_file(&dir.live_paths(base).1)
+    durable::remove_file(&head_path)?;
+    dir.write_manifest()
 }

@@ -397,6 +397,7 @@ mod tests {
             path: "/tmp/log.jsonl".into(),
             root: "/tmp".into(),
             generation: 0,
+            gone: false,
         }
     }
 

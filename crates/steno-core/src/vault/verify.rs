@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::frame::{self, FileHeader, FrameHeader, Trailer};
 use super::head::Head;
 use super::live::{FIRST_SUM, Sum, open_lock};
+use super::manifest::MANIFEST;
 use super::recorder::RECORD;
 use super::sealed::Sealed;
 use super::{SessionDir, Vault, entries, file_name, kept_file};
@@ -98,13 +99,30 @@ impl Report {
             if is_leftover(&name) {
                 continue;
             }
-            if kept_file(&name).is_some() {
+            if name == MANIFEST {
+                self.listed(dir, &path)?;
+            } else if kept_file(&name).is_some() {
                 self.sealed(dir, &path, &name)?;
             } else if [dir.lock_path(), dir.users_path()].contains(&path) {
                 self.empty(&path)?;
             } else if !self.live(dir, &path)? {
                 self.damage(&path, 0, "not a file of the vault");
             }
+        }
+        Ok(())
+    }
+
+    /// Finds sealed files that the session's list names and that are not there.
+    fn listed(&mut self, dir: &SessionDir, path: &Path) -> Result<(), FileError> {
+        match dir.listed_files() {
+            Ok(names) => {
+                for missing in
+                    names.iter().map(|name| dir.path().join(name)).filter(|path| !path.exists())
+                {
+                    self.damage(&missing, 0, "the file is missing");
+                }
+            }
+            Err(error) => self.damage(path, 0, error.source.to_string()),
         }
         Ok(())
     }
@@ -147,7 +165,11 @@ impl Report {
     fn lines(&mut self, dir: &SessionDir, base: u64, path: &Path) -> Result<(), FileError> {
         self.files += 1;
         let bytes = fs::read(path).on("read", path)?;
-        let head = Head::read(&dir.live_paths(base).1).ok().flatten();
+        let head_path = dir.live_paths(base).1;
+        if !head_path.exists() {
+            self.damage(&head_path, 0, "the file is missing");
+        }
+        let head = Head::read(&head_path).ok().flatten();
         let safe = head.map_or(0, |head| head.length);
         let mut sum = last_sealed_sum(dir, base);
         let mut offset = 0;
@@ -189,7 +211,7 @@ fn last_sealed_sum(dir: &SessionDir, base: u64) -> Option<Sum> {
     if base == 0 {
         return Some(FIRST_SUM);
     }
-    let mut sealed = Sealed::open(&dir.sealed_path(RECORD, 0)).ok()?;
+    let mut sealed = Sealed::open(&dir.record_path()).ok()?;
     let (begin, frame) = sealed.frame_at(base - 1).ok()??;
     let sealed = frame.get(..usize::try_from(base - begin).ok()?)?.strip_suffix(b"\n")?;
     let line = sealed.rsplit(|byte| *byte == b'\n').next()?;
@@ -223,6 +245,8 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
     let mut trailer = Trailer { frames: Vec::new(), length: 0, chain };
     at += size;
     let mut rest = Vec::new();
+    // Our own records have sums inside, too.
+    let mut sum = (header.name == RECORD && name.starts_with(RECORD)).then_some(FIRST_SUM);
     loop {
         let begin = at;
         let mut copy = Copying { input: &mut *input, copied: Vec::new() };
@@ -230,7 +254,10 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
             rest.append(&mut copy.copied);
             break;
         };
-        check_frame(input, &header, &trailer).map_err(stop(begin))?;
+        let raw = check_frame(input, &header, &trailer).map_err(stop(begin))?;
+        if let Some(sum) = &mut sum {
+            *sum = check_lines(&raw, *sum).map_err(stop(begin))?;
+        }
         trailer.frames.push((begin, header.offset));
         trailer.length += header.length;
         trailer.chain = header.chain;
@@ -246,11 +273,24 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
 
 fn check_header(header: &FileHeader, dir: &SessionDir, name: &str) -> io::Result<()> {
     let here = (header.agent.as_str(), header.session.as_str()) == (dir.agent(), dir.id().as_str());
-    let named = kept_file(name) == Some((file_name(&header.name), header.generation));
+    let kept = kept_file(name);
+    let own = kept == Some((RECORD.to_owned(), 0)) && header.name == RECORD;
+    let named = own || kept == Some((file_name(&header.name), header.generation));
     if here && named { Ok(()) } else { Err(frame::damaged("a file of another session or name")) }
 }
 
-fn check_frame(input: &mut impl Read, header: &FrameHeader, before: &Trailer) -> io::Result<()> {
+fn check_lines(lines: &[u8], mut sum: Sum) -> io::Result<Sum> {
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        sum = check_line(line, Some(sum)).map_err(frame::damaged)?;
+    }
+    Ok(sum)
+}
+
+fn check_frame(
+    input: &mut impl Read,
+    header: &FrameHeader,
+    before: &Trailer,
+) -> io::Result<Vec<u8>> {
     let mut data = Vec::new();
     input.take(header.stored).read_to_end(&mut data)?;
     if data.len() as u64 != header.stored {
@@ -263,7 +303,7 @@ fn check_frame(input: &mut impl Read, header: &FrameHeader, before: &Trailer) ->
     if blake3::hash(&raw) != header.blake3.0 {
         return Err(frame::damaged("the frame holds other bytes than were kept"));
     }
-    Ok(())
+    Ok(raw)
 }
 
 /// Remembers what was read, for when it turns out to be something else.

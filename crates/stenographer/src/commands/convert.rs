@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::store::{Store, read_one};
+use crate::store::{Place, Store};
 use crate::target::{Export, Target};
 use crate::ui::Ui;
 
@@ -27,11 +27,12 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let path = scene.cwd.join(&args.input);
-    let transcript =
-        if path.exists() { read_one(&path)? } else { Store::new(scene).transcript(&args.input)? };
-    let exit = ui.problems(&transcript.problems);
+    let transcript = match Place::of(&scene.cwd, &args.input) {
+        Some(place) => place.read()?,
+        None => Store::new(scene).transcript(&args.input)?,
+    };
+    ui.problems(&transcript.problems);
     let out = args.output.as_deref();
     Export { transcript: &transcript, target: args.to, out }.write(ui, &scene.clock)?;
-    Ok(exit)
+    Ok(Exit::Done)
 }

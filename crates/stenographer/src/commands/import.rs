@@ -70,15 +70,17 @@ impl Import<'_> {
     }
 
     fn session(&mut self, found: &Found) -> Result<(), CommandError> {
+        if found.bundle.key.is_some() {
+            let root = found.bundle.root.display();
+            let error = CommandError::user(format!(
+                "one file with many sessions cannot be kept yet: {root}"
+            ));
+            return Err(error.hint("`steno show PATH#KEY` and `steno convert` read it where it is"));
+        }
         let transcript = found.read()?;
-        if self.ui.problems(&transcript.problems) != Exit::Done {
-            self.exit = Exit::Failed;
-        }
+        self.ui.problems(&transcript.problems);
         let dir = self.dir(found, &transcript)?;
-        let mut added = 0;
-        for source in &found.bundle.sources {
-            added += dir.keep(source, &found.bundle.root, Growth::Ended)?.added;
-        }
+        let added = dir.keep_all(&found.bundle, Growth::Ended)?;
         self.tell(&dir, &transcript, added)
     }
 
@@ -126,5 +128,5 @@ impl Import<'_> {
 }
 
 fn is_kept_from(dir: &SessionDir, root: &Path) -> Result<bool, CommandError> {
-    Ok(dir.exists() && !dir.is_recorded()? && dir.bundle()?.root == root)
+    Ok(dir.is_imported()? && dir.bundle()?.root == root)
 }

@@ -3,7 +3,7 @@
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use steno_core::lines::{Line, LineEnd, Lines};
+use steno_core::lines::{Line, Lines};
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::recorder::{Recorded, Recorder};
 use steno_core::vault::{AgentName, SessionDir};
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Who is being recorded [default: that of the session, or "unknown"].
     #[arg(long, value_name = "NAME")]
     agent: Option<AgentName>,
-    /// The session to begin or to go on with [default: a new one].
+    /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
     /// The folder that the session is about [default: the working folder].
@@ -63,7 +63,11 @@ fn session_dir(store: &Store, args: &Args) -> Result<SessionDir, CommandError> {
         let agent = args.agent.clone().unwrap_or_else(unknown);
         return Ok(store.vault.session(&agent, &SessionId::fresh()));
     };
-    let known = store.vault.sessions()?.into_iter().find(|session| session.id() == id);
+    let known = if id.as_str() == "latest" {
+        Some(store.latest()?)
+    } else {
+        store.vault.sessions()?.into_iter().find(|session| session.id() == id)
+    };
     let Some(known) = known else {
         return Ok(store.vault.session(&args.agent.clone().unwrap_or_else(unknown), id));
     };
@@ -72,7 +76,8 @@ fn session_dir(store: &Store, args: &Args) -> Result<SessionDir, CommandError> {
             format!("session {id} belongs to agent {}, not {}", known.agent(), agent.as_str());
         return Err(CommandError::user(message).hint("leave --agent out to go on with it"));
     }
-    if !known.is_recorded()? {
+    if known.is_imported()? {
+        let id = known.id();
         let message =
             format!("session {id} was imported from files; nothing can be recorded into it");
         return Err(CommandError::user(message).hint("leave --session out to begin a new one"));
@@ -108,6 +113,7 @@ impl Recording<'_> {
             if let Some(recorded) = self.keep(&line)? {
                 match recorded.entries {
                     Ok(entries) => self.pending.extend(entries.iter().map(|entry| entry.sequence)),
+                    Err(_) if line.continues => {}
                     Err(error) => {
                         self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, error));
                         exit = Exit::Failed;
@@ -124,7 +130,7 @@ impl Recording<'_> {
     }
 
     fn keep(&self, line: &Line) -> Result<Option<Recorded>, CommandError> {
-        if line.end == LineEnd::Limit {
+        if !line.is_whole() {
             return Ok(Some(
                 self.recorder.append_bad(&line.bytes, "line too long to be a record")?,
             ));
@@ -137,13 +143,20 @@ impl Recording<'_> {
 
     fn commit(&mut self) -> Result<(), CommandError> {
         self.recorder.commit()?;
-        if self.ack {
-            for sequence in self.pending.drain(..) {
-                writeln!(self.ui.out(), "{sequence}")?;
-            }
-            self.ui.flush()?;
+        if self.ack && self.acknowledge().is_err() {
+            // Whoever asked has gone; what still comes is kept all the same.
+            self.ack = false;
+            self.ui
+                .warning("nobody reads the acknowledgements any more; recording goes on without");
         }
         self.pending.clear();
         Ok(())
+    }
+
+    fn acknowledge(&mut self) -> io::Result<()> {
+        for sequence in self.pending.drain(..) {
+            writeln!(self.ui.out(), "{sequence}")?;
+        }
+        self.ui.flush()
     }
 }

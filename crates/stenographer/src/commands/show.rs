@@ -54,24 +54,28 @@ enum Style {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    if args.summary && !matches!(args.style, Style::Terminal | Style::Devflow) {
+        let error = CommandError::usage("this style has no summary");
+        return Err(error.hint("leave --summary out, or use --style terminal or devflow"));
+    }
     let mut transcript = Store::new(scene).transcript(&args.session)?;
-    let exit = ui.problems(&transcript.problems);
+    ui.problems(&transcript.problems);
     select(&mut transcript.entries, args);
     if args.json {
         for entry in &transcript.entries {
             serde_json::to_writer(ui.out(), entry)?;
             writeln!(ui.out())?;
         }
-        return Ok(exit);
+        return Ok(Exit::Done);
     }
     let text = render(&transcript, scene, args, ui.width());
     ui.transcript_text(&text)?;
-    Ok(exit)
+    Ok(Exit::Done)
 }
 
 fn select(entries: &mut Vec<Entry>, args: &Args) {
     if let Some(role) = &args.only {
-        let role = Role::from(role.as_str());
+        let role = Role::from(role.to_lowercase());
         entries.retain(|entry| entry.role == role);
     }
     if let Some(first) = args.first {

@@ -245,7 +245,7 @@ fn a_corrupt_run_is_not_called_missing() {
     let bytes = fs::read(&gz).unwrap();
     fs::write(&gz, &bytes[..bytes.len() / 2]).unwrap();
     let shown = project.run(&["transcript", "view", MANUAL]);
-    assert_eq!(shown.code, 0);
+    assert_eq!(shown.code, 1);
     assert!(shown.err.contains("transcript.json.gz: corrupt gzip"), "{}", shown.err);
     assert!(shown.out.contains("Status: failed"));
     fs::remove_file(folder.join("metadata.json")).unwrap();

@@ -76,3 +76,49 @@ fn an_empty_input_is_an_empty_session() {
     home.steno_with(&["record", "--session", "s"], b"").ok();
     assert_eq!(home.steno(&["show", "s", "--json"]).ok(), "");
 }
+
+#[test]
+fn streamed_messages_are_billed_once() {
+    let home = Home::new();
+    let line = |output: u32| {
+        format!(
+            "{{\"type\":\"assistant\",\"uuid\":\"u{output}\",\"sessionId\":\"s\",\"message\":{{\"id\":\"m1\",\
+             \"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":\"x\"}}],\
+             \"usage\":{{\"input_tokens\":10,\"output_tokens\":{output}}}}}}}\n"
+        )
+    };
+    home.steno_with(&["record", "--session", "s"], (line(1) + &line(20)).as_bytes()).ok();
+    let listed = home.steno(&["list", "--json"]).ok();
+    let row: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(
+        (row["tokens"]["input"].as_u64(), row["tokens"]["output"].as_u64()),
+        (Some(10), Some(20))
+    );
+}
+
+#[test]
+fn recording_goes_on_when_nobody_reads_the_acknowledgements() {
+    let home = Home::new();
+    let steno = env!("CARGO_BIN_EXE_steno");
+    let entry = "{\"role\":\"user\",\"content\":\"x\"}";
+    let script = format!(
+        "for n in 1 2 3 4 5; do echo '{entry}'; sleep 0.05; done | {steno} record --ack --session s | head -1"
+    );
+    let output = home.finish(home.program("sh", &["-c", &script]), b"");
+    assert_eq!(output.stdout, "0\n");
+    assert!(output.stderr.contains("recording goes on without"), "{output}");
+    assert_eq!(home.steno(&["show", "s", "--json"]).ok().lines().count(), 5);
+}
+
+#[test]
+fn latest_is_the_session_that_began_last() {
+    let home = Home::new();
+    insta::assert_snapshot!(home.steno_with(&["record", "--session", "latest"], TWO), @"
+    --- stderr
+    error: nothing is kept yet
+    hint: run `steno import PATH` or `steno record`
+    --- exit 1
+    ");
+    home.steno_with(&["record", "--session", "a"], TWO).ok();
+    assert_eq!(home.steno_with(&["record", "--session", "latest", "--ack"], TWO).ok(), "2\n3\n");
+}

@@ -29,7 +29,7 @@ fn list_on_a_terminal_and_as_json() {
     --- exit 0
     ");
     insta::assert_snapshot!(home.steno(&["list", "--json"]), @r#"
-    {"id":"chat-1","native_id":null,"agent":"mine","project":"/p","title":"Read the file","started":"2026-01-05T09:15:32Z","ended":"2026-01-05T09:15:32.5Z","status":"completed","entries":6,"tokens":{"input":12,"cache_read":0,"cache_write":0,"output":5,"reasoning":0},"thread":null}
+    {"id":"chat-1","native_id":null,"agent":"mine","project":"/p","title":"Read the file","started":"2026-01-05T09:15:32Z","ended":"2026-01-05T09:15:32.5Z","status":"completed","entries":6,"tokens":{"input":12,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":5,"reasoning":0},"thread":null}
     --- exit 0
     "#);
     assert_eq!(home.steno(&["list", "--agent", "other", "--json"]).ok(), "");
@@ -330,4 +330,90 @@ fn markdown_is_readable() {
     Done.
     --- exit 0
     "#);
+}
+
+#[test]
+fn a_file_with_the_name_of_our_own_record_is_imported() {
+    let home = Home::new();
+    home.file("record.jsonl", CHAT);
+    let id = home.steno(&["import", "record.jsonl"]).ok();
+    assert_eq!(home.steno(&["show", id.trim_end(), "--json"]).ok().lines().count(), 6);
+    let refused = home.steno(&["record", "--session", id.trim_end()]);
+    assert_eq!(refused.code, 1, "{refused}");
+}
+
+#[test]
+fn a_rewritten_source_is_shown_as_it_is_now() {
+    let home = chat();
+    home.steno(&["export", "chat-1", "--format", "devflow", "-o", "out"]).ok();
+    let id = home.steno(&["import", "out"]).ok();
+    let run = home.path().join("out/runs").join(id.trim_end());
+    std::fs::remove_file(run.join("metadata.json")).unwrap();
+    let shorter =
+        std::fs::read_to_string(run.join("transcript.json")).unwrap().replace("Done.", "Changed.");
+    std::fs::write(run.join("transcript.json"), shorter).unwrap();
+    home.steno(&["import", "out"]).ok();
+    let shown = home.steno(&["show", id.trim_end()]).ok();
+    assert!(shown.contains("Changed.") && !shown.contains("Done."), "{shown}");
+}
+
+#[test]
+fn a_damaged_session_does_not_hide_the_others() {
+    let home = chat();
+    home.steno(&["export", "chat-1", "--format", "devflow", "-o", "out"]).ok();
+    home.steno(&["import", "out"]).ok();
+    let sealed = "store/vault/devflow/2026-01-05-mine-chat1/transcript.json.zst";
+    home.file(sealed, "");
+    assert!(home.steno(&["show", "latest"]).stdout.contains("Read the file"));
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 2);
+    // The source is whole, so importing it again heals the session.
+    home.steno(&["import", "out"]).ok();
+    home.steno(&["show", "2026", "--json"]).ok();
+}
+
+#[test]
+fn what_was_said_with_a_call_is_in_every_format() {
+    let home = Home::new();
+    let line = r#"{"role":"assistant","content":"I'll read it.","tool_name":"Read","tool_call_id":"t","tool_input":{"path":"a"}}"#;
+    let failed = r#"{"role":"tool","content":"no such file","tool_call_id":"t","metadata":{"is_error":true}}"#;
+    home.steno_with(&["record", "--session", "s"], format!("{line}\n{failed}\n").as_bytes()).ok();
+    let devflow = home.steno(&["show", "s", "--style", "devflow"]).ok();
+    assert!(devflow.contains("I'll read it.") && devflow.contains("\"path\": \"a\""), "{devflow}");
+    assert!(devflow.contains("Error: no such file"), "{devflow}");
+    let leslie = home.steno(&["show", "s", "--style", "leslie"]).ok();
+    assert!(
+        leslie.contains("assistant:\nI'll read it.\n\n[Tool call] Read\n{\"path\":\"a\"}"),
+        "{leslie}"
+    );
+}
+
+#[test]
+fn exporting_leaves_other_peoples_files_alone() {
+    let home = chat();
+    for n in 0..60 {
+        home.file(&format!("notes/note{n}.txt"), "mine");
+    }
+    home.steno(&["export", "chat-1", "--format", "leslie", "-o", "notes"]).ok();
+    assert_eq!(std::fs::read_dir(home.path().join("notes")).unwrap().count(), 61);
+}
+
+#[test]
+fn what_chibi_rewrote_is_still_in_the_conversation() {
+    let home = Home::new();
+    let line = |n: u32, kind: &str| {
+        format!(
+            "{{\"id\":\"550e8400-e29b-41d4-a716-44665544000{n}\",\"timestamp\":{n},\"from\":\"alice\",\
+             \"to\":\"main\",\"content\":\"{n}\",\"entry_type\":\"{kind}\"}}\n"
+        )
+    };
+    home.file(".chibi/contexts/main/context.jsonl", line(1, "message") + &line(2, "tool_call"));
+    home.steno(&["import", ".chibi"]).ok();
+    home.file(".chibi/contexts/main/context.jsonl", line(3, "message"));
+    home.steno(&["import", ".chibi"]).ok();
+    let shown = home.steno(&["show", "main", "--json"]).ok();
+    let contents: Vec<String> = shown
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["content"].to_string())
+        .collect();
+    assert_eq!(contents, ["\"1\"", "\"2\"", "\"3\""]);
 }

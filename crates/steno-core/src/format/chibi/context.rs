@@ -114,6 +114,9 @@ impl Context {
         &self,
         record: impl FnOnce(&[Message]) -> Result<T, ContextError>,
     ) -> Result<T, ContextError> {
+        // Whoever takes messages holds this until they are cleared, so that nobody takes them twice; whoever leaves
+        // one does not wait for it.
+        let _taking = lock_file(&self.file(".inbox.take"))?;
         let waiting = {
             let _held = self.lock_inbox()?;
             self.inbox_lines()?
@@ -166,11 +169,14 @@ impl Context {
     }
 
     fn lock_inbox(&self) -> Result<fs::File, FileError> {
-        let path = self.file(".inbox.lock");
-        let file = private_options().create(true).append(true).open(&path).on("open", &path)?;
-        file.lock().on("lock", &path)?;
-        Ok(file)
+        lock_file(&self.file(".inbox.lock"))
     }
+}
+
+fn lock_file(path: &Path) -> Result<fs::File, FileError> {
+    let file = private_options().create(true).append(true).open(path).on("open", path)?;
+    file.lock().on("lock", path)?;
+    Ok(file)
 }
 
 /// The conversation in a `context.jsonl`, and what of it could not be read; a missing file is an empty one.

@@ -86,7 +86,9 @@ impl<'a> Reading<'a> {
         let sources = &self.bundle.sources;
         let manifest = self.bundle.get(MANIFEST).and_then(|source| source.bytes().ok());
         let partitions = sources.iter().filter(|source| source.name().starts_with(PARTITIONS));
-        let mut log: Vec<_> = self.bundle.get(LOG).into_iter().collect();
+        // Windows that chibi rewrote since they were kept: what they held is still part of the conversation.
+        let earlier = self.bundle.earlier.iter().filter(|source| source.name() == CONTEXT);
+        let mut log: Vec<_> = earlier.chain(self.bundle.get(LOG)).collect();
         log.extend(partition::in_order(partitions.collect(), manifest.as_deref()));
         log.extend(self.bundle.get(ACTIVE));
         log.extend(self.bundle.get(ARCHIVE));

@@ -110,7 +110,7 @@ fn describe(entry: &mut Entry, turn: &Turn, mut fields: Object) {
         entry.role = Role::from(speaker);
     }
     entry.model = take_text(&mut fields, "model");
-    if entry.kind == Kind::ToolResult {
+    if matches!(entry.kind, Kind::ToolResult | Kind::Error) {
         entry.tool_name = take_text(&mut fields, "toolName");
         entry.tool_call_id = take_text(&mut fields, "toolCallId");
         if fields.get("isError") == Some(&Value::Bool(true)) {

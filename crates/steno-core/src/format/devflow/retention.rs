@@ -21,7 +21,7 @@ use crate::problem::{Problem, json_reason};
 use crate::session::Status;
 use crate::timestamp::Timestamp;
 
-/// How long runs are kept: the `artifacts` part of `config.json`.
+/// How long runs are kept: the `artifacts` part of `config.json`, or its `retention`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Retention {
@@ -205,7 +205,8 @@ impl Store {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Config {
-    artifacts: Retention,
+    artifacts: Option<Retention>,
+    retention: Option<Retention>,
 }
 
 impl Retention {
@@ -220,7 +221,7 @@ impl Retention {
         let config: Config = serde_json::from_slice(&bytes).map_err(|error| {
             FormatError::Invalid(Problem::at(&path, error.line() as u64, json_reason(&error)))
         })?;
-        Ok(config.artifacts)
+        Ok(config.artifacts.or(config.retention).unwrap_or_default())
     }
 
     /// Whether a run stays whatever its age.

@@ -113,17 +113,21 @@ impl Fold {
         let unnamed = self.unnamed.take();
         match entry.kind {
             Kind::ToolCall => self.add_call(entry),
-            Kind::ToolResult => {
-                let place = match &entry.tool_call_id {
-                    Some(id) => self.calls.get(id).copied(),
-                    None => unnamed,
-                };
-                match place {
-                    Some(place) if self.answer(place, entry) => {
-                        self.unnamed = unnamed.filter(|_| entry.tool_call_id.is_none());
-                    }
-                    _ => self.begin(entry, &entry.content),
-                }
+            Kind::ToolResult => self.add_result(entry, unnamed),
+            _ if entry.is_tool_error() => self.add_result(entry, unnamed),
+            _ => self.begin(entry, &entry.content),
+        }
+    }
+
+    /// Puts a tool's answer into its call, or into a turn of its own where there is none.
+    fn add_result(&mut self, entry: &Entry, unnamed: Option<(usize, usize)>) {
+        let place = match &entry.tool_call_id {
+            Some(id) => self.calls.get(id).copied(),
+            None => unnamed,
+        };
+        match place {
+            Some(place) if self.answer(place, entry) => {
+                self.unnamed = unnamed.filter(|_| entry.tool_call_id.is_none());
             }
             _ => self.begin(entry, &entry.content),
         }
@@ -143,10 +147,10 @@ impl Fold {
             put(extra, "speaker", Some(entry.role.as_str()));
         }
         put(extra, "source", Some(entry.source.as_str()).filter(|source| *source != PRIMARY));
-        if entry.kind == Kind::ToolResult {
+        if entry.kind == Kind::ToolResult || entry.is_tool_error() {
             put(extra, "toolName", entry.tool_name.as_deref());
             put(extra, "toolCallId", entry.tool_call_id.as_deref());
-            if is_error(entry) {
+            if entry.is_tool_error() {
                 extra.insert("isError".to_owned(), Value::Bool(true));
             }
         }
@@ -181,7 +185,9 @@ impl Fold {
     }
 
     fn add_call(&mut self, entry: &Entry) {
-        if self.drafts.last().is_some_and(|draft| draft.takes(entry)) {
+        if let Some(said) = entry.said_with_call() {
+            self.begin(entry, said);
+        } else if self.drafts.last().is_some_and(|draft| draft.takes(entry)) {
             self.describe(entry);
         } else {
             self.begin(entry, "");
@@ -211,7 +217,7 @@ impl Fold {
     fn answer(&mut self, (turn, call): (usize, usize), entry: &Entry) -> bool {
         let turn = &mut self.drafts[turn].turn;
         let call = &mut turn.tool_calls[call];
-        let slot = if is_error(entry) { &mut call.error } else { &mut call.output };
+        let slot = if entry.is_tool_error() { &mut call.error } else { &mut call.output };
         if entry.content.is_empty() || !slot.is_empty() {
             return false;
         }
@@ -266,11 +272,6 @@ fn call(entry: &Entry) -> ToolCall {
         }
     };
     call
-}
-
-fn is_error(entry: &Entry) -> bool {
-    let metadata = entry.metadata.as_ref();
-    metadata.and_then(|metadata| metadata.get("is_error")) == Some(&Value::Bool(true))
 }
 
 fn add_usage(turn: &mut Turn, usage: &Usage) {

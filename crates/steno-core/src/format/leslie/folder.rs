@@ -52,12 +52,22 @@ fn says(path: &Path, text: &str) -> Result<bool, FileError> {
     }
 }
 
+/// Whether a name is one of ours, `YYYYMMDD-HHmm-slug.txt`; other people's files are never removed.
+fn is_transcript_name(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let digits =
+        |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    let mut parts = name.strip_suffix(".txt").unwrap_or_default().splitn(3, '-');
+    let mut next = || parts.next().unwrap_or_default();
+    digits(next(), 8) && digits(next(), 4) && !next().is_empty()
+}
+
 /// Removes the surplus in the order of names, but nothing of what was just written.
 fn remove_oldest(dir: &Path, written: &[PathBuf]) -> Result<(), FileError> {
     let mut files = Vec::new();
     for item in fs::read_dir(dir).on("open", dir)? {
         let path = item.on("open", dir)?.path();
-        if path.extension().is_some_and(|extension| extension == "txt") && path.is_file() {
+        if is_transcript_name(&path) && path.is_file() {
             files.push(path);
         }
     }

@@ -120,7 +120,7 @@ fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Uni
     let own = read.and_then(|header| header.get("tool_calls")).and_then(Value::as_u64);
     let mut file = UnitFile {
         header: header(session, read, range, last),
-        items: group.iter().filter_map(|entry| item(entry, own.is_some())).collect(),
+        items: group.iter().flat_map(|entry| items(entry, own.is_some())).collect(),
         cut: own.is_some() && read.is_some_and(|header| header.get("cut").is_some()),
     };
     file.header.tool_calls = own.unwrap_or_else(|| file.count_tool_calls());
@@ -177,6 +177,12 @@ fn header_value(file: &UnitFile, own: bool) -> Value {
     value
 }
 
+/// What an entry is in the text: what was said with a tool call stands before the call.
+fn items(entry: &Entry, verbatim: bool) -> Vec<Item> {
+    let said = entry.said_with_call().map(|said| Item::Assistant(said.to_owned()));
+    said.into_iter().chain(item(entry, verbatim)).collect()
+}
+
 fn item(entry: &Entry, verbatim: bool) -> Option<Item> {
     let short = |text: &str| {
         if verbatim { text.to_owned() } else { truncate(text, TOOL_LIMIT) }
@@ -200,6 +206,7 @@ fn arguments(entry: &Entry) -> String {
     match &entry.tool_input {
         Some(Value::String(text)) if entry.content.is_empty() => text.clone(),
         Some(input) if entry.content.is_empty() => Style::COMPACT.print(input),
+        Some(input) if entry.said_with_call().is_some() => Style::COMPACT.print(input),
         _ => entry.content.clone(),
     }
 }

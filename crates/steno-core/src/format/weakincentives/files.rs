@@ -28,14 +28,21 @@ const PROBED_BYTES: usize = 8 << 20;
 
 /// The sessions at or below `path`, one per file. Links are not followed.
 pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let files = jsonl_files(path)?;
+    // A snapshot is one line in a file of its own.
+    let files = files_ending(path, &["json", "jsonl"])?;
     Ok(files.iter().filter(|file| is_ours(file)).map(|file| Bundle::file(file)).collect())
 }
 
 /// The file `path`, or all `.jsonl` files below the folder `path`, in order.
 pub(super) fn jsonl_files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+    files_ending(path, &["jsonl"])
+}
+
+fn files_ending(path: &Path, ends: &[&str]) -> Result<Vec<PathBuf>, FileError> {
     let mut files = tree::files(path)?;
-    files.retain(|file| file == path || file.extension().is_some_and(|end| end == "jsonl"));
+    let known =
+        |file: &Path| file.extension().is_some_and(|end| ends.iter().any(|known| end == *known));
+    files.retain(|file| file == path || known(file));
     Ok(files)
 }
 

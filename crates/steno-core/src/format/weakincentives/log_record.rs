@@ -4,6 +4,7 @@
 //! record's number.
 
 use super::claude::blocks;
+use super::line::text_of;
 use crate::entry::{Entry, EntryError, Kind, PRIMARY, Role, take_object, take_string, take_u64};
 use crate::json::{Object, Style, Value};
 use crate::timestamp::Timestamp;
@@ -35,6 +36,7 @@ pub(super) fn entries(mut record: Object) -> Result<Vec<Entry>, EntryError> {
     let mut entries = match event(&record) {
         Some("transcript.entry") => told(&mut context)?,
         Some("transcript.error") => vec![failure(&record)],
+        Some(event) if event.starts_with("transcript.") => vec![notice(&record)],
         _ => return Ok(Vec::new()),
     };
     context.shift_remove("timestamp");
@@ -69,6 +71,12 @@ fn told(context: &mut Object) -> Result<Vec<Entry>, EntryError> {
         entry.sequence = sequence;
     }
     Ok(entries)
+}
+
+/// Something that the recorder itself tells: that it began, ended or found a file.
+fn notice(record: &Object) -> Entry {
+    let text = record.get("message").or_else(|| record.get("event"));
+    Entry::new(Role::System, Kind::Notice, text.map(text_of).unwrap_or_default())
 }
 
 fn failure(record: &Object) -> Entry {
@@ -198,8 +206,9 @@ mod tests {
             .collect();
         let call = "primary 3 assistant tool_call Read: {\n  \"path\": \"a.py\"\n}";
         assert_eq!(
-            told[..6],
+            told[..7],
             [
+                "primary 0 system notice -: transcript start",
                 "primary 1 user text -: Grüße, review it",
                 "primary 2 assistant thinking -: First the file.",
                 "primary 2 assistant text -: Reading.",
@@ -208,7 +217,7 @@ mod tests {
                 "subagent:a7 1 assistant text -: Done.",
             ]
         );
-        assert!(told[6].starts_with("primary 5 system compaction -: {"));
+        assert!(told[7].starts_with("primary 5 system compaction -: {"));
         assert_eq!(
             transcript.problems[0].to_string(),
             "transcript.jsonl:7: missing field: sequence_number"
@@ -216,8 +225,8 @@ mod tests {
         assert_eq!(transcript.session.id.as_str(), "3b1c");
         assert_eq!(transcript.session.models, ["claude-x"]);
         let times: Vec<_> = transcript.entries.iter().map(|e| e.created_at.unwrap()).collect();
-        assert_eq!(times[0].to_string(), "2026-02-10T09:59:58.500Z");
-        assert_eq!(times[6].to_string(), "2026-02-10T10:00:06+00:00");
+        assert_eq!(times[1].to_string(), "2026-02-10T09:59:58.500Z");
+        assert_eq!(times[7].to_string(), "2026-02-10T10:00:06+00:00");
     }
 
     #[test]

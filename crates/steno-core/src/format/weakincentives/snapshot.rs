@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::line;
 use super::session::SliceSession;
 use super::slice::{Change, Policy, SliceError};
+use crate::entry::{Entry, EntryError};
 use crate::json::{Object, Style, Value};
 use crate::timestamp::Timestamp;
 
 /// The only version of the format.
 const VERSION: &str = "1";
+
+/// How the type of transcript entries ends, in whichever module they stand.
+const ENTRY_TYPE: &str = ":TranscriptEntry";
 
 /// The slices of a session at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +74,34 @@ impl Snapshot {
         }
         Ok(snapshot)
     }
+}
+
+/// Whether an object is a snapshot.
+pub(super) fn recognises(object: &Object) -> bool {
+    let holds = |field: &str, test: fn(&Value) -> bool| object.get(field).is_some_and(test);
+    holds("slices", Value::is_array) && holds("policies", Value::is_object)
+}
+
+/// The session that a snapshot names.
+pub(super) fn session_id(object: &Object) -> Option<String> {
+    Some(object.get("tags")?.get("session_id")?.as_str()?.to_owned())
+}
+
+/// The transcript that a snapshot holds.
+pub(super) fn entries(object: &Object) -> Result<Vec<Entry>, EntryError> {
+    let slices = object.get("slices").and_then(Value::as_array).into_iter().flatten();
+    let of_entries = |slice: &&Value| {
+        slice
+            .get("item_type")
+            .and_then(Value::as_str)
+            .is_some_and(|name| name.ends_with(ENTRY_TYPE))
+    };
+    let items = slices.filter(of_entries).filter_map(|slice| slice.get("items")?.as_array());
+    items
+        .flatten()
+        .filter_map(Value::as_object)
+        .map(|item| line::from_object(item.clone()))
+        .collect()
 }
 
 impl SliceSession {

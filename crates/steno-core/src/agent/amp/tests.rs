@@ -1,0 +1,87 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::format;
+use crate::session::Transcript;
+use crate::source::Source;
+
+const THREAD: &str = r#"{"v":3,"id":"T-1","created":1768822920000,"title":"Fix","messages":[
+{"role":"user","messageId":0,"content":[{"type":"text","text":"Fix"},{"type":"image","source":{"type":"base64","mediaType":"image/png","data":"AAAA"}}],"meta":{"sentAt":1768822925000}},
+{"role":"assistant","messageId":1,"content":[{"type":"thinking","thinking":"hm"},{"type":"tool_use","id":"t","name":"Read","input":{"path":"/a"}}],"usage":{"model":"opus","inputTokens":1,"outputTokens":2,"cacheCreationInputTokens":3,"cacheReadInputTokens":4,"timestamp":"2026-01-19T11:42:10.652Z"}},
+{"role":"user","messageId":2,"content":[{"type":"tool_result","toolUseID":"t","run":{"status":"error","result":{"content":"no"}}}]},
+{"role":"assistant","messageId":3,"content":[{"type":"text","text":"Done"}]},7],
+"env":{"initial":{"trees":[{"uri":"file:///p","repository":{"ref":"refs/heads/main"}}]}},
+"usageLedger":{"events":[{"operationType":"title-generation","model":"haiku","toMessageId":1,"tokens":{"input":9,"output":9}},
+{"operationType":"inference","model":"opus","timestamp":"2026-01-19T11:43:00Z","toMessageId":3,"tokens":{"input":10,"output":20}}]}}"#;
+
+fn bundle(text: &[u8]) -> Bundle {
+    Bundle::new("T-1.json", vec![Source::in_memory("T-1.json", "T-1.json", text.to_vec())])
+}
+
+fn transcript() -> Transcript {
+    format::read(&READER, &bundle(THREAD.as_bytes())).unwrap()
+}
+
+#[test]
+fn blocks_become_entries() {
+    let transcript = transcript();
+    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    assert_eq!(
+        told,
+        [
+            ("user", Kind::Text),
+            ("user", Kind::Text),
+            ("assistant", Kind::Thinking),
+            ("assistant", Kind::ToolCall),
+            ("tool", Kind::ToolResult),
+            ("assistant", Kind::Text),
+        ]
+    );
+    assert_eq!(transcript.entries[4].content, "no");
+    assert!(transcript.entries[4].metadata.is_some());
+    assert!(transcript.entries[1].content.starts_with("[image/png, 3 bytes"));
+    assert_eq!(transcript.problems.len(), 1);
+}
+
+#[test]
+fn the_ledger_fills_in_what_answers_lack() {
+    let transcript = transcript();
+    let last = transcript.entries.last().unwrap();
+    assert_eq!(last.usage.unwrap().output, 20);
+    assert_eq!(last.created_at.unwrap().to_string(), "2026-01-19T11:43:00Z");
+    let usage = transcript.session.totals.usage;
+    assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), (11, 4, 3, 22));
+    assert_eq!(transcript.session.models, ["opus"]);
+}
+
+#[test]
+fn the_session_is_described() {
+    let session = (READER.read)(&bundle(THREAD.as_bytes()), &mut |_| {}).unwrap();
+    assert_eq!(session.project.as_deref(), Some("/p"));
+    assert_eq!(session.branch.as_deref(), Some("main"));
+    assert_eq!(session.title.as_deref(), Some("Fix"));
+    assert_eq!(session.ended.unwrap().to_string(), "2026-01-19T11:42:05.000Z");
+}
+
+#[test]
+fn threads_are_found_by_their_start() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("T-1.json"), THREAD).unwrap();
+    std::fs::write(dir.path().join("session.json"), "{\"id\":\"T-1\"}").unwrap();
+    assert_eq!(find(dir.path()).unwrap().len(), 1);
+}
+
+#[test]
+fn every_cut_can_be_read() {
+    for end in 0..THREAD.len() {
+        let transcript = format::read(&READER, &bundle(&THREAD.as_bytes()[..end])).unwrap();
+        assert_eq!(transcript.problems.len(), 1);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_can_be_read(bytes: Vec<u8>) {
+        format::read(&READER, &bundle(&bytes)).unwrap();
+    }
+}

@@ -1,0 +1,104 @@
+//! What `droid exec` prints: messages, calls, results and a completion, one to a line.
+
+use super::AGENT;
+use crate::agent::record::{self, Head, Telling};
+use crate::durable::FileError;
+use crate::entry::{Entry, Kind, Role, Usage};
+use crate::format::Emit;
+use crate::format::FormatError;
+use crate::json::{Object, Value};
+use crate::session::Session;
+use crate::source::Source;
+
+/// How many records of a file are looked at.
+const PROBED: usize = 20;
+
+/// Whether a file starts with what droid prints.
+pub(super) fn recognises(head: &Head) -> bool {
+    head.objects().take(PROBED).any(|object| {
+        let has = |field| object.contains_key(field);
+        let shaped = match record::text(&object, "type") {
+            Some("message") => has("role") && has("text"),
+            Some("tool_call") => has("toolName") && has("parameters"),
+            Some("completion") => has("finalText"),
+            _ => false,
+        };
+        shaped && session_id(&object).is_some() && has("timestamp")
+    })
+}
+
+fn session_id(object: &Object) -> Option<&str> {
+    record::text(object, "session_id").or_else(|| record::text(object, "sessionId"))
+}
+
+/// Reads what droid printed.
+pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let id = first_id(source)?.unwrap_or_else(|| record::stem(source).to_owned());
+    let mut telling = Telling::new(AGENT, &id, emit);
+    let mut model = None;
+    record::each_line(source, |object, line| match object {
+        Ok(object) => tell(&mut telling, &mut model, object, line),
+        Err(problem) => telling.problem(problem),
+    })?;
+    Ok(telling.session)
+}
+
+fn first_id(source: &Source) -> Result<Option<String>, FileError> {
+    Ok(Head::of(source)?.objects().find_map(|object| session_id(&object).map(str::to_owned)))
+}
+
+fn tell(telling: &mut Telling<'_>, model: &mut Option<String>, object: Object, line: u64) {
+    let at = record::time(&object, "timestamp");
+    telling.time(at);
+    if record::text(&object, "type") == Some("system") {
+        *model = record::text(&object, "model").map(str::to_owned);
+        telling.session.project = record::text(&object, "cwd").map(str::to_owned);
+    }
+    let mut entry = entry(object);
+    entry.created_at = at;
+    entry.message_id = entry.message_id.or(Some(format!("line {line}")));
+    if entry.role == Role::Assistant {
+        entry.model.clone_from(model);
+    }
+    telling.entry(entry);
+}
+
+fn entry(object: Object) -> Entry {
+    let text = |field| record::text(&object, field);
+    let call = text("toolCallId").or_else(|| text("id"));
+    match text("type") {
+        Some("message") => {
+            let said = text("text").unwrap_or_default();
+            let notice = text("role") == Some("user") && super::is_reminder(said);
+            let kind = if notice { Kind::Notice } else { Kind::Text };
+            let mut entry = Entry::new(Role::from(text("role").unwrap_or("user")), kind, said);
+            entry.message_id = text("id").map(str::to_owned);
+            entry
+        }
+        Some("tool_call") => record::tool_call(text("toolName"), call, object.get("parameters")),
+        Some("tool_result") => {
+            let failed = object.get("isError").and_then(Value::as_bool) == Some(true);
+            let value = object.get("value").map(record::plain).unwrap_or_default();
+            record::tool_result(call, value, failed)
+        }
+        Some("completion") => completion(&object),
+        Some("error") => Entry::new(Role::System, Kind::Error, text("message").unwrap_or_default()),
+        _ => record::other(object),
+    }
+}
+
+fn completion(object: &Object) -> Entry {
+    let said = record::text(object, "finalText").unwrap_or_default();
+    let mut entry = Entry::new(Role::Assistant, Kind::Text, said);
+    entry.usage = record::object(object, "usage").map(|stated| {
+        let count = |field| record::count(stated, field);
+        Usage {
+            input: count("input_tokens"),
+            cache_read: count("cache_read_input_tokens"),
+            cache_write: count("cache_creation_input_tokens"),
+            output: count("output_tokens"),
+            ..Usage::default()
+        }
+    });
+    entry
+}

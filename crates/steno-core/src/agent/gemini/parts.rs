@@ -1,0 +1,64 @@
+//! The parts of a message in Gemini's API: text, thoughts, calls of functions and their answers, files.
+
+use crate::agent::record;
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Style, Value};
+
+/// The entries in `content`, which is a text, a part or a list of parts; empty texts are none.
+pub(crate) fn entries(content: &Value, role: &Role) -> Vec<Entry> {
+    match content {
+        Value::Array(parts) => parts.iter().filter_map(|part| entry(part, role)).collect(),
+        part => entry(part, role).into_iter().collect(),
+    }
+}
+
+/// All that the parts say as text, thoughts aside.
+pub(crate) fn text(content: &Value) -> String {
+    let said = entries(content, &Role::User).into_iter().filter(|entry| entry.kind == Kind::Text);
+    said.map(|entry| entry.content).collect::<Vec<_>>().join("\n")
+}
+
+fn entry(part: &Value, role: &Role) -> Option<Entry> {
+    let part = match part {
+        Value::Null => return None,
+        Value::String(text) => return said(text, role, Kind::Text),
+        Value::Object(part) => part,
+        other => return Some(Entry::new(role.clone(), Kind::Text, other.to_string())),
+    };
+    if let Some(text) = record::text(part, "text") {
+        let thought = part.get("thought").and_then(Value::as_bool) == Some(true);
+        return said(text, role, if thought { Kind::Thinking } else { Kind::Text });
+    }
+    if let Some(call) = record::object(part, "functionCall") {
+        let (name, id) = (record::text(call, "name"), record::text(call, "id"));
+        return Some(record::tool_call(name, id, call.get("args")));
+    }
+    if let Some(response) = record::object(part, "functionResponse") {
+        return Some(answer(response));
+    }
+    if let Some(file) = record::object(part, "inlineData") {
+        let data = record::text(file, "data").unwrap_or_default();
+        let shown = record::media(record::text(file, "mimeType"), data);
+        return Some(Entry::new(role.clone(), Kind::Text, shown));
+    }
+    Some(record::other(part.clone()))
+}
+
+fn said(text: &str, role: &Role, kind: Kind) -> Option<Entry> {
+    (!text.is_empty()).then(|| Entry::new(role.clone(), kind, text))
+}
+
+/// What a function answered.
+fn answer(response: &Object) -> Entry {
+    let body = record::object(response, "response");
+    let error = body.and_then(|body| body.get("error"));
+    let output = body.and_then(|body| body.get("output")).or(error);
+    let content = match (output, body) {
+        (Some(output), _) => record::plain(output),
+        (None, Some(body)) => Style::COMPACT.print(body),
+        (None, None) => String::new(),
+    };
+    let mut entry = record::tool_result(record::text(response, "id"), content, error.is_some());
+    entry.tool_name = record::text(response, "name").map(str::to_owned);
+    entry
+}

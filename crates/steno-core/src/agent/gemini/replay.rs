@@ -1,0 +1,185 @@
+//! Replays a chat's log: which message stands where in the end, and which line has its last version.
+//!
+//! The log is read twice. The first time only ids and places are kept, the second time a message is held no longer
+//! than until all before it have come.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::agent::record::{self, Telling};
+use crate::durable::FileError;
+use crate::entry::{Entry, EntryError, Kind, Role};
+use crate::json::{Object, Value};
+use crate::problem::Problem;
+use crate::source::Source;
+
+/// Where a record stands: its line, and its number in the list that the line brings.
+type Place = (u64, usize);
+
+/// The chat as it stands after the last line.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// What is said about the chat as a whole.
+    pub(super) header: Object,
+    slots: Vec<Slot>,
+    known: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Record {
+        id: Option<String>,
+        place: Place,
+    },
+    /// All messages were replaced by a shorter account.
+    Seam,
+}
+
+/// What one line of the log does.
+enum Step {
+    Rewind(String),
+    /// Appends a record, or replaces the one with its id.
+    Put(Object),
+    /// Merges fields into the header.
+    Merge(Object),
+}
+
+impl Step {
+    fn of(mut object: Object) -> Self {
+        if let Some(target) = record::text(&object, "$rewindTo") {
+            return Step::Rewind(target.to_owned());
+        }
+        if record::text(&object, "id").is_some() {
+            return Step::Put(object);
+        }
+        match object.get_mut("$set").map(Value::take) {
+            Some(Value::Object(fields)) => Step::Merge(fields),
+            _ if record::text(&object, "sessionId").is_some() => Step::Merge(object),
+            _ => Step::Put(object),
+        }
+    }
+}
+
+impl Plan {
+    /// Reads the log for the first time.
+    pub(super) fn of(source: &Source) -> Result<Self, FileError> {
+        let mut plan = Self::default();
+        each_record(source, |object, line| {
+            if let Ok(object) = object {
+                plan.apply(Step::of(object), line);
+            }
+        })?;
+        Ok(plan)
+    }
+
+    fn apply(&mut self, step: Step, line: u64) {
+        match step {
+            Step::Rewind(target) => {
+                let cut = self.known.get(&target).copied().unwrap_or(0);
+                self.slots.truncate(cut);
+                self.known.retain(|_, at| *at < cut);
+            }
+            Step::Put(object) => self.put(&object, (line, 0)),
+            Step::Merge(mut fields) => {
+                if let Some(Value::Array(messages)) = fields.shift_remove("messages") {
+                    self.replace(&messages, line);
+                }
+                self.header.extend(fields);
+            }
+        }
+    }
+
+    fn put(&mut self, object: &Object, place: Place) {
+        let id = record::text(object, "id").map(str::to_owned);
+        let at = id.as_ref().and_then(|id| self.known.get(id).copied());
+        if let Some(id) = &id {
+            self.known.insert(id.clone(), at.unwrap_or(self.slots.len()));
+        }
+        match at {
+            Some(at) => self.slots[at] = Slot::Record { id, place },
+            None => self.slots.push(Slot::Record { id, place }),
+        }
+    }
+
+    fn replace(&mut self, messages: &[Value], line: u64) {
+        let objects =
+            || messages.iter().enumerate().filter_map(|(at, it)| Some((at, it.as_object()?)));
+        let kept: HashSet<_> = objects().filter_map(|(_, it)| record::text(it, "id")).collect();
+        let lost = self.slots.iter().any(|slot| match slot {
+            Slot::Record { id: Some(id), .. } => !kept.contains(id.as_str()),
+            _ => false,
+        });
+        self.slots.retain(|slot| matches!(slot, Slot::Seam));
+        self.known.clear();
+        if lost {
+            self.slots.push(Slot::Seam);
+        }
+        objects().for_each(|(at, object)| self.put(object, (line, at)));
+    }
+
+    /// Reads the log for the second time and tells of its messages in their order.
+    pub(super) fn replay<'a>(
+        self,
+        source: &Source,
+        telling: &mut Telling<'a>,
+        mut tell: impl FnMut(&mut Telling<'a>, Object),
+    ) -> Result<(), FileError> {
+        let wanted: HashMap<Place, usize> = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter_map(|(at, slot)| match slot {
+                Slot::Record { place, .. } => Some((*place, at)),
+                Slot::Seam => None,
+            })
+            .collect();
+        let mut waiting: HashMap<usize, Object> = HashMap::new();
+        let mut slots = self.slots.iter().enumerate().peekable();
+        each_record(source, |object, line| {
+            let records = match object {
+                Ok(object) => records_of(object),
+                Err(problem) => return telling.problem(problem),
+            };
+            for (index, record) in records.into_iter().enumerate() {
+                match (record, wanted.get(&(line, index))) {
+                    (Value::Object(record), Some(at)) => _ = waiting.insert(*at, record),
+                    (Value::Object(_), None) => {}
+                    _ => telling.problem(Problem::at(source.path(), line, EntryError::NotAnObject)),
+                }
+            }
+            while let Some((at, slot)) = slots.peek() {
+                match (slot, waiting.remove(at)) {
+                    (Slot::Seam, _) => {
+                        telling.entry(Entry::new(Role::System, Kind::Compaction, ""))
+                    }
+                    (_, Some(record)) => tell(telling, record),
+                    (_, None) => break,
+                }
+                slots.next();
+            }
+        })
+    }
+}
+
+/// The records that a line brings, in the order of their places.
+fn records_of(object: Object) -> Vec<Value> {
+    match Step::of(object) {
+        Step::Rewind(_) => Vec::new(),
+        Step::Put(object) => vec![Value::Object(object)],
+        Step::Merge(mut fields) => match fields.shift_remove("messages") {
+            Some(Value::Array(messages)) => messages,
+            _ => Vec::new(),
+        },
+    }
+}
+
+/// Gives each line of a log to `take`; a document is one.
+fn each_record(
+    source: &Source,
+    mut take: impl FnMut(Result<Object, Problem>, u64),
+) -> Result<(), FileError> {
+    if source.name().ends_with(".json") {
+        take(record::document(source)?, 1);
+        return Ok(());
+    }
+    record::each_line(source, take)
+}

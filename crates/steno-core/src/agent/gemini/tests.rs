@@ -1,0 +1,138 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::entry::{Entry, Kind, Role};
+use crate::format;
+use crate::session::Transcript;
+
+const HEADER: &str = r#"{"sessionId":"s1","projectHash":"00","startTime":"2026-01-01T00:00:00Z"}"#;
+
+const LOG: &str = r#"{"sessionId":"s1","projectHash":"00","startTime":"2026-01-01T00:00:00Z"}
+{"$set":{"messages":[{"id":"c","type":"user","content":[{"text":"<session_context>today"}]}]}}
+{"id":"u","timestamp":"2026-01-01T00:00:01Z","type":"user","content":"Fix \ud83d it"}
+{"id":"g","timestamp":"2026-01-01T00:00:02Z","type":"gemini","content":"","model":"gemini-3"}
+{"id":"x","timestamp":"2026-01-01T00:00:03Z","type":"gemini","content":"Done","model":"gemini-3"}
+{"id":"g","timestamp":"2026-01-01T00:00:02Z","type":"gemini","content":"","model":"gemini-3","thoughts":[{"subject":"S","description":"D"}],"tokens":{"input":10,"cached":4,"output":2,"thoughts":3,"tool":1},"toolCalls":[{"id":"t","name":"ls","args":{"a":1},"status":"error","result":[{"functionResponse":{"id":"t","name":"ls","response":{"error":"no"}}}]}]}
+{"id":"r","timestamp":"2026-01-01T00:00:04Z","type":"user","content":[{"functionResponse":{"id":"t","response":{"output":"no"}}}]}
+{"id":"w","timestamp":"2026-01-01T00:00:05Z","type":"user","content":"rewound"}
+{"$rewindTo":"w"}
+{"id":"n","timestamp":"2026-01-01T00:00:06Z","type":"dream","content":"?"}
+{"$set":{"summary":"Fixing"}}
+"#;
+
+fn bundle(name: &str, text: &[u8]) -> Bundle {
+    Bundle::new(name, vec![Source::in_memory(name, name, text.to_vec())])
+}
+
+fn read(name: &str, text: &str) -> Transcript {
+    format::read(&READER, &bundle(name, text.as_bytes())).unwrap()
+}
+
+fn kinds(transcript: &Transcript) -> Vec<(Role, Kind)> {
+    transcript.entries.iter().map(|entry| (entry.role.clone(), entry.kind)).collect()
+}
+
+#[test]
+fn a_log_is_replayed() {
+    let transcript = read("chat.jsonl", LOG);
+    assert_eq!(
+        kinds(&transcript),
+        [
+            (Role::User, Kind::Notice),
+            (Role::User, Kind::Text),
+            (Role::Assistant, Kind::Thinking),
+            (Role::Assistant, Kind::ToolCall),
+            (Role::Tool, Kind::ToolResult),
+            (Role::Assistant, Kind::Text),
+            (Role::System, Kind::Other),
+        ]
+    );
+    let session = &transcript.session;
+    assert_eq!(session.title.as_deref(), Some("Fixing"));
+    assert_eq!(session.ended.unwrap().to_string(), "2026-01-01T00:00:06Z");
+    assert_eq!(session.totals.usage.input, 7);
+    assert_eq!(session.totals.usage.output, 5);
+    assert_eq!(transcript.entries[1].content, "Fix \u{fffd} it");
+    assert_eq!(transcript.entries[4].content, "no");
+    assert!(transcript.entries[4].metadata.is_some());
+    assert!(transcript.problems.is_empty());
+}
+
+#[test]
+fn a_document_tells_the_same_as_its_log() {
+    let messages =
+        LOG.lines().filter(|line| line.starts_with("{\"id\"") && !line.contains("\"w\""));
+    let messages: Vec<_> = messages
+        .filter(|line| !line.contains("\"content\":\"\",\"model\":\"gemini-3\"}"))
+        .collect();
+    let document =
+        format!("{},\"messages\":[{}]}}", HEADER.trim_end_matches('}'), messages.join(","));
+    let texts = |entries: &[Entry]| entries.iter().map(|e| e.content.clone()).collect::<Vec<_>>();
+    let mut log = texts(&read("chat.jsonl", LOG).entries);
+    let mut same = texts(&read("chat.json", &document).entries);
+    log.remove(0);
+    log.sort();
+    same.sort();
+    assert_eq!(same, log);
+}
+
+#[test]
+fn replacing_messages_is_a_compaction_when_some_are_lost() {
+    let log = format!(
+        "{HEADER}\n{}\n{}\n{}\n",
+        r#"{"id":"a","type":"user","content":"one"}"#,
+        r#"{"$set":{"messages":[{"id":"b","type":"user","content":"summary"},5]}}"#,
+        r#"{"$set":{"messages":[{"id":"b","type":"user","content":"again"}]}}"#,
+    );
+    let transcript = read("chat.jsonl", &log);
+    assert_eq!(kinds(&transcript), [(Role::System, Kind::Compaction), (Role::User, Kind::Text)]);
+    assert_eq!(transcript.entries[1].content, "again");
+    assert_eq!(transcript.problems.len(), 1);
+}
+
+#[test]
+fn rewinding_to_an_unknown_message_clears_all() {
+    let log = format!(
+        "{HEADER}\n{}\n{}\n",
+        r#"{"id":"a","type":"user","content":"one"}"#, r#"{"$rewindTo":"?"}"#
+    );
+    assert!(read("chat.jsonl", &log).entries.is_empty());
+}
+
+#[test]
+fn files_of_one_session_are_one_bundle() {
+    let dir = tempfile::tempdir().unwrap();
+    let agents = dir.path().join("chats/s1");
+    std::fs::create_dir_all(&agents).unwrap();
+    let chat = dir.path().join("chats/session-1.jsonl");
+    std::fs::write(&chat, LOG).unwrap();
+    std::fs::write(dir.path().join("chats/session-1.json"), HEADER).unwrap();
+    std::fs::write(agents.join("s2.jsonl"), LOG.replace("s1", "s2")).unwrap();
+    std::fs::write(dir.path().join("logs.json"), "[]").unwrap();
+    for (path, files) in [(dir.path(), 3), (&chat, 2)] {
+        let found = find(path).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].sources.len(), files);
+        let transcript = format::read(&READER, &found[0]).unwrap();
+        assert_eq!(transcript.session.subagent_files, 1);
+        let spoken = transcript.entries.iter().filter(|entry| entry.source == "subagent:s2");
+        assert_eq!(spoken.count(), 7);
+    }
+    assert_eq!(find(&agents.join("s2.jsonl")).unwrap().len(), 1);
+}
+
+#[test]
+fn every_cut_can_be_read() {
+    for end in 0..LOG.len() {
+        let bytes = &LOG.as_bytes()[..end];
+        format::read(&READER, &bundle("chat.jsonl", bytes)).unwrap();
+        format::read(&READER, &bundle("chat.json", bytes)).unwrap();
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_can_be_read(bytes: Vec<u8>) {
+        format::read(&READER, &bundle("chat.jsonl", &bytes)).unwrap();
+    }
+}

@@ -1,0 +1,99 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::entry::{Kind, Role};
+use crate::format;
+
+const LOG: &str = r#"{"type":"metadata","protocol_version":"1.4","created_at":1785612803281}
+{"type":"config.update","cwd":"/p","systemPrompt":"You are","time":1785612803281}
+{"type":"turn.prompt","input":[{"type":"text","text":"hi"},{"type":"image_url","imageUrl":{"url":"data:image/png;base64,AAAA"}}],"origin":{"kind":"user"},"time":1785612812819}
+{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"hi"},{"type":"image_url","imageUrl":{"url":"data:image/png;base64,AAAA"}}],"origin":{"kind":"user"}},"time":1785612812820}
+{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"<system-reminder>"}],"origin":{"kind":"injection"}},"time":1785612812820}
+{"type":"context.append_loop_event","event":{"type":"step.begin","uuid":"s"},"time":1785612812825}
+{"type":"llm.request","kind":"loop","model":"k2","time":1785612812829}
+{"type":"context.append_loop_event","event":{"type":"content.part","stepUuid":"s","part":{"type":"think","think":"hm"}},"time":1785613801102}
+{"type":"context.append_loop_event","event":{"type":"tool.call","stepUuid":"s","toolCallId":"Bash_0","name":"Bash","args":{"command":"ls"}},"time":1785613801103}
+{"type":"context.append_loop_event","event":{"type":"tool.result","toolCallId":"Bash_0","result":{"output":"x","isError":true}},"time":1785613801104}
+{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s","usage":{"inputOther":1,"output":2,"inputCacheRead":3,"inputCacheCreation":4}},"time":1785613801105}
+{"type":"usage.record","usage":{"inputOther":1,"output":2,"inputCacheRead":3,"inputCacheCreation":4},"usageScope":"turn","time":1785613801105}
+{"type":"usage.record","usage":{"inputOther":10,"output":20},"usageScope":"session","time":1785613801106}
+{"type":"context.apply_compaction","summary":"short","compactedCount":5,"time":1785613801107}
+{"type":"context.append_loop_event","event":{"type":"step.begin","uuid":"t"},"time":1785613801108}
+{"type":"context.append_loop_event","event":{"type":"content.part","stepUuid":"t","part":{"type":"text","text":"cut"}},"time":1785613801109}
+"#;
+
+fn bundle(text: &[u8]) -> Bundle {
+    Bundle::new("w.jsonl", vec![Source::in_memory("w.jsonl", "w.jsonl", text.to_vec())])
+}
+
+#[test]
+fn a_log_is_told() {
+    let transcript = format::read(&READER, &bundle(LOG.as_bytes())).unwrap();
+    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    assert_eq!(
+        told,
+        [
+            ("system", Kind::Text),
+            ("user", Kind::Text),
+            ("user", Kind::Text),
+            ("user", Kind::Notice),
+            ("assistant", Kind::Thinking),
+            ("assistant", Kind::ToolCall),
+            ("tool", Kind::ToolResult),
+            ("system", Kind::Other),
+            ("system", Kind::Compaction),
+            ("user", Kind::Notice),
+            ("assistant", Kind::Text),
+        ]
+    );
+    let usage = transcript.session.totals.usage;
+    assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), (11, 3, 4, 22));
+    assert_eq!(transcript.session.models, ["k2"]);
+    assert_eq!(transcript.session.project.as_deref(), Some("/p"));
+    assert!(transcript.entries[2].content.starts_with("[image/png, 3 bytes"));
+}
+
+#[test]
+fn agents_of_one_session_are_one_bundle() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = dir.path().join("session_1");
+    for agent in ["agent-0", "main"] {
+        std::fs::create_dir_all(session.join("agents").join(agent)).unwrap();
+        std::fs::write(session.join("agents").join(agent).join("wire.jsonl"), LOG).unwrap();
+    }
+    std::fs::write(session.join("state.json"), r#"{"title":"Hi","workDir":"/q"}"#).unwrap();
+    let found = find(dir.path()).unwrap();
+    assert_eq!(found.len(), 1);
+    let transcript = format::read(&READER, &found[0]).unwrap();
+    assert_eq!(transcript.session.native_id.as_deref(), Some("session_1"));
+    assert_eq!(transcript.session.title.as_deref(), Some("Hi"));
+    assert_eq!(transcript.session.project.as_deref(), Some("/q"));
+    assert_eq!(transcript.session.subagent_files, 1);
+    let of = |source| transcript.entries.iter().filter(|entry| entry.source == source).count();
+    assert_eq!((of("primary"), of("subagent:agent-0")), (11, 11));
+    let alone = find(&session.join("agents/agent-0/wire.jsonl")).unwrap();
+    let transcript = format::read(&READER, &alone[0]).unwrap();
+    assert!(transcript.entries.iter().all(|entry| entry.source == PRIMARY));
+}
+
+#[test]
+fn a_silent_step_is_an_empty_answer() {
+    let step = r#"{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s","usage":{"output":2}}}"#;
+    let transcript = format::read(&READER, &bundle(step.as_bytes())).unwrap();
+    assert_eq!(transcript.entries[0].role, Role::Assistant);
+    assert_eq!(transcript.entries[0].usage.unwrap().output, 2);
+}
+
+#[test]
+fn every_cut_can_be_read() {
+    for end in 0..LOG.len() {
+        format::read(&READER, &bundle(&LOG.as_bytes()[..end])).unwrap();
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_can_be_read(bytes: Vec<u8>) {
+        format::read(&READER, &bundle(&bytes)).unwrap();
+    }
+}

@@ -1,0 +1,104 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::format;
+use crate::session::Transcript;
+use crate::source::Source;
+
+const LOG: &str = r#"{"uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"2026-08-17T12:00:00Z","type":"user","cwd":"/p","gitBranch":"main","systemPayload":{"displayText":"Look"},"message":{"role":"user","parts":[{"text":"Look"},{"text":"<hook>context</hook>"}]}}
+{"uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-08-17T12:00:01Z","type":"assistant","model":"coder","message":{"role":"model","parts":[{"text":"Hm","thought":true}]}}
+{"uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-08-17T12:00:02Z","type":"assistant","model":"coder","usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,"candidatesTokenCount":5,"thoughtsTokenCount":2,"totalTokenCount":17},"message":{"role":"model","parts":[{"functionCall":{"id":"c","name":"ls","args":{}}}]}}
+{"uuid":"3","parentUuid":"2","sessionId":"s","timestamp":"2026-08-17T12:00:03Z","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c","name":"ls","response":{"output":"x"}}}]},"toolCallResult":{"callId":"c","status":"error"}}
+{"uuid":"4","parentUuid":"3","sessionId":"s","timestamp":"2026-08-17T12:00:04Z","type":"user","subtype":"notification","message":{"role":"user","parts":[{"text":"Ready"}]}}
+{"uuid":"5","parentUuid":"4","sessionId":"s","timestamp":"2026-08-17T12:00:05Z","type":"system","subtype":"custom_title","systemPayload":{"customTitle":"Looking"}}
+{"uuid":"6","parentUuid":"5","sessionId":"s","timestamp":"2026-08-17T12:00:06Z","type":"system","subtype":"chat_compression","systemPayload":{"info":{}}}
+"#;
+
+fn bundle(text: &[u8]) -> Bundle {
+    Bundle::new("s.jsonl", vec![Source::in_memory("s.jsonl", "s.jsonl", text.to_vec())])
+}
+
+fn transcript(text: &str) -> Transcript {
+    format::read(&READER, &bundle(text.as_bytes())).unwrap()
+}
+
+#[test]
+fn each_kind_of_record_is_told() {
+    let transcript = transcript(LOG);
+    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    assert_eq!(
+        told,
+        [
+            ("user", Kind::Text),
+            ("user", Kind::Notice),
+            ("assistant", Kind::Thinking),
+            ("assistant", Kind::ToolCall),
+            ("tool", Kind::ToolResult),
+            ("user", Kind::Notice),
+            ("system", Kind::Other),
+            ("system", Kind::Compaction),
+        ]
+    );
+    let session = &transcript.session;
+    assert_eq!(session.title.as_deref(), Some("Looking"));
+    assert_eq!((session.project.as_deref(), session.branch.as_deref()), (Some("/p"), Some("main")));
+    let usage = session.totals.usage;
+    assert_eq!((usage.input, usage.cache_read, usage.output, usage.reasoning), (6, 4, 7, 2));
+    assert!(transcript.entries[4].metadata.is_some());
+    assert_ne!(transcript.entries[2].message_id, transcript.entries[3].message_id);
+    assert_eq!(session.ended.unwrap().to_string(), "2026-08-17T12:00:06Z");
+}
+
+#[test]
+fn what_the_program_says_as_the_user_is_no_prompt() {
+    let record = r#"{"uuid":"1","sessionId":"s","type":"user","provenance":"system","message":{"parts":[{"text":"x"}]}}"#;
+    assert_eq!(transcript(record).entries[0].kind, Kind::Notice);
+    let real = record.replace("\"system\"", "\"real_user\"");
+    assert_eq!(transcript(&real).entries[0].kind, Kind::Text);
+}
+
+#[test]
+fn glued_records_are_a_bad_line_of_a_known_file() {
+    let glued = LOG.lines().take(2).collect::<Vec<_>>().concat();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    std::fs::write(&path, &glued).unwrap();
+    let found = find(dir.path()).unwrap();
+    let transcript = format::read(&READER, &found[0]).unwrap();
+    assert_eq!((transcript.entries.len(), transcript.problems.len()), (0, 1));
+}
+
+#[test]
+fn a_first_record_longer_than_what_is_looked_at_is_known() {
+    let long =
+        LOG.replacen("\"text\":\"Look\"", &format!("\"text\":\"{}\"", "x".repeat(100_000)), 1);
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("s.jsonl"), long).unwrap();
+    let found = find(dir.path()).unwrap();
+    assert_eq!(format::read(&READER, &found[0]).unwrap().session.native_id.as_deref(), Some("s"));
+}
+
+#[test]
+fn old_chats_are_those_of_gemini_with_another_name() {
+    let chat = r#"{"sessionId":"s","projectHash":"0","messages":[{"id":"q","type":"qwen","content":"Hi"}]}"#;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("session-1.json"), chat).unwrap();
+    assert!((gemini::READER.find)(dir.path()).unwrap().is_empty());
+    let transcript = format::read(&READER, &find(dir.path()).unwrap()[0]).unwrap();
+    assert_eq!(transcript.session.agent, AGENT);
+    assert_eq!(transcript.entries[0].role, Role::Assistant);
+}
+
+#[test]
+fn every_cut_can_be_read() {
+    for end in 0..LOG.len() {
+        format::read(&READER, &bundle(&LOG.as_bytes()[..end])).unwrap();
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_can_be_read(bytes: Vec<u8>) {
+        format::read(&READER, &bundle(&bytes)).unwrap();
+    }
+}

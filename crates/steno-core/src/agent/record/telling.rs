@@ -1,0 +1,51 @@
+//! What a reader tells of one session while it reads: entries with their numbers, problems, times.
+
+use crate::entry::{Entry, Numbering, PRIMARY};
+use crate::format::{Emit, Item};
+use crate::problem::Problem;
+use crate::session::{Session, SessionId};
+use crate::timestamp::Timestamp;
+
+/// Numbers what a reader finds and hands it on.
+pub(crate) struct Telling<'a> {
+    /// What the source states about the session.
+    pub(crate) session: Session,
+    /// Who is speaking.
+    pub(crate) speaker: String,
+    numbering: Numbering,
+    emit: Emit<'a>,
+}
+
+impl<'a> Telling<'a> {
+    /// Begins to tell of a session that its agent calls `native_id`.
+    pub(crate) fn new(agent: &str, native_id: &str, emit: Emit<'a>) -> Self {
+        let mut session = Session::new(SessionId::for_native(agent, native_id), agent);
+        session.native_id = Some(native_id.to_owned());
+        let numbering = Numbering::new(agent, native_id);
+        Self { session, speaker: PRIMARY.to_owned(), numbering, emit }
+    }
+
+    /// Tells of an entry.
+    pub(crate) fn entry(&mut self, mut entry: Entry) {
+        entry.source.clone_from(&self.speaker);
+        self.numbering.assign(&mut entry);
+        (self.emit)(Item::Entry(Box::new(entry)));
+    }
+
+    /// Tells of a record that could not be read.
+    pub(crate) fn problem(&mut self, problem: Problem) {
+        (self.emit)(Item::Problem(problem));
+    }
+
+    /// Widens the session's time to include `at`.
+    pub(crate) fn time(&mut self, at: Option<Timestamp>) {
+        let Some(at) = at.filter(|_| self.speaker == PRIMARY) else { return };
+        let session = &mut self.session;
+        if session.started.is_none_or(|started| at.instant() < started.instant()) {
+            session.started = Some(at);
+        }
+        if session.ended.is_none_or(|ended| at.instant() > ended.instant()) {
+            session.ended = Some(at);
+        }
+    }
+}

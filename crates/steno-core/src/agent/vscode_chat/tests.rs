@@ -1,0 +1,115 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::entry::Kind;
+use crate::format;
+use crate::session::Transcript;
+
+const DOCUMENT: &str = r#"{"version":3,"creationDate":1762576472674,"responderUsername":"GitHub Copilot","initialLocation":"panel","sessionId":"s","customTitle":"Rust","requests":[
+{"requestId":"r","timestamp":1762576780191,"modelId":"copilot/x","responseId":"a","message":{"text":"Rewrite"},"response":[{"kind":"thinking","value":"plan"},{"kind":"toolInvocationSerialized","toolCallId":"shown-1","toolId":"copilot_readFile"},{"value":"See "},{"kind":"inlineReference","inlineReference":{"path":"/p/main.rs"}},{"value":"."},{"kind":"undoStop"},{"kind":"dream"}],
+"result":{"errorDetails":{"message":"cut"},"metadata":{"toolCallRounds":[{"toolCalls":[{"id":"c","name":"read_file","arguments":"{\"filePath\":\"main.rs\"}"}]}],"toolCallResults":{"c":{"content":[{"value":"fn main(){}"}]}}}}}]}"#;
+
+fn bundle(name: &str, text: &[u8]) -> Bundle {
+    Bundle::new(name, vec![Source::in_memory(name, name, text.to_vec())])
+}
+
+fn log() -> String {
+    let first = DOCUMENT.replace('\n', "").replace("\"customTitle\":\"Rust\",", "");
+    let changes = [
+        r#"{"kind":1,"k":["customTitle"],"v":"Rust"}"#,
+        r#"{"kind":2,"k":["requests"],"v":[{"requestId":"r2","timestamp":1762576890000,"message":{"text":"Tests"},"response":[{"value":"partial"}]}]}"#,
+        r#"{"kind":2,"k":["requests",1,"response"],"v":[{"value":"Added."}],"i":0}"#,
+        r#"{"kind":1,"k":["requests",1,"draft"],"v":1}"#,
+        r#"{"kind":3,"k":["requests",1,"draft"]}"#,
+        r#"{"kind":1,"k":["requests",7,"x"],"v":1}"#,
+        r#"{"kind":9}"#,
+    ];
+    format!("{{\"kind\":0,\"v\":{first}}}\n{}\n", changes.join("\n"))
+}
+
+fn told(transcript: &Transcript) -> Vec<(&str, Kind)> {
+    transcript.entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
+}
+
+const TOLD: [(&str, Kind); 7] = [
+    ("user", Kind::Text),
+    ("assistant", Kind::Thinking),
+    ("assistant", Kind::ToolCall),
+    ("tool", Kind::ToolResult),
+    ("assistant", Kind::Text),
+    ("system", Kind::Other),
+    ("system", Kind::Error),
+];
+
+#[test]
+fn a_document_is_told() {
+    let transcript = format::read(&READER, &bundle("s.json", DOCUMENT.as_bytes())).unwrap();
+    assert_eq!(told(&transcript), TOLD);
+    assert_eq!(transcript.entries[2].tool_input.as_ref().unwrap()["filePath"], "main.rs");
+    assert_eq!(transcript.entries[3].content, "fn main(){}");
+    assert_eq!(transcript.entries[4].content, "See `main.rs`.");
+    assert_eq!(transcript.session.title.as_deref(), Some("Rust"));
+    assert_eq!(transcript.session.models, ["copilot/x"]);
+}
+
+#[test]
+fn a_log_of_changes_is_replayed() {
+    let transcript = format::read(&READER, &bundle("s.jsonl", log().as_bytes())).unwrap();
+    assert_eq!(told(&transcript)[..7], TOLD);
+    assert_eq!(transcript.entries[8].content, "Added.");
+    assert_eq!(transcript.entries.len(), 9);
+    assert_eq!(transcript.session.title.as_deref(), Some("Rust"));
+    assert_eq!(transcript.session.ended.unwrap().to_string(), "2025-11-08T04:41:30.000Z");
+    assert_eq!(transcript.problems.len(), 2);
+}
+
+#[test]
+fn shown_calls_count_where_no_round_tells_of_them() {
+    let shown = DOCUMENT.replace("toolCallRounds", "other");
+    let transcript = format::read(&READER, &bundle("s.json", shown.as_bytes())).unwrap();
+    assert_eq!(transcript.entries[2].tool_call_id.as_deref(), Some("shown-1"));
+}
+
+#[test]
+fn a_chat_is_found_with_its_older_copy_and_its_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let chats = dir.path().join("abc/chatSessions");
+    std::fs::create_dir_all(&chats).unwrap();
+    std::fs::write(chats.join("s.json"), DOCUMENT).unwrap();
+    std::fs::write(chats.join("s.jsonl"), log()).unwrap();
+    std::fs::write(dir.path().join("abc/workspace.json"), r#"{"folder":"file:///p"}"#).unwrap();
+    let found = find(dir.path()).unwrap();
+    let names: Vec<_> = found[0].sources.iter().map(Source::name).collect();
+    assert_eq!((found.len(), names), (1, vec!["s.jsonl", "s.json", "workspace.json"]));
+    let transcript = format::read(&READER, &found[0]).unwrap();
+    assert_eq!(transcript.entries.len(), 9);
+    assert_eq!(transcript.session.project.as_deref(), Some("/p"));
+}
+
+#[test]
+fn every_cut_can_be_read() {
+    let log = log();
+    for end in 0..log.len() {
+        format::read(&READER, &bundle("s.jsonl", &log.as_bytes()[..end])).unwrap();
+    }
+    for end in 0..DOCUMENT.len() {
+        format::read(&READER, &bundle("s.json", &DOCUMENT.as_bytes()[..end])).unwrap();
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_change_can_be_applied(
+        kind in 0..5,
+        path in "(\"a\"|\"requests\"|0|1|-1|99|null)(,(\"a\"|0|\\[\\]))?",
+        index in "[0-9]{1,20}",
+    ) {
+        let text = format!("{}{{\"kind\":{kind},\"k\":[{path}],\"v\":[{{}}],\"i\":{index}}}\n", log());
+        format::read(&READER, &bundle("s.jsonl", text.as_bytes())).unwrap();
+    }
+
+    #[test]
+    fn any_bytes_can_be_read(bytes: Vec<u8>) {
+        format::read(&READER, &bundle("s.jsonl", &bytes)).unwrap();
+    }
+}

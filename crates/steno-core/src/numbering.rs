@@ -1,0 +1,65 @@
+//! Numbers and ids for the entries of a session.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use crate::entry::Entry;
+
+/// Gives the entries of one session their numbers, and ids to those that have none.
+#[derive(Clone, Debug)]
+pub struct Numbering {
+    namespace: Uuid,
+    next: HashMap<String, u64>,
+}
+
+impl Numbering {
+    /// Numbering for one session of one agent; the same names always give the same ids.
+    pub fn new(agent: &str, session: &str) -> Self {
+        let name = format!("steno:{agent}\n{session}");
+        Self {
+            namespace: Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()),
+            next: HashMap::new(),
+        }
+    }
+
+    /// Numbers `entry` as the next of its source.
+    pub fn assign(&mut self, entry: &mut Entry) {
+        let next = self.next.entry(entry.source.clone()).or_default();
+        entry.sequence = *next;
+        *next += 1;
+        self.identify(entry);
+    }
+
+    /// Gives `entry` the id of its source and number, unless it brought one.
+    pub fn identify(&self, entry: &mut Entry) {
+        if entry.entry_id.is_nil() {
+            let name = format!("{}\n{}", entry.source, entry.sequence);
+            entry.entry_id = Uuid::new_v5(&self.namespace, name.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Kind, Role};
+
+    #[test]
+    fn numbering_is_per_source_and_repeatable() {
+        let number = || {
+            let mut numbering = Numbering::new("claude", "s1");
+            let mut entries = ["primary", "subagent:a", "primary"].map(|source| {
+                let mut entry = Entry::new(Role::User, Kind::Text, "x");
+                entry.source = source.to_owned();
+                entry
+            });
+            entries.iter_mut().for_each(|entry| numbering.assign(entry));
+            entries.map(|entry| (entry.sequence, entry.entry_id))
+        };
+        let [a, b, c] = number();
+        assert_eq!([a.0, b.0, c.0], [0, 0, 1]);
+        assert_eq!(number(), [a, b, c]);
+        assert_ne!(a.1, b.1);
+    }
+}
