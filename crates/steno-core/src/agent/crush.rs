@@ -6,13 +6,12 @@
 use std::path::Path;
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, Output, seconds, text, tool_call, tool_result};
+use crate::agent::message::{Message, Output, parse, seconds, text, tool_call, tool_result};
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
-use crate::problem::json_reason;
 use crate::session::{Session, SessionId};
 use crate::source::Bundle;
 
@@ -70,7 +69,7 @@ fn stated(row: &Row<'_>, id: &str) -> Session {
 
 fn message(row: &Row<'_>, session: &mut Session, output: &mut Output<'_>) -> Result<(), String> {
     let bytes = row.bytes("parts").ok_or("no parts")?;
-    let parts: Vec<Value> = serde_json::from_slice(bytes).map_err(|error| json_reason(&error))?;
+    let parts: Vec<Value> = parse(bytes)?;
     let mut message = Message {
         id: row.text("id"),
         model: row.text("model"),

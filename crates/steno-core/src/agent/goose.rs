@@ -8,13 +8,12 @@ mod lines;
 
 use std::path::Path;
 
-use crate::agent::message::{Output, seconds};
+use crate::agent::message::{Output, parse, seconds};
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::Usage;
 use crate::format::{Emit, FormatError, Reader, tree};
 use crate::json::Value;
-use crate::problem::json_reason;
 use crate::session::{Session, SessionId};
 use crate::source::Bundle;
 
@@ -107,7 +106,7 @@ fn said(row: &Row<'_>, model: Option<String>) -> Result<Said, String> {
     Ok(Said {
         id: row.text("message_id").or_else(|| row.text("id")),
         role: row.text("role").unwrap_or_default(),
-        content: serde_json::from_slice(bytes).map_err(|error| json_reason(&error))?,
+        content: parse(bytes)?,
         metadata: metadata.unwrap_or(Value::Null),
         created_at: row.integer("created_timestamp").and_then(seconds),
         model,

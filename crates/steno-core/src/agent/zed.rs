@@ -8,13 +8,12 @@ mod thread;
 use std::io::Read;
 use std::path::Path;
 
-use crate::agent::message::{Output, text};
+use crate::agent::message::{Output, parse, text};
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::Usage;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
-use crate::problem::json_reason;
 use crate::session::{Session, SessionId};
 use crate::source::Bundle;
 
@@ -84,7 +83,7 @@ fn document(row: &Row<'_>) -> Result<Value, String> {
         Some("json") => data,
         other => return Err(format!("unknown data type: {}", other.unwrap_or("none"))),
     };
-    serde_json::from_slice(json).map_err(|error| json_reason(&error))
+    parse(json)
 }
 
 fn take(mut thread: Value, session: &mut Session, output: &mut Output<'_>) {

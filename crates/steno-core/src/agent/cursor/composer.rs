@@ -1,10 +1,9 @@
 //! The editor's conversations: a record per composer, whose bubbles stand in it or, since 2025, in rows of their own.
 
-use crate::agent::message::{Output, text};
+use crate::agent::message::{Output, parse, text};
 use crate::agent::sqlite::{Database, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
-use crate::problem::json_reason;
 use crate::session::{Session, SessionId};
 
 use super::{AGENT, bubble};
@@ -81,8 +80,7 @@ fn list<'a>(record: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
 fn value(database: &Database, key: &str) -> Result<Option<Result<Value, String>>, FormatError> {
     let mut found = None;
     database.each("SELECT value FROM cursorDiskKV WHERE key = ?1", &[&key], |row| {
-        let parsed = row.bytes("value").map(serde_json::from_slice::<Value>);
-        found = parsed.map(|parsed| parsed.map_err(|error| json_reason(&error)));
+        found = row.bytes("value").map(parse);
         Ok(())
     })?;
     Ok(found)

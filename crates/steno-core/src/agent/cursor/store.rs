@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, Output, milliseconds, text, tool_call, tool_result};
+use crate::agent::message::{Message, Output, milliseconds, parse, text, tool_call, tool_result};
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
@@ -42,7 +42,7 @@ pub(super) fn read(database: &Database, emit: Emit<'_>) -> Result<Session, Forma
             output.problem(database.problem(&format!("blob {id}"), "not there"));
             continue;
         };
-        match serde_json::from_slice::<Value>(&bytes) {
+        match parse::<Value>(&bytes) {
             Ok(record) if record.get("role").is_some() => take(record, id, &mut output),
             _ => waiting.extend(tree_node::children(&bytes).into_iter().rev()),
         }

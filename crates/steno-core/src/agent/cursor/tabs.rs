@@ -1,11 +1,10 @@
 //! Chats of 2024: one value with all tabs of a workspace, each a session.
 
-use crate::agent::message::{Message, Output, text};
+use crate::agent::message::{Message, Output, parse, text};
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
-use crate::problem::json_reason;
 use crate::session::{Session, SessionId};
 
 use super::{AGENT, bubble};
@@ -42,8 +41,7 @@ fn tabs(database: &Database) -> Result<Vec<Value>, FormatError> {
     let mut tabs = Vec::new();
     database.each(query, &[], |row| {
         let bytes = row.bytes("value").unwrap_or_default();
-        let mut chats: Value =
-            serde_json::from_slice(bytes).map_err(|error| database.invalid(json_reason(&error)))?;
+        let mut chats: Value = parse(bytes).map_err(|reason| database.invalid(reason))?;
         if let Some(Value::Array(found)) = chats.get_mut("tabs").map(Value::take) {
             tabs = found;
         }

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::agent::message::{Message, Output, text, tool_call, tool_result};
-use crate::durable::OnPath;
+use crate::agent::record::each_line;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
-use crate::lines::{Line, LineEnd, Lines};
-use crate::problem::{Problem, json_reason};
+use crate::lines::{Line, Lines};
+use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
 
@@ -125,25 +125,11 @@ fn stem(source: &Source) -> String {
 }
 
 fn read_file(source: &Source, speaker: &str, output: &mut Output<'_>) -> Result<(), FormatError> {
-    for line in Lines::new(source.open()?) {
-        let line = line.on("read", source.path())?;
-        if line.bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        match record(&line) {
-            Ok(record) => take(record, format!("{speaker} line {}", line.number), output),
-            Err(reason) => output.problem(Problem::at(source.path(), line.number, reason)),
-        }
-    }
+    each_line(source, |record, line| match record {
+        Ok(record) => take(Value::Object(record), format!("{speaker} line {line}"), output),
+        Err(problem) => output.problem(problem),
+    })?;
     Ok(())
-}
-
-fn record(line: &Line) -> Result<Value, String> {
-    if line.end == LineEnd::Limit {
-        return Err("line too long".to_owned());
-    }
-    let record: Value = serde_json::from_slice(&line.bytes).map_err(|error| json_reason(&error))?;
-    if record.is_object() { Ok(record) } else { Err("not a JSON object".to_owned()) }
 }
 
 fn take(record: Value, id: String, output: &mut Output<'_>) {

@@ -5,12 +5,11 @@ use std::io::BufReader;
 use std::path::Path;
 
 use crate::agent::message::{Output, seconds, text};
-use crate::durable::OnPath;
+use crate::agent::record::each_line;
 use crate::entry::Usage;
 use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
-use crate::lines::{Line, LineEnd, Lines};
-use crate::problem::{Problem, json_reason};
+use crate::lines::{Line, Lines};
 use crate::session::{Session, SessionId};
 use crate::source::Source;
 
@@ -34,26 +33,12 @@ pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatErr
     let mut session = Session::new(SessionId::for_native(AGENT, &stem), AGENT);
     session.native_id = Some(stem.clone().into_owned());
     let mut output = Output::new(AGENT, &stem, emit);
-    for line in Lines::new(source.open()?) {
-        let line = line.on("read", source.path())?;
-        if line.bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        match record(&line) {
-            Ok(record) if is_head(&record) => state(&mut session, record),
-            Ok(record) => said(record, line.number).hand_out(&mut output),
-            Err(reason) => output.problem(Problem::at(source.path(), line.number, reason)),
-        }
-    }
+    each_line(source, |record, line| match record.map(Value::Object) {
+        Ok(record) if is_head(&record) => state(&mut session, record),
+        Ok(record) => said(record, line).hand_out(&mut output),
+        Err(problem) => output.problem(problem),
+    })?;
     Ok(session)
-}
-
-fn record(line: &Line) -> Result<Value, String> {
-    if line.end == LineEnd::Limit {
-        return Err("line too long".to_owned());
-    }
-    let record: Value = serde_json::from_slice(&line.bytes).map_err(|error| json_reason(&error))?;
-    if record.is_object() { Ok(record) } else { Err("not a JSON object".to_owned()) }
 }
 
 fn is_head(record: &Value) -> bool {

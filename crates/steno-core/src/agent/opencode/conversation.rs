@@ -129,8 +129,9 @@ pub(super) fn timed(mut entry: Entry, times: Option<&Value>, name: &str) -> Entr
 
 /// `provider/model`, as OpenCode itself writes it.
 fn model(info: &Value) -> Option<String> {
-    let model = text(info, "modelID")?;
-    Some(match text(info, "providerID") {
+    let stated = if info.get("modelID").is_some() { info } else { info.get("model")? };
+    let model = text(stated, "modelID")?;
+    Some(match text(stated, "providerID") {
         Some(provider) => format!("{provider}/{model}"),
         None => model.to_owned(),
     })

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use crate::agent::message::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
-use crate::problem::json_reason;
 use crate::session::Session;
 use crate::source::Bundle;
 
@@ -68,7 +68,7 @@ fn message(
 
 fn record(row: &Row<'_>, id: &str) -> Result<Value, String> {
     let bytes = row.bytes("data").ok_or("no data")?;
-    let mut record: Value = serde_json::from_slice(bytes).map_err(|error| json_reason(&error))?;
+    let mut record: Value = parse(bytes)?;
     let fields = record.as_object_mut().ok_or("not a JSON object")?;
     fields.insert("id".to_owned(), id.into());
     Ok(record)

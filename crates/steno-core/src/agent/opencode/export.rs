@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::agent::message::parse;
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
 use crate::problem::{Problem, json_reason};
@@ -85,16 +86,15 @@ impl State<'_, '_> {
 
     fn record(&mut self, raw: &RawValue) {
         self.count += 1;
-        let record = serde_json::from_str::<Record>(raw.get());
-        let problem = |error: &serde_json::Error| {
-            Problem::of(self.path, format!("message {}: {}", self.count, json_reason(error)))
-        };
+        let record = parse::<Record>(raw.get().as_bytes());
+        let problem =
+            |reason: &str| Problem::of(self.path, format!("message {}: {reason}", self.count));
         match (record, &mut self.conversation, &mut self.emit) {
             (Ok(record), Some(conversation), _) => {
                 conversation.message(&record.info, record.parts);
             }
-            (Err(error), Some(conversation), _) => conversation.problem(problem(&error)),
-            (Err(error), None, Some(emit)) => emit(Item::Problem(problem(&error))),
+            (Err(reason), Some(conversation), _) => conversation.problem(problem(&reason)),
+            (Err(reason), None, Some(emit)) => emit(Item::Problem(problem(&reason))),
             // The session's own record comes first in every export.
             (_, None, _) => {}
         }

@@ -6,10 +6,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::agent::message::text;
+use crate::agent::message::{parse, text};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
 
@@ -35,6 +35,7 @@ pub(super) fn session(file: &Path) -> Option<(String, Bundle)> {
         return None;
     }
     let mut bundle = Bundle::new(base, vec![named(base, file)?]);
+    bundle.key = Some(id.to_owned());
     let parts = if is_oldest { base.join("part").join(id) } else { base.join("part") };
     for message in listed(&base.join("message").join(id)) {
         bundle.sources.extend(named(base, &message));
@@ -117,10 +118,10 @@ fn parts_of(parts: &Path, message: &Path) -> Vec<PathBuf> {
 /// One file's record, or what is wrong with it.
 fn record(source: &Source) -> Result<Result<Value, Problem>, FormatError> {
     let bytes = source.bytes()?;
-    Ok(match serde_json::from_slice::<Value>(&bytes) {
+    Ok(match parse::<Value>(&bytes) {
         Ok(record) if record.is_object() => Ok(record),
         Ok(_) => Err(Problem::of(source.path(), "not a JSON object")),
-        Err(error) => Err(Problem::of(source.path(), json_reason(&error))),
+        Err(reason) => Err(Problem::of(source.path(), reason)),
     })
 }
 
