@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, Output, parse, seconds, text, tool_call, tool_result};
+use crate::agent::message::{Message, Output, parse, seconds, text};
+use crate::agent::record::{media, tool_call, tool_result};
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
@@ -106,7 +107,11 @@ fn add(message: &mut Message, role: &Role, part: Value) {
         "text" => message.say(role.clone(), Kind::Text, said("text")),
         "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
         "tool_call" => {
-            message.push(tool_call(said("name"), text(data, "id"), arguments(said("input"))));
+            message.push(tool_call(
+                text(data, "name"),
+                text(data, "id"),
+                Some(&arguments(said("input"))),
+            ));
         }
         "tool_result" => message.push(result(data)),
         "finish" => message.entries.extend(failure(data)),
@@ -114,7 +119,7 @@ fn add(message: &mut Message, role: &Role, part: Value) {
             message.say(role.clone(), Kind::Notice, attachment::url("image", said("url")))
         }
         "binary" => {
-            let content = attachment::base64(said("MIMEType"), said("Data"));
+            let content = media(text(data, "MIMEType"), said("Data"));
             message.say(role.clone(), Kind::Notice, content);
         }
         _ => message.unknown(part),
@@ -129,7 +134,7 @@ fn arguments(input: &str) -> Value {
 fn result(data: &Value) -> Entry {
     let failed = data.get("is_error") == Some(&Value::Bool(true));
     let content = text(data, "content").unwrap_or_default();
-    let mut entry = tool_result(text(data, "tool_call_id"), content, failed);
+    let mut entry = tool_result(text(data, "tool_call_id"), content.to_owned(), failed);
     entry.tool_name = text(data, "name").map(str::to_owned);
     entry
 }

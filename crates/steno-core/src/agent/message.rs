@@ -91,25 +91,6 @@ impl Message {
     }
 }
 
-/// A call of a tool.
-pub(crate) fn tool_call(name: &str, id: Option<&str>, input: Value) -> Entry {
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
-    entry.tool_name = Some(name.to_owned());
-    entry.tool_call_id = id.map(str::to_owned);
-    entry.tool_input = Some(input);
-    entry
-}
-
-/// The answer of a tool; `failed` where the source says that it is an error.
-pub(crate) fn tool_result(id: Option<&str>, content: impl Into<String>, failed: bool) -> Entry {
-    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content);
-    entry.tool_call_id = id.map(str::to_owned);
-    if failed {
-        entry.metadata.get_or_insert_default().insert("is_error".to_owned(), Value::Bool(true));
-    }
-    entry
-}
-
 /// A record of an unknown kind, whole.
 pub(crate) fn unknown(record: Value) -> Entry {
     let mut entry = Entry::new(Role::System, Kind::Other, "");

@@ -1,6 +1,7 @@
 //! A bubble of the editor: what one side said, thought or did.
 
-use crate::agent::message::{Message, Output, milliseconds, text, tool_call, tool_result};
+use crate::agent::message::{Message, Output, milliseconds, text};
+use crate::agent::record::{tool_call, tool_result};
 use crate::entry::{Kind, Role, Usage};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
@@ -71,8 +72,8 @@ fn tool(message: &mut Message, call: &Value) {
     let name = text(call, "name").unwrap_or_default();
     let id = text(call, "toolCallId");
     let arguments = text(call, "rawArgs").or(text(call, "params")).unwrap_or_default();
-    let input = serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into());
-    message.push(tool_call(name, id, input));
+    let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into());
+    message.push(tool_call(Some(name), id, Some(&input)));
     let error = call.get("error").filter(|error| !error.is_null());
     let failed = error.is_some() || text(call, "status") == Some("error");
     let content = match (text(call, "result"), error) {

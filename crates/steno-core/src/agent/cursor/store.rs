@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use crate::agent::attachment;
-use crate::agent::message::{Message, Output, milliseconds, parse, text, tool_call, tool_result};
+use crate::agent::message::{Message, Output, milliseconds, parse, text};
+use crate::agent::record::{media, tool_call, tool_result};
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
@@ -106,8 +106,8 @@ fn add(message: &mut Message, role: &Role, block: &Value) {
         "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("text")),
         "redacted-reasoning" => message.say(Role::Assistant, Kind::Thinking, ""),
         "tool-call" => {
-            let input = block.get("args").or(block.get("input")).cloned().unwrap_or_default();
-            message.push(tool_call(said("toolName"), text(block, "toolCallId"), input));
+            let input = block.get("args").or(block.get("input"));
+            message.push(tool_call(text(block, "toolName"), text(block, "toolCallId"), input));
         }
         "tool-result" => {
             let result = block.get("result").or(block.get("output")).unwrap_or(&Value::Null);
@@ -117,9 +117,9 @@ fn add(message: &mut Message, role: &Role, block: &Value) {
             message.push(entry);
         }
         "image" | "file" => {
-            let mime = text(block, "mimeType").or(text(block, "mediaType")).unwrap_or("image");
+            let mime = text(block, "mimeType").or(text(block, "mediaType"));
             let data = text(block, "image").or(text(block, "data")).unwrap_or_default();
-            message.say(role.clone(), Kind::Notice, attachment::base64(mime, data));
+            message.say(role.clone(), Kind::Notice, media(mime, data));
         }
         _ => message.unknown(block.clone()),
     }

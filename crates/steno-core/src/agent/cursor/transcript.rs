@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::agent::message::{Message, Output, text, tool_call, tool_result};
-use crate::agent::record::each_line;
+use crate::agent::message::{Message, Output, text};
+use crate::agent::record::{each_line, tool_call, tool_result};
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
@@ -159,8 +159,8 @@ fn add(message: &mut Message, role: &Role, block: &Value) {
         "text" => say(message, role, said("text")),
         "thinking" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
         "tool_use" => {
-            let input = block.get("input").cloned().unwrap_or_default();
-            message.push(tool_call(said("name"), text(block, "id"), input));
+            let name = text(block, "name");
+            message.push(tool_call(name, text(block, "id"), block.get("input")));
         }
         "tool_result" => {
             let content = block.get("content").unwrap_or(&Value::Null);

@@ -1,7 +1,7 @@
 //! The content of a message as entries: the same in the database and in the older files.
 
-use crate::agent::attachment;
-use crate::agent::message::{Message, Output, text, tool_call, tool_result};
+use crate::agent::message::{Message, Output, text};
+use crate::agent::record::{media, tool_call, tool_result};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
@@ -61,9 +61,7 @@ fn add(message: &mut Message, (role, kind): (&Role, Kind), block: Value) {
 fn request(block: &Value) -> Entry {
     let call = block.get("toolCall").unwrap_or(&Value::Null);
     let value = call.get("value").unwrap_or(&Value::Null);
-    let input = value.get("arguments").cloned().unwrap_or_default();
-    let name = text(value, "name").unwrap_or_default();
-    let mut entry = tool_call(name, text(block, "id"), input);
+    let mut entry = tool_call(text(value, "name"), text(block, "id"), value.get("arguments"));
     if let Some(error) = text(call, "error") {
         entry.metadata.get_or_insert_default().insert("error".to_owned(), error.into());
     }
@@ -94,6 +92,6 @@ fn answer(block: &Value) -> String {
 }
 
 fn image(block: &Value) -> String {
-    let mime = text(block, "mimeType").or(text(block, "mime_type")).unwrap_or("image");
-    attachment::base64(mime, text(block, "data").unwrap_or_default())
+    let mime = text(block, "mimeType").or(text(block, "mime_type"));
+    media(mime, text(block, "data").unwrap_or_default())
 }

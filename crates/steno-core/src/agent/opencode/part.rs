@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, text, tool_call, tool_result};
+use crate::agent::message::{Message, text};
+use crate::agent::record::{tool_call, tool_result};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 
@@ -102,8 +103,7 @@ fn tool(message: &mut Message, part: &Value) {
     let empty = json!({});
     let state = part.get("state").unwrap_or(&empty);
     let times = state.get("time");
-    let input = state.get("input").cloned().unwrap_or_default();
-    message.push(timed(tool_call(name, id, input), times, "start"));
+    message.push(timed(tool_call(Some(name), id, state.get("input")), times, "start"));
     let status = text(state, "status").unwrap_or_default();
     if matches!(status, "" | "pending" | "running") {
         return;

@@ -1,6 +1,7 @@
 //! Messages of threads before version 0.3: a role, segments of text, and lists of tool uses and results.
 
-use crate::agent::message::{Message, Output, text, tool_call};
+use crate::agent::message::{Message, Output, text};
+use crate::agent::record::tool_call;
 use crate::entry::{Kind, Role};
 use crate::json::Value;
 
@@ -22,8 +23,7 @@ pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
         add(&mut message, (&role, kind), segment);
     }
     for call in list(&record, "tool_uses") {
-        let input = call.get("input").cloned().unwrap_or_default();
-        message.push(tool_call(text(call, "name").unwrap_or_default(), text(call, "id"), input));
+        message.push(tool_call(text(call, "name"), text(call, "id"), call.get("input")));
     }
     match role {
         Role::Assistant => output.answer(message),

@@ -1,7 +1,7 @@
 //! Messages of threads since version 0.3: objects whose only field names their kind.
 
-use crate::agent::attachment;
-use crate::agent::message::{Message, Output, text, tool_call, tool_result, unknown};
+use crate::agent::message::{Message, Output, text, unknown};
+use crate::agent::record::{media, tool_call, tool_result};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
@@ -85,8 +85,7 @@ fn of_agent(message: &mut Message, block: &Value, results: &mut Option<Object>) 
         Some(("RedactedThinking", _)) => message.say(Role::Assistant, Kind::Thinking, ""),
         Some(("ToolUse", call)) => {
             let id = text(call, "id");
-            let input = call.get("input").cloned().unwrap_or_default();
-            message.push(tool_call(text(call, "name").unwrap_or_default(), id, input));
+            message.push(tool_call(text(call, "name"), id, call.get("input")));
             let answer = id.and_then(|id| Some((id, results.as_mut()?.shift_remove(id)?)));
             message.entries.extend(answer.map(|(id, answer)| result(id, &answer)));
         }
@@ -120,5 +119,5 @@ fn words(value: &Value) -> String {
 
 /// Zed keeps images as PNG.
 fn picture(image: &Value) -> String {
-    attachment::base64("image/png", text(image, "source").unwrap_or_default())
+    media(Some("image/png"), text(image, "source").unwrap_or_default())
 }
