@@ -12,7 +12,8 @@ pub mod shape;
 pub(crate) mod tree;
 pub mod weakincentives;
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use crate::agent;
 use crate::durable::FileError;
@@ -108,18 +109,16 @@ pub fn read(reader: &Reader, bundle: &Bundle) -> Result<Transcript, FormatError>
     collect(|emit| (reader.read)(bundle, emit))
 }
 
-/// Every session of any format at or below `path`. No file belongs to two sessions.
+/// Every session of any format at or below `path`. No file belongs to sessions of two formats.
 pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
-    let mut found: Vec<Found> = Vec::new();
+    let mut found = Vec::new();
+    let mut taken: HashSet<PathBuf> = HashSet::new();
     for reader in readers() {
-        for bundle in (reader.find)(path)? {
-            let taken = bundle.sources.iter().any(|source| {
-                let mut known = found.iter().flat_map(|found| &found.bundle.sources);
-                known.any(|known| known.path() == source.path())
-            });
-            if !taken {
-                found.push(Found { reader, bundle });
-            }
+        let mut bundles = (reader.find)(path)?;
+        bundles.retain(|bundle| !bundle.sources.iter().any(|file| taken.contains(file.path())));
+        for bundle in bundles {
+            taken.extend(bundle.sources.iter().map(|source| source.path().to_owned()));
+            found.push(Found { reader, bundle });
         }
     }
     Ok(found)

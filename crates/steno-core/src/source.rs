@@ -16,6 +16,7 @@ type Opener = Arc<dyn Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync>;
 pub struct Source {
     name: String,
     path: PathBuf,
+    on_disk: bool,
     opener: Opener,
 }
 
@@ -37,7 +38,10 @@ impl Source {
     pub fn on_disk(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let file = path.clone();
-        Self::new(name, path, move || Ok(Box::new(BufReader::new(File::open(&file)?))))
+        let open = move || -> io::Result<Box<dyn BufRead>> {
+            Ok(Box::new(BufReader::new(File::open(&file)?)))
+        };
+        Self { on_disk: true, ..Self::new(name, path, open) }
     }
 
     /// Bytes that are at hand, as if they stood in a file at `path`.
@@ -52,7 +56,7 @@ impl Source {
         path: impl Into<PathBuf>,
         open: impl Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), path: path.into(), opener: Arc::new(open) }
+        Self { name: name.into(), path: path.into(), on_disk: false, opener: Arc::new(open) }
     }
 
     /// The name inside the session, parts joined by `/`.
@@ -67,7 +71,13 @@ impl Source {
 
     /// When the file that stands at its path was last changed.
     pub fn modified(&self) -> Option<SystemTime> {
-        std::fs::metadata(&self.path).and_then(|metadata| metadata.modified()).ok()
+        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk)?;
+        metadata.modified().ok()
+    }
+
+    /// Whether the bytes are those of the file at [`Source::path`] itself.
+    pub fn is_on_disk(&self) -> bool {
+        self.on_disk
     }
 
     /// A reader from the first byte on.

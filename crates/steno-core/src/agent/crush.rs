@@ -1,11 +1,19 @@
-//! crush: not read yet.
+//! Crush: one SQLite database per project, often with all of it still in its log.
+//!
+//! Times are seconds, whatever the schema's comments say. The token columns of a session are those of its last request, so
+//! they are no totals; only the cost adds up.
 
 use std::path::Path;
 
+use crate::agent::attachment;
+use crate::agent::message::{Message, Output, parse, seconds, text};
+use crate::agent::record::{media, tool_call, tool_result};
+use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
+use crate::entry::{Entry, Kind, Role};
 use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
-use crate::session::Session;
+use crate::json::Value;
+use crate::session::{Session, SessionId};
 use crate::source::Bundle;
 
 /// The agent's name.
@@ -14,10 +22,131 @@ pub const AGENT: &str = "crush";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+const SCHEMA: Schema = Schema {
+    tables: &[
+        ("sessions", &["id", "parent_session_id", "title"]),
+        ("messages", &["id", "session_id", "role", "parts"]),
+    ],
+    sessions: "SELECT id FROM sessions ORDER BY created_at, rowid",
+};
+
+/// Columns of a session that have a place in [`Session`].
+const KNOWN: [&str; 4] = ["id", "parent_session_id", "title", "cost"];
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    sqlite::find(path, &SCHEMA)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let database = Database::open(bundle)?;
+    let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
+    let mut session = None;
+    database.each("SELECT * FROM sessions WHERE id = ?1", &[&id], |row| {
+        session = Some(stated(row, &id));
+        Ok(())
+    })?;
+    let mut session = session.ok_or_else(|| database.invalid(format!("no session {id}")))?;
+    let mut output = Output::new(AGENT, &id, emit);
+    let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY created_at, rowid";
+    database.each(messages, &[&id], |row| {
+        if let Err(reason) = message(row, &mut session, &mut output) {
+            let name = format!("message {}", row.text("id").unwrap_or_default());
+            output.problem(database.problem(&name, reason));
+        }
+        Ok(())
+    })?;
+    Ok(session)
 }
+
+fn stated(row: &Row<'_>, id: &str) -> Session {
+    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    session.native_id = Some(id.to_owned());
+    session.title = row.text("title");
+    session.parent = row.text("parent_session_id");
+    session.totals.cost = row.number("cost");
+    session.extra = row.rest(&KNOWN);
+    session
+}
+
+fn message(row: &Row<'_>, session: &mut Session, output: &mut Output<'_>) -> Result<(), String> {
+    let bytes = row.bytes("parts").ok_or("no parts")?;
+    let parts: Vec<Value> = parse(bytes)?;
+    let mut message = Message {
+        id: row.text("id"),
+        model: row.text("model"),
+        created_at: row.integer("created_at").and_then(seconds),
+        ..Message::default()
+    };
+    if is_summary(row, session) {
+        message.say(Role::System, Kind::Compaction, "");
+    }
+    let role = Role::from(row.text("role").unwrap_or_default());
+    for part in parts {
+        if let Some(reason) = part.get("data").and_then(|data| text(data, "reason")) {
+            session.stop_reason = Some(reason.to_owned());
+        }
+        add(&mut message, &role, part);
+    }
+    match role {
+        Role::Assistant => output.answer(message),
+        _ => output.message(message),
+    }
+    Ok(())
+}
+
+fn is_summary(row: &Row<'_>, session: &Session) -> bool {
+    let summary = session.extra.get("summary_message_id").and_then(Value::as_str);
+    row.integer("is_summary_message").is_some_and(|flag| flag != 0)
+        || summary.is_some_and(|summary| row.text("id").as_deref() == Some(summary))
+}
+
+fn add(message: &mut Message, role: &Role, part: Value) {
+    let data = part.get("data").unwrap_or(&Value::Null);
+    let said = |name| text(data, name).unwrap_or_default();
+    match part.get("type").and_then(Value::as_str).unwrap_or_default() {
+        "text" => message.say(role.clone(), Kind::Text, said("text")),
+        "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
+        "tool_call" => {
+            message.push(tool_call(
+                text(data, "name"),
+                text(data, "id"),
+                Some(&arguments(said("input"))),
+            ));
+        }
+        "tool_result" => message.push(result(data)),
+        "finish" => message.entries.extend(failure(data)),
+        "image_url" => {
+            message.say(role.clone(), Kind::Notice, attachment::url("image", said("url")))
+        }
+        "binary" => {
+            let content = media(text(data, "MIMEType"), said("Data"));
+            message.say(role.clone(), Kind::Notice, content);
+        }
+        _ => message.unknown(part),
+    }
+}
+
+/// Arguments are JSON in a string; while they are still coming in, only a piece of it.
+fn arguments(input: &str) -> Value {
+    serde_json::from_str(input).unwrap_or_else(|_| input.into())
+}
+
+fn result(data: &Value) -> Entry {
+    let failed = data.get("is_error") == Some(&Value::Bool(true));
+    let content = text(data, "content").unwrap_or_default();
+    let mut entry = tool_result(text(data, "tool_call_id"), content.to_owned(), failed);
+    entry.tool_name = text(data, "name").map(str::to_owned);
+    entry
+}
+
+/// A message that ends by an error tells it in its last part.
+fn failure(data: &Value) -> Option<Entry> {
+    if text(data, "reason") != Some("error") {
+        return None;
+    }
+    let words: Vec<_> = ["message", "details"].iter().filter_map(|name| text(data, name)).collect();
+    Some(Entry::new(Role::Assistant, Kind::Error, words.join(": ")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,24 @@
-//! cursor: not read yet.
+//! Cursor: transcripts of agents as JSON Lines, the command line's store, and the editor's databases.
+//!
+//! Transcripts have no ids, times or tokens. A store is one session as a tree of blobs. An editor's database holds
+//! many, each either in one piece or as one row per bubble, and chats of 2024 as tabs.
+
+mod bubble;
+mod composer;
+mod prompt;
+mod store;
+mod tabs;
+mod transcript;
+mod tree_node;
 
 use std::path::Path;
 
+use crate::agent::sqlite::{self, Database};
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
+use crate::format::{Emit, FormatError, Reader, tree};
+use crate::json::Value;
 use crate::session::Session;
-use crate::source::Bundle;
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "cursor";
@@ -14,10 +26,64 @@ pub const AGENT: &str = "cursor";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// The file beside an editor's database that names the folder it is about.
+const WORKSPACE: &str = "workspace.json";
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    for file in tree::files(path)? {
+        if sqlite::is_database(&file) {
+            bundles.extend(in_database(&file));
+        } else if transcript::is_transcript(&file) && !transcript::is_owned(&file, path) {
+            bundles.push(transcript::bundle(&file));
+        }
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn in_database(file: &Path) -> Vec<Bundle> {
+    if let Some((bundle, _)) = sqlite::known(file, &store::SCHEMA) {
+        return vec![bundle];
+    }
+    let mut bundles = sqlite::sessions(file, &composer::SCHEMA);
+    bundles.extend(sqlite::sessions(file, &tabs::SCHEMA));
+    let workspace = file.with_file_name(WORKSPACE);
+    if workspace.is_file() {
+        for bundle in &mut bundles {
+            bundle.sources.push(Source::on_disk(WORKSPACE, &workspace));
+        }
+    }
+    bundles
 }
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if !sqlite::holds_database(bundle)? {
+        return transcript::read(bundle, emit);
+    }
+    let database = Database::open(bundle)?;
+    if database.fits(&store::SCHEMA) {
+        return store::read(&database, emit);
+    }
+    let key = match &bundle.key {
+        Some(key) => key.clone(),
+        None => sqlite::session_id(bundle, &database, &composer::SCHEMA)?,
+    };
+    let mut session = match composer::record(&database, &key)? {
+        Some(composer) => composer::read(&database, &composer, emit)?,
+        None => tabs::read(&database, &key, emit)?,
+    };
+    if let Some(workspace) = bundle.get(WORKSPACE) {
+        session.project = session.project.or(folder(&workspace.bytes()?));
+    }
+    Ok(session)
+}
+
+/// The folder that a `workspace.json` names.
+fn folder(bytes: &[u8]) -> Option<String> {
+    let workspace: Value = serde_json::from_slice(bytes).ok()?;
+    let uri = workspace.get("folder").or(workspace.get("workspace"))?.as_str()?;
+    Some(uri.strip_prefix("file://").unwrap_or(uri).to_owned())
+}
+
+#[cfg(test)]
+mod tests;

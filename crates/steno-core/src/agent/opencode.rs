@@ -1,10 +1,20 @@
-//! opencode: not read yet.
+//! OpenCode: a SQLite database since 1.2, a tree of JSON files before, and what `opencode export` prints.
+//!
+//! All three hold the same records, a message and its parts; only where they stand differs. The old tree stays after
+//! the move to the database: a session that is in both is read from the database.
 
+mod conversation;
+mod database;
+mod export;
+mod part;
+mod storage;
+
+use std::collections::HashSet;
 use std::path::Path;
 
+use crate::agent::sqlite;
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
+use crate::format::{Emit, FormatError, Reader, tree};
 use crate::session::Session;
 use crate::source::Bundle;
 
@@ -14,10 +24,38 @@ pub const AGENT: &str = "opencode";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    let mut files = Vec::new();
+    for file in tree::files(path)? {
+        let sessions = sqlite::sessions(&file, &database::SCHEMA);
+        if sessions.is_empty() {
+            files.push(file);
+        }
+        bundles.extend(sessions);
+    }
+    let known: HashSet<_> = bundles.iter().filter_map(|bundle| bundle.key.clone()).collect();
+    for file in &files {
+        if export::is_export(file) {
+            bundles.push(Bundle::file(file));
+        } else if let Some((id, bundle)) = storage::session(file)
+            && !known.contains(&id)
+        {
+            bundles.push(bundle);
+        }
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if storage::is_tree(bundle) {
+        storage::read(bundle, emit)
+    } else if sqlite::holds_database(bundle)? {
+        database::read(bundle, emit)
+    } else {
+        export::read(bundle, emit)
+    }
 }
+
+#[cfg(test)]
+mod tests;

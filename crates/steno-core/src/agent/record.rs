@@ -103,7 +103,7 @@ fn parse(bytes: &[u8]) -> Result<Object, String> {
 /// The text with U+FFFD for bytes that are not UTF-8 and for halves of surrogate pairs; none if it is sound.
 ///
 /// JavaScript cuts strings between the halves of a pair and writes what is left as `\ud83d`.
-fn repaired(bytes: &[u8]) -> Option<String> {
+pub(crate) fn repaired(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
     let mut rest = &*text;

@@ -1,11 +1,20 @@
-//! zed: not read yet.
+//! Zed: one SQLite table of threads, each a JSON document that is mostly zstd-compressed.
+//!
+//! Messages have no times; the thread tells when it was last changed. Tokens are told for the thread as a whole.
 
+mod legacy;
+mod thread;
+
+use std::io::Read;
 use std::path::Path;
 
+use crate::agent::message::{Output, parse, text};
+use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
+use crate::entry::Usage;
 use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
-use crate::session::Session;
+use crate::json::Value;
+use crate::session::{Session, SessionId};
 use crate::source::Bundle;
 
 /// The agent's name.
@@ -14,10 +23,99 @@ pub const AGENT: &str = "zed";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+const SCHEMA: Schema = Schema {
+    tables: &[("threads", &["id", "summary", "updated_at", "data_type", "data"])],
+    sessions: "SELECT id FROM threads ORDER BY updated_at, id",
+};
+
+/// No thread is longer when unpacked.
+const THREAD_LIMIT: u64 = 1 << 30;
+
+/// Columns of a thread that have a place in [`Session`].
+const KNOWN: [&str; 7] =
+    ["id", "summary", "updated_at", "created_at", "data_type", "data", "parent_id"];
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    sqlite::find(path, &SCHEMA)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let database = Database::open(bundle)?;
+    let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
+    let mut found = None;
+    database.each("SELECT * FROM threads WHERE id = ?1", &[&id], |row| {
+        found = Some((stated(row, &id), document(row)));
+        Ok(())
+    })?;
+    let (mut session, thread) = found.ok_or_else(|| database.invalid(format!("no thread {id}")))?;
+    let mut output = Output::new(AGENT, &id, emit);
+    match thread {
+        Ok(thread) => take(thread, &mut session, &mut output),
+        Err(reason) => output.problem(database.problem(&format!("thread {id}"), reason)),
+    }
+    Ok(session)
 }
+
+fn stated(row: &Row<'_>, id: &str) -> Session {
+    let moment = |name| row.text(name).and_then(|text| text.parse().ok());
+    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    session.native_id = Some(id.to_owned());
+    session.title = row.text("summary");
+    session.parent = row.text("parent_id");
+    session.started = moment("created_at");
+    session.ended = moment("updated_at");
+    let folders = row.text("folder_paths").unwrap_or_default();
+    session.project = folders.lines().next().map(str::to_owned);
+    session.extra = row.rest(&KNOWN);
+    session
+}
+
+fn document(row: &Row<'_>) -> Result<Value, String> {
+    let data = row.bytes("data").ok_or("no data")?;
+    let mut unpacked = Vec::new();
+    let json = match row.text("data_type").as_deref() {
+        Some("zstd") => {
+            let frames = zstd::Decoder::new(data).map_err(|error| error.to_string())?;
+            let read = frames.take(THREAD_LIMIT).read_to_end(&mut unpacked);
+            read.map_err(|error| format!("not zstd: {error}"))?;
+            unpacked.as_slice()
+        }
+        Some("json") => data,
+        other => return Err(format!("unknown data type: {}", other.unwrap_or("none"))),
+    };
+    parse(json)
+}
+
+fn take(mut thread: Value, session: &mut Session, output: &mut Output<'_>) {
+    let model = thread.get("model").and_then(|model| text(model, "model")).map(str::to_owned);
+    session.models.extend(model.clone());
+    if let Some(tokens) = thread.get("cumulative_token_usage") {
+        session.totals.usage = usage(tokens);
+    }
+    let messages = match thread.get_mut("messages").map(Value::take) {
+        Some(Value::Array(messages)) => messages,
+        _ => Vec::new(),
+    };
+    for (index, message) in messages.into_iter().enumerate() {
+        let place = thread::Place { index, model: model.clone() };
+        if message.get("role").is_some() {
+            legacy::take(message, place, output);
+        } else {
+            thread::take(message, place, output);
+        }
+    }
+}
+
+fn usage(tokens: &Value) -> Usage {
+    let count = |name| tokens.get(name).and_then(Value::as_u64).unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+        output: count("output_tokens"),
+        ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

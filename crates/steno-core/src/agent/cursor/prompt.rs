@@ -1,0 +1,30 @@
+//! What a user typed, told apart from the context that Cursor sends along with it.
+
+use crate::agent::message::Message;
+use crate::entry::{Kind, Role};
+
+const OPEN: &str = "<user_query>";
+const CLOSE: &str = "</user_query>";
+
+/// Blocks that Cursor puts before the first prompt.
+const CONTEXT: [&str; 4] =
+    ["<user_info>", "<system_reminder>", "<open_and_recently_viewed_files>", "<attached_files>"];
+
+/// Adds the text of a user's message: the query is a prompt, all around it a notice.
+pub(super) fn add(message: &mut Message, text: &str) {
+    let Some((before, rest)) = text.split_once(OPEN) else {
+        let is_context = CONTEXT.iter().any(|tag| text.trim_start().starts_with(tag));
+        let kind = if is_context { Kind::Notice } else { Kind::Text };
+        return message.say(Role::User, kind, text);
+    };
+    let (query, after) = rest.rsplit_once(CLOSE).unwrap_or((rest, ""));
+    notice(message, before);
+    message.say(Role::User, Kind::Text, query.trim());
+    notice(message, after);
+}
+
+fn notice(message: &mut Message, text: &str) {
+    if !text.trim().is_empty() {
+        message.say(Role::User, Kind::Notice, text.trim());
+    }
+}

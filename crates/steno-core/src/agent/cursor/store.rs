@@ -1,0 +1,133 @@
+//! The command line's store: blobs named by their sum. Messages are JSON, index nodes say in which order they come.
+//!
+//! Only what hangs below the latest root belongs to the session; all else are older states of it.
+
+use std::collections::HashSet;
+
+use crate::agent::message::{Message, Output, milliseconds, parse, text};
+use crate::agent::record::{media, tool_call, tool_result};
+use crate::agent::sqlite::{Database, Schema};
+use crate::entry::{Kind, Role};
+use crate::format::{Emit, FormatError};
+use crate::json::Value;
+use crate::session::{Session, SessionId};
+
+use super::transcript::words;
+use super::{AGENT, prompt, tree_node};
+
+/// The tables that make a database a store.
+pub(super) const SCHEMA: Schema = Schema {
+    tables: &[("meta", &["key", "value"]), ("blobs", &["id", "data"])],
+    sessions: "SELECT key FROM meta WHERE key = '0'",
+};
+
+/// Reads the session of a store.
+pub(super) fn read(database: &Database, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let meta = meta(database)?;
+    let id = text(&meta, "agentId").unwrap_or_default();
+    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    session.native_id = text(&meta, "agentId").map(str::to_owned);
+    session.title = text(&meta, "name").map(str::to_owned);
+    session.started = meta.get("createdAt").and_then(Value::as_i64).and_then(milliseconds);
+    session.models.extend(text(&meta, "lastUsedModel").map(str::to_owned));
+    let mut output = Output::new(AGENT, id, emit);
+    let root = text(&meta, "latestRootBlobId").unwrap_or_default().to_owned();
+    let mut waiting = vec![root];
+    let mut seen = HashSet::new();
+    while let Some(id) = waiting.pop() {
+        if !seen.insert(id.clone()) {
+            continue;
+        }
+        let Some(bytes) = blob(database, &id)? else {
+            output.problem(database.problem(&format!("blob {id}"), "not there"));
+            continue;
+        };
+        match parse::<Value>(&bytes) {
+            Ok(record) if record.get("role").is_some() => take(record, id, &mut output),
+            _ => waiting.extend(tree_node::children(&bytes).into_iter().rev()),
+        }
+    }
+    if let Value::Object(fields) = meta {
+        session.extra = fields;
+    }
+    Ok(session)
+}
+
+/// What the store says about its session: JSON, written as hexadecimal digits.
+fn meta(database: &Database) -> Result<Value, FormatError> {
+    let texts = database.texts("SELECT value FROM meta WHERE key = '0'", &[])?;
+    let value = texts.first().ok_or_else(|| database.invalid("no record about the session"))?;
+    let json =
+        if value.starts_with('{') { Some(value.clone().into_bytes()) } else { digits(value) };
+    let record = json.and_then(|json| serde_json::from_slice(&json).ok());
+    record.ok_or_else(|| database.invalid("the record about the session is not JSON"))
+}
+
+fn digits(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<_>> = text.chars().map(|c| c.to_digit(16)).collect();
+    let pairs = digits?;
+    Some(
+        pairs
+            .chunks_exact(2)
+            .filter_map(|pair| u8::try_from(pair[0] * 16 + pair[1]).ok())
+            .collect(),
+    )
+}
+
+fn blob(database: &Database, id: &str) -> Result<Option<Vec<u8>>, FormatError> {
+    let mut found = None;
+    database.each("SELECT data FROM blobs WHERE id = ?1", &[&id], |row| {
+        found = row.bytes("data").map(<[u8]>::to_vec);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn take(record: Value, id: String, output: &mut Output<'_>) {
+    let mut message = Message { id: Some(id), ..Message::default() };
+    let role = Role::from(text(&record, "role").unwrap_or_default());
+    match record.get("content") {
+        Some(Value::String(said)) => say(&mut message, &role, said),
+        Some(Value::Array(blocks)) => {
+            blocks.iter().for_each(|block| add(&mut message, &role, block));
+        }
+        _ => message.unknown(record),
+    }
+    match role {
+        Role::Assistant => output.answer(message),
+        _ => output.message(message),
+    }
+}
+
+fn add(message: &mut Message, role: &Role, block: &Value) {
+    let said = |name| text(block, name).unwrap_or_default();
+    match said("type") {
+        "text" => say(message, role, said("text")),
+        "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("text")),
+        "redacted-reasoning" => message.say(Role::Assistant, Kind::Thinking, ""),
+        "tool-call" => {
+            let input = block.get("args").or(block.get("input"));
+            message.push(tool_call(text(block, "toolName"), text(block, "toolCallId"), input));
+        }
+        "tool-result" => {
+            let result = block.get("result").or(block.get("output")).unwrap_or(&Value::Null);
+            let failed = block.get("isError") == Some(&Value::Bool(true));
+            let mut entry = tool_result(text(block, "toolCallId"), words(result), failed);
+            entry.tool_name = text(block, "toolName").map(str::to_owned);
+            message.push(entry);
+        }
+        "image" | "file" => {
+            let mime = text(block, "mimeType").or(text(block, "mediaType"));
+            let data = text(block, "image").or(text(block, "data")).unwrap_or_default();
+            message.say(role.clone(), Kind::Notice, media(mime, data));
+        }
+        _ => message.unknown(block.clone()),
+    }
+}
+
+fn say(message: &mut Message, role: &Role, said: &str) {
+    match role {
+        Role::User => prompt::add(message, said),
+        role => message.say(role.clone(), Kind::Text, said),
+    }
+}

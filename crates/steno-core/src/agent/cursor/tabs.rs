@@ -1,0 +1,72 @@
+//! Chats of 2024: one value with all tabs of a workspace, each a session.
+
+use crate::agent::message::{Message, Output, parse, text};
+use crate::agent::sqlite::{Database, Schema};
+use crate::entry::{Kind, Role};
+use crate::format::{Emit, FormatError};
+use crate::json::Value;
+use crate::session::{Session, SessionId};
+
+use super::{AGENT, bubble};
+
+/// The table in which the tabs stand; other programs have it too, but not with this key.
+pub(super) const SCHEMA: Schema = Schema {
+    tables: &[("ItemTable", &["key", "value"])],
+    sessions: "SELECT json_extract(tab.value, '$.tabId') \
+               FROM ItemTable AS item, json_each(CAST(item.value AS TEXT), '$.tabs') AS tab \
+               WHERE item.key = 'workbench.panel.aichat.view.aichat.chatdata' \
+               AND json_valid(CAST(item.value AS TEXT))",
+};
+
+/// Reads one tab.
+pub(super) fn read(database: &Database, id: &str, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let tabs = tabs(database)?;
+    let tab = tabs.iter().find(|tab| text(tab, "tabId") == Some(id));
+    let tab = tab.ok_or_else(|| database.invalid(format!("no conversation {id}")))?;
+    let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+    session.native_id = Some(id.to_owned());
+    session.title = text(tab, "chatTitle").map(str::to_owned);
+    session.ended = bubble::moment(tab.get("lastSendTime"));
+    let mut output = Output::new(AGENT, id, emit);
+    let bubbles = tab.get("bubbles").and_then(Value::as_array);
+    for (index, bubble) in bubbles.into_iter().flatten().enumerate() {
+        take(bubble, index, &mut output);
+    }
+    Ok(session)
+}
+
+fn tabs(database: &Database) -> Result<Vec<Value>, FormatError> {
+    let query = "SELECT value FROM ItemTable \
+                 WHERE key = 'workbench.panel.aichat.view.aichat.chatdata'";
+    let mut tabs = Vec::new();
+    database.each(query, &[], |row| {
+        let bytes = row.bytes("value").unwrap_or_default();
+        let mut chats: Value = parse(bytes).map_err(|reason| database.invalid(reason))?;
+        if let Some(Value::Array(found)) = chats.get_mut("tabs").map(Value::take) {
+            tabs = found;
+        }
+        Ok(())
+    })?;
+    Ok(tabs)
+}
+
+fn take(bubble: &Value, index: usize, output: &mut Output<'_>) {
+    let id = text(bubble, "id").map_or_else(|| format!("bubble {index}"), str::to_owned);
+    let mut message = Message { id: Some(id), ..Message::default() };
+    let said = text(bubble, "text").or(text(bubble, "rawText")).unwrap_or_default();
+    match text(bubble, "type") {
+        Some("user") => {
+            message.say(Role::User, Kind::Text, said);
+            output.message(message);
+        }
+        Some("ai") => {
+            message.model = text(bubble, "modelType").map(str::to_owned);
+            message.say(Role::Assistant, Kind::Text, said);
+            output.answer(message);
+        }
+        _ => {
+            message.unknown(bubble.clone());
+            output.message(message);
+        }
+    }
+}

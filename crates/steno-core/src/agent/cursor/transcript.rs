@@ -1,0 +1,197 @@
+//! Transcripts of agents: one JSON object per line, with a role and a message, and little else.
+//!
+//! A session's file stands alone or in a folder of its own, with its subagents' files in `subagents/` beside it.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::agent::message::{Message, Output, text};
+use crate::agent::record::{each_line, tool_call, tool_result};
+use crate::entry::{Entry, Kind, PRIMARY, Role};
+use crate::format::{Emit, FormatError, Item};
+use crate::json::Value;
+use crate::lines::{Line, Lines};
+use crate::problem::Problem;
+use crate::session::{Session, SessionId};
+use crate::source::{Bundle, Source};
+
+use super::{AGENT, prompt};
+
+const SUBAGENTS: &str = "subagents";
+
+/// How long a first line may be by which a file is known.
+const HEAD: usize = 1 << 20;
+
+/// What the first line of a transcript has, and what it must not have.
+#[derive(Deserialize)]
+struct Head {
+    role: String,
+    message: Content,
+    r#type: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    #[serde(rename = "content")]
+    _content: IgnoredAny,
+}
+
+/// Whether the first line of a file is a transcript's.
+pub(super) fn is_transcript(file: &Path) -> bool {
+    let Ok(file) = File::open(file) else { return false };
+    let line = Lines::with_limit(BufReader::new(file), HEAD).read();
+    let Ok(Some(Line { bytes, .. })) = line else { return false };
+    if bytes.first() != Some(&b'{') {
+        return false;
+    }
+    let head = serde_json::from_slice::<Head>(&bytes);
+    head.is_ok_and(|head| {
+        let Head { role, message: Content { .. }, r#type } = head;
+        r#type.is_none() && matches!(role.as_str(), "user" | "assistant")
+    })
+}
+
+/// Whether a file is a subagent's and will be found with its session, which is at or below `path` too.
+pub(super) fn is_owned(file: &Path, path: &Path) -> bool {
+    let Some(folder) = file.parent().filter(|folder| folder.ends_with(SUBAGENTS)) else {
+        return false;
+    };
+    let Some(above) = folder.parent().filter(|above| above.starts_with(path)) else {
+        return false;
+    };
+    listed(above).iter().any(|main| owned_by(main).contains(&file.to_owned()))
+}
+
+/// A session with its subagents.
+pub(super) fn bundle(file: &Path) -> Bundle {
+    let mut bundle = Bundle::file(file);
+    for subagent in owned_by(file) {
+        let name = subagent.file_name().unwrap_or_default().to_string_lossy();
+        bundle.sources.push(Source::on_disk(format!("{SUBAGENTS}/{name}"), &subagent));
+    }
+    bundle
+}
+
+/// The subagents' files of the one session of a folder: the only one, or the one with the folder's name.
+fn owned_by(file: &Path) -> Vec<PathBuf> {
+    let Some(folder) = file.parent() else { return Vec::new() };
+    let is_named = file.file_stem() == folder.file_name();
+    if !is_named && listed(folder) != [file] {
+        return Vec::new();
+    }
+    listed(&folder.join(SUBAGENTS)).into_iter().filter(|file| is_transcript(file)).collect()
+}
+
+fn listed(folder: &Path) -> Vec<PathBuf> {
+    let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<_> = listing.flatten().map(|item| item.path()).collect();
+    files.retain(|file| file.is_file() && file.extension().is_some_and(|end| end == "jsonl"));
+    files.sort();
+    files
+}
+
+/// Reads one session, then what its subagents said.
+pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let is_main = |source: &&Source| !source.name().starts_with(SUBAGENTS);
+    let Some(main) = bundle.sources.iter().find(is_main) else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no transcript")));
+    };
+    let id = stem(main);
+    let mut session = Session::new(SessionId::for_native(AGENT, &id), AGENT);
+    session.native_id = Some(id.clone());
+    read_file(main, PRIMARY, &mut Output::new(AGENT, &id, &mut *emit))?;
+    for source in bundle.sources.iter().filter(|source| !is_main(source)) {
+        session.subagent_files += 1;
+        let speaker = format!("subagent:{}", stem(source));
+        let mut tell = |item| match item {
+            Item::Entry(mut entry) => {
+                entry.source.clone_from(&speaker);
+                emit(Item::Entry(entry));
+            }
+            problem => emit(problem),
+        };
+        let name = format!("{id}/{}", stem(source));
+        read_file(source, &speaker, &mut Output::new(AGENT, &name, &mut tell))?;
+    }
+    Ok(session)
+}
+
+fn stem(source: &Source) -> String {
+    source.path().file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn read_file(source: &Source, speaker: &str, output: &mut Output<'_>) -> Result<(), FormatError> {
+    each_line(source, |record, line| match record {
+        Ok(record) => take(Value::Object(record), format!("{speaker} line {line}"), output),
+        Err(problem) => output.problem(problem),
+    })?;
+    Ok(())
+}
+
+fn take(record: Value, id: String, output: &mut Output<'_>) {
+    let model = text(&record, "model").map(str::to_owned);
+    let mut message = Message { id: Some(id), model, ..Message::default() };
+    let role = Role::from(text(&record, "role").unwrap_or_default());
+    let content = record.get("message").and_then(|message| message.get("content"));
+    match (&role, content) {
+        (Role::User | Role::Assistant, Some(Value::String(said))) => {
+            say(&mut message, &role, said);
+        }
+        (Role::User | Role::Assistant, Some(Value::Array(blocks))) => {
+            blocks.iter().for_each(|block| add(&mut message, &role, block));
+        }
+        _ if text(&record, "type") == Some("turn_ended") => message.push(turn_ended(&record)),
+        _ => message.unknown(record),
+    }
+    match role {
+        Role::Assistant => output.answer(message),
+        _ => output.message(message),
+    }
+}
+
+fn add(message: &mut Message, role: &Role, block: &Value) {
+    let said = |name| text(block, name).unwrap_or_default();
+    match said("type") {
+        "text" => say(message, role, said("text")),
+        "thinking" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
+        "tool_use" => {
+            let name = text(block, "name");
+            message.push(tool_call(name, text(block, "id"), block.get("input")));
+        }
+        "tool_result" => {
+            let content = block.get("content").unwrap_or(&Value::Null);
+            let failed = block.get("is_error") == Some(&Value::Bool(true));
+            message.push(tool_result(text(block, "tool_use_id"), words(content), failed));
+        }
+        _ => message.unknown(block.clone()),
+    }
+}
+
+fn say(message: &mut Message, role: &Role, said: &str) {
+    match role {
+        Role::User => prompt::add(message, said),
+        role => message.say(role.clone(), Kind::Text, said),
+    }
+}
+
+fn turn_ended(record: &Value) -> Entry {
+    let failed = text(record, "status").is_some_and(|status| status == "error");
+    let kind = if failed { Kind::Error } else { Kind::Notice };
+    let mut entry = Entry::new(Role::System, kind, text(record, "error").unwrap_or_default());
+    entry.metadata = record.as_object().cloned();
+    entry
+}
+
+/// The text of a tool's answer.
+pub(super) fn words(content: &Value) -> String {
+    match content {
+        Value::Null => String::new(),
+        Value::String(said) => said.clone(),
+        Value::Array(blocks) => blocks.iter().map(words).collect::<Vec<_>>().join("\n"),
+        other => text(other, "text").map_or_else(|| other.to_string(), str::to_owned),
+    }
+}

@@ -1,0 +1,67 @@
+//! The index nodes of a store: protobuf messages whose first field lists the blobs below, in order.
+
+/// The ids of a node's children in hexadecimal, or nothing if the bytes are not a node.
+pub(super) fn children(bytes: &[u8]) -> Vec<String> {
+    let mut input = bytes;
+    let mut children = Vec::new();
+    while !input.is_empty() {
+        match field(&mut input) {
+            Some((1, Some(id))) if id.len() == 32 => children.push(hexadecimal(id)),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    children
+}
+
+/// The next field's number, and its bytes if it has any of its own.
+fn field<'a>(input: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
+    let tag = varint(input)?;
+    let bytes = match tag & 7 {
+        0 => varint(input).map(|_| None)?,
+        1 => input.split_off(..8).map(|_| None)?,
+        2 => {
+            let length = usize::try_from(varint(input)?).ok()?;
+            Some(input.split_off(..length)?)
+        }
+        5 => input.split_off(..4).map(|_| None)?,
+        _ => return None,
+    };
+    Some((tag >> 3, bytes))
+}
+
+fn varint(input: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *input.split_off_first()?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_the_first_field_lists_children() {
+        let node = [&[0x10, 0x96, 0x01, 0x0a, 32][..], &[7; 32], &[0x12, 32], &[8; 32]].concat();
+        assert_eq!(children(&node), ["07".repeat(32)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(bytes: Vec<u8>) {
+            children(&bytes);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The content of a message as entries: the same in the database and in the older files.
+
+use crate::agent::message::{Message, Output, text};
+use crate::agent::record::{media, tool_call, tool_result};
+use crate::entry::{Entry, Kind, Role};
+use crate::json::Value;
+use crate::timestamp::Timestamp;
+
+/// One message as it is kept.
+pub(super) struct Said {
+    pub(super) id: Option<String>,
+    pub(super) role: String,
+    pub(super) content: Vec<Value>,
+    pub(super) metadata: Value,
+    pub(super) created_at: Option<Timestamp>,
+    pub(super) model: Option<String>,
+}
+
+impl Said {
+    /// Hands out its entries.
+    pub(super) fn hand_out(self, output: &mut Output<'_>) {
+        let mut message = Message {
+            id: self.id,
+            model: self.model,
+            created_at: self.created_at,
+            ..Message::default()
+        };
+        let role = Role::from(self.role);
+        // What only the model sees, no person wrote: the summary of a compaction, for one.
+        let is_hidden = self.metadata.get("userVisible") == Some(&Value::Bool(false));
+        let kind = if is_hidden { Kind::Notice } else { Kind::Text };
+        for block in self.content {
+            add(&mut message, (&role, kind), block);
+        }
+        match role {
+            Role::Assistant if !is_hidden => output.answer(message),
+            _ => output.message(message),
+        }
+    }
+}
+
+fn add(message: &mut Message, (role, kind): (&Role, Kind), block: Value) {
+    let said = |name| text(&block, name).unwrap_or_default();
+    match said("type") {
+        "text" => message.say(role.clone(), kind, said("text")),
+        "thinking" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
+        "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("text")),
+        "redactedThinking" => message.say(Role::Assistant, Kind::Thinking, ""),
+        "image" => message.say(role.clone(), Kind::Notice, image(&block)),
+        "toolRequest" | "frontendToolRequest" => message.push(request(&block)),
+        "toolResponse" => message.push(response(&block)),
+        "conversationCompacted" => message.say(Role::System, Kind::Compaction, said("msg")),
+        "systemNotification" | "contextLengthExceeded" | "summarizationRequested" => {
+            message.say(Role::System, Kind::Notice, said("msg"));
+        }
+        "toolConfirmationRequest" => message.say(Role::System, Kind::Notice, said("prompt")),
+        _ => message.unknown(block),
+    }
+}
+
+fn request(block: &Value) -> Entry {
+    let call = block.get("toolCall").unwrap_or(&Value::Null);
+    let value = call.get("value").unwrap_or(&Value::Null);
+    let mut entry = tool_call(text(value, "name"), text(block, "id"), value.get("arguments"));
+    if let Some(error) = text(call, "error") {
+        entry.metadata.get_or_insert_default().insert("error".to_owned(), error.into());
+    }
+    entry
+}
+
+/// What a tool answered: a list of blocks, in newer versions inside an object that says whether it failed.
+fn response(block: &Value) -> Entry {
+    let result = block.get("toolResult").unwrap_or(&Value::Null);
+    let id = text(block, "id");
+    if let Some(error) = result.get("error") {
+        let said = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
+        return tool_result(id, said, true);
+    }
+    let value = result.get("value").unwrap_or(&Value::Null);
+    let blocks = value.get("content").unwrap_or(value).as_array();
+    let said: Vec<_> = blocks.into_iter().flatten().map(answer).collect();
+    tool_result(id, said.join("\n"), value.get("isError") == Some(&Value::Bool(true)))
+}
+
+fn answer(block: &Value) -> String {
+    let resource = block.get("resource").and_then(|resource| text(resource, "text"));
+    match (text(block, "text").or(resource), text(block, "data")) {
+        (Some(said), _) => said.to_owned(),
+        (None, Some(_)) => image(block),
+        (None, None) => String::new(),
+    }
+}
+
+fn image(block: &Value) -> String {
+    let mime = text(block, "mimeType").or(text(block, "mime_type"));
+    media(mime, text(block, "data").unwrap_or_default())
+}

@@ -1,0 +1,158 @@
+//! A session as its messages come in: what they state together, and their entries.
+
+use crate::agent::message::{Message, Output, milliseconds, text};
+use crate::entry::{Entry, Kind, Role, Usage};
+use crate::format::Emit;
+use crate::json::{Object, Value};
+use crate::problem::Problem;
+use crate::session::{Session, SessionId};
+use crate::timestamp::Timestamp;
+
+use super::{AGENT, part};
+
+/// Fields of a session's record that have a place in [`Session`].
+const KNOWN: [&str; 5] = ["id", "title", "directory", "parentID", "time"];
+
+/// Takes the messages of one session.
+pub(super) struct Conversation<'a> {
+    session: Session,
+    output: Output<'a>,
+    /// Whether the seam of a compaction was shown whose summary has not come yet.
+    compacting: bool,
+}
+
+impl<'a> Conversation<'a> {
+    /// The session that the record `info` tells of.
+    pub(super) fn new(info: &Value, emit: Emit<'a>) -> Self {
+        let id = text(info, "id").unwrap_or_default();
+        let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
+        session.native_id = text(info, "id").map(str::to_owned);
+        session.title = text(info, "title").map(str::to_owned);
+        session.project = text(info, "directory").map(str::to_owned);
+        session.parent = text(info, "parentID").map(str::to_owned);
+        session.extra = rest(info);
+        Self { session, output: Output::new(AGENT, id, emit), compacting: false }
+    }
+
+    /// Takes one message with its parts.
+    pub(super) fn message(&mut self, info: &Value, parts: Vec<Value>) {
+        self.note_times(info);
+        match info.get("role").and_then(Value::as_str) {
+            Some("user") => self.prompt(info, parts),
+            Some("assistant") => self.answer(info, parts),
+            _ => self.unknown(info, parts),
+        }
+    }
+
+    /// Reports a record that could not be read.
+    pub(super) fn problem(&mut self, problem: Problem) {
+        self.output.problem(problem);
+    }
+
+    /// The session as its records state it.
+    pub(super) fn finish(self) -> Session {
+        self.session
+    }
+
+    fn prompt(&mut self, info: &Value, parts: Vec<Value>) {
+        let mut message = self.begin(info);
+        for part in parts {
+            self.compacting |= part.get("type").and_then(Value::as_str) == Some("compaction");
+            part::of_user(&mut message, part);
+        }
+        self.output.message(message);
+    }
+
+    fn answer(&mut self, info: &Value, parts: Vec<Value>) {
+        let mut message = self.begin(info);
+        message.usage = info.get("tokens").map(usage);
+        if info.get("summary") == Some(&Value::Bool(true)) && !std::mem::take(&mut self.compacting)
+        {
+            // Before there were parts of the kind `compaction`, only the summary told.
+            message.say(Role::System, Kind::Compaction, "");
+        }
+        for part in parts {
+            part::of_assistant(&mut message, part);
+        }
+        if let Some(error) = info.get("error").filter(|error| !error.is_null()) {
+            message.push(part::error(error));
+        }
+        if let Some(cost) = info.get("cost").and_then(Value::as_f64) {
+            *self.session.totals.cost.get_or_insert(0.0) += cost;
+        }
+        if let Some(reason) = text(info, "finish") {
+            self.session.stop_reason = Some(reason.to_owned());
+        }
+        self.output.answer(message);
+    }
+
+    fn unknown(&mut self, info: &Value, parts: Vec<Value>) {
+        let mut message = self.begin(info);
+        message.unknown(info.clone());
+        parts.into_iter().for_each(|part| message.unknown(part));
+        self.output.message(message);
+    }
+
+    fn begin(&self, info: &Value) -> Message {
+        Message {
+            id: text(info, "id").map(str::to_owned),
+            parent: text(info, "parentID").map(str::to_owned),
+            model: model(info),
+            created_at: time(info.get("time"), "created"),
+            ..Message::default()
+        }
+    }
+
+    fn note_times(&mut self, info: &Value) {
+        let Session { started, ended, .. } = &mut self.session;
+        for at in ["created", "completed"].into_iter().filter_map(|n| time(info.get("time"), n)) {
+            if started.is_none_or(|started| at.instant() < started.instant()) {
+                *started = Some(at);
+            }
+            if ended.is_none_or(|ended| at.instant() > ended.instant()) {
+                *ended = Some(at);
+            }
+        }
+    }
+}
+
+/// The moment that a field of a `time` object tells in milliseconds.
+pub(super) fn time(times: Option<&Value>, name: &str) -> Option<Timestamp> {
+    milliseconds(times?.get(name)?.as_f64()? as i64)
+}
+
+/// An entry of its own time, if the part tells one.
+pub(super) fn timed(mut entry: Entry, times: Option<&Value>, name: &str) -> Entry {
+    entry.created_at = time(times, name);
+    entry
+}
+
+/// `provider/model`, as OpenCode itself writes it.
+fn model(info: &Value) -> Option<String> {
+    let stated = if info.get("modelID").is_some() { info } else { info.get("model")? };
+    let model = text(stated, "modelID")?;
+    Some(match text(stated, "providerID") {
+        Some(provider) => format!("{provider}/{model}"),
+        None => model.to_owned(),
+    })
+}
+
+fn usage(tokens: &Value) -> Usage {
+    let count = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
+    let cache = tokens.get("cache");
+    let reasoning = count(tokens.get("reasoning"));
+    Usage {
+        input: count(tokens.get("input")),
+        cache_read: count(cache.and_then(|cache| cache.get("read"))),
+        cache_write: count(cache.and_then(|cache| cache.get("write"))),
+        output: count(tokens.get("output")).saturating_add(reasoning),
+        reasoning,
+        ..Usage::default()
+    }
+}
+
+fn rest(info: &Value) -> Object {
+    let Value::Object(fields) = info else { return Object::new() };
+    let unknown = fields.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+    unknown.map(|(name, value)| (name.clone(), value.clone())).collect()
+}

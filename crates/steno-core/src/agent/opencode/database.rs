@@ -1,0 +1,83 @@
+//! The database: sessions, messages and parts are rows, whose `data` is JSON without the ids.
+
+use serde_json::json;
+
+use crate::agent::message::parse;
+use crate::agent::sqlite::{self, Database, Row, Schema};
+use crate::format::{Emit, FormatError};
+use crate::json::Value;
+use crate::session::Session;
+use crate::source::Bundle;
+
+use super::conversation::Conversation;
+
+/// The tables that make a database OpenCode's.
+pub(super) const SCHEMA: Schema = Schema {
+    tables: &[
+        ("session", &["id", "directory"]),
+        ("message", &["id", "session_id", "data"]),
+        ("part", &["id", "message_id", "data"]),
+    ],
+    sessions: "SELECT id FROM session ORDER BY time_created, id",
+};
+
+/// Reads one session, a message at a time.
+pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let database = Database::open(bundle)?;
+    let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
+    let mut info = None;
+    database.each("SELECT * FROM session WHERE id = ?1", &[&id], |row| {
+        info = Some(session_info(row));
+        Ok(())
+    })?;
+    let info = info.ok_or_else(|| database.invalid(format!("no session {id}")))?;
+    let mut conversation = Conversation::new(&info, emit);
+    let messages = "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id";
+    database.each(messages, &[&id], |row| message(&database, row, &mut conversation))?;
+    Ok(conversation.finish())
+}
+
+fn message(
+    database: &Database,
+    row: &Row<'_>,
+    conversation: &mut Conversation<'_>,
+) -> Result<(), FormatError> {
+    let Some(id) = row.text("id") else { return Ok(()) };
+    let info = match record(row, &id) {
+        Ok(info) => info,
+        Err(reason) => {
+            conversation.problem(database.problem(&format!("message {id}"), reason));
+            return Ok(());
+        }
+    };
+    let mut parts = Vec::new();
+    let query = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
+    database.each(query, &[&id], |row| {
+        let id = row.text("id").unwrap_or_default();
+        match record(row, &id) {
+            Ok(part) => parts.push(part),
+            Err(reason) => {
+                conversation.problem(database.problem(&format!("part {id}"), reason));
+            }
+        }
+        Ok(())
+    })?;
+    conversation.message(&info, parts);
+    Ok(())
+}
+
+fn record(row: &Row<'_>, id: &str) -> Result<Value, String> {
+    let bytes = row.bytes("data").ok_or("no data")?;
+    let mut record: Value = parse(bytes)?;
+    let fields = record.as_object_mut().ok_or("not a JSON object")?;
+    fields.insert("id".to_owned(), id.into());
+    Ok(record)
+}
+
+/// The row in the names that the JSON files of a session have.
+fn session_info(row: &Row<'_>) -> Value {
+    let mut info = row.rest(&["parent_id", "project_id"]);
+    info.insert("parentID".to_owned(), json!(row.text("parent_id")));
+    info.insert("projectID".to_owned(), json!(row.text("project_id")));
+    Value::Object(info)
+}

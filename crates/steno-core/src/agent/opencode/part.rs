@@ -1,0 +1,130 @@
+//! The parts of a message as entries.
+
+use serde_json::json;
+
+use crate::agent::attachment;
+use crate::agent::message::{Message, text};
+use crate::agent::record::{tool_call, tool_result};
+use crate::entry::{Entry, Kind, Role};
+use crate::json::Value;
+
+use super::conversation::timed;
+
+/// Adds a part of a user's message. Much of it no person wrote: that is a notice.
+pub(super) fn of_user(message: &mut Message, part: Value) {
+    match kind(&part) {
+        "text" if is_machine_made(&part) => say(message, Role::User, Kind::Notice, &part),
+        "text" => say(message, Role::User, Kind::Text, &part),
+        "subtask" => message.push(subtask(&part)),
+        "file" => message.say(Role::User, Kind::Notice, file(&part)),
+        _ => of_any(message, part),
+    }
+}
+
+/// Adds a part of the model's answer.
+pub(super) fn of_assistant(message: &mut Message, part: Value) {
+    match kind(&part) {
+        "text" if is_machine_made(&part) => say(message, Role::Assistant, Kind::Notice, &part),
+        "text" => say(message, Role::Assistant, Kind::Text, &part),
+        "reasoning" => say(message, Role::Assistant, Kind::Thinking, &part),
+        "tool" => tool(message, &part),
+        "file" => message.say(Role::Assistant, Kind::Notice, file(&part)),
+        _ => of_any(message, part),
+    }
+}
+
+/// The failure that an answer ended with.
+pub(super) fn error(error: &Value) -> Entry {
+    let said = error.get("data").and_then(|data| text(data, "message"));
+    let words: Vec<_> = [text(error, "name"), said].into_iter().flatten().collect();
+    let mut entry = Entry::new(Role::Assistant, Kind::Error, words.join(": "));
+    entry.metadata = error.as_object().cloned();
+    entry
+}
+
+fn of_any(message: &mut Message, part: Value) {
+    match kind(&part) {
+        // The message itself tells what these tell.
+        "step-start" | "step-finish" | "snapshot" => {}
+        "compaction" => message.push(with_metadata(Kind::Compaction, part)),
+        "patch" | "agent" => message.push(with_metadata(Kind::Notice, part)),
+        "retry" => message.push(retry(&part)),
+        _ => message.unknown(part),
+    }
+}
+
+fn kind(part: &Value) -> &str {
+    part.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_machine_made(part: &Value) -> bool {
+    ["synthetic", "ignored"].iter().any(|name| part.get(name) == Some(&Value::Bool(true)))
+}
+
+fn say(message: &mut Message, role: Role, kind: Kind, part: &Value) {
+    let entry = Entry::new(role, kind, text(part, "text").unwrap_or_default());
+    message.push(timed(entry, part.get("time"), "start"));
+}
+
+fn with_metadata(kind: Kind, part: Value) -> Entry {
+    let mut entry = Entry::new(Role::System, kind, "");
+    if let Value::Object(fields) = part {
+        entry.metadata = Some(fields);
+    }
+    entry
+}
+
+fn subtask(part: &Value) -> Entry {
+    let mut entry = Entry::new(Role::User, Kind::Notice, text(part, "prompt").unwrap_or_default());
+    let told = ["agent", "description", "command"];
+    let told = told.iter().filter_map(|name| Some(((*name).to_owned(), part.get(name)?.clone())));
+    entry.metadata = Some(told.collect());
+    entry
+}
+
+fn retry(part: &Value) -> Entry {
+    let mut entry = error(part.get("error").unwrap_or(&Value::Null));
+    entry.role = Role::System;
+    timed(entry, part.get("time"), "created")
+}
+
+fn file(part: &Value) -> String {
+    let mime = text(part, "mime").unwrap_or("application/octet-stream");
+    let content = attachment::url(mime, text(part, "url").unwrap_or_default());
+    match text(part, "filename") {
+        Some(name) => format!("{name} {content}"),
+        None => content,
+    }
+}
+
+/// A tool's part grows from call to result: one that still runs has no result.
+fn tool(message: &mut Message, part: &Value) {
+    let (id, name) = (text(part, "callID"), text(part, "tool").unwrap_or_default());
+    let empty = json!({});
+    let state = part.get("state").unwrap_or(&empty);
+    let times = state.get("time");
+    message.push(timed(tool_call(Some(name), id, state.get("input")), times, "start"));
+    let status = text(state, "status").unwrap_or_default();
+    if matches!(status, "" | "pending" | "running") {
+        return;
+    }
+    let failed = status == "error";
+    let said = text(state, if failed { "error" } else { "output" }).unwrap_or_default();
+    let mut result = tool_result(id, with_attachments(said, state), failed);
+    result.tool_name = Some(name.to_owned());
+    if let Some(told) = state.get("metadata").filter(|told| !told.is_null()) {
+        result.metadata.get_or_insert_default().insert("tool".to_owned(), told.clone());
+    }
+    message.push(timed(result, times, "end"));
+}
+
+fn with_attachments(said: &str, state: &Value) -> String {
+    let mut content = said.to_owned();
+    for attached in state.get("attachments").and_then(Value::as_array).into_iter().flatten() {
+        if !content.is_empty() {
+            content.push('\n');
+        }
+        content.push_str(&file(attached));
+    }
+    content
+}

@@ -1,0 +1,157 @@
+//! The tree of JSON files: one file for the session, for each message and for each part.
+//!
+//! The session stands in `session/<project>/<id>.json` with `message/` and `part/` beside `session/`, or, in the oldest
+//! versions, in `session/info/<id>.json` with `message/` and `part/<id>/` beside `info/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::agent::message::{parse, text};
+use crate::format::{Emit, FormatError};
+use crate::json::Value;
+use crate::problem::Problem;
+use crate::session::Session;
+use crate::source::{Bundle, Source};
+
+use super::conversation::Conversation;
+
+/// No session's own record is longer.
+const INFO_LIMIT: u64 = 4 << 20;
+
+/// The session whose own file this is, with its id.
+pub(super) fn session(file: &Path) -> Option<(String, Bundle)> {
+    let folder = file.parent()?;
+    let is_oldest = folder.ends_with("info");
+    if !is_oldest && !folder.parent()?.ends_with("session") {
+        return None;
+    }
+    let base = if is_oldest { folder.parent()? } else { folder.parent()?.parent()? };
+    if !is_json(file) || fs::metadata(file).ok()?.len() > INFO_LIMIT {
+        return None;
+    }
+    let info: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let id = text(&info, "id").filter(|_| info.get("time").is_some_and(Value::is_object))?;
+    if !is_file_name(id) || text(&info, "version").or(text(&info, "title")).is_none() {
+        return None;
+    }
+    let mut bundle = Bundle::new(base, vec![named(base, file)?]);
+    bundle.key = Some(id.to_owned());
+    let parts = if is_oldest { base.join("part").join(id) } else { base.join("part") };
+    for message in listed(&base.join("message").join(id)) {
+        bundle.sources.extend(named(base, &message));
+        let files = parts_of(&parts, &message);
+        bundle.sources.extend(files.iter().filter_map(|part| named(base, part)));
+    }
+    Some((id.to_owned(), bundle))
+}
+
+/// Whether a bundle is such a tree: its first file is named as a session's.
+pub(super) fn is_tree(bundle: &Bundle) -> bool {
+    bundle
+        .sources
+        .iter()
+        .any(|source| source.name().starts_with("session/") || source.name().starts_with("info/"))
+}
+
+/// Reads one session, a message at a time.
+pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let is_info = |source: &&Source| !is_below(source, "message") && !is_below(source, "part");
+    let Some(main) = bundle.sources.iter().find(is_info) else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no session file")));
+    };
+    let info = record(main)?.map_err(FormatError::Invalid)?;
+    let mut conversation = Conversation::new(&info, emit);
+    let mut messages: Vec<_> = bundle.sources.iter().filter(|s| is_below(s, "message")).collect();
+    messages.sort_by(|a, b| a.name().cmp(b.name()));
+    for source in messages {
+        match record(source)? {
+            Ok(mut message) => {
+                let parts = parts(bundle, &mut message, source, &mut conversation)?;
+                conversation.message(&message, parts);
+            }
+            Err(problem) => conversation.problem(problem),
+        }
+    }
+    Ok(conversation.finish())
+}
+
+/// The parts of a message; the oldest versions keep them inside.
+fn parts(
+    bundle: &Bundle,
+    message: &mut Value,
+    source: &Source,
+    conversation: &mut Conversation<'_>,
+) -> Result<Vec<Value>, FormatError> {
+    if let Some(Value::Array(inside)) = message.get_mut("parts") {
+        return Ok(std::mem::take(inside));
+    }
+    let stem = Path::new(source.name()).file_stem().unwrap_or_default().to_string_lossy();
+    let id = text(message, "id").unwrap_or(&stem);
+    let mut files: Vec<_> =
+        bundle.sources.iter().filter(|file| is_below(file, "part") && folder(file) == id).collect();
+    files.sort_by(|a, b| a.name().cmp(b.name()));
+    let mut parts = Vec::new();
+    for file in files {
+        match record(file)? {
+            Ok(part) => parts.push(part),
+            Err(problem) => conversation.problem(problem),
+        }
+    }
+    Ok(parts)
+}
+
+/// The files of a message's parts. Its file is named by its id; only where it is not, it is opened to learn the id.
+fn parts_of(parts: &Path, message: &Path) -> Vec<PathBuf> {
+    let stem = message.file_stem().unwrap_or_default();
+    let folder = parts.join(stem);
+    if folder.is_dir() {
+        return listed(&folder);
+    }
+    let stated = fs::read(message).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let stated = stated.unwrap_or(Value::Null);
+    match text(&stated, "id").filter(|id| is_file_name(id)) {
+        Some(id) => listed(&parts.join(id)),
+        None => Vec::new(),
+    }
+}
+
+/// One file's record, or what is wrong with it.
+fn record(source: &Source) -> Result<Result<Value, Problem>, FormatError> {
+    let bytes = source.bytes()?;
+    Ok(match parse::<Value>(&bytes) {
+        Ok(record) if record.is_object() => Ok(record),
+        Ok(_) => Err(Problem::of(source.path(), "not a JSON object")),
+        Err(reason) => Err(Problem::of(source.path(), reason)),
+    })
+}
+
+fn is_below(source: &Source, folder: &str) -> bool {
+    source.name().split('/').next() == Some(folder)
+}
+
+fn folder(source: &Source) -> &str {
+    source.name().rsplit('/').nth(1).unwrap_or_default()
+}
+
+/// An id from a file becomes a path only if it cannot leave its folder.
+fn is_file_name(id: &str) -> bool {
+    !id.contains(['/', '\\', '\0']) && !matches!(id, "" | "." | "..")
+}
+
+fn listed(folder: &Path) -> Vec<PathBuf> {
+    let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<_> = listing.flatten().map(|item| item.path()).collect();
+    files.retain(|file| file.is_file() && is_json(file));
+    files.sort();
+    files
+}
+
+fn is_json(file: &Path) -> bool {
+    file.extension().is_some_and(|end| end == "json")
+}
+
+fn named(base: &Path, file: &Path) -> Option<Source> {
+    let parts = file.strip_prefix(base).ok()?.iter();
+    let parts: Vec<_> = parts.map(|part| part.to_string_lossy()).collect();
+    Some(Source::on_disk(parts.join("/"), file))
+}

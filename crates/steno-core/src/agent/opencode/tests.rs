@@ -1,0 +1,211 @@
+use std::fs;
+
+use proptest::prelude::*;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::entry::{Entry, Kind, Role};
+use crate::format;
+use crate::session::Transcript;
+use crate::source::Source;
+
+fn session() -> Value {
+    json!({"id": "ses_1", "projectID": "p", "directory": "/home/u/p", "title": "Fix it",
+        "version": "1.2.0", "parentID": "ses_0", "time": {"created": 1000, "updated": 2000}})
+}
+
+/// Two messages, each with its parts.
+fn messages() -> [(Value, Vec<Value>); 2] {
+    let user = json!({"id": "msg_1", "role": "user", "time": {"created": 1000}});
+    let assistant = json!({"id": "msg_2", "role": "assistant", "parentID": "msg_1",
+        "time": {"created": 1500, "completed": 3000}, "providerID": "acme", "modelID": "m1",
+        "cost": 0.25, "finish": "stop", "error": {"name": "Aborted", "data": {"message": "no"}},
+        "tokens": {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": 7, "write": 1}}});
+    let asked = vec![
+        json!({"id": "prt_1", "type": "text", "text": "hello"}),
+        json!({"id": "prt_2", "type": "text", "text": "context", "synthetic": true}),
+        json!({"id": "prt_3", "type": "file", "mime": "image/png", "filename": "a.png",
+            "url": "data:image/png;base64,aGVsbG8="}),
+        json!({"id": "prt_4", "type": "compaction", "auto": true}),
+    ];
+    let answered = vec![
+        json!({"id": "prt_5", "type": "step-start"}),
+        json!({"id": "prt_6", "type": "reasoning", "text": "hm"}),
+        json!({"id": "prt_7", "type": "tool", "callID": "c1", "tool": "bash", "state": {
+            "status": "error", "input": {"command": "ls"}, "error": "denied"}}),
+        json!({"id": "prt_8", "type": "tool", "callID": "c2", "tool": "bash", "state": {
+            "status": "running", "input": {}}}),
+        json!({"id": "prt_9", "type": "novelty", "x": 1}),
+    ];
+    [(user, asked), (assistant, answered)]
+}
+
+fn export() -> String {
+    let messages = messages().map(|(info, parts)| json!({"info": info, "parts": parts}));
+    json!({"info": session(), "messages": messages}).to_string()
+}
+
+fn from_bytes(bytes: &[u8]) -> Result<Transcript, FormatError> {
+    let source = Source::in_memory("e.json", "e.json", bytes.to_vec());
+    format::read(&READER, &Bundle::new("e.json", vec![source]))
+}
+
+fn database(path: &Path) {
+    let connection = Connection::open(path).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT,
+                directory TEXT, title TEXT, version TEXT, time_created INTEGER);
+             CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER,
+                data TEXT);
+             CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, data TEXT);
+             INSERT INTO session VALUES
+                ('ses_1', 'p', 'ses_0', '/home/u/p', 'Fix it', '1.2.0', 1000);",
+        )
+        .unwrap();
+    for (mut info, parts) in messages() {
+        let id = info.as_object_mut().unwrap().shift_remove("id").unwrap();
+        let id = id.as_str().unwrap();
+        let insert = "INSERT INTO message VALUES (?1, 'ses_1', ?2, ?3)";
+        let time = info["time"]["created"].as_i64();
+        connection.execute(insert, (id, time, info.to_string())).unwrap();
+        for part in parts {
+            let insert = "INSERT INTO part VALUES (?1, ?2, 'ses_1', ?3)";
+            connection.execute(insert, (part["id"].as_str(), id, part.to_string())).unwrap();
+        }
+    }
+}
+
+fn storage(root: &Path) {
+    let put = |name: String, value: &Value| {
+        let file = root.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, value.to_string()).unwrap();
+    };
+    put("session/p/ses_1.json".to_owned(), &session());
+    for (info, parts) in messages() {
+        let id = info["id"].as_str().unwrap();
+        put(format!("message/ses_1/{id}.json"), &info);
+        for part in parts {
+            put(format!("part/{id}/{}.json", part["id"].as_str().unwrap()), &part);
+        }
+    }
+}
+
+fn only(path: &Path) -> Transcript {
+    let bundles = find(path).unwrap();
+    assert_eq!(bundles.len(), 1);
+    format::read(&READER, &bundles[0]).unwrap()
+}
+
+fn kinds(entries: &[Entry]) -> Vec<(&str, Kind)> {
+    entries.iter().map(|entry| (entry.role.as_str(), entry.kind)).collect()
+}
+
+#[test]
+fn parts_become_entries() {
+    let transcript = from_bytes(export().as_bytes()).unwrap();
+    let entries = &transcript.entries;
+    assert_eq!(
+        kinds(entries),
+        [
+            ("user", Kind::Text),
+            ("user", Kind::Notice),
+            ("user", Kind::Notice),
+            ("system", Kind::Compaction),
+            ("assistant", Kind::Thinking),
+            ("assistant", Kind::ToolCall),
+            ("tool", Kind::ToolResult),
+            ("assistant", Kind::ToolCall),
+            ("system", Kind::Other),
+            ("assistant", Kind::Error),
+        ]
+    );
+    assert!(entries[2].content.starts_with("a.png [image/png, 5 bytes, blake3 "));
+    assert_eq!(entries[4].model.as_deref(), Some("acme/m1"));
+    let usage = entries[4].usage.unwrap();
+    assert_eq!((usage.input, usage.cache_read, usage.output, usage.reasoning), (10, 7, 7, 2));
+    assert_eq!(entries[6].content, "denied");
+    assert_eq!(entries[6].metadata.as_ref().unwrap()["is_error"], true);
+    assert_eq!(entries[9].content, "Aborted: no");
+}
+
+#[test]
+fn the_session_states_what_its_records_state() {
+    let session = from_bytes(export().as_bytes()).unwrap().session;
+    assert_eq!(session.native_id.as_deref(), Some("ses_1"));
+    assert_eq!(session.parent.as_deref(), Some("ses_0"));
+    assert_eq!(session.title.as_deref(), Some("Fix it"));
+    assert_eq!(session.started.unwrap().instant().as_millisecond(), 1000);
+    assert_eq!(session.ended.unwrap().instant().as_millisecond(), 3000);
+    assert_eq!(session.totals.cost, Some(0.25));
+}
+
+#[test]
+fn database_and_tree_say_what_the_export_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let exported = from_bytes(export().as_bytes()).unwrap();
+    database(&folder.path().join("opencode.db"));
+    assert_eq!(only(&folder.path().join("opencode.db")).entries, exported.entries);
+    storage(&folder.path().join("storage"));
+    assert_eq!(only(&folder.path().join("storage")).entries, exported.entries);
+    assert_eq!(only(folder.path()).entries, exported.entries);
+    let bundle = &find(folder.path()).unwrap()[0];
+    assert_eq!(bundle.key.as_deref(), Some("ses_1"));
+}
+
+#[test]
+fn one_bad_row_costs_only_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("opencode.db");
+    database(&file);
+    let connection = Connection::open(&file).unwrap();
+    connection.execute("UPDATE part SET data = '{\"type' WHERE id = 'prt_2'", []).unwrap();
+    connection.execute("INSERT INTO message VALUES ('z', 'ses_1', 9, NULL)", []).unwrap();
+    let transcript = only(&file);
+    let reasons: Vec<_> = transcript.problems.iter().map(|p| p.reason.as_str()).collect();
+    assert!(reasons[0].starts_with("message z: no data"), "{reasons:?}");
+    assert!(reasons[1].starts_with("part prt_2: not JSON"), "{reasons:?}");
+    assert_eq!(transcript.entries.len(), 9);
+}
+
+#[test]
+fn an_export_that_breaks_off_keeps_what_it_has() {
+    let whole = export();
+    for length in 0..whole.len() {
+        if let Ok(transcript) = from_bytes(&whole.as_bytes()[..length]) {
+            assert_eq!(transcript.problems.len(), 1, "{length}");
+        }
+    }
+    let transcript = from_bytes(&whole.as_bytes()[..whole.len() - 1]).unwrap();
+    assert_eq!(transcript.entries.len(), 10);
+}
+
+#[test]
+fn a_summary_alone_is_a_compaction() {
+    let message = json!({"info": {"id": "m", "role": "assistant", "summary": true}, "parts": []});
+    let export = json!({"info": session(), "messages": [message]}).to_string();
+    let entries = from_bytes(export.as_bytes()).unwrap().entries;
+    assert_eq!(kinds(&entries), [("assistant", Kind::Text), ("system", Kind::Compaction)]);
+    assert_eq!(entries[0].role, Role::Assistant);
+}
+
+#[test]
+fn ids_cannot_leave_their_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("session/p/x.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let mut info = session();
+    info["id"] = "../../secret".into();
+    fs::write(&file, info.to_string()).unwrap();
+    assert!(find(&file).unwrap().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+        let _ = from_bytes(&bytes);
+        let _ = from_bytes(&[b"{\"info\":{},\"messages\":[", bytes.as_slice()].concat());
+    }
+}

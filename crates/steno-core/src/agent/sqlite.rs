@@ -1,0 +1,249 @@
+//! Databases of agents, read without changing or locking them.
+//!
+//! A database whose newest rows are still in its write-ahead log is read from a copy of both files, since opening it
+//! in place would leave files beside it. So is one whose bytes come from the vault.
+
+mod row;
+mod snapshot;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, ToSql};
+
+use crate::durable::{FileError, OnPath};
+use crate::format::{FormatError, tree};
+use crate::problem::Problem;
+use crate::source::{Bundle, Source};
+
+pub(crate) use row::Row;
+use snapshot::Snapshot;
+
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// How long to wait for a writer that holds the database.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// By what a database is known, and how its sessions are listed.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    /// Tables, each with columns that it must have.
+    pub(crate) tables: &'static [(&'static str, &'static [&'static str])],
+    /// A query for the ids of all sessions, in their order.
+    pub(crate) sessions: &'static str,
+}
+
+/// An open database.
+#[derive(Debug)]
+pub(crate) struct Database {
+    connection: Connection,
+    path: PathBuf,
+    // Removed after the connection is closed.
+    _snapshot: Option<Rc<Snapshot>>,
+}
+
+/// One bundle for each session of each database of this schema at or below `path`.
+pub(crate) fn find(path: &Path, schema: &Schema) -> Result<Vec<Bundle>, FileError> {
+    Ok(tree::files(path)?.iter().flat_map(|file| sessions(file, schema)).collect())
+}
+
+/// The sessions of one file; none if it is not a database of this schema.
+///
+/// One whose sessions cannot be listed gives a bundle without a key, so that reading it says what is wrong.
+pub(crate) fn sessions(file: &Path, schema: &Schema) -> Vec<Bundle> {
+    let Some((bundle, database)) = known(file, schema) else { return Vec::new() };
+    match database.texts(schema.sessions, &[]) {
+        Ok(ids) => ids.into_iter().map(|id| Bundle { key: Some(id), ..bundle.clone() }).collect(),
+        Err(_) => vec![bundle],
+    }
+}
+
+/// The file and its log, opened, if it is a database of this schema.
+pub(crate) fn known(file: &Path, schema: &Schema) -> Option<(Bundle, Database)> {
+    if !is_database(file) || is_foreign(file, schema) {
+        return None;
+    }
+    let bundle = bundle(file);
+    let database = Database::open(&bundle).ok()?;
+    database.fits(schema).then_some((bundle, database))
+}
+
+/// The session that a bundle is about: its key, or the only one that there is.
+pub(crate) fn session_id(
+    bundle: &Bundle,
+    database: &Database,
+    schema: &Schema,
+) -> Result<String, FormatError> {
+    if let Some(key) = &bundle.key {
+        return Ok(key.clone());
+    }
+    let mut ids = database.texts(schema.sessions, &[])?;
+    match (ids.pop(), ids.is_empty()) {
+        (Some(id), true) => Ok(id),
+        (None, _) => Err(database.invalid("no session in the database")),
+        (Some(_), false) => Err(database.invalid("several sessions in the database, none named")),
+    }
+}
+
+/// Whether a file begins as a database does.
+pub(crate) fn is_database(file: &Path) -> bool {
+    File::open(file).is_ok_and(|file| begins_with_magic(file).unwrap_or(false))
+}
+
+/// Whether a bundle's first file is a database.
+pub(crate) fn holds_database(bundle: &Bundle) -> Result<bool, FormatError> {
+    let Some(source) = bundle.sources.first() else { return Ok(false) };
+    Ok(begins_with_magic(source.open()?).on("read", source.path())?)
+}
+
+fn begins_with_magic(input: impl Read) -> io::Result<bool> {
+    let mut head = Vec::with_capacity(MAGIC.len());
+    input.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    Ok(head == MAGIC)
+}
+
+/// Whether the tables that the file itself shows, without its log, are another schema's: no copy is made to say so.
+fn is_foreign(file: &Path, schema: &Schema) -> bool {
+    let Ok(database) = Database::in_place(file, file, true) else { return false };
+    match database.texts("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1", &[]) {
+        Ok(tables) => !tables.is_empty() && !database.fits(schema),
+        Err(_) => false,
+    }
+}
+
+fn bundle(file: &Path) -> Bundle {
+    let mut bundle = Bundle::file(file);
+    let wal = log_of(file);
+    if let Some(name) = wal.file_name().filter(|_| wal.is_file()) {
+        bundle.sources.push(Source::on_disk(name.to_string_lossy(), &wal));
+    }
+    bundle
+}
+
+fn log_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+impl Database {
+    /// Opens the database of a bundle together with its log.
+    pub(crate) fn open(bundle: &Bundle) -> Result<Self, FormatError> {
+        let is_beside = |name: &str| name.ends_with("-wal") || name.ends_with(".json");
+        let main = bundle.sources.iter().find(|source| !is_beside(source.name()));
+        let Some(main) = main else {
+            return Err(FormatError::Invalid(Problem::of(&bundle.root, "no database")));
+        };
+        let wal = bundle.get(&format!("{}-wal", main.name()));
+        let path = main.path();
+        if main.is_on_disk() && wal.is_none_or(is_empty) {
+            // A database that expects a log would be given one by opening it.
+            return Self::in_place(path, path, expects_log(path));
+        }
+        let snapshot = Snapshot::of(main, wal)?;
+        let mut database = Self::in_place(&snapshot.database(), path, false)?;
+        database._snapshot = Some(snapshot);
+        Ok(database)
+    }
+
+    fn in_place(file: &Path, path: &Path, immutable: bool) -> Result<Self, FormatError> {
+        let invalid = |error| FormatError::Invalid(Problem::of(path, error));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let connection = if immutable {
+            Connection::open_with_flags(immutable_uri(file), flags)
+        } else {
+            Connection::open_with_flags(file, flags)
+        };
+        let connection = connection.map_err(invalid)?;
+        connection.busy_timeout(PATIENCE).map_err(invalid)?;
+        connection.pragma_update(None, "trusted_schema", false).map_err(invalid)?;
+        Ok(Self { connection, path: path.to_owned(), _snapshot: None })
+    }
+
+    /// Whether all tables of the schema are there, as plain tables.
+    pub(crate) fn fits(&self, schema: &Schema) -> bool {
+        schema.tables.iter().all(|(table, columns)| {
+            let has = self.columns(table);
+            columns.iter().all(|column| has.iter().any(|name| name == column))
+        })
+    }
+
+    /// The columns of a plain table; none if there is no such table.
+    pub(crate) fn columns(&self, table: &str) -> Vec<String> {
+        // A view or a virtual table would run what its author likes.
+        let query = "SELECT info.name FROM sqlite_master AS master, pragma_table_info(?1) AS info \
+                     WHERE master.name = ?1 AND master.type = 'table' \
+                     AND master.sql LIKE 'CREATE TABLE%'";
+        self.texts(query, &[&table]).unwrap_or_default()
+    }
+
+    /// The first column of all rows, as texts.
+    pub(crate) fn texts(
+        &self,
+        query: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<Vec<String>, FormatError> {
+        let mut texts = Vec::new();
+        self.each(query, values, |row| {
+            texts.extend(row.first_text());
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+
+    /// Visits all rows, one at a time.
+    pub(crate) fn each(
+        &self,
+        query: &str,
+        values: &[&dyn ToSql],
+        mut visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut statement = self.connection.prepare_cached(query).map_err(|e| self.invalid(e))?;
+        let mut rows = statement.query(values).map_err(|e| self.invalid(e))?;
+        while let Some(row) = rows.next().map_err(|e| self.invalid(e))? {
+            visit(&Row::new(row))?;
+        }
+        Ok(())
+    }
+
+    /// The database as a whole cannot be read.
+    pub(crate) fn invalid(&self, reason: impl std::fmt::Display) -> FormatError {
+        FormatError::Invalid(Problem::of(&self.path, reason))
+    }
+
+    /// One row cannot be read.
+    pub(crate) fn problem(&self, row: &str, reason: impl std::fmt::Display) -> Problem {
+        Problem::of(&self.path, format!("{row}: {reason}"))
+    }
+}
+
+/// Whether the header says that the database is written through a log.
+fn expects_log(file: &Path) -> bool {
+    let mut head = [0; 20];
+    File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head[18] == 2
+}
+
+fn is_empty(wal: &Source) -> bool {
+    wal.is_on_disk() && wal.path().metadata().is_ok_and(|metadata| metadata.len() == 0)
+}
+
+fn immutable_uri(file: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for c in file.to_string_lossy().chars() {
+        match c {
+            '%' | '?' | '#' => uri.push_str(&format!("%{:02X}", u32::from(c))),
+            '\\' => uri.push('/'),
+            c => uri.push(c),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! A row of a database whose columns may be missing, null or of another type than expected.
+
+use rusqlite::types::ValueRef;
+
+use crate::json::{Object, Value};
+
+/// One row.
+pub(crate) struct Row<'a>(&'a rusqlite::Row<'a>);
+
+impl<'a> Row<'a> {
+    pub(super) fn new(row: &'a rusqlite::Row<'a>) -> Self {
+        Self(row)
+    }
+
+    /// A text or a blob, as its bytes.
+    pub(crate) fn bytes(&self, column: &str) -> Option<&[u8]> {
+        match self.0.get_ref(column).ok()? {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// A text; empty is as good as none.
+    pub(crate) fn text(&self, column: &str) -> Option<String> {
+        as_text(self.0.get_ref(column).ok()?).filter(|text| !text.is_empty())
+    }
+
+    /// A whole number.
+    pub(crate) fn integer(&self, column: &str) -> Option<i64> {
+        match self.0.get_ref(column).ok()? {
+            ValueRef::Integer(number) => Some(number),
+            ValueRef::Real(number) => Some(number as i64),
+            _ => None,
+        }
+    }
+
+    /// A count: a whole number that is not negative.
+    pub(crate) fn count(&self, column: &str) -> u64 {
+        self.integer(column).and_then(|number| number.try_into().ok()).unwrap_or(0)
+    }
+
+    /// A number.
+    pub(crate) fn number(&self, column: &str) -> Option<f64> {
+        match self.0.get_ref(column).ok()? {
+            ValueRef::Integer(number) => Some(number as f64),
+            ValueRef::Real(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// All columns that hold something and are not among `known`.
+    pub(crate) fn rest(&self, known: &[&str]) -> Object {
+        let names = self.0.as_ref().column_names();
+        let unknown = names.into_iter().filter(|name| !known.contains(name));
+        unknown.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
+    }
+
+    pub(super) fn first_text(&self) -> Option<String> {
+        as_text(self.0.get_ref(0).ok()?)
+    }
+
+    fn value(&self, column: &str) -> Option<Value> {
+        match self.0.get_ref(column).ok()? {
+            ValueRef::Integer(number) => Some(number.into()),
+            ValueRef::Real(number) => Some(number.into()),
+            other => as_text(other).filter(|text| !text.is_empty()).map(Value::String),
+        }
+    }
+}
+
+fn as_text(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(_) | ValueRef::Null => None,
+    }
+}

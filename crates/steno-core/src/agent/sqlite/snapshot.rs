@@ -1,0 +1,101 @@
+//! A copy of a database and its log in a folder of their own.
+//!
+//! The sessions of one database are read one after the other: the last copy is kept, so that all of them cost one.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use tempfile::TempDir;
+
+use crate::durable::{FileError, OnPath};
+use crate::source::Source;
+
+/// How often to copy again when somebody writes meanwhile.
+const ATTEMPTS: usize = 5;
+
+thread_local! {
+    static LAST: RefCell<Option<Rc<Snapshot>>> = const { RefCell::new(None) };
+}
+
+/// A folder with the two files; removed with the last user.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    folder: TempDir,
+    stamp: Option<Stamp>,
+}
+
+/// What changes when somebody writes: place, length and time of each file.
+type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
+
+impl Snapshot {
+    /// A copy of both files as they are now.
+    pub(super) fn of(main: &Source, wal: Option<&Source>) -> Result<Rc<Self>, FileError> {
+        let stamp = stamp(main, wal);
+        let last = LAST.with_borrow(Option::clone);
+        if let Some(last) = last.filter(|last| stamp.is_some() && last.stamp == stamp) {
+            return Ok(last);
+        }
+        LAST.set(None);
+        let snapshot = Rc::new(Self::make(main, wal)?);
+        if snapshot.stamp.is_some() {
+            LAST.set(Some(Rc::clone(&snapshot)));
+        }
+        Ok(snapshot)
+    }
+
+    /// The database in the folder.
+    pub(super) fn database(&self) -> PathBuf {
+        self.folder.path().join("database")
+    }
+
+    fn make(main: &Source, wal: Option<&Source>) -> Result<Self, FileError> {
+        let folder = tempfile::tempdir().on("create a folder for", main.path())?;
+        let mut attempt = 1;
+        loop {
+            let before = stamp(main, wal);
+            fill(main, &folder.path().join("database"))?;
+            if let Some(wal) = wal {
+                fill(wal, &folder.path().join("database-wal"))?;
+            }
+            if before == stamp(main, wal) || attempt == ATTEMPTS {
+                return Ok(Self { folder, stamp: before });
+            }
+            attempt += 1;
+        }
+    }
+}
+
+fn stamp(main: &Source, wal: Option<&Source>) -> Option<Stamp> {
+    [Some(main), wal].into_iter().flatten().map(stamp_of).collect()
+}
+
+fn stamp_of(source: &Source) -> Option<(PathBuf, u64, Option<SystemTime>)> {
+    let metadata = source.is_on_disk().then(|| fs::metadata(source.path()).ok())??;
+    Some((source.path().to_owned(), metadata.len(), metadata.modified().ok()))
+}
+
+fn fill(source: &Source, target: &Path) -> Result<(), FileError> {
+    if source.is_on_disk() {
+        // The file system may share the bytes instead of copying them.
+        let _ = fs::remove_file(target);
+        fs::copy(source.path(), target).on("copy", source.path())?;
+        return make_writable(target);
+    }
+    let mut file = File::create(target).on("create", target)?;
+    io::copy(&mut source.open()?, &mut file).on("copy", source.path())?;
+    Ok(())
+}
+
+/// A copy has its original's mode, which may forbid what SQLite does with a log.
+fn make_writable(file: &Path) -> Result<(), FileError> {
+    let mut permissions = fs::metadata(file).on("open", file)?.permissions();
+    #[cfg(unix)]
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o600);
+    #[cfg(not(unix))]
+    permissions.set_readonly(false);
+    fs::set_permissions(file, permissions).on("change", file)
+}

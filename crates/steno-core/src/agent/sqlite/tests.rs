@@ -1,0 +1,117 @@
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NOTES: Schema =
+    Schema { tables: &[("notes", &["id", "body"])], sessions: "SELECT id FROM notes ORDER BY id" };
+
+/// A database in `folder` whose rows are still in its log.
+fn logged(folder: &Path) -> PathBuf {
+    let live = folder.join("live.db");
+    let connection = Connection::open(&live).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE notes (id TEXT, body TEXT);
+             INSERT INTO notes VALUES ('a', 'one'), ('b', 'two');",
+        )
+        .unwrap();
+    let left = folder.join("left.db");
+    fs::copy(&live, &left).unwrap();
+    fs::copy(log_of(&live), log_of(&left)).unwrap();
+    drop(connection);
+    fs::remove_file(&live).unwrap();
+    left
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|item| item.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn rows_in_the_log_are_read_and_nothing_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = logged(folder.path());
+    let before = (names(folder.path()), fs::read(&file).unwrap(), fs::read(log_of(&file)).unwrap());
+    let bundles = find(folder.path(), &NOTES).unwrap();
+    let keys: Vec<_> = bundles.iter().map(|bundle| bundle.key.clone().unwrap()).collect();
+    assert_eq!(keys, ["a", "b"]);
+    assert_eq!(bundles[0].sources.len(), 2);
+    let database = Database::open(&bundles[0]).unwrap();
+    assert_eq!(database.texts("SELECT body FROM notes", &[]).unwrap(), ["one", "two"]);
+    let after = (names(folder.path()), fs::read(&file).unwrap(), fs::read(log_of(&file)).unwrap());
+    assert_eq!(before, after);
+}
+
+#[test]
+fn a_database_without_its_log_is_read_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("odd %?#.db");
+    let connection = Connection::open(&file).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT)").unwrap();
+    drop(connection);
+    assert_eq!(names(folder.path()).len(), 1);
+    let database = Database::open(&bundle(&file)).unwrap();
+    assert!(database.fits(&NOTES));
+    assert_eq!(names(folder.path()).len(), 1);
+}
+
+#[test]
+fn bytes_from_elsewhere_are_read_like_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = logged(folder.path());
+    let sources = [("n.db", file.clone()), ("n.db-wal", log_of(&file))]
+        .map(|(name, path)| Source::in_memory(name, "/gone", fs::read(path).unwrap()));
+    let database = Database::open(&Bundle::new("/gone", sources.into())).unwrap();
+    assert_eq!(database.texts("SELECT id FROM notes", &[]).unwrap(), ["a", "b"]);
+}
+
+#[test]
+fn views_are_no_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("v.db");
+    let view = "CREATE TABLE t (x); CREATE VIEW notes AS SELECT 1 AS id, 2 AS body";
+    Connection::open(&file).unwrap().execute_batch(view).unwrap();
+    assert!(find(&file, &NOTES).unwrap().is_empty());
+}
+
+#[test]
+fn a_newer_log_makes_a_newer_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("n.db");
+    let connection = Connection::open(&file).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT)").unwrap();
+    for count in 0..3 {
+        assert_eq!(find(&file, &NOTES).unwrap().len(), count);
+        connection.execute("INSERT INTO notes VALUES (?1, '')", [count.to_string()]).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn damaged_databases_are_errors(at in 16usize..8192, byte: u8, length in 0usize..8192) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = logged(folder.path());
+        let mut bytes = fs::read(&file).unwrap();
+        bytes.truncate(length.max(16));
+        if let Some(place) = bytes.get_mut(at) {
+            *place = byte;
+        }
+        fs::write(&file, bytes).unwrap();
+        for bundle in find(&file, &NOTES).unwrap() {
+            let database = Database::open(&bundle);
+            let _ = database.and_then(|database| database.texts("SELECT body FROM notes", &[]));
+        }
+    }
+}
