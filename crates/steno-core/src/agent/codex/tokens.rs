@@ -105,13 +105,16 @@ impl Tokens {
 
 impl Count {
     fn usage(&self) -> Usage {
-        let cached = self.cached_input_tokens.saturating_add(self.cache_write_input_tokens);
+        // Bounded so that sums of hostile numbers cannot overflow.
+        let bounded = |count: u64| count.min(1 << 48);
+        let (read, write) =
+            (bounded(self.cached_input_tokens), bounded(self.cache_write_input_tokens));
         Usage {
-            input: self.input_tokens.saturating_sub(cached),
-            cache_read: self.cached_input_tokens,
-            cache_write: self.cache_write_input_tokens,
-            output: self.output_tokens,
-            reasoning: self.reasoning_output_tokens,
+            input: bounded(self.input_tokens).saturating_sub(read).saturating_sub(write),
+            cache_read: read,
+            cache_write: write,
+            output: bounded(self.output_tokens),
+            reasoning: bounded(self.reasoning_output_tokens),
             ..Usage::default()
         }
     }
