@@ -32,6 +32,8 @@ pub(super) struct Reading<'a> {
     session: Session,
     numbering: Option<Numbering>,
     model: Option<String>,
+    /// The line that is being read.
+    number: u64,
 }
 
 impl<'a> Reading<'a> {
@@ -48,6 +50,7 @@ impl<'a> Reading<'a> {
             session: Session::new(SessionId::for_native(AGENT, name), AGENT),
             numbering: None,
             model: None,
+            number: 0,
         }
     }
 
@@ -56,13 +59,20 @@ impl<'a> Reading<'a> {
             Ok(line) => line,
             Err(problem) => return (self.emit)(Item::Problem(problem)),
         };
+        self.number = line.number;
         match Record::parse(&line.bytes, &mut self.layout) {
             Ok(record) => self.record(&record),
-            Err(error) => {
-                let problem = Problem::at(self.path, line.number, json_reason(&error));
-                (self.emit)(Item::Problem(problem));
-            }
+            Err(error) => self.report(&error),
         }
+    }
+
+    fn report(&mut self, error: &serde_json::Error) {
+        (self.emit)(Item::Problem(Problem::at(self.path, self.number, json_reason(error))));
+    }
+
+    /// The object that a payload is; reported where it is none.
+    fn object(&mut self, payload: &RawValue) -> Option<Object> {
+        serde_json::from_str(payload.get()).map_err(|error| self.report(&error)).ok()
     }
 
     pub(super) fn finish(mut self) -> Session {
@@ -118,7 +128,7 @@ impl<'a> Reading<'a> {
             return;
         }
         self.inherited = Some(Inherited::new(meta, at));
-        let Some(meta) = decode::<Object>(meta) else {
+        let Some(meta) = self.object(meta) else {
             return;
         };
         let text = |field| responses::text(&meta, field).map(str::to_owned);
@@ -139,7 +149,7 @@ impl<'a> Reading<'a> {
     }
 
     fn item(&mut self, item: &RawValue, at: Option<Timestamp>) {
-        let Some(item) = decode::<Object>(item) else {
+        let Some(item) = self.object(item) else {
             return;
         };
         if responses::text(&item, "type").is_some_and(|kind| COMPACTION_ITEMS.contains(&kind)) {
@@ -173,7 +183,7 @@ impl<'a> Reading<'a> {
                 self.show(entry);
             }
         } else if !event::is_repeated(&kind)
-            && let Some(object) = decode(event)
+            && let Some(object) = self.object(event)
         {
             let mut entry = event::entry(&kind, object);
             entry.created_at = at;
@@ -215,7 +225,7 @@ impl<'a> Reading<'a> {
     }
 
     fn spoken(&mut self, line: &RawValue, at: Option<Timestamp>) {
-        let Some(line) = decode::<Object>(line) else {
+        let Some(line) = self.object(line) else {
             return;
         };
         let mut entry = responses::unknown(&line);
@@ -227,9 +237,11 @@ impl<'a> Reading<'a> {
     }
 
     fn unknown(&mut self, line: &RawValue, at: Option<Timestamp>) {
-        let mut entry = responses::unknown(&decode(line).unwrap_or_default());
-        entry.created_at = at;
-        self.say(entry);
+        if let Some(line) = self.object(line) {
+            let mut entry = responses::unknown(&line);
+            entry.created_at = at;
+            self.say(entry);
+        }
     }
 
     /// Shows an entry after the message that waited for its event.

@@ -232,6 +232,13 @@ fn bad_lines_are_reported_and_unknown_kinds_survive() {
 }
 
 #[test]
+fn half_a_surrogate_pair_costs_only_its_record() {
+    let transcript = read_lines(&[META.to_owned(), answer("\\ud800"), answer("On")]);
+    assert_eq!(transcript.problems[0].line, Some(2));
+    assert_eq!(said(&transcript), [("assistant", Kind::Text, "On")]);
+}
+
+#[test]
 fn responses_are_summed_where_nothing_is_counted() {
     let record = |id: &str| {
         format!(
