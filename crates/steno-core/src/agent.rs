@@ -3,6 +3,9 @@
 //! Each turns the agent's records into entries, streaming where the format allows it. A bad record is reported as
 //! `path:line: reason` and the rest goes on; a record of a kind that is not known survives as kind `other`.
 
+mod json_lines;
+mod responses;
+
 pub mod aider;
 pub mod amp;
 pub mod api_log;

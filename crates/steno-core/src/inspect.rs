@@ -123,7 +123,9 @@ impl Counter {
         if entry.kind == Kind::ToolCall && self.seen.insert((What::Call, tool())) {
             counted.tool_calls += 1;
         }
-        let answers = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
+        // A thought or a call that belongs to no message, as in Codex, is none.
+        let part = matches!(entry.kind, Kind::Thinking | Kind::ToolCall);
+        let answers = entry.kind == Kind::Text || (part && entry.message_id.is_some());
         if entry.role == Role::Assistant && answers && self.seen.insert((What::Answer, message())) {
             counted.assistant_messages += 1;
         }

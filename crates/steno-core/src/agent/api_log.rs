@@ -1,12 +1,27 @@
-//! api_log: not read yet.
+//! Logs of model APIs: requests, responses and streams of Anthropic Messages, OpenAI chat completions and Responses.
+//!
+//! A file is one JSON document, or lines of them, or the lines of a stream, with or without `data:` in front. Streams
+//! are put together to whole messages. Requests repeat all that was said before: only what is new is told.
+
+mod anthropic;
+mod chat;
+mod conversation;
+mod probe;
+mod stream;
+mod usage;
 
 use std::path::Path;
 
+pub(crate) use conversation::Conversation;
+
+use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
+use crate::format::{Emit, FormatError, Item, Reader, tree};
+use crate::json::{Object, Value};
+use crate::problem::{Problem, json_reason};
 use crate::session::Session;
-use crate::source::Bundle;
+use crate::source::{Bundle, Source};
+use stream::Stream;
 
 /// The agent's name.
 pub const AGENT: &str = "api-log";
@@ -14,10 +29,104 @@ pub const AGENT: &str = "api-log";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let bundles = tree::files(path)?.into_iter().map(|file| Bundle::file(&file));
+    Ok(bundles.filter(|bundle| probe::is_log(&bundle.sources[0])).collect())
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    if probe::has_lines(source)? {
+        let first = JsonLines::new(source.path(), source.open()?).flatten().next();
+        let mut conversation =
+            Conversation::new(AGENT, &name(&first.map(|line| line.bytes).unwrap_or_default()));
+        read_lines(source, &mut conversation, emit)?;
+        Ok(conversation.finish())
+    } else {
+        let bytes = source.bytes()?;
+        let mut conversation = Conversation::new(AGENT, &name(&bytes));
+        read_document(source, &bytes, &mut conversation, emit);
+        Ok(conversation.finish())
+    }
 }
+
+/// A log has no name of its own: its first record gives it one.
+fn name(first: &[u8]) -> String {
+    blake3::hash(first).to_hex()[..32].to_owned()
+}
+
+fn read_document(source: &Source, bytes: &[u8], conversation: &mut Conversation, emit: Emit<'_>) {
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => record(&object, conversation, emit),
+        Ok(Value::Array(records)) => {
+            for object in records.iter().filter_map(Value::as_object) {
+                record(object, conversation, emit);
+            }
+        }
+        Ok(_) => emit(Item::Problem(Problem::of(source.path(), "not a JSON object"))),
+        Err(error) => emit(Item::Problem(Problem::of(source.path(), json_reason(&error)))),
+    }
+}
+
+fn read_lines(
+    source: &Source,
+    conversation: &mut Conversation,
+    emit: Emit<'_>,
+) -> Result<(), FormatError> {
+    let mut stream = Stream::default();
+    for line in JsonLines::new(source.path(), source.open()?) {
+        let line = match line {
+            Ok(line) => line,
+            Err(problem) => {
+                emit(Item::Problem(problem));
+                continue;
+            }
+        };
+        let Some(json) = stream::data(&line.bytes) else {
+            continue;
+        };
+        match serde_json::from_slice::<Object>(json) {
+            Ok(object) if Stream::takes(&object) => {
+                for message in stream.event(object) {
+                    conversation.response(&message, emit);
+                }
+            }
+            Ok(object) => record(&object, conversation, emit),
+            Err(error) => {
+                emit(Item::Problem(Problem::at(source.path(), line.number, json_reason(&error))));
+            }
+        }
+    }
+    for message in stream.finish() {
+        conversation.response(&message, emit);
+    }
+    Ok(())
+}
+
+/// A request, a response, or both under their names.
+fn record(object: &Object, conversation: &mut Conversation, emit: Emit<'_>) {
+    let part = |name| object.get(name).and_then(Value::as_object);
+    if probe::is_request(object) {
+        conversation.request(object, emit);
+    } else if part("request").or(part("response")).is_some() {
+        conversation.note_time(object);
+        if let Some(request) = part("request") {
+            conversation.request(part_body(request), emit);
+        }
+        if let Some(response) = part("response") {
+            conversation.response(part_body(response), emit);
+        }
+    } else {
+        conversation.response(object, emit);
+    }
+}
+
+/// Loggers that keep headers too put the JSON under `body`.
+fn part_body(part: &Object) -> &Object {
+    part.get("body").and_then(Value::as_object).unwrap_or(part)
+}
+
+#[cfg(test)]
+mod tests;

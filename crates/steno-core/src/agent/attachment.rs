@@ -1,13 +1,25 @@
-//! What a URL in a message points to, told in words.
+//! What stands in a transcript in place of pictures and other bytes: their type, size and sum, never the bytes.
 
-use crate::agent::record::media;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// The bytes that `base64` holds, in words: `[image/png, 12345 bytes, blake3 HEX]`.
+pub(crate) fn media(media_type: Option<&str>, base64: &str) -> String {
+    let media_type = media_type.unwrap_or("data");
+    match STANDARD.decode(base64.trim_end()) {
+        Ok(bytes) => {
+            format!("[{media_type}, {} bytes, blake3 {}]", bytes.len(), blake3::hash(&bytes))
+        }
+        Err(_) => format!("[{media_type}, {} characters that are not base64]", base64.len()),
+    }
+}
 
 /// What a URL points to; a `data:` URL holds its bytes itself, and only their sum is told.
-pub(crate) fn url(mime: &str, url: &str) -> String {
+pub(crate) fn url(media_type: &str, url: &str) -> String {
     let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) else {
-        return format!("[{mime}, {url}]");
+        return format!("[{media_type}, {url}]");
     };
-    let stated = head.split(';').next().filter(|stated| !stated.is_empty()).unwrap_or(mime);
+    let stated = head.split(';').next().filter(|stated| !stated.is_empty()).unwrap_or(media_type);
     if head.ends_with(";base64") {
         return media(Some(stated), data);
     }
@@ -21,8 +33,10 @@ mod tests {
     #[test]
     fn data_is_named_by_its_sum() {
         let words = format!("[image/png, 5 bytes, blake3 {}]", blake3::hash(b"hello"));
+        assert_eq!(media(Some("image/png"), "aGVsbG8="), words);
         assert_eq!(url("", "data:image/png;base64,aGVsbG8="), words);
         assert_eq!(url("image/png", "data:,hello"), words);
+        assert_eq!(media(Some("image/png"), "%%"), "[image/png, 2 characters that are not base64]");
     }
 
     #[test]

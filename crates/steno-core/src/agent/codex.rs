@@ -1,8 +1,18 @@
-//! codex: not read yet.
+//! Codex: the rollouts of its command line, desktop app and editor extension, in every form that they had.
+//!
+//! Texts and tools come from response items; events only say which messages a person wrote, how many tokens were
+//! billed and what went wrong. What a fork copied from another thread is that thread's, and is passed over.
 
-use std::path::Path;
+mod event;
+mod find;
+mod inherited;
+mod prompt;
+mod reading;
+mod record;
+mod title;
+mod tokens;
 
-use crate::durable::FileError;
+use crate::agent::json_lines::JsonLines;
 use crate::format::{Emit, FormatError, Reader};
 use crate::problem::Problem;
 use crate::session::Session;
@@ -12,12 +22,19 @@ use crate::source::Bundle;
 pub const AGENT: &str = "codex";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let origin = prompt::Origin::of(source)?;
+    let mut reading = reading::Reading::new(source.path(), origin, emit);
+    for line in JsonLines::new(source.path(), find::open(source)?) {
+        reading.line(line);
+    }
+    Ok(reading.finish())
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
-}
+#[cfg(test)]
+mod tests;

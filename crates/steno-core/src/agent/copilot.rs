@@ -1,9 +1,18 @@
-//! copilot: not read yet.
+//! GitHub Copilot CLI: the event log of a session, `session-state/<id>/events.jsonl` or `session-state/<id>.jsonl`.
+//!
+//! Subagents speak in the same file and are told apart by the tool call that started them.
 
+mod reading;
+mod tokens;
+
+use std::io::BufRead;
 use std::path::Path;
 
+use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::{Emit, FormatError, Reader, tree};
+use crate::json::{Object, Value};
+use crate::lines::Lines;
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::Bundle;
@@ -14,10 +23,52 @@ pub const AGENT: &str = "copilot";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// How many lines are looked at before a file is taken for something else.
+const PROBED_LINES: usize = 5;
+
+/// The longest line that is looked at for that.
+const PROBED_BYTES: usize = 8 << 20;
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let bundles = tree::files(path)?.into_iter().map(|file| Bundle::file(&file));
+    Ok(bundles.filter(is_event_log).collect())
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn is_event_log(bundle: &Bundle) -> bool {
+    let Ok(mut input) = bundle.sources[0].open() else {
+        return false;
+    };
+    if !input.fill_buf().is_ok_and(|start| start.trim_ascii_start().starts_with(b"{")) {
+        return false;
+    }
+    let lines = Lines::with_limit(input, PROBED_BYTES).map_while(Result::ok);
+    let mut objects = lines.take(PROBED_LINES).filter_map(|line| {
+        let object: Option<Object> = serde_json::from_slice(&line.bytes).ok();
+        object
+    });
+    objects.any(|object| is_event(&object))
 }
+
+/// An event has a dotted type, its data, an id and the id of the event before it.
+fn is_event(object: &Object) -> bool {
+    let dotted = object.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains('.'));
+    dotted
+        && object.get("data").is_some_and(Value::is_object)
+        && object.get("id").is_some_and(Value::is_string)
+        && object.get("timestamp").is_some_and(Value::is_string)
+        && object.contains_key("parentId")
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let mut reading = reading::Reading::new(source.path(), emit);
+    for line in JsonLines::new(source.path(), source.open()?) {
+        reading.line(line);
+    }
+    Ok(reading.finish())
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::agent::attachment;
 use crate::agent::message::{Message, Output, parse, seconds, text};
-use crate::agent::record::{media, tool_call, tool_result};
+use crate::agent::record::{tool_call, tool_result};
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
@@ -119,7 +119,7 @@ fn add(message: &mut Message, role: &Role, part: Value) {
             message.say(role.clone(), Kind::Notice, attachment::url("image", said("url")))
         }
         "binary" => {
-            let content = media(text(data, "MIMEType"), said("Data"));
+            let content = attachment::media(text(data, "MIMEType"), said("Data"));
             message.say(role.clone(), Kind::Notice, content);
         }
         _ => message.unknown(part),

@@ -6,9 +6,6 @@ mod repair;
 
 use std::path::Path;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
 pub(super) use self::opening::Opening;
 pub(super) use self::repair::repair;
 use crate::durable::FileError;
@@ -114,33 +111,11 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// A word for bytes that are no text: what they are, how many, and their sum.
-pub(super) fn binary(media_type: &str, base64: &str) -> String {
-    let decoded = STANDARD.decode(base64.trim_end());
-    let bytes = decoded.as_deref().unwrap_or(base64.as_bytes());
-    format!("[{media_type}, {} bytes, blake3 {}]", bytes.len(), blake3::hash(bytes).to_hex())
-}
-
-/// An address; of one that holds the data itself, a word for it.
-pub(super) fn address(url: &str) -> String {
-    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    data.map_or_else(|| format!("[{url}]"), |(media_type, base64)| binary(media_type, base64))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn pictures_become_words() {
-        let hash = blake3::hash(b"hi").to_hex();
-        let expected = format!("[image/png, 2 bytes, blake3 {hash}]");
-        assert_eq!(address("data:image/png;base64,aGk="), expected);
-        assert_eq!(address("https://example.org/a.png"), "[https://example.org/a.png]");
-        assert!(binary("image/png", "not base64!").starts_with("[image/png, 11 bytes"));
-    }
 
     #[test]
     fn counts_may_be_floats() {

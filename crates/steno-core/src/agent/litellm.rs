@@ -1,12 +1,21 @@
-//! litellm: not read yet.
+//! LiteLLM: what its proxy logs of each call, as `StandardLoggingPayload` or as rows of its spend table.
+//!
+//! A file is a list of calls or one call to a line. Calls of one session or trace are one conversation.
 
+mod call;
+
+use std::io::{BufRead, Read};
 use std::path::Path;
 
+use crate::agent::api_log::Conversation;
+use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
+use crate::format::{Emit, FormatError, Item, Reader, tree};
+use crate::json::{Object, Value};
+use crate::problem::{Problem, json_reason};
 use crate::session::Session;
-use crate::source::Bundle;
+use crate::source::{Bundle, Source};
+use call::Call;
 
 /// The agent's name.
 pub const AGENT: &str = "litellm";
@@ -14,10 +23,110 @@ pub const AGENT: &str = "litellm";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// How much of a file is looked at before it is taken for something else.
+const HEAD: u64 = 1 << 20;
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    for file in tree::files(path)? {
+        let bundle = Bundle::file(&file);
+        if may_be_log(&bundle.sources[0]) {
+            bundles.extend(conversations(bundle)?);
+        }
+    }
+    Ok(bundles)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+/// One bundle for each conversation in a file; no key where there is only one.
+fn conversations(bundle: Bundle) -> Result<Vec<Bundle>, FileError> {
+    let mut keys: Vec<String> = Vec::new();
+    for_each_call(&bundle.sources[0], &mut |call| {
+        let key = call.map(|call| call.conversation().to_owned());
+        keys.extend(key.ok().filter(|key| !keys.contains(key)));
+    })?;
+    if keys.len() < 2 {
+        return Ok(keys.into_iter().map(|_| bundle.clone()).collect());
+    }
+    let keyed = keys.into_iter().map(|key| Bundle { key: Some(key), ..bundle.clone() });
+    Ok(keyed.collect())
 }
+
+fn may_be_log(source: &Source) -> bool {
+    let Ok(mut input) = source.open() else {
+        return false;
+    };
+    let opens = |start: &[u8]| start.starts_with(b"{") || start.starts_with(b"[");
+    if !input.fill_buf().is_ok_and(|start| opens(start.trim_ascii_start())) {
+        return false;
+    }
+    let mut head = Vec::new();
+    let read = input.take(HEAD).read_to_end(&mut head);
+    read.is_ok() && memchr::memmem::find(&head, b"\"call_type\"").is_some()
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let mut conversation: Option<Conversation> = None;
+    for_each_call(source, &mut |call| match call {
+        Ok(call) if bundle.key.as_deref().is_none_or(|key| key == call.conversation()) => {
+            let conversation = conversation.get_or_insert_with(|| begin(&call));
+            call.tell(conversation, &mut *emit);
+        }
+        Ok(_) => {}
+        Err(problem) => emit(Item::Problem(problem)),
+    })?;
+    match conversation {
+        Some(conversation) => Ok(conversation.finish()),
+        None => Err(FormatError::Invalid(Problem::of(&bundle.root, "no call in it"))),
+    }
+}
+
+fn begin(first: &Call) -> Conversation {
+    let name = match first.conversation() {
+        "" => first.id(),
+        name => name,
+    };
+    let mut conversation = Conversation::new(AGENT, name);
+    conversation.session().native_id = Some(name.to_owned());
+    conversation
+}
+
+/// Hands out every call of a file, and what could not be read.
+fn for_each_call(
+    source: &Source,
+    take: &mut dyn FnMut(Result<Call, Problem>),
+) -> Result<(), FileError> {
+    if is_document(source)? {
+        match serde_json::from_slice(&source.bytes()?) {
+            Ok(Value::Array(calls)) => {
+                calls.into_iter().filter_map(Call::new).for_each(|call| take(Ok(call)));
+            }
+            Ok(call) => Call::new(call).into_iter().for_each(|call| take(Ok(call))),
+            Err(error) => take(Err(Problem::of(source.path(), json_reason(&error)))),
+        }
+        return Ok(());
+    }
+    for line in JsonLines::new(source.path(), source.open()?) {
+        let parsed = line.and_then(|line| {
+            serde_json::from_slice(&line.bytes)
+                .map_err(|error| Problem::at(source.path(), line.number, json_reason(&error)))
+        });
+        if let Some(call) = parsed.map(Call::new).transpose() {
+            take(call);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the file is a list, or one call over several lines.
+fn is_document(source: &Source) -> Result<bool, FileError> {
+    let first = JsonLines::new(source.path(), source.open()?).flatten().next();
+    let first = first.map(|line| line.bytes).unwrap_or_default();
+    let is_call = serde_json::from_slice::<Object>(&first).is_ok();
+    Ok(!is_call && (first.trim_ascii() == b"{" || first.trim_ascii_start().starts_with(b"[")))
+}
+
+#[cfg(test)]
+mod tests;

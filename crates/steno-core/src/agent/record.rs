@@ -9,11 +9,10 @@ mod telling;
 pub(crate) use head::Head;
 pub(crate) use telling::Telling;
 
+use crate::agent::attachment;
 use std::borrow::Cow;
 use std::path::Path;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::durable::{FileError, OnPath};
@@ -177,17 +176,8 @@ fn plain_block(block: &Value) -> String {
     let mime = ["mimeType", "media_type", "mediaType"].iter().find_map(|name| text(source, name));
     match (text(object, "text").or_else(|| text(object, "value")), text(source, "data")) {
         (Some(said), _) => said.to_owned(),
-        (None, Some(data)) => media(mime, data),
+        (None, Some(data)) => attachment::media(mime, data),
         (None, None) => Style::COMPACT.print(block),
-    }
-}
-
-/// What stands for binary data: its type, length and hash, never the data.
-pub(crate) fn media(mime: Option<&str>, base64: &str) -> String {
-    let mime = mime.unwrap_or("data");
-    match STANDARD.decode(base64) {
-        Ok(bytes) => format!("[{mime}, {} bytes, blake3 {}]", bytes.len(), blake3::hash(&bytes)),
-        Err(_) => format!("[{mime}, {} characters that are not base64]", base64.len()),
     }
 }
 

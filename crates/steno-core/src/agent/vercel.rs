@@ -1,12 +1,20 @@
-//! vercel: not read yet.
+//! Chats of the Vercel AI SDK: a list of `UIMessage`s, alone or as `messages` of a document.
+//!
+//! What an application keeps beside them is its own; only the fields that the SDK defines are read.
 
+mod message;
+
+use std::io::{BufRead, Read};
 use std::path::Path;
 
+use crate::agent::responses::text;
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
-use crate::session::Session;
-use crate::source::Bundle;
+use crate::entry::Numbering;
+use crate::format::{Emit, FormatError, Item, Reader, tree};
+use crate::json::Value;
+use crate::problem::{Problem, json_reason};
+use crate::session::{Session, SessionId};
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "vercel";
@@ -14,10 +22,73 @@ pub const AGENT: &str = "vercel";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// How much of a file is looked at before it is parsed.
+const HEAD: u64 = 64 << 10;
+
+fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let bundles = tree::files(path)?.into_iter().map(|file| Bundle::file(&file));
+    Ok(bundles.filter(|bundle| is_chat(&bundle.sources[0])).collect())
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+fn is_chat(source: &Source) -> bool {
+    let Ok(mut input) = source.open() else {
+        return false;
+    };
+    let opens = |start: &[u8]| start.starts_with(b"{") || start.starts_with(b"[");
+    if !input.fill_buf().is_ok_and(|start| opens(start.trim_ascii_start())) {
+        return false;
+    }
+    let mut head = Vec::new();
+    if input.take(HEAD).read_to_end(&mut head).is_err() {
+        return false;
+    }
+    let has = |part: &[u8]| memchr::memmem::find(&head, part).is_some();
+    if !has(b"\"role\"") || !(has(b"\"parts\"") || has(b"\"toolInvocations\"")) {
+        return false;
+    }
+    let parsed = source.bytes().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    parsed.is_some_and(|document: Value| {
+        let messages = messages(&document);
+        !messages.is_empty() && messages.iter().all(message::is_message)
+    })
 }
+
+fn messages(document: &Value) -> &[Value] {
+    let list = document.as_array().or(document.get("messages").and_then(Value::as_array));
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let document: Value = serde_json::from_slice(&source.bytes()?)
+        .map_err(|error| FormatError::Invalid(Problem::of(source.path(), json_reason(&error))))?;
+    let session = session(&document);
+    let mut numbering = Numbering::new(AGENT, session.id.as_str());
+    for message in messages(&document) {
+        let Value::Object(message) = message else {
+            emit(Item::Problem(Problem::of(source.path(), "a message is not a JSON object")));
+            continue;
+        };
+        for mut entry in message::entries(message) {
+            numbering.assign(&mut entry);
+            emit(Item::Entry(Box::new(entry)));
+        }
+    }
+    Ok(session)
+}
+
+/// The chat's own name, or that of its first message.
+fn session(document: &Value) -> Session {
+    let own = document.as_object().and_then(|document| text(document, "id"));
+    let first = messages(document).first().and_then(Value::as_object);
+    let name = own.or(first.and_then(|first| text(first, "id"))).unwrap_or_default();
+    let mut session = Session::new(SessionId::for_native(AGENT, name), AGENT);
+    session.native_id = own.map(str::to_owned);
+    session.title = document.get("title").and_then(Value::as_str).map(str::to_owned);
+    session
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What the model saw: Anthropic's messages, with the person's words inside of tags.
 
-use super::super::document::{Output, binary, from_millis, plain, string};
+use super::super::document::{Output, from_millis, plain, string};
+use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
@@ -91,5 +92,5 @@ fn part(part: &Value) -> String {
 fn image(block: &Value) -> String {
     let source = &block["source"];
     let media_type = source["media_type"].as_str().unwrap_or("image");
-    binary(media_type, source["data"].as_str().unwrap_or_default())
+    attachment::media(Some(media_type), source["data"].as_str().unwrap_or_default())
 }

@@ -1,6 +1,7 @@
 //! Tools as they are shown: a text that is JSON, a command line or an address.
 
-use super::super::document::{address, string, unpacked};
+use super::super::document::{string, unpacked};
+use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
@@ -48,7 +49,7 @@ fn browser_result(text: &str) -> String {
     let mut stated = unpacked(&text.into());
     let Some(shown) = stated.get_mut("screenshot") else { return text.to_owned() };
     if let Some(url) = shown.as_str() {
-        *shown = address(url).into();
+        *shown = attachment::url("image", url).into();
     }
     stated.to_string()
 }

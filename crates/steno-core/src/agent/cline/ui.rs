@@ -1,8 +1,9 @@
 //! What the person saw: `say` is told by the program, `ask` waits for an answer; both carry the
 //! same things.
 
-use super::super::document::{Output, address, count, from_millis, items, string, unpacked};
+use super::super::document::{Output, count, from_millis, items, string, unpacked};
 use super::tools;
+use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
@@ -103,7 +104,9 @@ impl<'a, 'b> Screen<'a, 'b> {
 
     fn prompt(&mut self, index: usize, message: &Object, text: &str) {
         let images = message.get("images").map_or(&[][..], items);
-        let images = images.iter().filter_map(|image| image.as_str().map(address));
+        let images = images
+            .iter()
+            .filter_map(|image| image.as_str().map(|url| attachment::url("image", url)));
         for content in std::iter::once(text.to_owned()).chain(images) {
             let mut entry = Entry::new(Role::User, Kind::Text, content);
             entry.message_id = Some(format!("prompt-{index}"));

@@ -2,10 +2,11 @@
 //!
 //! Only what hangs below the latest root belongs to the session; all else are older states of it.
 
+use crate::agent::attachment;
 use std::collections::HashSet;
 
 use crate::agent::message::{Message, Output, milliseconds, parse, text};
-use crate::agent::record::{media, tool_call, tool_result};
+use crate::agent::record::{tool_call, tool_result};
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
@@ -119,7 +120,7 @@ fn add(message: &mut Message, role: &Role, block: &Value) {
         "image" | "file" => {
             let mime = text(block, "mimeType").or(text(block, "mediaType"));
             let data = text(block, "image").or(text(block, "data")).unwrap_or_default();
-            message.say(role.clone(), Kind::Notice, media(mime, data));
+            message.say(role.clone(), Kind::Notice, attachment::media(mime, data));
         }
         _ => message.unknown(block.clone()),
     }

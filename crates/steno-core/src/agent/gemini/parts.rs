@@ -1,5 +1,6 @@
 //! The parts of a message in Gemini's API: text, thoughts, calls of functions and their answers, files.
 
+use crate::agent::attachment;
 use crate::agent::record;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
@@ -38,7 +39,7 @@ fn entry(part: &Value, role: &Role) -> Option<Entry> {
     }
     if let Some(file) = record::object(part, "inlineData") {
         let data = record::text(file, "data").unwrap_or_default();
-        let shown = record::media(record::text(file, "mimeType"), data);
+        let shown = attachment::media(record::text(file, "mimeType"), data);
         return Some(Entry::new(role.clone(), Kind::Text, shown));
     }
     Some(record::other(part.clone()))

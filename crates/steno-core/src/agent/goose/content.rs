@@ -1,7 +1,8 @@
 //! The content of a message as entries: the same in the database and in the older files.
 
+use crate::agent::attachment;
 use crate::agent::message::{Message, Output, text};
-use crate::agent::record::{media, tool_call, tool_result};
+use crate::agent::record::{tool_call, tool_result};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
@@ -93,5 +94,5 @@ fn answer(block: &Value) -> String {
 
 fn image(block: &Value) -> String {
     let mime = text(block, "mimeType").or(text(block, "mime_type"));
-    media(mime, text(block, "data").unwrap_or_default())
+    attachment::media(mime, text(block, "data").unwrap_or_default())
 }

@@ -1,9 +1,10 @@
 //! One sample: its messages, with texts that stand elsewhere in it put back in their places.
 
+use crate::agent::attachment;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::super::document::{Output, address, items, plain, string};
+use super::super::document::{Output, items, plain, string};
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
@@ -151,5 +152,6 @@ fn text(content: &Value) -> String {
 fn part(part: &Value) -> String {
     let said = ["text", "reasoning"].iter().find_map(|key| string(&part[*key]));
     let shown = ["image", "audio", "video"].iter().find_map(|key| part[*key].as_str());
-    said.or_else(|| shown.map(address)).unwrap_or_else(|| part.to_string())
+    said.or_else(|| shown.map(|url| attachment::url("image", url)))
+        .unwrap_or_else(|| part.to_string())
 }

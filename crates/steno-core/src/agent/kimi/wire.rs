@@ -1,5 +1,6 @@
 //! One agent's wire log as entries.
 
+use crate::agent::attachment;
 use crate::agent::record::{self, Telling};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
@@ -185,7 +186,7 @@ fn block(part: &Value, role: &Role) -> Entry {
 /// What stands for a file that is linked, or that its link holds.
 fn linked(url: &str) -> String {
     match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
-        Some((mime, data)) => record::media(Some(mime), data),
+        Some((mime, data)) => attachment::media(Some(mime), data),
         None => format!("[{url}]"),
     }
 }

@@ -1,8 +1,9 @@
 //! Messages of a request and its answer, as attributes of the span or, before v1.37, as its events.
 
+use crate::agent::attachment;
 use std::collections::HashSet;
 
-use super::super::document::{binary, items, plain, string, unpacked};
+use super::super::document::{items, plain, string, unpacked};
 use super::span::Span;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
@@ -116,7 +117,7 @@ fn entry(role: &str, part: &Value) -> Entry {
         }
         "blob" => {
             let kind = string(&part["mime_type"]).or_else(|| string(&part["modality"]));
-            let word = binary(&kind.unwrap_or_default(), content.as_str().unwrap_or_default());
+            let word = attachment::media(kind.as_deref(), content.as_str().unwrap_or_default());
             Entry::new(role.into(), Kind::Text, word)
         }
         "uri" => Entry::new(role.into(), Kind::Text, format!("[{}]", plain(&part["uri"]))),

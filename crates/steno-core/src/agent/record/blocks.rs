@@ -1,6 +1,7 @@
 //! Blocks of a message as Anthropic's API has them, and as agents that were built on it keep them.
 
-use super::{list, media, object, other, plain, text, tool_call, tool_result};
+use super::{list, object, other, plain, text, tool_call, tool_result};
+use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
@@ -47,7 +48,7 @@ fn image(block: &Object) -> String {
     let source = object(block, "source").unwrap_or(block);
     let mime = ["media_type", "mediaType", "mimeType"].iter().find_map(|name| text(source, name));
     match (text(source, "data"), text(source, "url").or_else(|| text(block, "sourcePath"))) {
-        (Some(data), _) => media(mime, data),
+        (Some(data), _) => attachment::media(mime, data),
         (None, place) => {
             format!("[{}, {}]", mime.unwrap_or("image"), place.unwrap_or("not in the file"))
         }

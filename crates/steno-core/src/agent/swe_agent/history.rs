@@ -1,6 +1,7 @@
 //! The messages of a run, in the roles in which the model saw them.
 
-use super::super::document::{Output, address, count, from_millis, items, plain, string, unpacked};
+use super::super::document::{Output, count, from_millis, items, plain, string, unpacked};
+use crate::agent::attachment;
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
@@ -88,7 +89,7 @@ impl<'a, 'b> History<'a, 'b> {
 fn text(content: &Value) -> String {
     let Value::Array(parts) = content else { return plain(content) };
     let parts = parts.iter().map(|part| match part["image_url"]["url"].as_str() {
-        Some(url) => address(url),
+        Some(url) => attachment::url("image", url),
         None => part["text"].as_str().map_or_else(|| part.to_string(), str::to_owned),
     });
     parts.collect::<Vec<_>>().join("\n")

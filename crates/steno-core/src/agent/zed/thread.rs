@@ -1,7 +1,8 @@
 //! Messages of threads since version 0.3: objects whose only field names their kind.
 
+use crate::agent::attachment;
 use crate::agent::message::{Message, Output, text, unknown};
-use crate::agent::record::{media, tool_call, tool_result};
+use crate::agent::record::{tool_call, tool_result};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
@@ -119,5 +120,5 @@ fn words(value: &Value) -> String {
 
 /// Zed keeps images as PNG.
 fn picture(image: &Value) -> String {
-    media(Some("image/png"), text(image, "source").unwrap_or_default())
+    attachment::media(Some("image/png"), text(image, "source").unwrap_or_default())
 }

@@ -1,0 +1,164 @@
+//! Which files are logs of an API, told from their beginning.
+
+use std::io::{BufRead, Read};
+
+use super::stream::{self, Stream};
+use crate::agent::responses::text;
+use crate::durable::{FileError, OnPath};
+use crate::json::{Object, Value};
+use crate::lines::Lines;
+use crate::source::Source;
+
+/// How many lines are looked at before a file is taken for something else.
+const PROBED_LINES: usize = 5;
+
+/// The longest line that is looked at, and the longest document.
+const PROBED_BYTES: usize = 8 << 20;
+
+/// How much of a document is looked at before it is parsed.
+const HEAD: u64 = 16 << 10;
+
+/// What a request may hold; anything else is somebody's own format.
+const PARAMETERS: [&str; 44] = [
+    "model",
+    "messages",
+    "system",
+    "tools",
+    "tool_choice",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop",
+    "stop_sequences",
+    "stream",
+    "stream_options",
+    "metadata",
+    "thinking",
+    "n",
+    "seed",
+    "user",
+    "response_format",
+    "logprobs",
+    "top_logprobs",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "reasoning",
+    "input",
+    "instructions",
+    "store",
+    "include",
+    "text",
+    "truncation",
+    "previous_response_id",
+    "prompt_cache_key",
+    "service_tier",
+    "output_config",
+    "betas",
+    "anthropic_version",
+    "context_management",
+    "container",
+    "safety_identifier",
+];
+
+/// Whether a file is a log of an API.
+pub(super) fn is_log(source: &Source) -> bool {
+    let Ok(true) = has_lines(source) else {
+        return is_document(source);
+    };
+    let Ok(input) = source.open() else {
+        return false;
+    };
+    let lines = Lines::with_limit(input, PROBED_BYTES).take(PROBED_LINES).map_while(Result::ok);
+    let mut objects = lines.filter_map(|line| {
+        let object: Option<Object> = serde_json::from_slice(stream::data(&line.bytes)?).ok();
+        object
+    });
+    objects.any(|object| is_record(&object))
+}
+
+/// Whether the first line is a record or the field of a stream, rather than the start of a document.
+pub(super) fn has_lines(source: &Source) -> Result<bool, FileError> {
+    let mut input = source.open()?;
+    let start = input.fill_buf().on("read", source.path())?.trim_ascii_start();
+    if [&b"data:"[..], b"event:", b":"].iter().any(|field| start.starts_with(field)) {
+        return Ok(true);
+    }
+    if !start.starts_with(b"{") {
+        return Ok(false);
+    }
+    let first = Lines::with_limit(input, PROBED_BYTES).map_while(Result::ok);
+    let first = first.take(PROBED_LINES).find(|line| !line.bytes.trim_ascii().is_empty());
+    Ok(first
+        .is_some_and(|line| serde_json::from_slice::<serde::de::IgnoredAny>(&line.bytes).is_ok()))
+}
+
+fn is_document(source: &Source) -> bool {
+    let Ok(input) = source.open() else {
+        return false;
+    };
+    let mut head = Vec::new();
+    if input.take(HEAD).read_to_end(&mut head).is_err() || !may_be_document(&head) {
+        return false;
+    }
+    match source.bytes().map(|bytes| serde_json::from_slice(&bytes)) {
+        Ok(Ok(Value::Object(object))) => is_record(&object),
+        Ok(Ok(Value::Array(records))) => {
+            let mut objects = records.iter().take(PROBED_LINES).filter_map(Value::as_object);
+            objects.any(is_record)
+        }
+        _ => false,
+    }
+}
+
+fn may_be_document(head: &[u8]) -> bool {
+    let head: Vec<u8> = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let has = |part: &str| memchr::memmem::find(&head, part.as_bytes()).is_some();
+    let opens = head.starts_with(b"{") || head.starts_with(b"[{");
+    let answer = has("\"object\":\"chat.completion\"")
+        || has("\"object\":\"response\"")
+        || (has("\"type\":\"message\"") && has("\"role\":\"assistant\""));
+    opens && (answer || (has("\"model\":") && (has("\"messages\":[") || has("\"input\":"))))
+}
+
+fn is_record(object: &Object) -> bool {
+    let part = |name| object.get(name).and_then(Value::as_object).map(super::part_body);
+    Stream::takes(object)
+        || is_response(object)
+        || is_request(object)
+        || part("request").is_some_and(is_request)
+        || part("response").is_some_and(is_response)
+}
+
+/// Whether the object is a whole answer of one of the APIs.
+pub(super) fn is_response(object: &Object) -> bool {
+    let anthropic = text(object, "type") == Some("message")
+        && text(object, "role") == Some("assistant")
+        && text(object, "id").is_some()
+        && text(object, "model").is_some()
+        && object.get("content").is_some_and(Value::is_array)
+        && object.get("usage").is_some_and(Value::is_object);
+    match text(object, "object") {
+        Some("chat.completion") => object.get("choices").is_some_and(Value::is_array),
+        Some("response") => object.get("output").is_some_and(Value::is_array),
+        _ => anthropic,
+    }
+}
+
+/// Whether the object is what one of the APIs is asked.
+pub(super) fn is_request(object: &Object) -> bool {
+    let said = match (object.get("messages"), object.get("input")) {
+        (Some(Value::Array(messages)), _) => {
+            messages.iter().all(|message| message.get("role").is_some_and(Value::is_string))
+        }
+        (None, Some(Value::Array(_) | Value::String(_))) => true,
+        _ => false,
+    };
+    said && text(object, "model").is_some()
+        && object.keys().all(|name| PARAMETERS.contains(&name.as_str()))
+}

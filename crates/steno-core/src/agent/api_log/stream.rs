@@ -1,0 +1,276 @@
+//! Puts the events of a stream together to the message that would have come in one piece.
+
+use serde_json::{Map, json};
+
+use crate::agent::responses::text;
+use crate::json::{Object, Value};
+
+/// Messages that are still being said.
+#[derive(Default)]
+pub(super) struct Stream {
+    message: Option<Object>,
+    /// The JSON of tool calls so far, by the place of their block.
+    inputs: Map<String, Value>,
+    completion: Option<Object>,
+    /// Items of a response whose last event did not come yet.
+    items: Vec<Value>,
+}
+
+/// The JSON of a line: all of it, or what follows `data:`; `None` for other fields of a stream.
+pub(super) fn data(line: &[u8]) -> Option<&[u8]> {
+    let line = line.trim_ascii();
+    if line.starts_with(b"{") {
+        return Some(line);
+    }
+    let data = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii);
+    let other = [&b"event:"[..], b"id:", b"retry:", b":"];
+    match data {
+        Some(b"[DONE]") => None,
+        Some(data) => Some(data),
+        None if other.iter().any(|field| line.starts_with(field)) || line.is_empty() => None,
+        None => Some(line),
+    }
+}
+
+impl Stream {
+    /// Whether the object is an event of a stream.
+    pub(super) fn takes(object: &Object) -> bool {
+        let anthropic = [
+            "message_start",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_stop",
+            "message_delta",
+            "message_stop",
+            "ping",
+        ];
+        let kind = text(object, "type").unwrap_or_default();
+        anthropic.contains(&kind)
+            || kind.starts_with("response.")
+            || text(object, "object") == Some("chat.completion.chunk")
+    }
+
+    /// Takes an event; gives back the messages that it ends.
+    pub(super) fn event(&mut self, event: Object) -> Vec<Object> {
+        let kind = text(&event, "type").unwrap_or_default();
+        if kind.starts_with("response.") {
+            return self.response(event).into_iter().collect();
+        }
+        match kind {
+            "message_start" => return self.message_start(event).into_iter().collect(),
+            "content_block_start" => self.block_start(event),
+            "content_block_delta" => self.block_delta(&event),
+            "content_block_stop" => self.block_stop(&event),
+            "message_delta" => self.message_delta(&event),
+            "message_stop" => return self.end_message().into_iter().collect(),
+            "ping" => {}
+            _ => return self.chunk(event).into_iter().collect(),
+        }
+        Vec::new()
+    }
+
+    /// What was being said when the stream broke off.
+    pub(super) fn finish(mut self) -> Vec<Object> {
+        let items = std::mem::take(&mut self.items);
+        let response = (!items.is_empty()).then(|| {
+            Map::from_iter([
+                ("object".to_owned(), json!("response")),
+                ("output".to_owned(), Value::Array(items)),
+            ])
+        });
+        [self.end_message(), self.completion.take(), response].into_iter().flatten().collect()
+    }
+
+    /// The same message may start twice; another one ends the first.
+    fn message_start(&mut self, mut event: Object) -> Option<Object> {
+        let Some(Value::Object(mut message)) = event.shift_remove("message") else {
+            return None;
+        };
+        let open = self.message.as_ref();
+        if open.is_some_and(|open| open.get("id") == message.get("id") && blocks(open) == 0) {
+            return None;
+        }
+        let broken = self.end_message();
+        message.entry("content").or_insert_with(|| json!([]));
+        self.message = Some(message);
+        broken
+    }
+
+    fn block_start(&mut self, mut event: Object) {
+        let index = place(&event);
+        let block = event.shift_remove("content_block");
+        if let (Some(block @ Value::Object(_)), Some(content)) = (block, self.content())
+            && content.len() == index
+        {
+            content.push(block);
+        }
+    }
+
+    fn block_delta(&mut self, event: &Object) {
+        let index = place(event);
+        let Some(Value::Object(delta)) = event.get("delta") else {
+            return;
+        };
+        let (field, piece) = match text(delta, "type").unwrap_or_default() {
+            "text_delta" => ("text", text(delta, "text")),
+            "thinking_delta" => ("thinking", text(delta, "thinking")),
+            "compaction_delta" => ("content", text(delta, "content")),
+            "input_json_delta" => {
+                let piece = text(delta, "partial_json").unwrap_or_default();
+                return append(&mut self.inputs, &index.to_string(), piece);
+            }
+            _ => return,
+        };
+        let content = self.content();
+        if let Some(Value::Object(block)) = content.and_then(|content| content.get_mut(index)) {
+            append(block, field, piece.unwrap_or_default());
+        }
+    }
+
+    fn block_stop(&mut self, event: &Object) {
+        let index = place(event);
+        let Some(Value::String(input)) = self.inputs.shift_remove(&index.to_string()) else {
+            return;
+        };
+        let input = serde_json::from_str(&input).unwrap_or(Value::String(input));
+        let content = self.content();
+        if let Some(Value::Object(block)) = content.and_then(|content| content.get_mut(index))
+            && input != Value::String(String::new())
+        {
+            block.insert("input".to_owned(), input);
+        }
+    }
+
+    fn message_delta(&mut self, event: &Object) {
+        let Some(message) = &mut self.message else {
+            return;
+        };
+        if let Some(Value::Object(delta)) = event.get("delta") {
+            message.extend(delta.clone());
+        }
+        if let Some(Value::Object(counts)) = event.get("usage") {
+            let usage = message.entry("usage").or_insert_with(|| json!({}));
+            if let Value::Object(usage) = usage {
+                usage.extend(counts.clone());
+            }
+        }
+    }
+
+    fn end_message(&mut self) -> Option<Object> {
+        let inputs = std::mem::take(&mut self.inputs);
+        for index in inputs.keys().filter_map(|index| index.parse::<usize>().ok()) {
+            let content = self.content();
+            if let Some(Value::Object(block)) = content.and_then(|content| content.get_mut(index)) {
+                block.insert("incomplete".to_owned(), Value::Bool(true));
+            }
+        }
+        self.message.take()
+    }
+
+    fn content(&mut self) -> Option<&mut Vec<Value>> {
+        self.message.as_mut()?.get_mut("content")?.as_array_mut()
+    }
+
+    /// The last event repeats the whole response.
+    fn response(&mut self, mut event: Object) -> Option<Object> {
+        match text(&event, "type").unwrap_or_default() {
+            "response.output_item.done" => {
+                self.items.extend(event.shift_remove("item"));
+                None
+            }
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                self.items.clear();
+                match event.shift_remove("response") {
+                    Some(Value::Object(response)) => Some(response),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Chunks share the id of their completion; usage comes last, with no choices.
+    fn chunk(&mut self, chunk: Object) -> Option<Object> {
+        let same = |open: &Object| open.get("id") == chunk.get("id");
+        let ended =
+            if self.completion.as_ref().is_some_and(same) { None } else { self.completion.take() };
+        let completion = self.completion.get_or_insert_with(Object::new);
+        for field in ["id", "created", "model", "usage"] {
+            if let Some(value) = chunk.get(field).filter(|value| !value.is_null()) {
+                completion.insert(field.to_owned(), value.clone());
+            }
+        }
+        completion.insert("object".to_owned(), json!("chat.completion"));
+        let whole = completion.entry("choices").or_insert_with(|| json!([]));
+        let choices = chunk.get("choices").and_then(Value::as_array).into_iter().flatten();
+        if let Value::Array(whole) = whole {
+            choices.filter_map(Value::as_object).for_each(|choice| add_choice(whole, choice));
+        }
+        ended
+    }
+}
+
+fn add_choice(whole: &mut Vec<Value>, piece: &Object) {
+    let index = place(piece);
+    let at = whole.iter().position(|choice| choice["index"] == json!(index)).unwrap_or_else(|| {
+        whole.push(json!({"index": index, "message": {"role": "assistant", "content": ""}}));
+        whole.len() - 1
+    });
+    let Some(Value::Object(delta)) = piece.get("delta") else {
+        return;
+    };
+    let Some(Value::Object(message)) = whole[at].get_mut("message") else {
+        return;
+    };
+    for field in ["content", "refusal", "reasoning_content", "reasoning"] {
+        if let Some(said) = text(delta, field) {
+            append(message, field, said);
+        }
+    }
+    let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+    calls.filter_map(Value::as_object).for_each(|call| add_call(message, call));
+}
+
+fn add_call(message: &mut Object, piece: &Object) {
+    let index = place(piece);
+    let calls = message.entry("tool_calls").or_insert_with(|| json!([]));
+    let Value::Array(calls) = calls else {
+        return;
+    };
+    if index >= calls.len() {
+        calls.push(json!({"function": {}}));
+    }
+    let at = index.min(calls.len() - 1);
+    let Value::Object(call) = &mut calls[at] else {
+        return;
+    };
+    if let Some(id) = piece.get("id").filter(|id| id.is_string()) {
+        call.insert("id".to_owned(), id.clone());
+    }
+    let (Some(Value::Object(whole)), Some(Value::Object(function))) =
+        (call.get_mut("function"), piece.get("function"))
+    else {
+        return;
+    };
+    for field in ["name", "arguments"] {
+        if let Some(said) = text(function, field) {
+            append(whole, field, said);
+        }
+    }
+}
+
+fn append(object: &mut Object, field: &str, piece: &str) {
+    match object.entry(field).or_insert_with(|| json!("")) {
+        Value::String(said) => said.push_str(piece),
+        other => *other = json!(piece),
+    }
+}
+
+fn blocks(message: &Object) -> usize {
+    message.get("content").and_then(Value::as_array).map_or(0, Vec::len)
+}
+
+fn place(event: &Object) -> usize {
+    let index = event.get("index").and_then(Value::as_u64);
+    index.and_then(|index| usize::try_from(index).ok()).unwrap_or_default()
+}

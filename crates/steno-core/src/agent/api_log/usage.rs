@@ -1,0 +1,58 @@
+//! Tokens as each API states them, in our names.
+
+use crate::entry::Usage;
+use crate::json::{Object, Value};
+
+/// Tokens of Anthropic Messages: caches are counted apart from input.
+///
+/// What a compaction cost stands only in its iteration, and is added.
+pub(super) fn anthropic(usage: &Object) -> Usage {
+    let mut total = anthropic_counts(usage);
+    if let Some(Value::Array(iterations)) = usage.get("iterations") {
+        let objects = iterations.iter().filter_map(Value::as_object);
+        for iteration in objects {
+            if iteration.get("type").and_then(Value::as_str) == Some("compaction") {
+                total.add(&anthropic_counts(iteration));
+            }
+        }
+    }
+    total
+}
+
+fn anthropic_counts(usage: &Object) -> Usage {
+    let kept = usage.get("cache_creation").and_then(Value::as_object);
+    let kept = |name| kept.map(|kept| count(kept, name)).unwrap_or_default();
+    let (short, long) = (kept("ephemeral_5m_input_tokens"), kept("ephemeral_1h_input_tokens"));
+    Usage {
+        input: count(usage, "input_tokens"),
+        cache_read: count(usage, "cache_read_input_tokens"),
+        cache_write: count(usage, "cache_creation_input_tokens").max(short + long),
+        cache_write_5m: short,
+        cache_write_1h: long,
+        output: count(usage, "output_tokens"),
+        reasoning: 0,
+    }
+}
+
+/// Tokens of OpenAI's APIs: cached input is part of input, reasoning part of output.
+pub(super) fn openai(usage: &Object) -> Usage {
+    let either = |first, second| count(usage, first).max(count(usage, second));
+    let detail = |names: [&str; 2], name| {
+        let details = names.iter().filter_map(|names| usage.get(*names)?.as_object());
+        details.map(|details| count(details, name)).max().unwrap_or_default()
+    };
+    let cache_read = detail(["prompt_tokens_details", "input_tokens_details"], "cached_tokens");
+    let output_details = ["completion_tokens_details", "output_tokens_details"];
+    Usage {
+        input: either("prompt_tokens", "input_tokens").saturating_sub(cache_read),
+        cache_read,
+        output: either("completion_tokens", "output_tokens"),
+        reasoning: detail(output_details, "reasoning_tokens"),
+        ..Usage::default()
+    }
+}
+
+/// Bounded so that sums of hostile numbers cannot overflow.
+fn count(counts: &Object, name: &str) -> u64 {
+    counts.get(name).and_then(Value::as_u64).unwrap_or(0).min(1 << 48)
+}

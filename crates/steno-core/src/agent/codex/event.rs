@@ -1,0 +1,79 @@
+//! Events: what the program showed while it ran. Most repeat a response item and are passed over.
+
+use super::super::responses;
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Style, Value};
+
+/// Events of which a response item or another record says the same, or that only tell of progress.
+const REPEATED: [&str; 28] = [
+    "agent_message",
+    "agent_reasoning",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_section_break",
+    "context_compacted",
+    "dynamic_tool_call_request",
+    "dynamic_tool_call_response",
+    "exec_command_begin",
+    "exec_command_end",
+    "guardian_assessment",
+    "image_generation_begin",
+    "image_generation_end",
+    "item_completed",
+    "item_started",
+    "mcp_tool_call_begin",
+    "mcp_tool_call_end",
+    "patch_apply_begin",
+    "patch_apply_end",
+    "sub_agent_activity",
+    "task_complete",
+    "task_started",
+    "thread_goal_updated",
+    "thread_settings_applied",
+    "turn_complete",
+    "turn_started",
+    "view_image_tool_call",
+    "web_search_begin",
+    "web_search_end",
+];
+
+/// Events that tell of something which no item does.
+const NOTICES: [&str; 6] = [
+    "turn_aborted",
+    "thread_rolled_back",
+    "entered_review_mode",
+    "exited_review_mode",
+    "undo_completed",
+    "warning",
+];
+
+/// Whether the event says nothing that is not said elsewhere.
+pub(super) fn is_repeated(kind: &str) -> bool {
+    REPEATED.contains(&kind) || kind.starts_with("collab_")
+}
+
+/// The entry that an event is.
+pub(super) fn entry(kind: &str, event: Object) -> Entry {
+    match kind {
+        "error" | "stream_error" => of_kind(Kind::Error, event),
+        _ if NOTICES.contains(&kind) => of_kind(Kind::Notice, event),
+        _ => responses::unknown(&event),
+    }
+}
+
+fn of_kind(kind: Kind, event: Object) -> Entry {
+    let mut entry = Entry::new(Role::System, kind, words(&event));
+    entry.metadata = Some(event);
+    entry
+}
+
+fn words(event: &Object) -> String {
+    let inner = event.get("error").and_then(|error| error.get("message")).and_then(Value::as_str);
+    match responses::text(event, "message").or(inner) {
+        Some(message) => message.to_owned(),
+        None => {
+            let rest = event.iter().filter(|(field, _)| *field != "turn_id");
+            let rest: Object = rest.map(|(field, value)| (field.clone(), value.clone())).collect();
+            Style::COMPACT.print(&rest)
+        }
+    }
+}

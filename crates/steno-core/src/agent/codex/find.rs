@@ -1,0 +1,86 @@
+//! Which files are rollouts, told by their first records; and how to open them, compressed or not.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use super::record::Record;
+use crate::durable::{FileError, OnPath};
+use crate::format::tree;
+use crate::lines::Lines;
+use crate::source::{Bundle, Source};
+
+/// The first bytes of a zstd frame.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// How many lines are looked at before a file is taken for something else.
+const PROBED_LINES: usize = 5;
+
+/// The longest line that is looked at for that.
+const PROBED_BYTES: usize = 8 << 20;
+
+/// The sessions at or below `path`, one per file.
+///
+/// A rollout may stand there twice, compressed or archived: then the plain and active one is taken.
+pub(super) fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let mut chosen: HashMap<PathBuf, PathBuf> = HashMap::new();
+    let mut rollouts = Vec::new();
+    for file in tree::files(path)? {
+        if !is_rollout(&file) {
+            continue;
+        }
+        match chosen.get_mut(&identity(&file)) {
+            Some(other) if rank(&file) < rank(other) => *other = file,
+            Some(_) => {}
+            None => {
+                rollouts.push(identity(&file));
+                chosen.insert(identity(&file), file);
+            }
+        }
+    }
+    Ok(rollouts.iter().map(|rollout| Bundle::file(&chosen[rollout])).collect())
+}
+
+/// A reader of the plain bytes.
+pub(super) fn open(source: &Source) -> Result<Box<dyn BufRead>, FileError> {
+    let mut input = source.open()?;
+    if !input.fill_buf().on("read", source.path())?.starts_with(&ZSTD) {
+        return Ok(input);
+    }
+    let decoder = zstd::Decoder::with_buffer(input).on("open", source.path())?;
+    Ok(Box::new(BufReader::new(decoder)))
+}
+
+fn is_rollout(path: &Path) -> bool {
+    let bundle = Bundle::file(path);
+    let Ok(mut input) = open(&bundle.sources[0]) else {
+        return false;
+    };
+    if !input.fill_buf().is_ok_and(|start| start.trim_ascii_start().starts_with(b"{")) {
+        return false;
+    }
+    let lines = Lines::with_limit(input, PROBED_BYTES).map_while(Result::ok);
+    let mut filled = lines.filter(|line| !line.bytes.trim_ascii().is_empty()).take(PROBED_LINES);
+    filled.any(|line| Record::is_codex(&line.bytes))
+}
+
+/// What an archived or compressed copy shares with its original: the home folder and the name.
+fn identity(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".zst").unwrap_or(&name);
+    let store = path.ancestors().find(|folder| is_store(folder));
+    match store.and_then(Path::parent) {
+        Some(home) => home.join(name),
+        None => path.with_file_name(name),
+    }
+}
+
+fn is_store(folder: &Path) -> bool {
+    folder.ends_with("sessions") || folder.ends_with("archived_sessions")
+}
+
+/// Lower is better.
+fn rank(path: &Path) -> (bool, bool) {
+    let archived = path.ancestors().any(|folder| folder.ends_with("archived_sessions"));
+    (path.extension().is_some_and(|end| end == "zst"), archived)
+}

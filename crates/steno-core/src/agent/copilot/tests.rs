@@ -1,0 +1,124 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::entry::Kind;
+use crate::format;
+use crate::session::Transcript;
+use crate::source::Source;
+
+fn event(kind: &str, data: &str) -> String {
+    format!(
+        r#"{{"type":"{kind}","data":{data},"id":"e","timestamp":"2026-01-05T09:00:00Z","parentId":null}}"#
+    )
+}
+
+fn read_bytes(bytes: &[u8]) -> Transcript {
+    let source = Source::in_memory("events.jsonl", "/nowhere/s/events.jsonl", bytes.to_vec());
+    format::read(&READER, &Bundle::new("/nowhere/s/events.jsonl", vec![source])).unwrap()
+}
+
+fn read_lines(lines: &[String]) -> Transcript {
+    read_bytes(lines.join("\n").as_bytes())
+}
+
+fn sample() -> Vec<String> {
+    vec![
+        event("session.start", r#"{"sessionId":"s","context":{"cwd":"/w","branch":"main"}}"#),
+        event("user.message", r#"{"content":"List","transformedContent":"<now/> List"}"#),
+        event("user.message", r#"{"content":"skill text","source":"skill-pdf"}"#),
+        event("assistant.reasoning", r#"{"content":"hm"}"#),
+        event(
+            "assistant.message",
+            r#"{"messageId":"m1","content":"I look","reasoningText":"hm","model":"gpt-5","outputTokens":7,"toolRequests":[{"toolCallId":"c1","name":"bash","arguments":"{\"a\":1}"}]}"#,
+        ),
+        event("assistant.message", r#"{"messageId":"m1","content":"closely","outputTokens":7}"#),
+        event("tool.execution_start", r#"{"toolCallId":"c1","toolName":"bash","arguments":{}}"#),
+        event(
+            "tool.execution_complete",
+            r#"{"toolCallId":"c1","success":false,"result":{"content":"no"}}"#,
+        ),
+        event(
+            "assistant.message",
+            r#"{"messageId":"m2","content":"inside","parentToolCallId":"c1"}"#,
+        ),
+    ]
+}
+
+#[test]
+fn messages_calls_and_results_are_told_once() {
+    let transcript = read_lines(&sample());
+    let said: Vec<_> = transcript.entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (Kind::Text, "List"),
+            (Kind::Notice, "skill text"),
+            (Kind::Thinking, "hm"),
+            (Kind::Text, "I look"),
+            (Kind::ToolCall, ""),
+            (Kind::Text, "closely"),
+            (Kind::ToolResult, "no"),
+            (Kind::Text, "inside"),
+        ]
+    );
+    assert_eq!(transcript.entries[6].tool_name.as_deref(), Some("bash"));
+    assert_eq!(transcript.entries[6].metadata.as_ref().unwrap()["is_error"], true);
+    assert_eq!(transcript.entries[7].source, "subagent:c1");
+    assert_eq!(transcript.session.project.as_deref(), Some("/w"));
+    assert_eq!(transcript.session.models, ["gpt-5"]);
+    assert_eq!(transcript.session.totals.usage.output, 7);
+}
+
+#[test]
+fn each_process_states_its_tokens() {
+    let metrics = r#"{"m":{"usage":{"inputTokens":100,"outputTokens":9,"cacheReadTokens":80}}}"#;
+    let shutdown = event("session.shutdown", &format!(r#"{{"modelMetrics":{metrics}}}"#));
+    let nested = format!(r#"{{"accountingSnapshot":{{"modelMetrics":{metrics}}}}}"#);
+    let mut lines = sample();
+    lines.extend([shutdown, event("session.shutdown", &nested)]);
+    let record = r#"{"usage":{"inputTokens":5,"outputTokens":1,"apiCallId":"a"}}"#;
+    lines.extend([event("session.usage_record", record), event("session.usage_record", record)]);
+    let usage = read_lines(&lines).session.totals.usage;
+    assert_eq!((usage.input, usage.cache_read, usage.output), (45, 160, 19));
+}
+
+#[test]
+fn a_compaction_is_a_seam_and_a_summary() {
+    let lines = [
+        event("session.compaction_start", "{}"),
+        event("session.compaction_complete", r#"{"summaryContent":"So far"}"#),
+        event("session.error", r#"{"message":"quota"}"#),
+        event("novel.thing", r#"{"n":1}"#),
+        "{torn".to_owned(),
+    ];
+    let transcript = read_lines(&lines);
+    let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, [Kind::Compaction, Kind::Notice, Kind::Error, Kind::Other]);
+    assert_eq!(transcript.entries[3].metadata.as_ref().unwrap()["data"]["n"], 1);
+    assert_eq!(transcript.problems[0].line, Some(5));
+}
+
+#[test]
+fn logs_are_told_by_their_events() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("events.jsonl"), sample().join("\n")).unwrap();
+    std::fs::write(folder.path().join("other.jsonl"), "{\"type\":\"user\",\"data\":{}}\n").unwrap();
+    let found = find(folder.path()).unwrap();
+    assert_eq!(found.len(), 1);
+    assert!(found[0].root.ends_with("events.jsonl"));
+}
+
+#[test]
+fn a_file_cut_anywhere_is_read() {
+    let whole = sample().join("\n");
+    for end in 0..whole.len() {
+        read_bytes(&whole.as_bytes()[..end]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        read_bytes(&bytes);
+    }
+}

@@ -1,0 +1,99 @@
+//! One call that the proxy made.
+
+use serde_json::json;
+
+use crate::agent::api_log::Conversation;
+use crate::agent::responses::text;
+use crate::entry::{Entry, Kind, Role};
+use crate::format::Emit;
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// A call, as logged.
+pub(super) struct Call(Object);
+
+impl Call {
+    /// The call, if the object is one.
+    pub(super) fn new(value: Value) -> Option<Self> {
+        let Value::Object(call) = value else {
+            return None;
+        };
+        let named = text(&call, "id").or(text(&call, "request_id")).is_some();
+        let is_call = named && text(&call, "call_type").is_some() && call.contains_key("startTime");
+        is_call.then_some(Self(call))
+    }
+
+    /// The id of the call.
+    pub(super) fn id(&self) -> &str {
+        text(&self.0, "id").or(text(&self.0, "request_id")).unwrap_or_default()
+    }
+
+    /// What joins calls: the session, else the trace, else nothing.
+    pub(super) fn conversation(&self) -> &str {
+        text(&self.0, "session_id").or(text(&self.0, "trace_id")).unwrap_or_default()
+    }
+
+    /// Adds the call to a conversation.
+    pub(super) fn tell(&self, conversation: &mut Conversation, emit: Emit<'_>) {
+        let (started, ended) = (self.time("startTime"), self.time("endTime"));
+        self.note(conversation, started, ended);
+        conversation.set_time(started);
+        let mut request = Object::new();
+        if let Some(messages) = self.0.get("messages") {
+            request.insert("messages".to_owned(), messages.clone());
+        }
+        conversation.request(&request, emit);
+        conversation.set_time(ended.or(started));
+        match text(&self.0, "error_str").filter(|error| !error.is_empty()) {
+            Some(error) => conversation.say(Entry::new(Role::System, Kind::Error, error), emit),
+            None => conversation.response(&self.response(), emit),
+        }
+    }
+
+    fn note(
+        &self,
+        conversation: &mut Conversation,
+        first: Option<Timestamp>,
+        last: Option<Timestamp>,
+    ) {
+        let session = conversation.session();
+        session.started = session.started.or(first);
+        session.ended = last.or(session.ended);
+        let cost = self.0.get("response_cost").or(self.0.get("spend")).and_then(Value::as_f64);
+        if let Some(cost) = cost {
+            session.totals.cost = Some(session.totals.cost.unwrap_or_default() + cost);
+        }
+    }
+
+    /// The response with the call's own counts and model, where it does not state them.
+    fn response(&self) -> Object {
+        let logged = self.0.get("response").and_then(Value::as_object);
+        let mut response = logged.cloned().unwrap_or_default();
+        let mut state = |field: &str, value: Value| {
+            if response.get(field).is_none_or(Value::is_null) {
+                response.insert(field.to_owned(), value);
+            }
+        };
+        state("id", json!(self.id()));
+        state("model", self.0.get("model").cloned().unwrap_or_default());
+        if logged.is_none_or(Object::is_empty) {
+            state("choices", json!([]));
+        }
+        let counts = ["prompt_tokens", "completion_tokens", "total_tokens"];
+        let counts =
+            counts.iter().filter_map(|name| Some(((*name).to_owned(), self.0.get(*name)?.clone())));
+        state("usage", Value::Object(counts.collect()));
+        response
+    }
+
+    /// Seconds since the epoch, or a text.
+    fn time(&self, field: &str) -> Option<Timestamp> {
+        match self.0.get(field)? {
+            Value::String(text) => text.replacen(' ', "T", 1).parse().ok(),
+            number => {
+                let millis = (number.as_f64()? * 1000.0).round() as i64;
+                Some(Timestamp::from_instant(jiff::Timestamp::from_millisecond(millis).ok()?, 3))
+            }
+        }
+    }
+}

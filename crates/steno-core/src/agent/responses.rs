@@ -1,0 +1,206 @@
+//! Items of OpenAI's Responses API, as Codex keeps them and as logs of the API hold them.
+//!
+//! Which user messages are a person's is for the caller to say: an item alone cannot tell.
+
+use super::attachment;
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Style, Value};
+
+/// Calls of tools, each with the name of the tool where the item has none of its own.
+const CALLS: [(&str, &str); 12] = [
+    ("function_call", "function"),
+    ("custom_tool_call", "custom"),
+    ("local_shell_call", "local_shell"),
+    ("web_search_call", "web_search"),
+    ("tool_search_call", "tool_search"),
+    ("image_generation_call", "image_generation"),
+    ("code_interpreter_call", "code_interpreter"),
+    ("file_search_call", "file_search"),
+    ("computer_call", "computer"),
+    ("apply_patch_call", "apply_patch"),
+    ("shell_call", "shell"),
+    ("mcp_call", "mcp"),
+];
+
+const RESULTS: [&str; 7] = [
+    "function_call_output",
+    "custom_tool_call_output",
+    "local_shell_call_output",
+    "tool_search_output",
+    "computer_call_output",
+    "apply_patch_call_output",
+    "shell_call_output",
+];
+
+/// Fields of a call that are not what the tool was asked.
+const ABOUT_THE_CALL: [&str; 9] = [
+    "type",
+    "id",
+    "call_id",
+    "status",
+    "name",
+    "result",
+    "outputs",
+    "metadata",
+    "internal_chat_message_metadata_passthrough",
+];
+
+/// The entry that an item is; `None` for a thought of which only ciphertext was kept.
+pub(crate) fn entry(item: &Object) -> Option<Entry> {
+    let kind = text(item, "type").unwrap_or_default();
+    let call = CALLS.iter().find(|(name, _)| *name == kind);
+    Some(match (kind, call) {
+        (_, Some((_, tool))) => tool_call(item, tool),
+        (_, None) if RESULTS.contains(&kind) => tool_result(item),
+        ("message", None) => message(item),
+        ("reasoning", None) => return thought(item),
+        ("agent_message", None) => between_agents(item),
+        _ => unknown(item),
+    })
+}
+
+/// The text of a string, of a list of parts, or of one part; pictures are named in their place.
+pub(crate) fn content_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts: Vec<_> = parts.iter().filter_map(part_text).collect();
+            texts.join("\n")
+        }
+        Value::Object(part) if part.contains_key("content") => content_text(&part["content"]),
+        Value::Null => String::new(),
+        part => part_text(part).unwrap_or_else(|| Style::COMPACT.print(part)),
+    }
+}
+
+/// A record that nobody knows, kept whole.
+pub(crate) fn unknown(record: &Object) -> Entry {
+    let mut entry = Entry::new(Role::System, Kind::Other, "");
+    entry.metadata = Some(record.clone());
+    entry
+}
+
+/// The text of a field that holds one.
+pub(crate) fn text<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
+    object.get(field).and_then(Value::as_str)
+}
+
+fn part_text(part: &Value) -> Option<String> {
+    let Value::Object(part) = part else {
+        return part.as_str().map(str::to_owned);
+    };
+    match text(part, "type").unwrap_or_default() {
+        "input_image" | "image_url" | "input_file" | "input_audio" => Some(picture(part)),
+        "encrypted_content" => None,
+        "refusal" => text(part, "refusal").map(str::to_owned),
+        _ => text(part, "text").map(str::to_owned),
+    }
+}
+
+fn picture(part: &Object) -> String {
+    let image = part.get("image_url").map(|url| url.get("url").unwrap_or(url));
+    let url = image.or(part.get("file_data")).and_then(Value::as_str);
+    match url {
+        Some(url) => attachment::url("image", url),
+        None => format!("[{}]", text(part, "type").unwrap_or_default()),
+    }
+}
+
+fn message(item: &Object) -> Entry {
+    let content = item.get("content").map(content_text).unwrap_or_default();
+    let (role, kind) = match text(item, "role").unwrap_or_default() {
+        "user" => (Role::User, Kind::Text),
+        "assistant" => (Role::Assistant, Kind::Text),
+        _ => (Role::System, Kind::Notice),
+    };
+    let mut entry = Entry::new(role, kind, content);
+    entry.message_id = text(item, "id").map(str::to_owned);
+    if let Some(phase) = item.get("phase").filter(|phase| phase.is_string()) {
+        entry.metadata.get_or_insert_default().insert("phase".to_owned(), phase.clone());
+    }
+    entry
+}
+
+fn thought(item: &Object) -> Option<Entry> {
+    let said = |field| item.get(field).map(content_text).filter(|text| !text.is_empty());
+    let thought = said("content").or_else(|| said("summary"))?;
+    Some(Entry::new(Role::Assistant, Kind::Thinking, thought))
+}
+
+fn between_agents(item: &Object) -> Entry {
+    let content = item.get("content").map(content_text).unwrap_or_default();
+    let mut entry = Entry::new(Role::User, Kind::Notice, content);
+    let ends = ["author", "recipient"]
+        .into_iter()
+        .filter_map(|end| Some((end.to_owned(), item.get(end)?.clone())));
+    entry.metadata = Some(ends.collect());
+    entry
+}
+
+fn tool_call(item: &Object, tool: &str) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
+    let inner = item.get("function").and_then(|function| function.get("name"));
+    let name = text(item, "name").or(inner.and_then(Value::as_str)).unwrap_or(tool);
+    entry.tool_name = Some(name.to_owned());
+    entry.tool_call_id = call_id(item);
+    entry.tool_input = Some(tool_input(item));
+    if let Some(namespace) = item.get("namespace").filter(|namespace| namespace.is_string()) {
+        entry.metadata.get_or_insert_default().insert("namespace".to_owned(), namespace.clone());
+    }
+    entry
+}
+
+fn call_id(item: &Object) -> Option<String> {
+    text(item, "call_id").or(text(item, "id")).map(str::to_owned)
+}
+
+fn tool_input(item: &Object) -> Value {
+    for field in ["arguments", "input", "action", "operation"] {
+        match item.get(field) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) => return structured(text),
+            Some(input) => return input.clone(),
+        }
+    }
+    let asked = item.iter().filter(|(field, _)| !ABOUT_THE_CALL.contains(&field.as_str()));
+    Value::Object(asked.map(|(field, value)| (field.clone(), value.clone())).collect())
+}
+
+/// Arguments as the model wrote them: JSON where they are an object, else the text itself.
+pub(crate) fn structured(arguments: &str) -> Value {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(object)) => Value::Object(object),
+        _ => Value::String(arguments.to_owned()),
+    }
+}
+
+fn tool_result(item: &Object) -> Entry {
+    let output = item.get("output").or(item.get("tools")).unwrap_or(&Value::Null);
+    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content_text(output));
+    if item.contains_key("tools") && !item.contains_key("output") {
+        entry.content = Style::COMPACT.print(output);
+    }
+    entry.tool_call_id = call_id(item);
+    let failed = output.get("success") == Some(&Value::Bool(false))
+        || matches!(text(item, "status"), Some("failed" | "incomplete"))
+        || exit_code(&entry.content).is_some_and(|code| code != 0);
+    if failed {
+        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), Value::Bool(true))]));
+    }
+    entry
+}
+
+/// The exit code that a shell's output states in its head.
+fn exit_code(output: &str) -> Option<i64> {
+    if output.starts_with("{\"output\":") {
+        let output: Value = serde_json::from_str(output).ok()?;
+        return output.get("metadata")?.get("exit_code")?.as_i64();
+    }
+    let head = output.lines().take(5).take_while(|line| *line != "Output:");
+    let prefixes = ["Exit code: ", "Process exited with code "];
+    head.flat_map(|line| prefixes.iter().filter_map(move |prefix| line.strip_prefix(prefix)))
+        .find_map(|code| code.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests;
