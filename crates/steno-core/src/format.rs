@@ -9,7 +9,7 @@ pub mod devflow;
 pub mod leslie;
 pub mod native;
 pub mod shape;
-mod tree;
+pub(crate) mod tree;
 pub mod weakincentives;
 
 use std::path::Path;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::Problem;
+use crate::source::Source;
 use crate::timestamp::Timestamp;
 
 /// What was counted in one source.
@@ -75,6 +76,26 @@ pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
     inspection.models.dedup();
     inspection.subagent_files = session.subagent_files;
     Ok(inspection)
+}
+
+/// Counts one session, then each file of a subagent that could be a session of its own.
+pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
+    let mut main = found.clone();
+    let mut parts = Vec::new();
+    for source in main.bundle.sources.iter_mut().skip(1) {
+        let mut alone = (found.reader.find)(source.path())?;
+        alone.retain(|bundle| bundle.root == source.path());
+        if !alone.is_empty() {
+            // It is counted on its own: the session need only know that it is there.
+            *source = Source::in_memory(source.name(), source.path(), Vec::new());
+        }
+        parts.extend(alone);
+    }
+    let mut inspections = vec![inspect(&main)?];
+    for bundle in parts {
+        inspections.push(inspect(&Found { reader: found.reader, bundle })?);
+    }
+    Ok(inspections)
 }
 
 #[derive(Default)]
