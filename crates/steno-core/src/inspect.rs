@@ -78,24 +78,38 @@ pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
     Ok(inspection)
 }
 
-/// Counts one session, then each file of a subagent that could be a session of its own.
+/// Counts one session, then each file of a subagent as the session of its own that it could be.
 pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
+    let (main, parts) = split(found)?;
+    let mut inspections = vec![inspect(&main)?];
+    if inspections[0].subagent_files == 0 && !parts.is_empty() {
+        return Ok(vec![inspect(found)?]);
+    }
+    for part in &parts {
+        inspections.push(inspect(part)?);
+    }
+    Ok(inspections)
+}
+
+/// Takes the files that could be sessions of their own out of one, so that none is read twice.
+///
+/// The session still has them, but empty: it need only know that they are there.
+fn split(found: &Found) -> Result<(Found, Vec<Found>), FormatError> {
     let mut main = found.clone();
     let mut parts = Vec::new();
-    for source in main.bundle.sources.iter_mut().skip(1) {
+    let root = &found.bundle.root;
+    if root.is_dir() {
+        return Ok((main, parts));
+    }
+    for source in main.bundle.sources.iter_mut().filter(|source| source.path() != root) {
         let mut alone = (found.reader.find)(source.path())?;
         alone.retain(|bundle| bundle.root == source.path());
         if !alone.is_empty() {
-            // It is counted on its own: the session need only know that it is there.
             *source = Source::in_memory(source.name(), source.path(), Vec::new());
         }
-        parts.extend(alone);
+        parts.extend(alone.into_iter().map(|bundle| Found { reader: found.reader, bundle }));
     }
-    let mut inspections = vec![inspect(&main)?];
-    for bundle in parts {
-        inspections.push(inspect(&Found { reader: found.reader, bundle })?);
-    }
-    Ok(inspections)
+    Ok((main, parts))
 }
 
 #[derive(Default)]

@@ -76,7 +76,7 @@ pub fn go_float(value: f64) -> String {
     format!("{value}")
 }
 
-/// The JSON object in `text` with what JavaScript writes and others refuse put right; nothing if it is none.
+/// The JSON object in `text`, with what JavaScript writes and others refuse put right.
 ///
 /// Half of a surrogate pair becomes U+FFFD, and of a repeated name the last value stays.
 pub(crate) fn mended(text: &[u8]) -> Option<Vec<u8>> {

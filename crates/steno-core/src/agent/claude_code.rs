@@ -1,7 +1,7 @@
 //! Claude Code: one JSON Lines file per session, with files of its subagents beside it.
 //!
-//! Also read: exports of the web (`{"loglines":[…]}`), sessions of Claude Desktop, and the history of prompts. A
-//! message of the model comes in several lines; what a compaction dropped stays in the file and is read too.
+//! Also read: exports of the web (`{"loglines":[…]}`), sessions of Claude Desktop, and the history of
+//! prompts. What a compaction dropped from the model's context stays in the file and is read too.
 
 mod billing;
 mod blocks;
@@ -14,6 +14,7 @@ mod loose;
 mod probe;
 mod prompt;
 mod record;
+mod usage;
 
 #[cfg(test)]
 mod tests;

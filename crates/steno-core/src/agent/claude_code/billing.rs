@@ -1,7 +1,7 @@
 //! Gives each API message's tokens to one entry: the last one of the message.
 //!
-//! A message comes in several lines that repeat its tokens, and early lines state too few. So its last entry is held
-//! back until the next message begins.
+//! A message comes in several lines that repeat its tokens, and early lines state too few. So its
+//! last entry is held back until the next message begins.
 
 use std::collections::HashMap;
 

@@ -11,6 +11,7 @@ use super::links::Links;
 use super::loose::Loose;
 use super::prompt;
 use super::record::{self, Message, Record};
+use super::usage::usage;
 use crate::entry::{Entry, Kind, Numbering, Role};
 use crate::json::Object;
 use crate::timestamp::Timestamp;
@@ -173,7 +174,7 @@ impl Converter {
         if let Some(request) = record.request_id.text() {
             entries[0].extra.insert("requestId".to_owned(), request.into());
         }
-        let usage = message.usage.filter(|_| !is_synthetic).map(record::usage);
+        let usage = message.usage.filter(|_| !is_synthetic).map(usage);
         (entries, usage.map(|usage| Bill { message_id, usage }))
     }
 

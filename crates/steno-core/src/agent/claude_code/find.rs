@@ -1,4 +1,4 @@
-//! Finds sessions, and the files that belong to each: subagents, large results, workflows, sidecars.
+//! Finds sessions, and the files that belong to each: subagents, large results, workflows.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub(super) fn main_source(bundle: &Bundle) -> Option<&Source> {
     bundle.sources.iter().find(is_main).or(bundle.sources.first())
 }
 
-/// The agent's own name of the session in a file: the file's name where that is an id, else what records state.
+/// The agent's own name of a session: the file's name where that is an id, else what records state.
 pub(super) fn native_id(name: &str, known: Option<&Known>) -> String {
     let stem = stem(name);
     match known {
@@ -78,7 +78,7 @@ pub(super) fn agent_id(name: &str) -> Option<&str> {
     file_name(name).strip_prefix("agent-")?.strip_suffix(".jsonl")
 }
 
-/// Whether a file only tells about its session: a subagent's `.meta.json`, Claude Desktop's `local_….json`.
+/// Whether a file only tells about its session: a subagent's `.meta.json`, Desktop's `local_….json`.
 pub(super) fn is_sidecar(name: &str, bundle: &Bundle) -> bool {
     let is_desktop = file_name(name).starts_with("local_") && name.ends_with(".json");
     let is_meta = name.ends_with(".meta.json");

@@ -1,4 +1,5 @@
-//! `history.jsonl`: the prompts of all sessions. The sessions have them too, so here they count as notices.
+//! `history.jsonl`: the prompts of all sessions. They are in the sessions too, so here they are
+//! notices and do not count.
 
 use serde::Deserialize;
 

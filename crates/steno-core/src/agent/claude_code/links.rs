@@ -32,7 +32,7 @@ impl Links {
         }
     }
 
-    /// The source of a record in a main file: a sidechain is named by its agent or its first record.
+    /// Who speaks in a record of a main file. A sidechain is named by its agent or first record.
     pub(super) fn source(&mut self, record: &Record<'_>) -> String {
         if !record.is_sidechain.is_true() {
             return PRIMARY.to_owned();

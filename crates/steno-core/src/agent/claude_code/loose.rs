@@ -1,4 +1,5 @@
-//! JSON values whose type changed between versions: what is not of the wanted type is as if it were not there.
+//! JSON values whose type changed between versions: what is not of the wanted type is as if it were
+//! not there.
 
 use std::borrow::Cow;
 use std::fmt;

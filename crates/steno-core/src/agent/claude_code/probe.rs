@@ -89,7 +89,7 @@ pub(crate) fn recognises(source: &Source) -> Result<bool, FileError> {
     Ok(probe(source)?.is_some())
 }
 
-/// What a file is, if it is Claude Code's. Empty files are told by their names: there is nothing else.
+/// What a file is, if it is Claude Code's. An empty file has nothing to be told by but its name.
 pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
     let mut start = Vec::new();
     source.open()?.take(64).read_to_end(&mut start).on("read", source.path())?;

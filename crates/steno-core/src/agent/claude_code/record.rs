@@ -1,13 +1,12 @@
 //! One line of a session file, as Claude Code writes it.
 //!
-//! Only what becomes part of an entry or a session is taken out of the line; the rest is skipped unread.
+//! Only what becomes part of an entry or a session is taken out of the line; the rest is skipped.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::loose::{Loose, Plain};
-use crate::entry::Usage;
 use crate::json::Object;
 use crate::problem::json_reason;
 
@@ -213,51 +212,6 @@ impl Block<'_> {
     /// The block's type, empty where it has none.
     pub(super) fn kind(&self) -> &str {
         self.kind.text().unwrap_or_default()
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StatedUsage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_creation: Option<CacheCreation>,
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct CacheCreation {
-    ephemeral_5m_input_tokens: Option<u64>,
-    ephemeral_1h_input_tokens: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    thinking_tokens: Option<u64>,
-}
-
-/// The tokens that a message states; nothing where the numbers are none.
-///
-/// Some versions state no sum of the cache writes, only its parts.
-pub(super) fn usage(stated: &RawValue) -> Usage {
-    let stated: StatedUsage = serde_json::from_str(stated.get()).unwrap_or_default();
-    let cache = stated.cache_creation.unwrap_or_default();
-    let cache_write_5m = cache.ephemeral_5m_input_tokens.unwrap_or(0);
-    let cache_write_1h = cache.ephemeral_1h_input_tokens.unwrap_or(0);
-    let parts = cache_write_5m.saturating_add(cache_write_1h);
-    let details = stated.output_tokens_details.unwrap_or_default();
-    Usage {
-        input: stated.input_tokens.unwrap_or(0),
-        cache_read: stated.cache_read_input_tokens.unwrap_or(0),
-        cache_write: stated.cache_creation_input_tokens.unwrap_or(0).max(parts),
-        cache_write_5m,
-        cache_write_1h,
-        output: stated.output_tokens.unwrap_or(0),
-        reasoning: details.thinking_tokens.unwrap_or(0),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Tests of the whole reader, on small samples of each rule.
 
-use std::fs;
-use std::path::Path;
+mod files;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -9,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::entry::{Kind, Role, Usage};
 use crate::format::{self, Found};
-use crate::inspect::{Inspection, inspect, inspect_all};
+use crate::inspect::{Inspection, inspect};
 use crate::session::Transcript;
 
 const SESSION: &str = "11111111-0000-4000-8000-000000000001";
@@ -298,104 +297,6 @@ fn bad_lines_cost_only_themselves() {
     assert_ne!(transcript.entries[0].entry_id, transcript.entries[1].entry_id);
 }
 
-#[test]
-fn exports_and_history_are_read() {
-    let dir = tempfile::tempdir().unwrap();
-    let export = json!({"loglines": [{"type": "user", "timestamp": "2026-01-05T09:00:00Z",
-        "message": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}]});
-    fs::write(dir.path().join("web.json"), export.to_string()).unwrap();
-    let line = json!({"display": "Hi", "timestamp": 1767603600000_u64, "project": "/p"});
-    fs::write(dir.path().join("history.jsonl"), format!("{line}\n")).unwrap();
-    let found = format::find(dir.path()).unwrap();
-    let counts: Vec<_> = found.iter().map(|found| inspect(found).unwrap()).collect();
-    let [history, web] = &counts[..] else { panic!() };
-    assert_eq!((history.user_prompts, history.session_id.as_deref()), (0, Some("history")));
-    assert_eq!(history.first_timestamp.unwrap().to_string(), "2026-01-05T09:00:00.000Z");
-    assert_eq!((web.user_prompts, web.session_id.as_deref()), (1, Some("web")));
-}
-
-fn write(root: &Path, name: &str, text: &str) {
-    let path = root.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-#[test]
-fn files_beside_a_session_belong_to_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let text = lines(&[user(json!("Hi"))]);
-    let foreign = text.replace(SESSION, "another");
-    let side = format!("p/{SESSION}");
-    write(dir.path(), &format!("{side}.jsonl"), &text);
-    write(dir.path(), &format!("{side}/subagents/agent-a1.jsonl"), &text);
-    write(
-        dir.path(),
-        &format!("{side}/subagents/agent-a1.meta.json"),
-        r#"{"agentType":"Explore"}"#,
-    );
-    write(dir.path(), &format!("{side}/subagents/workflows/w/agent-a2.jsonl"), &text);
-    write(
-        dir.path(),
-        &format!("{side}/subagents/workflows/w/journal.jsonl"),
-        r#"{"type":"started"}"#,
-    );
-    write(dir.path(), &format!("{side}/tool-results/t1.txt"), "long");
-    write(dir.path(), "p/agent-b1.jsonl", &text);
-    write(dir.path(), "p/agent-b2.jsonl", &foreign);
-    write(dir.path(), "p/22222222-0000-4000-8000-000000000002.jsonl", "");
-    let qwen = r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","parts":[]}}"#;
-    write(dir.path(), "p/qwen.jsonl", qwen);
-
-    let bundles = find::find(dir.path()).unwrap();
-    let names = |bundle: &Bundle| -> Vec<String> {
-        bundle.sources.iter().map(|source| source.name().replace(SESSION, "S")).collect()
-    };
-    assert_eq!(
-        bundles.iter().map(names).collect::<Vec<_>>(),
-        [
-            vec![
-                "S.jsonl",
-                "S/subagents/agent-a1.jsonl",
-                "S/subagents/agent-a1.meta.json",
-                "S/subagents/workflows/w/agent-a2.jsonl",
-                "S/subagents/workflows/w/journal.jsonl",
-                "S/tool-results/t1.txt",
-                "agent-b1.jsonl"
-            ],
-            vec!["22222222-0000-4000-8000-000000000002.jsonl"],
-            vec!["agent-b2.jsonl"],
-        ]
-    );
-    let file = dir.path().join(format!("{side}.jsonl"));
-    assert_eq!(names(&find::find(&file).unwrap()[0]), names(&bundles[0]));
-
-    let found = Found { reader: &READER, bundle: bundles[0].clone() };
-    let sources: Vec<_> =
-        found.read().unwrap().entries.into_iter().map(|entry| entry.source).collect();
-    assert_eq!(sources, ["primary", "subagent:a1", "subagent:a2", "subagent:b1"]);
-    let rows = inspect_all(&found).unwrap();
-    let counts: Vec<_> = rows.iter().map(|row| (row.user_prompts, row.subagent_files)).collect();
-    assert_eq!(counts, [(1, 3), (1, 0), (1, 0), (1, 0)]);
-
-    let agent = dir.path().join(format!("{side}/subagents/agent-a1.jsonl"));
-    let alone = Found { reader: &READER, bundle: find::find(&agent).unwrap().remove(0) };
-    let session = alone.read().unwrap().session;
-    assert_eq!(session.parent.as_deref(), Some(SESSION));
-    assert_eq!(session.native_id.as_deref(), Some("agent-a1"));
-    assert_eq!(session.extra["agentType"], "Explore");
-}
-
-#[test]
-fn claude_desktop_keeps_the_title_in_a_file_of_its_own() {
-    let dir = tempfile::tempdir().unwrap();
-    let session = format!("local_1/.claude/projects/p/{SESSION}.jsonl");
-    write(dir.path(), &session, &lines(&[user(json!("Hi"))]));
-    let sidecar = json!({"cliSessionId": SESSION, "title": "Cowork"});
-    write(dir.path(), "local_1.json", &sidecar.to_string());
-    let bundles = find::find(dir.path()).unwrap();
-    assert_eq!(count(bundles[0].clone()).title.as_deref(), Some("Cowork"));
-}
-
 /// A session that has something of everything.
 fn sample() -> String {
     let call = json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "ü"}});
@@ -404,7 +305,8 @@ fn sample() -> String {
         user(json!([text("Hi"), {"type": "image", "source": {"data": "AAEC"}}])),
         answer("m1", call, 3),
         user(json!([{"type": "tool_result", "tool_use_id": "t1", "content": "\u{2028}ok"}])),
-        json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": [text("q")]}}),
+        json!({"type": "attachment",
+            "attachment": {"type": "queued_command", "prompt": [text("q")]}}),
         json!({"type": "system", "subtype": "compact_boundary", "content": "Compacted"}),
     ])
 }
