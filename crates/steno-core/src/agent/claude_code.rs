@@ -67,7 +67,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     for source in bundle.sources.iter().filter(|source| source.name() != main.name()) {
         if let Some(agent) = find::agent_id(source.name()) {
             reading.converter.speaker = Some(format!("subagent:{agent}"));
-            reading.file(source)?;
+            reading.side_file(source);
             subagent_files += 1;
         }
     }
@@ -137,6 +137,13 @@ impl<'e> Reading<'e> {
             }
         }
         Ok(())
+    }
+
+    /// Reads the file of a subagent; without it the session is still there.
+    fn side_file(&mut self, source: &Source) {
+        if let Err(error) = self.file(source) {
+            (self.emit)(Item::Problem(Problem::of(source.path(), error)));
+        }
     }
 
     fn export(&mut self, source: &Source) -> Result<(), FormatError> {

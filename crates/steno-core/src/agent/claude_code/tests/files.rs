@@ -41,7 +41,7 @@ fn project() -> TempDir {
     let qwen = r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","parts":[]}}"#;
     for (name, text) in [
         ("S.jsonl", text.as_str()),
-        ("S/subagents/agent-a1.jsonl", &text),
+        ("S/subagents/agent-a1.jsonl", &format!("{text}{{torn")),
         ("S/subagents/agent-a1.meta.json", r#"{"agentType":"Explore"}"#),
         ("S/subagents/workflows/w/agent-a2.jsonl", &text),
         ("S/subagents/workflows/w/journal.jsonl", r#"{"type":"started"}"#),
@@ -93,8 +93,11 @@ fn subagents_speak_as_themselves_and_are_counted_apart() {
     let sources: Vec<_> = entries.iter().map(|entry| entry.source.as_str()).collect();
     assert_eq!(sources, ["primary", "subagent:a1", "subagent:a2", "subagent:b1"]);
     let rows = inspect_all(&found).unwrap();
-    let counts: Vec<_> = rows.iter().map(|row| (row.user_prompts, row.subagent_files)).collect();
-    assert_eq!(counts, [(1, 3), (1, 0), (1, 0), (1, 0)]);
+    let counts: Vec<_> =
+        rows.iter().map(|row| (row.user_prompts, row.subagent_files, row.bad_lines)).collect();
+    assert_eq!(counts, [(1, 3, 0), (1, 0, 1), (1, 0, 0), (1, 0, 0)]);
+    let whole = inspect(&found).unwrap();
+    assert_eq!((whole.subagent_files, whole.bad_lines), (3, 0));
 }
 
 #[test]
@@ -107,6 +110,18 @@ fn a_subagent_given_alone_is_a_session() {
     assert_eq!(session.native_id.as_deref(), Some("agent-a1"));
     assert_eq!(session.extra["agentType"], "Explore");
     assert_eq!(inspect(&alone).unwrap().user_prompts, 1);
+    fs::remove_file(agent).unwrap();
+    assert!(alone.read().is_err());
+}
+
+#[test]
+fn a_subagent_that_is_gone_is_a_problem_of_its_session() {
+    let project = project();
+    let bundle = find::find(project.path()).unwrap().remove(0);
+    fs::remove_file(project.path().join("agent-b1.jsonl")).unwrap();
+    let transcript = Found { reader: &READER, bundle }.read().unwrap();
+    assert_eq!(transcript.entries.len(), 3);
+    assert_eq!(transcript.problems.len(), 2);
 }
 
 #[test]
