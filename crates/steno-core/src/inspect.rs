@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::Problem;
+use crate::source::Source;
 use crate::timestamp::Timestamp;
 use crate::usage::Tally;
 
@@ -55,8 +56,33 @@ pub struct Inspection {
     pub problems: Vec<Problem>,
 }
 
-/// Counts one session.
+/// Counts one session, without its subagents' files.
 pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
+    let (main, parts) = split(found);
+    count_main(found, &main, &parts)
+}
+
+/// Counts one session, then each file of a subagent as the session of its own that it could be.
+pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
+    let (main, parts) = split(found);
+    let mut inspections = vec![count_main(found, &main, &parts)?];
+    if inspections[0].subagent_files > 0 {
+        for part in &parts {
+            inspections.push(count(part)?);
+        }
+    }
+    Ok(inspections)
+}
+
+/// Counts a session without its parts, unless these turn out to be no subagents.
+fn count_main(found: &Found, main: &Found, parts: &[Found]) -> Result<Inspection, FormatError> {
+    match count(main) {
+        Ok(inspection) if parts.is_empty() || inspection.subagent_files > 0 => Ok(inspection),
+        _ => count(found),
+    }
+}
+
+fn count(found: &Found) -> Result<Inspection, FormatError> {
     let mut counter = Counter::default();
     let session = (found.reader.read)(&found.bundle, &mut |item| counter.item(item))?;
     let mut inspection = counter.inspection;
@@ -77,6 +103,27 @@ pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
     inspection.models.dedup();
     inspection.subagent_files = session.subagent_files;
     Ok(inspection)
+}
+
+/// Takes the files that could be sessions of their own out of one, so that none is read twice.
+///
+/// The session still has them, but empty: it need only know that they are there.
+fn split(found: &Found) -> (Found, Vec<Found>) {
+    let mut main = found.clone();
+    let mut parts = Vec::new();
+    let root = &found.bundle.root;
+    if root.is_dir() {
+        return (main, parts);
+    }
+    for source in main.bundle.sources.iter_mut().filter(|source| source.path() != root) {
+        let mut alone = (found.reader.find)(source.path()).unwrap_or_default();
+        alone.retain(|bundle| bundle.root == source.path());
+        if !alone.is_empty() {
+            *source = Source::in_memory(source.name(), source.path(), Vec::new());
+        }
+        parts.extend(alone.into_iter().map(|bundle| Found { reader: found.reader, bundle }));
+    }
+    (main, parts)
 }
 
 #[derive(Default)]

@@ -35,7 +35,7 @@ pub struct Usage {
 impl Usage {
     /// Adds another message's tokens.
     pub fn add(&mut self, other: &Usage) {
-        self.combine(other, |mine, theirs| mine + theirs);
+        self.combine(other, u64::saturating_add);
     }
 
     /// Takes the larger number of each kind: a message whose lines repeat a growing count.
@@ -65,7 +65,7 @@ impl Usage {
 
     /// All tokens of the prompt, cached or not.
     pub fn prompt(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
     /// Whether nothing was billed.

@@ -1,23 +1,198 @@
-//! claude_code: not read yet.
+//! Claude Code: one JSON Lines file per session, with files of its subagents beside it.
+//!
+//! Also read: exports of the web (`{"loglines":[…]}`), sessions of Claude Desktop, and the history of
+//! prompts. What a compaction dropped from the model's context stays in the file and is read too.
+
+mod billing;
+mod blocks;
+mod convert;
+mod facts;
+mod find;
+mod history;
+mod links;
+mod loose;
+mod probe;
+mod prompt;
+mod record;
+mod usage;
+
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
-use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
-use crate::session::Session;
-use crate::source::Bundle;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+pub(crate) use self::probe::recognises;
+
+use self::billing::Billing;
+use self::convert::Converter;
+use self::facts::Facts;
+use self::probe::Known;
+use self::record::Record;
+use crate::durable::OnPath;
+use crate::entry::{Entry, Numbering, PRIMARY};
+use crate::format::{Emit, FormatError, Item, Reader};
+use crate::json::{self, Object};
+use crate::lines::{LineEnd, Lines};
+use crate::problem::{Problem, json_reason};
+use crate::session::{Session, SessionId};
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "claude-code";
 
 /// Finds and reads its sessions.
-pub const READER: Reader = Reader { agent: AGENT, find, read };
+pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
 
-fn find(_path: &Path) -> Result<Vec<Bundle>, FileError> {
-    Ok(Vec::new())
+/// Reads a session: its own file, then those of its subagents.
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(main) = find::main_source(bundle) else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let known = probe::probe(main)?;
+    if let Some(Known::History) = known {
+        return history::read(main, emit);
+    }
+    let native_id = find::native_id(main.name(), known.as_ref());
+    let mut reading = Reading::new(&native_id, emit);
+    reading.converter.speaker = find::agent_id(main.name()).map(|_| PRIMARY.to_owned());
+    match known {
+        Some(Known::Export) => reading.export(main)?,
+        _ => reading.file(main)?,
+    }
+    let facts = std::mem::take(&mut reading.facts);
+    let mut subagent_files = 0;
+    for source in bundle.sources.iter().filter(|source| source.name() != main.name()) {
+        if let Some(agent) = find::agent_id(source.name()) {
+            reading.converter.speaker = Some(format!("subagent:{agent}"));
+            reading.side_file(source);
+            subagent_files += 1;
+        }
+    }
+    reading.finish();
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    session.native_id = Some(native_id);
+    session.subagent_files = subagent_files;
+    facts.fill(&mut session);
+    if let (Some(_), Some(Known::Session(parent))) = (find::agent_id(main.name()), known) {
+        session.parent = parent;
+    }
+    add_sidecar(&mut session, bundle);
+    Ok(session)
 }
 
-fn read(bundle: &Bundle, _emit: Emit<'_>) -> Result<Session, FormatError> {
-    Err(FormatError::Invalid(Problem::of(&bundle.root, "not read yet")))
+/// What small files beside the session tell: a subagent's kind and task, Claude Desktop's title.
+fn add_sidecar(session: &mut Session, bundle: &Bundle) {
+    let sidecars = bundle.sources.iter().filter(|source| find::is_sidecar(source.name(), bundle));
+    for sidecar in sidecars {
+        let stated = sidecar.bytes().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let mut stated: Object = stated.unwrap_or_default();
+        if session.title.is_none() {
+            session.title = stated.get("title").and_then(|title| title.as_str()).map(str::to_owned);
+        }
+        for name in ["agentType", "description", "toolUseId", "parentAgentId", "isArchived"] {
+            session.extra.extend(stated.shift_remove_entry(name));
+        }
+    }
+}
+
+/// A session on its way from lines to entries.
+struct Reading<'e> {
+    converter: Converter,
+    billing: Billing,
+    facts: Facts,
+    emit: Emit<'e>,
+}
+
+#[derive(Deserialize)]
+struct Export<'a> {
+    #[serde(borrow)]
+    loglines: Vec<&'a RawValue>,
+}
+
+impl<'e> Reading<'e> {
+    fn new(native_id: &str, emit: Emit<'e>) -> Self {
+        Self {
+            converter: Converter::new(Numbering::new(AGENT, native_id)),
+            billing: Billing::default(),
+            facts: Facts::default(),
+            emit,
+        }
+    }
+
+    fn file(&mut self, source: &Source) -> Result<(), FormatError> {
+        let mut too_long = 0;
+        for line in Lines::new(source.open()?) {
+            let line = line.on("read", source.path())?;
+            if too_long == line.number {
+                continue;
+            }
+            if line.end == LineEnd::Limit {
+                too_long = line.number;
+                self.problem(source.path(), line.number, "line too long to be a record");
+            } else {
+                self.line(source.path(), line.number, &line.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the file of a subagent; without it the session is still there.
+    fn side_file(&mut self, source: &Source) {
+        if let Err(error) = self.file(source) {
+            (self.emit)(Item::Problem(Problem::of(source.path(), error)));
+        }
+    }
+
+    fn export(&mut self, source: &Source) -> Result<(), FormatError> {
+        let bytes = source.bytes()?;
+        let export: Export<'_> = serde_json::from_slice(&bytes).map_err(|error| {
+            FormatError::Invalid(Problem::of(source.path(), json_reason(&error)))
+        })?;
+        for (number, record) in (1..).zip(export.loglines) {
+            self.line(source.path(), number, record.get().as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Takes the records of one line: one, or several that lost the line ends between them.
+    fn line(&mut self, path: &Path, number: u64, bytes: &[u8]) {
+        let mut rest = bytes.trim_ascii();
+        while !rest.is_empty() {
+            match self.record(number, rest) {
+                Ok(length) => rest = rest[length..].trim_ascii_start(),
+                Err(reason) => {
+                    let mended = json::mended(rest);
+                    if mended.is_none_or(|mended| self.record(number, &mended).is_err()) {
+                        self.problem(path, number, &reason);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, number: u64, bytes: &[u8]) -> Result<usize, String> {
+        let (record, length) = Record::first_of(bytes)?;
+        let at = record.timestamp.text().and_then(|text| text.parse().ok());
+        self.facts.note(&record, at);
+        let line = convert::Line { record, raw: &bytes[..length], number, at };
+        let (entries, bill) = self.converter.convert(line);
+        self.billing.take(entries, bill, &mut entries_to(self.emit));
+        Ok(length)
+    }
+
+    fn problem(&mut self, path: &Path, number: u64, reason: &str) {
+        (self.emit)(Item::Problem(Problem::at(path, number, reason)));
+    }
+
+    fn finish(mut self) {
+        self.billing.close(&mut entries_to(self.emit));
+    }
+}
+
+fn entries_to(emit: Emit<'_>) -> impl FnMut(Entry) {
+    move |entry| emit(Item::Entry(Box::new(entry)))
 }

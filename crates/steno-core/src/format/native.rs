@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::shape::{self, Shape};
 use super::weakincentives::claude;
 use super::{FormatError, Reader, emit_all, tree};
+use crate::agent::claude_code;
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryError, Numbering, take_object, take_string, take_timestamp};
 use crate::json::{Object, Style};
@@ -61,7 +62,7 @@ pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 fn recognises(source: &Source) -> Result<bool, FileError> {
     let path = source.path();
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("jsonl") => Ok(first_shape(source)?.is_some()),
+        Some("jsonl") => Ok(first_shape(source)?.is_some() && !claude_code::recognises(source)?),
         Some("json") => {
             let mut start = vec![0; 64];
             let count = source.open()?.read(&mut start).on("read", path)?;

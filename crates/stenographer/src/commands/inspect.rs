@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use steno_core::format;
-use steno_core::inspect::{Inspection, inspect};
+use steno_core::inspect::{Inspection, inspect_all};
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -13,7 +13,8 @@ use crate::ui::{Ui, count};
 
 /// Count prompts, answers, tools and tokens in files of any known format.
 ///
-/// Nothing is kept. A source that holds several sessions has a row for each.
+/// Nothing is kept. A source that holds several sessions has a row for each, and so has
+/// each file of a subagent.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files or folders.
@@ -53,7 +54,11 @@ fn rows_at(path: &Path) -> Result<Vec<Inspection>, CommandError> {
     if found.is_empty() {
         return Err(unknown_format(path));
     }
-    found.iter().map(|found| Ok(inspect(found)?)).collect()
+    let mut rows = Vec::new();
+    for found in &found {
+        rows.extend(inspect_all(found)?);
+    }
+    Ok(rows)
 }
 
 fn table(rows: &[Inspection]) -> Table<7> {

@@ -1,0 +1,144 @@
+//! The content blocks of messages, as entries that have no envelope yet.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::loose::Loose;
+use super::prompt::{is_added, text_of};
+use super::record::{Block, Media, ToolUseResult};
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Value};
+
+/// The names of the tools that were called, by the ids of their calls.
+pub(super) type ToolNames = HashMap<String, String>;
+
+/// One entry per block of an answer.
+pub(super) fn answer(content: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Vec<Entry> {
+    match content {
+        Loose::Text(text) => vec![said(&text)],
+        Loose::List(blocks) => blocks.into_iter().map(|block| answer_block(block, tools)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn answer_block(block: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Entry {
+    let block = match block {
+        Loose::Text(text) => return said(&text),
+        Loose::Object(block) => *block,
+        _ => return Entry::new(Role::Assistant, Kind::Other, ""),
+    };
+    match block.kind() {
+        "text" => said(block.text.text().unwrap_or_default()),
+        "thinking" => thought(block.thinking.text().unwrap_or_default()),
+        "redacted_thinking" => thought(""),
+        "tool_use" => {
+            if let (Some(id), Some(name)) = (block.id.owned(), block.name.owned()) {
+                tools.insert(id, name);
+            }
+            call(block, Kind::ToolCall)
+        }
+        "server_tool_use" => call(block, Kind::Other),
+        _ => Entry::new(Role::Assistant, Kind::Other, shown(&block)),
+    }
+}
+
+fn said(text: &str) -> Entry {
+    Entry::new(Role::Assistant, Kind::Text, text)
+}
+
+fn thought(text: &str) -> Entry {
+    Entry::new(Role::Assistant, Kind::Thinking, text)
+}
+
+fn call(block: Block<'_>, kind: Kind) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, kind, "");
+    entry.tool_name = block.name.owned();
+    entry.tool_call_id = block.id.owned();
+    entry.tool_input = block.input;
+    entry
+}
+
+/// One entry per block of what is said in the user's name; `kind` is what its own words are.
+pub(super) fn asked(content: &Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> Vec<Entry> {
+    match content {
+        Loose::Text(text) => vec![Entry::new(Role::User, kind, text.as_ref())],
+        Loose::List(blocks) => blocks.iter().map(|block| asked_block(block, kind, tools)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn asked_block(block: &Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> Entry {
+    if let Some(text) = text_of(block) {
+        let kind = if is_added(text) { Kind::Notice } else { kind };
+        return Entry::new(Role::User, kind, text);
+    }
+    match block.object() {
+        Some(block) if block.kind() == "tool_result" => result(block, tools),
+        Some(block) if matches!(block.kind(), "image" | "document") => {
+            Entry::new(Role::User, kind, shown(block))
+        }
+        Some(block) => Entry::new(Role::User, Kind::Other, shown(block)),
+        None => Entry::new(Role::User, Kind::Notice, flat(block)),
+    }
+}
+
+fn result(block: &Block<'_>, tools: &ToolNames) -> Entry {
+    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, flat(&block.content));
+    entry.tool_call_id = block.tool_use_id.owned();
+    entry.tool_name = block.tool_use_id.text().and_then(|id| tools.get(id)).cloned();
+    if block.is_error.is_true() {
+        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), Value::Bool(true))]));
+    }
+    entry
+}
+
+/// Adds to a result which subagent gave it, and where all of it is if the model saw only a part.
+pub(super) fn add_details(entry: &mut Entry, details: &ToolUseResult<'_>) {
+    let stated = [
+        ("agentId", details.agent_id.text()),
+        ("persistedOutputPath", details.persisted_output_path.text()),
+    ];
+    for (name, value) in stated {
+        if let Some(value) = value {
+            entry.metadata.get_or_insert_default().insert(name.to_owned(), value.into());
+        }
+    }
+}
+
+/// The text of some content, a line per block.
+pub(super) fn flat(content: &Loose<'_, Block<'_>>) -> String {
+    match content {
+        Loose::Text(text) => text.clone().into_owned(),
+        Loose::List(blocks) => blocks.iter().map(flat).collect::<Vec<_>>().join("\n"),
+        Loose::Object(block) => shown(block),
+        Loose::Absent | Loose::Flag(_) => String::new(),
+    }
+}
+
+fn shown(block: &Block<'_>) -> String {
+    match block.kind() {
+        "tool_reference" => format!("[tool {}]", block.tool_name.text().unwrap_or_default()),
+        kind => match block.source.object() {
+            Some(media) => described(kind, media),
+            None if !block.content.is_absent() => flat(&block.content),
+            None => block.text.owned().unwrap_or_default(),
+        },
+    }
+}
+
+/// What binary data is, how much and which, without the data.
+fn described(kind: &str, media: &Media<'_>) -> String {
+    let name = media.media_type.text().unwrap_or(kind);
+    let Some(data) = media.data.text() else {
+        return format!("[{}]", media.url.text().unwrap_or(name));
+    };
+    match STANDARD.decode(data) {
+        Ok(bytes) => {
+            format!("[{name}, {} bytes, blake3 {}]", bytes.len(), blake3::hash(&bytes).to_hex())
+        }
+        Err(_) if name.starts_with("text/") => data.to_owned(),
+        Err(_) => format!("[{name}]"),
+    }
+}

@@ -1,0 +1,268 @@
+//! Turns records into entries.
+
+use std::collections::HashSet;
+use std::mem;
+
+use uuid::Uuid;
+
+use super::billing::Bill;
+use super::blocks::{self, ToolNames};
+use super::links::Links;
+use super::loose::Loose;
+use super::prompt;
+use super::record::{self, Message, Record};
+use super::usage::usage;
+use crate::entry::{Entry, Kind, Numbering, Role};
+use crate::json::Object;
+use crate::timestamp::Timestamp;
+
+/// The model of messages that Claude Code itself writes in the model's name.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// Records that say nothing: states, titles, checkpoints, copies of requests.
+const SILENT: [&str; 25] = [
+    "agent-color",
+    "agent-name",
+    "agent-setting",
+    "agent_metadata",
+    "ai-title",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "atis-latch",
+    "bridge-session",
+    "content-replacement",
+    "cost-state",
+    "custom-title",
+    "file-history-snapshot",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "progress",
+    "relocated",
+    "result",
+    "started",
+    "summary",
+    "tag",
+    "tools-used",
+    "worktree-state",
+];
+
+/// What every record says about itself; an entry has fields for it.
+const ENVELOPE: [&str; 14] = [
+    "cwd",
+    "entrypoint",
+    "gitBranch",
+    "isMeta",
+    "isSidechain",
+    "logicalParentUuid",
+    "parentUuid",
+    "sessionId",
+    "slug",
+    "timestamp",
+    "type",
+    "userType",
+    "uuid",
+    "version",
+];
+
+/// One line, with what is known about it beside its content.
+pub(super) struct Line<'a> {
+    pub(super) record: Record<'a>,
+    /// The bytes of the record.
+    pub(super) raw: &'a [u8],
+    /// Counted from 1.
+    pub(super) number: u64,
+    pub(super) at: Option<Timestamp>,
+}
+
+/// Makes entries of the records of one session, file by file.
+#[derive(Debug)]
+pub(super) struct Converter {
+    numbering: Numbering,
+    tools: ToolNames,
+    links: Links,
+    used: HashSet<Uuid>,
+    /// Who speaks in the file, where all of it is by one.
+    pub(super) speaker: Option<String>,
+}
+
+impl Converter {
+    pub(super) fn new(numbering: Numbering) -> Self {
+        Self {
+            numbering,
+            tools: ToolNames::new(),
+            links: Links::default(),
+            used: HashSet::new(),
+            speaker: None,
+        }
+    }
+
+    /// The entries of a line, and the tokens that it states for its message.
+    pub(super) fn convert(&mut self, line: Line<'_>) -> (Vec<Entry>, Option<Bill>) {
+        if is_silent(&line.record) {
+            self.links.skip(&line.record);
+            return (Vec::new(), None);
+        }
+        let source = match &self.speaker {
+            Some(speaker) => speaker.clone(),
+            None => self.links.source(&line.record),
+        };
+        let parent = self.links.parent(&line.record);
+        let uuid = line.record.uuid.text().and_then(|uuid| Uuid::parse_str(uuid).ok());
+        let at = line.at;
+        let (mut entries, bill) = self.contents(line);
+        for (index, entry) in entries.iter_mut().enumerate() {
+            entry.source.clone_from(&source);
+            entry.parent_id.clone_from(&parent);
+            entry.created_at = at;
+            if let (0, Some(uuid)) = (index, uuid)
+                && self.used.insert(uuid)
+            {
+                entry.entry_id = uuid;
+            }
+            self.numbering.assign(entry);
+        }
+        (entries, bill)
+    }
+
+    fn contents(&mut self, mut line: Line<'_>) -> (Vec<Entry>, Option<Bill>) {
+        let record = &mut line.record;
+        let entries = match record.kind() {
+            "assistant" => {
+                if let Some(message) = take_message(record) {
+                    return self.answer(message, &line);
+                }
+                vec![other(line.raw)]
+            }
+            "user" => self.asked(&line),
+            "system" => vec![told(&line)],
+            "attachment" => attached(&line),
+            "queue-operation" => {
+                let text = blocks::flat(&record.content);
+                vec![Entry::new(Role::User, Kind::Notice, text)]
+            }
+            "pr-link" => vec![link(record.pr_url.text())],
+            "frame-link" => vec![link(record.frame_url.text())],
+            _ => vec![other(line.raw)],
+        };
+        (entries, None)
+    }
+
+    fn answer(&mut self, message: Message<'_>, line: &Line<'_>) -> (Vec<Entry>, Option<Bill>) {
+        let record = &line.record;
+        let mut entries = blocks::answer(message.content, &mut self.tools);
+        if entries.is_empty() {
+            entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+        }
+        let stated = message.id.owned().or(record.request_id.owned());
+        let message_id = stated.unwrap_or_else(|| own_id(line));
+        let model = message.model.owned();
+        let is_synthetic = model.as_deref() == Some(SYNTHETIC);
+        for entry in &mut entries {
+            entry.message_id = Some(message_id.clone());
+            if is_synthetic {
+                let is_error = record.is_api_error_message.is_true();
+                entry.kind = if is_error { Kind::Error } else { Kind::Notice };
+                continue;
+            }
+            entry.model.clone_from(&model);
+            if entry.kind == Kind::Other {
+                entry.metadata = Some(record::whole(line.raw));
+            }
+        }
+        if let Some(request) = record.request_id.text() {
+            entries[0].extra.insert("requestId".to_owned(), request.into());
+        }
+        let usage = message.usage.filter(|_| !is_synthetic).map(usage);
+        (entries, usage.map(|usage| Bill { message_id, usage }))
+    }
+
+    fn asked(&self, line: &Line<'_>) -> Vec<Entry> {
+        let record = &line.record;
+        let Some(message) = record.message.object() else {
+            return match record.message.text() {
+                Some(text) => vec![Entry::new(Role::User, Kind::Notice, text)],
+                None => vec![other(line.raw)],
+            };
+        };
+        let typed = prompt::is_typed(record, &message.content);
+        let kind = if typed { Kind::Text } else { Kind::Notice };
+        let mut entries = blocks::asked(&message.content, kind, &self.tools);
+        let is_one = entries.len() == 1;
+        for entry in &mut entries {
+            match (entry.kind, record.tool_use_result.object()) {
+                (Kind::ToolResult, Some(details)) if is_one => blocks::add_details(entry, details),
+                (Kind::Other, _) => entry.metadata = Some(record::whole(line.raw)),
+                (Kind::Text, _) if !is_one => entry.message_id = Some(own_id(line)),
+                _ => {}
+            }
+        }
+        entries
+    }
+}
+
+fn is_silent(record: &Record<'_>) -> bool {
+    let is_queue = record.kind() == "queue-operation" && record.operation.text() != Some("enqueue");
+    is_queue || SILENT.contains(&record.kind())
+}
+
+fn take_message<'a>(record: &mut Record<'a>) -> Option<Message<'a>> {
+    match mem::take(&mut record.message) {
+        Loose::Object(message) => Some(*message),
+        _ => None,
+    }
+}
+
+/// Names a message that has no id by its record.
+fn own_id(line: &Line<'_>) -> String {
+    line.record.uuid.owned().unwrap_or_else(|| format!("line-{}", line.number))
+}
+
+/// What Claude Code itself tells.
+fn told(line: &Line<'_>) -> Entry {
+    let kind = match line.record.subtype.text() {
+        Some("compact_boundary") => Kind::Compaction,
+        Some("api_error" | "error") => Kind::Error,
+        _ => Kind::Notice,
+    };
+    let mut entry = Entry::new(Role::System, kind, blocks::flat(&line.record.content));
+    entry.metadata = Some(beyond_envelope(line.raw));
+    entry
+}
+
+/// A prompt that was queued while the model worked, or context that was added.
+fn attached(line: &Line<'_>) -> Vec<Entry> {
+    let Some(attachment) = line.record.attachment.object() else {
+        return vec![other(line.raw)];
+    };
+    if attachment.kind.text() == Some("queued_command") {
+        let kind = if prompt::is_queued(attachment) { Kind::Text } else { Kind::Notice };
+        let mut entries = blocks::asked(&attachment.prompt, kind, &ToolNames::new());
+        if entries.len() > 1 {
+            entries.iter_mut().for_each(|entry| entry.message_id = Some(own_id(line)));
+        }
+        return entries;
+    }
+    let text = attachment.text.owned().unwrap_or_else(|| blocks::flat(&attachment.content));
+    let mut entry = Entry::new(Role::System, Kind::Notice, text);
+    entry.metadata = Some(beyond_envelope(line.raw));
+    vec![entry]
+}
+
+fn link(url: Option<&str>) -> Entry {
+    Entry::new(Role::System, Kind::Notice, url.unwrap_or_default())
+}
+
+/// A record of a type that is not known, kept whole.
+fn other(raw: &[u8]) -> Entry {
+    let mut entry = Entry::new(Role::System, Kind::Other, "");
+    entry.metadata = Some(record::whole(raw));
+    entry
+}
+
+fn beyond_envelope(raw: &[u8]) -> Object {
+    let mut object = record::whole(raw);
+    object.retain(|name, _| !ENVELOPE.contains(&name.as_str()));
+    object
+}

@@ -1,0 +1,108 @@
+//! What the records of a session file tell about the session as a whole.
+
+use std::collections::HashSet;
+
+use super::record::Record;
+use crate::json::Value;
+use crate::session::Session;
+use crate::timestamp::Timestamp;
+
+/// Facts gathered line by line.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    started: Option<Timestamp>,
+    ended: Option<Timestamp>,
+    project: Option<String>,
+    branch: Option<String>,
+    version: Option<String>,
+    entrypoint: Option<String>,
+    forked_from: Option<String>,
+    custom_title: Option<String>,
+    ai_title: Option<String>,
+    /// Titles of conversations, each with the record in which the conversation ends.
+    summaries: Vec<(String, String)>,
+    uuids: HashSet<String>,
+    tag: Option<String>,
+    stop_reason: Option<String>,
+    cost: Option<f64>,
+}
+
+impl Facts {
+    /// Takes note of what a record tells, and at what time it was written.
+    pub(super) fn note(&mut self, record: &Record<'_>, at: Option<Timestamp>) {
+        if let Some(at) = at {
+            self.note_time(at);
+        }
+        self.uuids.extend(record.uuid.owned());
+        first(&mut self.project, record.cwd.text());
+        first(&mut self.branch, record.git_branch.text());
+        first(&mut self.entrypoint, record.entrypoint.text());
+        last(&mut self.version, record.version.text());
+        let fork = record.forked_from.object().and_then(|fork| fork.session_id.text());
+        first(&mut self.forked_from, fork);
+        match record.kind() {
+            "summary" => {
+                let summary = record.leaf_uuid.owned().zip(record.summary.owned());
+                self.summaries.extend(summary);
+            }
+            "custom-title" => last(&mut self.custom_title, record.custom_title.text()),
+            "ai-title" => last(&mut self.ai_title, record.ai_title.text()),
+            "tag" => last(&mut self.tag, record.tag.text()),
+            "cost-state" => {
+                let cost = record.total_cost.and_then(|cost| cost.get().parse().ok());
+                self.cost = cost.filter(|cost: &f64| cost.is_finite()).or(self.cost);
+            }
+            "assistant" if !record.is_sidechain.is_true() => {
+                let reason = record.message.object().and_then(|message| message.stop_reason.text());
+                last(&mut self.stop_reason, reason);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_time(&mut self, at: Timestamp) {
+        if self.started.is_none_or(|started| at.instant() < started.instant()) {
+            self.started = Some(at);
+        }
+        if self.ended.is_none_or(|ended| at.instant() > ended.instant()) {
+            self.ended = Some(at);
+        }
+    }
+
+    /// Fills in a session. A summary counts only if its conversation ends in this very file.
+    pub(super) fn fill(self, session: &mut Session) {
+        let uuids = self.uuids;
+        let mut own = self.summaries.into_iter().rev().filter(|(leaf, _)| uuids.contains(leaf));
+        let titles = [self.custom_title, self.ai_title, own.next().map(|(_, summary)| summary)];
+        session.title = titles.into_iter().flatten().find(|title| !title.trim().is_empty());
+        session.started = self.started;
+        session.ended = self.ended;
+        session.project = self.project;
+        session.branch = self.branch;
+        session.parent = self.forked_from;
+        session.stop_reason = self.stop_reason;
+        session.totals.cost = self.cost;
+        let tag = self.tag.filter(|tag| !tag.is_empty());
+        for (name, value) in
+            [("version", self.version), ("entrypoint", self.entrypoint), ("tag", tag)]
+        {
+            if let Some(value) = value {
+                session.extra.insert(name.to_owned(), Value::String(value));
+            }
+        }
+    }
+}
+
+fn first(fact: &mut Option<String>, stated: Option<&str>) {
+    if fact.is_none() {
+        *fact = stated.map(str::to_owned);
+    }
+}
+
+fn last(fact: &mut Option<String>, stated: Option<&str>) {
+    if let Some(stated) = stated
+        && fact.as_deref() != Some(stated)
+    {
+        *fact = Some(stated.to_owned());
+    }
+}

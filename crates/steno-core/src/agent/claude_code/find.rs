@@ -1,0 +1,160 @@
+//! Finds sessions, and the files that belong to each: subagents, large results, workflows.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::probe::{Known, probe};
+use crate::durable::{self, FileError};
+use crate::format::tree;
+use crate::source::{Bundle, Source};
+
+/// The folders of a session's own folder that belong to its record.
+const SIDE_FOLDERS: [&str; 3] = ["subagents", "tool-results", "workflows"];
+
+/// The sessions at or below a path; a subagent whose session is not there is one of its own.
+pub(super) fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+    let is_given = path.is_file();
+    let files = tree::files(path)?.into_iter().filter(|file| is_given || is_candidate(file));
+    let (agents, others): (Vec<_>, Vec<_>) =
+        files.partition(|file| agent_id(&file.to_string_lossy()).is_some());
+    let mut flat = FlatAgents::default();
+    let mut bundles = Vec::new();
+    for file in others {
+        if let Some(known) = known(&file, is_given)? {
+            bundles.push(bundle(&file, &known, &mut flat)?);
+        }
+    }
+    let taken: HashSet<PathBuf> = bundles
+        .iter()
+        .flat_map(|bundle: &Bundle| &bundle.sources)
+        .map(|source| source.path().to_owned())
+        .collect();
+    for file in agents.iter().filter(|file| !taken.contains(*file)) {
+        if known(file, is_given)?.is_some() {
+            bundles.push(alone(file));
+        }
+    }
+    bundles.sort_by(|a, b| a.root.cmp(&b.root));
+    Ok(bundles)
+}
+
+fn is_candidate(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "jsonl" || extension == "json")
+}
+
+/// What a file is. One that cannot be read is only a failure if it was asked for.
+fn known(file: &Path, is_given: bool) -> Result<Option<Known>, FileError> {
+    let found = probe(&Bundle::file(file).sources[0]);
+    if is_given { found } else { Ok(found.unwrap_or_default()) }
+}
+
+/// The file of the session itself; the others are its side files.
+pub(super) fn main_source(bundle: &Bundle) -> Option<&Source> {
+    let is_main = |source: &&Source| {
+        let name = source.name();
+        !name.contains('/') && agent_id(name).is_none() && !is_sidecar(name, bundle)
+    };
+    bundle.sources.iter().find(is_main).or(bundle.sources.first())
+}
+
+/// The agent's own name of a session: the file's name where that is an id, else what records state.
+pub(super) fn native_id(name: &str, known: Option<&Known>) -> String {
+    let stem = stem(name);
+    match known {
+        Some(Known::Session(Some(id))) if !names_session(name) => id.clone(),
+        _ => stem.to_owned(),
+    }
+}
+
+/// Whether a file has the name that Claude Code gives to sessions and subagents.
+pub(super) fn names_session(name: &str) -> bool {
+    agent_id(name).is_some() || Uuid::try_parse(stem(name)).is_ok()
+}
+
+/// The subagent whose file this is.
+pub(super) fn agent_id(name: &str) -> Option<&str> {
+    file_name(name).strip_prefix("agent-")?.strip_suffix(".jsonl")
+}
+
+/// Whether a file only tells about its session: a subagent's `.meta.json`, Desktop's `local_….json`.
+pub(super) fn is_sidecar(name: &str, bundle: &Bundle) -> bool {
+    let is_desktop = file_name(name).starts_with("local_") && name.ends_with(".json");
+    let is_meta = name.ends_with(".meta.json");
+    bundle.sources.len() > 1 && !name.contains('/') && (is_desktop || is_meta)
+}
+
+fn file_name(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
+}
+
+fn stem(name: &str) -> &str {
+    let name = file_name(name);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+fn bundle(session: &Path, known: &Known, flat: &mut FlatAgents) -> Result<Bundle, FileError> {
+    let mut bundle = Bundle::file(session);
+    let Known::Session(stated_id) = known else { return Ok(bundle) };
+    let folder = durable::parent(session);
+    for side in SIDE_FOLDERS.map(|name| session.with_extension("").join(name)) {
+        if side.is_dir() {
+            bundle.sources.extend(tree::files(&side)?.iter().map(|file| below(folder, file)));
+        }
+    }
+    if let Some(id) = stated_id {
+        bundle.sources.extend(flat.take(folder, id).iter().map(|agent| below(folder, agent)));
+        bundle.sources.extend(desktop_sidecar(session, id));
+    }
+    Ok(bundle)
+}
+
+fn alone(agent: &Path) -> Bundle {
+    let mut bundle = Bundle::file(agent);
+    let meta = agent.with_extension("meta.json");
+    if meta.is_file() {
+        bundle.sources.push(below(durable::parent(agent), &meta));
+    }
+    bundle
+}
+
+fn below(folder: &Path, file: &Path) -> Source {
+    let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy().replace('\\', "/");
+    Source::on_disk(name, file)
+}
+
+/// The file in which Claude Desktop keeps a session's title, if it is about this one.
+fn desktop_sidecar(session: &Path, id: &str) -> Option<Source> {
+    let home = session.ancestors().find(|folder| {
+        folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("local_"))
+    })?;
+    let name = format!("{}.json", home.file_name()?.to_string_lossy());
+    let source = Source::on_disk(name.clone(), home.with_file_name(name));
+    let stated: serde_json::Value = serde_json::from_slice(&source.bytes().ok()?).ok()?;
+    (stated.get("cliSessionId")?.as_str()? == id).then_some(source)
+}
+
+/// Files of subagents that stand beside the sessions, by folder; each belongs to one session only.
+#[derive(Default)]
+struct FlatAgents(HashMap<PathBuf, Vec<(String, PathBuf)>>);
+
+impl FlatAgents {
+    fn take(&mut self, folder: &Path, session: &str) -> Vec<PathBuf> {
+        let agents = self.0.entry(folder.to_owned()).or_insert_with(|| listed(folder));
+        agents.extract_if(.., |(id, _)| id == session).map(|(_, agent)| agent).collect()
+    }
+}
+
+fn listed(folder: &Path) -> Vec<(String, PathBuf)> {
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut agents: Vec<_> = items
+        .filter(|item| agent_id(&item.file_name().to_string_lossy()).is_some())
+        .filter_map(|item| match known(&item.path(), false) {
+            Ok(Some(Known::Session(Some(session)))) => Some((session, item.path())),
+            _ => None,
+        })
+        .collect();
+    agents.sort();
+    agents
+}

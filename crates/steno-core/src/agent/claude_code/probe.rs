@@ -1,0 +1,152 @@
+//! Tells by a few first lines whether a file is Claude Code's.
+
+use std::io::Read;
+
+use serde::Deserialize;
+
+use super::find;
+use super::loose::{Loose, Plain};
+use crate::durable::{FileError, OnPath};
+use crate::lines::Lines;
+use crate::source::Source;
+
+/// How far into a file we look for a line that we know.
+const PROBED_LINES: usize = 20;
+
+/// The longest line that is looked at for that.
+const PROBED_BYTES: usize = 8 << 20;
+
+/// Records without a place in the conversation that a file may begin with.
+const LOOSE_RECORDS: [&str; 19] = [
+    "agent-color",
+    "agent-name",
+    "agent-setting",
+    "ai-title",
+    "atis-latch",
+    "bridge-session",
+    "content-replacement",
+    "cost-state",
+    "custom-title",
+    "frame-link",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "queue-operation",
+    "relocated",
+    "tag",
+    "tools-used",
+    "worktree-state",
+];
+
+/// What a file of Claude Code is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// A session or subagent, with the session that its records name.
+    Session(Option<String>),
+    /// A session exported from the web.
+    Export,
+    /// The prompts of all sessions.
+    History,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Mark<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Plain<'a>,
+    #[serde(borrow)]
+    session_id: Plain<'a>,
+    #[serde(borrow)]
+    uuid: Plain<'a>,
+    #[serde(borrow)]
+    leaf_uuid: Plain<'a>,
+    #[serde(borrow)]
+    message_id: Plain<'a>,
+    #[serde(borrow)]
+    hash: Plain<'a>,
+    #[serde(borrow)]
+    shape_hash: Plain<'a>,
+    #[serde(borrow)]
+    message: Loose<'a, MessageMark<'a>>,
+    #[serde(borrow)]
+    system_payload: Plain<'a>,
+    #[serde(borrow)]
+    display: Plain<'a>,
+    #[serde(borrow)]
+    project: Plain<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MessageMark<'a> {
+    #[serde(borrow)]
+    parts: Plain<'a>,
+}
+
+/// Whether the file is one that this reader reads.
+pub(crate) fn recognises(source: &Source) -> Result<bool, FileError> {
+    Ok(probe(source)?.is_some())
+}
+
+/// What a file is, if it is Claude Code's. An empty file has nothing to be told by but its name.
+pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
+    let mut start = Vec::new();
+    source.open()?.take(64).read_to_end(&mut start).on("read", source.path())?;
+    if start.is_empty() {
+        return Ok(find::names_session(source.name()).then_some(Known::Session(None)));
+    }
+    start.retain(|byte| !byte.is_ascii_whitespace());
+    if start.starts_with(b"{\"loglines\":[") {
+        return Ok(Some(Known::Export));
+    }
+    let mut known = None;
+    for line in Lines::with_limit(source.open()?, PROBED_BYTES).take(PROBED_LINES) {
+        let line = line.on("read", source.path())?;
+        let bytes = line.bytes.trim_ascii();
+        if bytes.first() != Some(&b'{') {
+            continue;
+        }
+        let Ok(mark) = serde_json::from_slice::<Mark<'_>>(bytes) else { continue };
+        if mark.is_foreign() {
+            return Ok(None);
+        }
+        if mark.is_history() {
+            return Ok(Some(Known::History));
+        }
+        if mark.is_record() {
+            known = Some(Known::Session(mark.session_id.owned()));
+        }
+        if let Some(Known::Session(Some(_))) = known {
+            break;
+        }
+    }
+    Ok(known)
+}
+
+impl Mark<'_> {
+    /// Qwen Code has the same envelope around messages of another vendor.
+    fn is_foreign(&self) -> bool {
+        let parts = self.message.object().is_some_and(|message| !message.parts.is_absent());
+        parts || !self.system_payload.is_absent()
+    }
+
+    fn is_history(&self) -> bool {
+        self.kind.is_absent() && self.display.text().is_some() && self.project.text().is_some()
+    }
+
+    fn is_record(&self) -> bool {
+        let names_session = self.session_id.text().is_some();
+        match self.kind.text().unwrap_or_default() {
+            "user" | "assistant" => {
+                names_session && (self.uuid.text().is_some() || self.message.object().is_some())
+            }
+            "system" | "attachment" | "progress" => names_session && self.uuid.text().is_some(),
+            "summary" => self.leaf_uuid.text().is_some(),
+            "file-history-snapshot" => self.message_id.text().is_some(),
+            "api-request" | "api-request-shape" => self.shape_hash.text().is_some(),
+            "api-request-blob" => self.hash.text().is_some(),
+            kind => names_session && LOOSE_RECORDS.contains(&kind),
+        }
+    }
+}

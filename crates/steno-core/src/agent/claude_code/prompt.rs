@@ -1,0 +1,84 @@
+//! Tells what a person typed from what Claude Code says in the user's name.
+
+use super::loose::Loose;
+use super::record::{Attachment, Block, Origin, Record};
+
+/// How texts begin that no person wrote, or that are commands to Claude Code itself.
+const NOT_PROMPTS: [&str; 13] = [
+    "<local-command-stdout",
+    "<local-command-stderr",
+    "<local-command-caveat",
+    "Caveat: The messages below",
+    "<bash-stdout",
+    "<bash-stderr",
+    "<bash-input",
+    "<task-notification",
+    "<teammate-message",
+    "<tick>",
+    "<goal>",
+    "[Request interrupted by user",
+    "<user-memory-input",
+];
+
+/// Elements that wrap what an editor or Claude Code adds to a prompt.
+const ADDED: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];
+
+/// Whether a person wrote the message of a `user` record.
+pub(super) fn is_typed(record: &Record<'_>, content: &Loose<'_, Block<'_>>) -> bool {
+    let marked = [&record.is_meta, &record.is_compact_summary].iter().any(|flag| flag.is_true());
+    let from_elsewhere = !record.origin.is_absent() && !is_human(&record.origin);
+    let by_system = record.prompt_source.text() == Some("system");
+    !marked && !from_elsewhere && !by_system && says_something(content)
+}
+
+/// Whether a person wrote a message that was queued while the model worked.
+pub(super) fn is_queued(attachment: &Attachment<'_>) -> bool {
+    attachment.command_mode.text() == Some("prompt")
+        && is_human(&attachment.origin)
+        && !attachment.is_meta.is_true()
+}
+
+/// Whether a block was added to a prompt and is no part of it.
+pub(super) fn is_added(text: &str) -> bool {
+    let text = text.trim();
+    ADDED
+        .iter()
+        .any(|name| text.starts_with(&format!("<{name}>")) && text.ends_with(&format!("</{name}>")))
+}
+
+fn is_human(origin: &Loose<'_, Origin<'_>>) -> bool {
+    origin.object().and_then(|origin| origin.kind.text()) == Some("human")
+}
+
+fn says_something(content: &Loose<'_, Block<'_>>) -> bool {
+    match content {
+        Loose::Text(text) => is_prompt(text),
+        Loose::List(blocks) => {
+            let kinds = || blocks.iter().filter_map(|block| Some(block.object()?.kind()));
+            if kinds().any(|kind| kind == "tool_result") {
+                return false;
+            }
+            let texts = blocks.iter().filter_map(text_of);
+            let first = texts.filter(|text| !is_added(text)).find(|text| !text.trim().is_empty());
+            match first {
+                Some(text) => is_prompt(text),
+                None => kinds().any(|kind| matches!(kind, "image" | "document")),
+            }
+        }
+        _ => false,
+    }
+}
+
+/// The text of a text block.
+pub(super) fn text_of<'b>(block: &'b Loose<'_, Block<'_>>) -> Option<&'b str> {
+    block.object().filter(|block| block.kind() == "text")?.text.text()
+}
+
+fn is_prompt(text: &str) -> bool {
+    let text = text.trim();
+    let is_command = text.starts_with("<command-") && text.contains("<command-name>");
+    !text.is_empty()
+        && !is_added(text)
+        && !is_command
+        && !NOT_PROMPTS.iter().any(|start| text.starts_with(start))
+}

@@ -1,0 +1,136 @@
+//! Which files are found, and which of them belong together.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{SESSION, count, lines, user};
+use crate::agent::claude_code::{READER, find};
+use crate::format::{self, Found};
+use crate::inspect::{inspect, inspect_all};
+use crate::source::Bundle;
+
+#[test]
+fn exports_and_history_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let export = json!({"loglines": [{"type": "user", "timestamp": "2026-01-05T09:00:00Z",
+        "message": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}]});
+    fs::write(dir.path().join("web.json"), export.to_string()).unwrap();
+    let line = json!({"display": "Hi", "timestamp": 1767603600000_u64, "project": "/p"});
+    fs::write(dir.path().join("history.jsonl"), format!("{line}\n")).unwrap();
+    let found = format::find(dir.path()).unwrap();
+    let counts: Vec<_> = found.iter().map(|found| inspect(found).unwrap()).collect();
+    let [history, web] = &counts[..] else { panic!() };
+    assert_eq!((history.user_prompts, history.session_id.as_deref()), (0, Some("history")));
+    assert_eq!(history.first_timestamp.unwrap().to_string(), "2026-01-05T09:00:00.000Z");
+    assert_eq!((web.user_prompts, web.session_id.as_deref()), (1, Some("web")));
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A project with a session that has files of all sorts beside it, and files that are not its own.
+fn project() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let text = lines(&[user(json!("Hi"))]);
+    let qwen = r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","parts":[]}}"#;
+    for (name, text) in [
+        ("S.jsonl", text.as_str()),
+        ("S/subagents/agent-a1.jsonl", &format!("{text}{{torn")),
+        ("S/subagents/agent-a1.meta.json", r#"{"agentType":"Explore"}"#),
+        ("S/subagents/workflows/w/agent-a2.jsonl", &text),
+        ("S/subagents/workflows/w/journal.jsonl", r#"{"type":"started"}"#),
+        ("S/tool-results/t1.txt", "long"),
+        ("agent-b1.jsonl", &text),
+        ("agent-b2.jsonl", &text.replace(SESSION, "another")),
+        ("22222222-0000-4000-8000-000000000002.jsonl", ""),
+        ("qwen.jsonl", qwen),
+    ] {
+        write(dir.path(), &name.replace('S', SESSION), text);
+    }
+    dir
+}
+
+fn names(bundle: &Bundle) -> Vec<String> {
+    bundle.sources.iter().map(|source| source.name().replace(SESSION, "S")).collect()
+}
+
+#[test]
+fn files_beside_a_session_belong_to_it() {
+    let project = project();
+    let bundles = find::find(project.path()).unwrap();
+    assert_eq!(
+        bundles.iter().map(names).collect::<Vec<_>>(),
+        [
+            vec![
+                "S.jsonl",
+                "S/subagents/agent-a1.jsonl",
+                "S/subagents/agent-a1.meta.json",
+                "S/subagents/workflows/w/agent-a2.jsonl",
+                "S/subagents/workflows/w/journal.jsonl",
+                "S/tool-results/t1.txt",
+                "agent-b1.jsonl"
+            ],
+            vec!["22222222-0000-4000-8000-000000000002.jsonl"],
+            vec!["agent-b2.jsonl"],
+        ]
+    );
+    let file = project.path().join(format!("{SESSION}.jsonl"));
+    assert_eq!(names(&find::find(&file).unwrap()[0]), names(&bundles[0]));
+}
+
+#[test]
+fn subagents_speak_as_themselves_and_are_counted_apart() {
+    let project = project();
+    let bundle = find::find(project.path()).unwrap().remove(0);
+    let found = Found { reader: &READER, bundle };
+    let entries = found.read().unwrap().entries;
+    let sources: Vec<_> = entries.iter().map(|entry| entry.source.as_str()).collect();
+    assert_eq!(sources, ["primary", "subagent:a1", "subagent:a2", "subagent:b1"]);
+    let rows = inspect_all(&found).unwrap();
+    let counts: Vec<_> =
+        rows.iter().map(|row| (row.user_prompts, row.subagent_files, row.bad_lines)).collect();
+    assert_eq!(counts, [(1, 3, 0), (1, 0, 1), (1, 0, 0), (1, 0, 0)]);
+    let whole = inspect(&found).unwrap();
+    assert_eq!((whole.subagent_files, whole.bad_lines), (3, 0));
+}
+
+#[test]
+fn a_subagent_given_alone_is_a_session() {
+    let project = project();
+    let agent = project.path().join(format!("{SESSION}/subagents/agent-a1.jsonl"));
+    let alone = Found { reader: &READER, bundle: find::find(&agent).unwrap().remove(0) };
+    let session = alone.read().unwrap().session;
+    assert_eq!(session.parent.as_deref(), Some(SESSION));
+    assert_eq!(session.native_id.as_deref(), Some("agent-a1"));
+    assert_eq!(session.extra["agentType"], "Explore");
+    assert_eq!(inspect(&alone).unwrap().user_prompts, 1);
+    fs::remove_file(agent).unwrap();
+    assert!(alone.read().is_err());
+}
+
+#[test]
+fn a_subagent_that_is_gone_is_a_problem_of_its_session() {
+    let project = project();
+    let bundle = find::find(project.path()).unwrap().remove(0);
+    fs::remove_file(project.path().join("agent-b1.jsonl")).unwrap();
+    let transcript = Found { reader: &READER, bundle }.read().unwrap();
+    assert_eq!(transcript.entries.len(), 3);
+    assert_eq!(transcript.problems.len(), 2);
+}
+
+#[test]
+fn claude_desktop_keeps_the_title_in_a_file_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = format!("local_1/.claude/projects/p/{SESSION}.jsonl");
+    write(dir.path(), &session, &lines(&[user(json!("Hi"))]));
+    let sidecar = json!({"cliSessionId": SESSION, "title": "Cowork"});
+    write(dir.path(), "local_1.json", &sidecar.to_string());
+    let bundles = find::find(dir.path()).unwrap();
+    assert_eq!(count(bundles[0].clone()).title.as_deref(), Some("Cowork"));
+}

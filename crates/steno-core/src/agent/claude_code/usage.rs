@@ -1,0 +1,77 @@
+//! The tokens of a message, in Anthropic's names.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::entry::Usage;
+
+/// The tokens that a message states; nothing where the numbers are none.
+///
+/// Some versions state no sum of the cache writes, only its parts.
+pub(super) fn usage(stated: &RawValue) -> Usage {
+    let stated: Stated = serde_json::from_str(stated.get()).unwrap_or_default();
+    let cache = stated.cache_creation.unwrap_or_default();
+    let cache_write_5m = cache.ephemeral_5m_input_tokens.unwrap_or(0);
+    let cache_write_1h = cache.ephemeral_1h_input_tokens.unwrap_or(0);
+    let parts = cache_write_5m.saturating_add(cache_write_1h);
+    let details = stated.output_tokens_details.unwrap_or_default();
+    Usage {
+        input: stated.input_tokens.unwrap_or(0),
+        cache_read: stated.cache_read_input_tokens.unwrap_or(0),
+        cache_write: stated.cache_creation_input_tokens.unwrap_or(0).max(parts),
+        cache_write_5m,
+        cache_write_1h,
+        output: stated.output_tokens.unwrap_or(0),
+        reasoning: details.thinking_tokens.unwrap_or(0),
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stated {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CacheCreation {
+    ephemeral_5m_input_tokens: Option<u64>,
+    ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Usage {
+        usage(&RawValue::from_string(text.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn parts_of_the_cache_writes_count_where_their_sum_is_missing() {
+        let stated = r#"{"input_tokens":1,"output_tokens":9,"cache_creation_input_tokens":0,
+            "cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":null},
+            "output_tokens_details":{"thinking_tokens":4},"service_tier":"x"}"#;
+        let got = read(stated);
+        assert_eq!((got.input, got.output, got.reasoning), (1, 9, 4));
+        assert_eq!((got.cache_write, got.cache_write_5m, got.cache_write_1h), (3, 3, 0));
+    }
+
+    #[test]
+    fn what_is_no_number_is_nothing() {
+        for odd in ["null", "5", r#"{"input_tokens":"many"}"#, r#"{"output_tokens":-1}"#] {
+            assert!(read(odd).is_empty(), "{odd}");
+        }
+    }
+}
