@@ -28,6 +28,7 @@ mod message;
 pub mod opencode;
 pub mod otel;
 pub mod pi;
+pub mod places;
 pub mod qwen;
 mod record;
 mod sqlite;

@@ -109,6 +109,11 @@ pub fn read(reader: &Reader, bundle: &Bundle) -> Result<Transcript, FormatError>
     collect(|emit| (reader.read)(bundle, emit))
 }
 
+/// The file `path` itself, or all plain files below the folder `path`; links are not followed.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+    tree::files(path)
+}
+
 /// Every session of any format at or below `path`. No file belongs to sessions of two formats.
 pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
     let mut found = Vec::new();

@@ -26,6 +26,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(commands::record::Args),
+    Sync(commands::sync::Args),
     Import(commands::import::Args),
     List(commands::list::Args),
     Show(commands::show::Args),
@@ -47,6 +48,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     ui.set_quiet(cli.quiet);
     let exit = match cli.command {
         Command::Record(args) => commands::record::run(ui, scene, args),
+        Command::Sync(args) => commands::sync::run(ui, scene, &args),
         Command::Import(args) => commands::import::run(ui, scene, &args),
         Command::List(args) => commands::list::run(ui, scene, &args),
         Command::Show(args) => commands::show::run(ui, scene, &args),

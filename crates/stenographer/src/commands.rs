@@ -10,4 +10,5 @@ pub(crate) mod record;
 pub(crate) mod restore;
 pub(crate) mod show;
 pub(crate) mod speak;
+pub(crate) mod sync;
 pub(crate) mod verify;

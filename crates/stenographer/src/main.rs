@@ -3,7 +3,9 @@
 mod cli;
 mod commands;
 mod error;
+mod keeper;
 mod scene;
+mod seen;
 mod store;
 mod table;
 mod target;

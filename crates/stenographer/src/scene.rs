@@ -1,6 +1,7 @@
 //! Where and when the program runs: the only place that reads the environment.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use steno_core::{Clock, Timestamp};
@@ -27,7 +28,7 @@ impl Scene {
     pub(crate) fn from_environment() -> Result<Self, CommandError> {
         let home = etcetera::home_dir()
             .map_err(|error| CommandError::user(error).hint("set HOME to your home folder"))?;
-        let store = match env::var_os("STENO_HOME").filter(|path| !path.is_empty()) {
+        let store = match Self::variable("STENO_HOME") {
             Some(path) => PathBuf::from(path),
             None => {
                 use etcetera::BaseStrategy;
@@ -41,6 +42,13 @@ impl Scene {
             clock: clock()?,
             zone: jiff::tz::TimeZone::system(),
         })
+    }
+}
+
+impl Scene {
+    /// An environment variable, unless it is empty.
+    pub(crate) fn variable(name: &str) -> Option<OsString> {
+        env::var_os(name).filter(|value| !value.is_empty())
     }
 }
 

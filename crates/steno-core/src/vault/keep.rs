@@ -38,6 +38,9 @@ impl SessionDir {
     pub fn keep_all(&self, bundle: &Bundle, growth: Growth) -> Result<u64, FileError> {
         let mut added = 0;
         for source in &bundle.sources {
+            // Only files of lines grow by lines; any other may end as it likes.
+            let lines = source.name().ends_with(".jsonl");
+            let growth = if lines { growth } else { Growth::Ended };
             added += self.keep(source, &bundle.root, growth)?.added;
         }
         let there: Vec<String> =

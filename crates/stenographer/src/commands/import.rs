@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use steno_core::durable::OnPath;
 use steno_core::format::{self, Found};
-use steno_core::vault::SessionDir;
 use steno_core::vault::keep::Growth;
-use steno_core::{SessionId, Transcript};
 
 use crate::error::{CommandError, Exit};
+use crate::keeper::Keeper;
 use crate::scene::Scene;
 use crate::store::{Store, unknown_format};
-use crate::ui::Ui;
+use crate::ui::{Ui, count};
 
 /// Keep transcripts from files or folders of any known format.
 ///
@@ -29,7 +29,8 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let mut import = Import { ui, store: Store::new(scene), json: args.json, exit: Exit::Done };
+    let keeper = Keeper::new(Store::new(scene).vault)?;
+    let mut import = Import { ui, keeper, json: args.json, exit: Exit::Done };
     for path in &args.paths {
         let path = scene.cwd.join(path);
         if let Err(error) = import.path(&path) {
@@ -42,20 +43,14 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
 
 struct Import<'a> {
     ui: &'a mut Ui,
-    store: Store,
+    keeper: Keeper,
     json: bool,
     exit: Exit,
 }
 
 impl Import<'_> {
     fn path(&mut self, path: &Path) -> Result<(), CommandError> {
-        let path = path.canonicalize().map_err(|error| {
-            CommandError::user(steno_core::durable::FileError {
-                action: "open",
-                path: path.to_owned(),
-                source: error,
-            })
-        })?;
+        let path = path.canonicalize().on("open", path)?;
         let found = format::find(&path)?;
         if found.is_empty() {
             return Err(unknown_format(&path));
@@ -70,63 +65,21 @@ impl Import<'_> {
     }
 
     fn session(&mut self, found: &Found) -> Result<(), CommandError> {
-        if found.bundle.key.is_some() {
-            let root = found.bundle.root.display();
-            let error = CommandError::user(format!(
-                "one file with many sessions cannot be kept yet: {root}"
-            ));
-            return Err(error.hint("`steno show PATH#KEY` and `steno convert` read it where it is"));
-        }
-        let transcript = found.read()?;
-        self.ui.problems(&transcript.problems);
-        let dir = self.dir(found, &transcript)?;
-        let added = dir.keep_all(&found.bundle, Growth::Ended)?;
-        self.tell(&dir, &transcript, added)
-    }
-
-    /// The session's folder; a session of the same name from another place gets a name of its own.
-    fn dir(&self, found: &Found, transcript: &Transcript) -> Result<SessionDir, CommandError> {
-        let session = &transcript.session;
-        let agent = session.agent.parse()?;
-        let dir = self.store.vault.session(&agent, &session.id);
-        if self.is_free(&dir)? || is_kept_from(&dir, &found.bundle.root)? {
-            return Ok(dir);
-        }
-        let place = found.bundle.root.to_string_lossy();
-        let id = SessionId::for_native(&session.agent, &format!("{place}\n{}", session.id));
-        Ok(self.store.vault.session(&agent, &id))
-    }
-
-    /// Whether no agent has a session of this id.
-    fn is_free(&self, dir: &SessionDir) -> Result<bool, CommandError> {
-        Ok(!self.store.vault.sessions()?.iter().any(|known| known.id() == dir.id()))
-    }
-
-    fn tell(
-        &mut self,
-        dir: &SessionDir,
-        transcript: &Transcript,
-        added: u64,
-    ) -> Result<(), CommandError> {
-        let (id, agent) = (dir.id(), dir.agent());
-        let entries = transcript.entries.len();
+        let kept = self.keeper.keep(found, Growth::Ended)?;
+        self.ui.problems(&kept.problems);
+        let (id, agent, entries) = (kept.dir.id(), kept.dir.agent(), kept.entries);
         if self.json {
-            let path = transcript.session.project.as_deref();
-            let row = json!({"id": id.as_str(), "agent": agent, "entries": entries, "added": added, "project": path});
+            let path = found.bundle.root.to_string_lossy();
+            let row = json!({"id": id.as_str(), "agent": agent, "entries": entries,
+                "added": kept.added, "path": path});
             writeln!(self.ui.out(), "{row}")?;
             return Ok(());
         }
         writeln!(self.ui.out(), "{id}")?;
-        match added {
-            0 => self.ui.status(format_args!("{agent} {id}: {entries} entries, nothing new")),
-            added => {
-                self.ui.status(format_args!("{agent} {id}: {entries} entries, {added} bytes new"))
-            }
-        }
+        let news = if kept.added == 0 { "nothing".to_owned() } else { count(kept.added, "byte") };
+        let entries =
+            if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+        self.ui.status(format_args!("{agent} {id}: {entries}, {news} new"));
         Ok(())
     }
-}
-
-fn is_kept_from(dir: &SessionDir, root: &Path) -> Result<bool, CommandError> {
-    Ok(dir.is_imported()? && dir.bundle()?.root == root)
 }

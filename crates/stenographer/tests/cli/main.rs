@@ -12,4 +12,5 @@ mod readme;
 mod record;
 mod restore;
 mod sessions;
+mod sync;
 mod verify;

@@ -1,0 +1,112 @@
+//! Where agents keep their sessions, with the variables that move them.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A folder in which an agent keeps sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The agent.
+    pub agent: &'static str,
+    /// The folder, there or not.
+    pub path: PathBuf,
+}
+
+/// Every place that is known, for a user with this home folder and these environment variables.
+pub fn places(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
+    let user = User { home, variable };
+    let mut places = Vec::new();
+    let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
+    for config in user.claude() {
+        add(super::claude_code::AGENT, config.join("projects"));
+    }
+    let desktop = "Library/Application Support/Claude/local-agent-mode-sessions";
+    add(super::claude_code::AGENT, home.join(desktop));
+    let codex = user.moved("CODEX_HOME", ".codex");
+    add(super::codex::AGENT, codex.join("sessions"));
+    add(super::codex::AGENT, codex.join("archived_sessions"));
+    add(super::gemini::AGENT, user.moved("GEMINI_CLI_HOME", "").join(".gemini/tmp"));
+    let qwen = user.first(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen");
+    add(super::qwen::AGENT, qwen.join("projects"));
+    add(super::qwen::AGENT, qwen.join("tmp"));
+    add(super::opencode::AGENT, user.data().join("opencode"));
+    add(super::copilot::AGENT, user.moved("COPILOT_HOME", ".copilot").join("session-state"));
+    add(super::cursor::AGENT, home.join(".cursor/projects"));
+    add(super::cursor::AGENT, home.join(".cursor/chats"));
+    let amp = (variable)("AMP_DATA_DIR").map_or_else(|| user.data().join("amp"), PathBuf::from);
+    add(super::amp::AGENT, amp.join("threads"));
+    add(super::droid::AGENT, home.join(".factory/sessions"));
+    add(super::pi::AGENT, user.moved("PI_CODING_AGENT_DIR", ".pi/agent").join("sessions"));
+    add(super::pi::AGENT, home.join(".omp/agent/sessions"));
+    add(super::goose::AGENT, user.data().join("goose/sessions"));
+    add(super::zed::AGENT, user.data().join("zed/threads"));
+    for editor in user.editors() {
+        add(super::cline::AGENT, editor.join("globalStorage/saoudrizwan.claude-dev/tasks"));
+        add(super::cline::AGENT, editor.join("globalStorage/rooveterinaryinc.roo-cline/tasks"));
+        add(super::vscode_chat::AGENT, editor.join("workspaceStorage"));
+    }
+    places
+}
+
+struct User<'a> {
+    home: &'a Path,
+    variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+impl User<'_> {
+    /// The folder that a variable names, else one below the home folder.
+    fn moved(&self, variable: &str, usual: &str) -> PathBuf {
+        self.first(&[variable], usual)
+    }
+
+    fn first(&self, variables: &[&str], usual: &str) -> PathBuf {
+        let named = variables.iter().find_map(|name| (self.variable)(name));
+        named.map_or_else(|| self.home.join(usual), PathBuf::from)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.moved("XDG_DATA_HOME", ".local/share")
+    }
+
+    /// Claude Code's folders: several may be named, separated by commas.
+    fn claude(&self) -> Vec<PathBuf> {
+        match (self.variable)("CLAUDE_CONFIG_DIR") {
+            Some(named) => {
+                named.to_string_lossy().split(',').map(|part| part.trim().into()).collect()
+            }
+            None => vec![self.home.join(".claude"), self.home.join(".config/claude")],
+        }
+    }
+
+    /// The `User` folders of VS Code and its kin.
+    fn editors(&self) -> Vec<PathBuf> {
+        let bases = [self.home.join(".config"), self.home.join("Library/Application Support")];
+        let names = ["Code", "Code - Insiders", "VSCodium", "Cursor"];
+        bases.iter().flat_map(|base| names.map(|name| base.join(name).join("User"))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_move_folders() {
+        let variable = |name: &str| match name {
+            "CODEX_HOME" => Some("/c".into()),
+            "CLAUDE_CONFIG_DIR" => Some("/a, /b".into()),
+            _ => None,
+        };
+        let found = places(Path::new("/home/u"), &variable);
+        let of = |agent| -> Vec<&Path> {
+            found
+                .iter()
+                .filter(|place| place.agent == agent)
+                .map(|place| place.path.as_path())
+                .collect()
+        };
+        assert_eq!(of("codex"), [Path::new("/c/sessions"), Path::new("/c/archived_sessions")]);
+        assert_eq!(of("claude-code")[..2], [Path::new("/a/projects"), Path::new("/b/projects")]);
+        assert_eq!(of("opencode"), [Path::new("/home/u/.local/share/opencode")]);
+    }
+}

@@ -1,0 +1,74 @@
+//! Takes sessions that were found in files into the store.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use steno_core::format::{Found, Item};
+use steno_core::vault::keep::Growth;
+use steno_core::vault::{SessionDir, Vault};
+use steno_core::{Problem, SessionId};
+
+use crate::error::CommandError;
+
+/// Keeps sessions, each under an id of its own.
+pub(crate) struct Keeper {
+    vault: Vault,
+    known: HashMap<SessionId, SessionDir>,
+}
+
+/// A session that was kept.
+pub(crate) struct Kept {
+    pub(crate) dir: SessionDir,
+    /// Entries that it has now.
+    pub(crate) entries: u64,
+    /// Bytes that are new.
+    pub(crate) added: u64,
+    /// What of it could not be read.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Keeper {
+    pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
+        let sessions = vault.sessions()?.into_iter();
+        let known = sessions.map(|session| (session.id().clone(), session)).collect();
+        Ok(Self { vault, known })
+    }
+
+    /// Keeps what is new of a session.
+    pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
+        if found.bundle.key.is_some() {
+            let root = found.bundle.root.display();
+            let message = format!("one file with many sessions cannot be kept yet: {root}");
+            let error = CommandError::user(message);
+            return Err(error.hint("`steno show PATH#KEY` and `steno convert` read it where it is"));
+        }
+        let (mut entries, mut problems) = (0, Vec::new());
+        let session = (found.reader.read)(&found.bundle, &mut |item| match item {
+            Item::Entry(_) => entries += 1,
+            Item::Problem(problem) => problems.push(problem),
+        })?;
+        let dir = self.dir(&session.agent, &session.id, &found.bundle.root)?;
+        let added = dir.keep_all(&found.bundle, growth)?;
+        self.known.insert(dir.id().clone(), dir.clone());
+        Ok(Kept { dir, entries, added, problems })
+    }
+
+    /// The session's folder; a session of the same name from another place gets a name of its own.
+    fn dir(&self, agent: &str, id: &SessionId, root: &Path) -> Result<SessionDir, CommandError> {
+        let name = agent.parse()?;
+        match self.known.get(id) {
+            None => Ok(self.vault.session(&name, id)),
+            Some(known) if known.agent() == agent && is_kept_from(known, root)? => {
+                Ok(known.clone())
+            }
+            Some(_) => {
+                let place = format!("{}\n{id}", root.to_string_lossy());
+                Ok(self.vault.session(&name, &SessionId::for_native(agent, &place)))
+            }
+        }
+    }
+}
+
+fn is_kept_from(dir: &SessionDir, root: &Path) -> Result<bool, CommandError> {
+    Ok(dir.is_imported()? && dir.bundle()?.root == root)
+}

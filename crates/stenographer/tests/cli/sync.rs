@@ -1,0 +1,92 @@
+//! `steno sync`.
+
+use std::fs;
+
+use crate::harness::{Home, Output};
+
+const SESSION: &str = ".claude/projects/-p/1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
+
+fn line(n: u32) -> String {
+    format!(
+        "{{\"type\":\"user\",\"uuid\":\"u{n}\",\"parentUuid\":null,\"isSidechain\":false,\"cwd\":\"/p\",\
+         \"sessionId\":\"1b4e28ba-2fa1-41d2-883f-0016d3cca427\",\"version\":\"2.1.0\",\
+         \"timestamp\":\"2026-01-05T09:15:3{n}.000Z\",\
+         \"message\":{{\"role\":\"user\",\"content\":\"prompt {n}\"}}}}\n"
+    )
+}
+
+/// Runs `sync` at the machine's own time: files that were just written may still grow.
+fn sync(home: &Home, args: &[&str]) -> Output {
+    home.finish(home.command(&[&["sync"], args].concat()), b"")
+}
+
+fn prompts(home: &Home) -> usize {
+    home.steno(&["show", "1b4e28ba", "--json"]).stdout.lines().count()
+}
+
+#[test]
+fn what_is_new_is_kept_and_nothing_else_is_read() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    insta::assert_snapshot!(sync(&home, &["--dry-run"]), @"
+    AGENT        SESSIONS  ENTRIES  PROBLEMS  NOT KEPT  BYTES CHANGED
+    claude-code  1         0        0         0         232
+    --- exit 0
+    ");
+    assert_eq!(prompts(&home), 0);
+    insta::assert_snapshot!(sync(&home, &[]), @"
+    AGENT        SESSIONS  ENTRIES  PROBLEMS  NOT KEPT  BYTES NEW
+    claude-code  1         1        0         0         232
+    --- exit 0
+    ");
+    assert_eq!(prompts(&home), 1);
+    insta::assert_snapshot!(sync(&home, &[]), @"
+    --- stderr
+    nothing new
+    --- exit 0
+    ");
+    home.file(SESSION, line(1) + &line(2) + "{\"type\":\"us");
+    insta::assert_snapshot!(sync(&home, &["--json", "--agent", "claude-code"]), @r#"
+    {"agent":"claude-code","sessions":1,"entries":2,"bytes_new":232,"problems":1,"not_kept":0}
+    --- exit 0
+    "#);
+    assert_eq!(prompts(&home), 2);
+    home.file(SESSION, line(1) + &line(2) + &line(3));
+    assert_eq!(sync(&home, &["--agent", "codex"]).stdout, "");
+    assert_eq!(prompts(&home), 2);
+    sync(&home, &["."]).ok();
+    assert_eq!(prompts(&home), 3);
+    home.steno(&["verify"]).ok();
+}
+
+#[test]
+fn a_purged_tree_comes_back_as_it_was() {
+    let home = Home::new();
+    home.file(SESSION, line(1) + &line(2));
+    let agent = SESSION.replace(".jsonl", "/subagents/agent-a1.jsonl");
+    home.file(
+        &agent,
+        line(3).replace("false", "true").replace("\"uuid\"", "\"agentId\":\"a1\",\"uuid\""),
+    );
+    sync(&home, &[]).ok();
+    let before = [SESSION, &agent].map(|name| fs::read(home.path().join(name)).unwrap());
+    fs::remove_dir_all(home.path().join(".claude")).unwrap();
+    home.steno(&["restore", "1b4e"]).ok();
+    assert_eq!([SESSION, &agent].map(|name| fs::read(home.path().join(name)).unwrap()), before);
+    insta::assert_snapshot!(sync(&home, &[]), @"
+    --- stderr
+    nothing new
+    --- exit 0
+    ");
+}
+
+#[test]
+fn a_machine_without_agents_has_nothing_new() {
+    let home = Home::new();
+    insta::assert_snapshot!(sync(&home, &[]), @"
+    --- stderr
+    nothing new
+    --- exit 0
+    ");
+    assert_eq!(sync(&home, &["nowhere"]).code, 1);
+}
