@@ -34,6 +34,11 @@ impl Ui {
         self.quiet
     }
 
+    /// Whether a person looks at stdout.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
     /// Columns that a line may take.
     pub(crate) fn width(&self) -> usize {
         match terminal_size::terminal_size() {

@@ -87,6 +87,8 @@ fn row(session: &Session) -> Row<'_> {
 }
 
 fn print_table(ui: &mut Ui, scene: &Scene, sessions: &[Session]) -> Result<(), CommandError> {
+    // A person types the beginning of an id; a pipe gets all of it.
+    let shown = if ui.is_terminal() { distinct_length(sessions) } else { usize::MAX };
     let mut table = Table::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
     for session in sessions {
         let started = session
@@ -97,11 +99,35 @@ fn print_table(ui: &mut Ui, scene: &Scene, sessions: &[Session]) -> Result<(), C
             session.agent.clone(),
             session.status.to_string(),
             session.totals.entries.to_string(),
-            session.id.to_string(),
+            session.id.as_str().chars().take(shown).collect(),
             session.title.clone().unwrap_or_default(),
         ]);
     }
     let text = table.render(ui.width());
     ui.transcript_text(&text)?;
     Ok(())
+}
+
+/// How many characters of their ids tell the sessions apart; at least eight.
+fn distinct_length(sessions: &[Session]) -> usize {
+    let mut ids: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
+    ids.sort_unstable();
+    let common =
+        |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+    ids.windows(2).map(|pair| common(pair) + 1).max().unwrap_or(0).max(8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_shortened_as_far_as_they_differ() {
+        let sessions = |ids: &[&str]| -> Vec<Session> {
+            ids.iter().map(|id| Session::new(id.parse().unwrap(), "x")).collect()
+        };
+        assert_eq!(distinct_length(&sessions(&["0190-abcdef", "0200-abcdef"])), 8);
+        assert_eq!(distinct_length(&sessions(&["0190-abcdef", "0190-abcdeg"])), 11);
+        assert_eq!(distinct_length(&sessions(&["only"])), 8);
+    }
 }

@@ -417,3 +417,20 @@ fn what_chibi_rewrote_is_still_in_the_conversation() {
         .collect();
     assert_eq!(contents, ["\"1\"", "\"2\"", "\"3\""]);
 }
+
+#[cfg(unix)]
+#[test]
+fn called_by_another_systems_name_it_speaks_that_systems_commands() {
+    let home = chat();
+    home.steno(&["export", "chat-1", "--format", "devflow", "-o", ".devflow"]).ok();
+    home.steno(&["export", "chat-1", "--format", "chibi", "-o", ".chibi"]).ok();
+    let call = |name: &str, args: &[&str]| {
+        let link = home.path().join(name);
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_steno"), &link).unwrap();
+        home.finish(home.program(link.to_str().unwrap(), args), b"").ok()
+    };
+    let listed = call("devflow", &["transcript", "list"]);
+    assert!(listed.contains("2026-01-05-mine-chat1"), "{listed}");
+    let log = call("chibi", &["-G", "chat-1", "-1"]);
+    assert_eq!(log, "[SYSTEM]: You help.\n\n");
+}
