@@ -89,11 +89,10 @@ fn row(session: &Session) -> Row<'_> {
 fn print_table(ui: &mut Ui, scene: &Scene, sessions: &[Session]) -> Result<(), CommandError> {
     // A person types the beginning of an id; a pipe gets all of it.
     let shown = if ui.is_terminal() { distinct_length(sessions) } else { usize::MAX };
+    let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
     let mut table = Table::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
     for session in sessions {
-        let started = session
-            .started
-            .map(|at| at.in_zone(&scene.zone).wall().strftime("%m-%d %H:%M").to_string());
+        let started = session.started.map(|at| started(at.in_zone(&scene.zone), this_year));
         table.row([
             started.unwrap_or_default(),
             session.agent.clone(),
@@ -106,6 +105,12 @@ fn print_table(ui: &mut Ui, scene: &Scene, sessions: &[Session]) -> Result<(), C
     let text = table.render(ui.width());
     ui.transcript_text(&text)?;
     Ok(())
+}
+
+/// Day and time; of another year than this one, the whole date.
+fn started(at: Timestamp, this_year: i16) -> String {
+    let form = if at.wall().year() == this_year { "%m-%d %H:%M" } else { "%Y-%m-%d" };
+    at.wall().strftime(form).to_string()
 }
 
 /// How many characters of their ids tell the sessions apart; at least eight.
