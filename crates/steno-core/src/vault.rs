@@ -116,6 +116,11 @@ impl SessionDir {
         self.path.is_dir()
     }
 
+    /// Whether nothing is kept in it yet.
+    pub fn is_empty(&self) -> Result<bool, FileError> {
+        Ok(self.kept_files()?.is_empty() && self.live_logs()?.is_empty())
+    }
+
     /// Held exclusively for each write.
     fn lock_path(&self) -> PathBuf {
         self.path.join(".lock")

@@ -254,6 +254,81 @@ fn a_damaged_file_starts_a_new_generation() {
 }
 
 #[test]
+fn what_follows_damage_is_not_cut_off_by_the_next_writer() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "s");
+    let path = scratch.path().join("a.jsonl");
+    let text: String = (0..200_000).map(|n| format!("{{\"line\":{n}}}\n")).collect();
+    fs::write(&path, &text).unwrap();
+    let keep =
+        || dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path(), Growth::Ended).unwrap();
+    keep();
+    let sealed = dir.path().join("a.jsonl.zst");
+    let mut damaged = fs::read(&sealed).unwrap();
+    damaged[2000] ^= 1;
+    damaged.push(b'x');
+    fs::write(&sealed, &damaged).unwrap();
+    assert_eq!(keep().generation, 1);
+    assert_eq!(fs::read(&sealed).unwrap(), damaged);
+    assert!(!dir.verify().unwrap().damage.is_empty());
+}
+
+#[test]
+fn a_damaged_record_is_left_as_it_is_and_recording_goes_on() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "s");
+    let first = recorder(&dir);
+    for n in 0..4000 {
+        let line = format!("{{\"role\":\"user\",\"content\":\"{n} {}\"}}", "x".repeat(500));
+        first.append(line.as_bytes()).unwrap();
+    }
+    first.close(&completed()).unwrap();
+    let sealed = dir.path().join("record.jsonl.zst");
+    let mut damaged = fs::read(&sealed).unwrap();
+    damaged[5000] ^= 1;
+    damaged.push(b'x');
+    fs::write(&sealed, &damaged).unwrap();
+    let second = recorder(&dir);
+    record(&second, "after");
+    second.close(&completed()).unwrap();
+    assert_eq!(fs::read(&sealed).unwrap(), damaged);
+    assert_eq!(contents(&dir).last().map(String::as_str), Some("after"));
+    assert!(!dir.verify().unwrap().damage.is_empty());
+}
+
+#[test]
+fn heads_without_their_log_are_told_apart() {
+    let scratch = scratch();
+    let (_, _) = long_log(scratch.path());
+    let dir = session(scratch.path(), "whole");
+    let head = dir.path().join("record.jsonl.live.0.head");
+    let kept = fs::read(&head).unwrap();
+    recorder(&dir).close(&completed()).unwrap();
+    fs::write(&head, &kept).unwrap();
+    assert_eq!(dir.verify().unwrap().damage, [], "the log was sealed before its head was removed");
+    let other = session(scratch.path(), "other");
+    record(&recorder(&other), "one");
+    fs::remove_file(live_log(&other)).unwrap();
+    assert_eq!(other.verify().unwrap().damage[0].reason, "the file is missing");
+}
+
+#[test]
+fn a_session_is_recorded_or_imported_never_both() {
+    let scratch = scratch();
+    let path = scratch.path().join("a.jsonl");
+    fs::write(&path, "one\n").unwrap();
+    let keep = |dir: &SessionDir| {
+        dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path(), Growth::Ended)
+    };
+    let imported = session(scratch.path(), "imported");
+    keep(&imported).unwrap();
+    assert!(Recorder::open(imported, &Opening::default(), Clock::system()).is_err());
+    let recorded = session(scratch.path(), "recorded");
+    record(&recorder(&recorded), "one");
+    assert!(keep(&recorded).is_err());
+}
+
+#[test]
 fn every_flipped_bit_is_found() {
     let scratch = scratch();
     let vault = Vault::new(scratch.path().join("vault"));

@@ -1,8 +1,10 @@
 //! Takes sessions that were found in files into the store.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 
+use steno_core::durable::{self, OnPath};
 use steno_core::format::{Found, Item};
 use steno_core::vault::keep::Growth;
 use steno_core::vault::{SessionDir, Vault};
@@ -14,6 +16,7 @@ use crate::error::CommandError;
 pub(crate) struct Keeper {
     vault: Vault,
     known: HashMap<SessionId, SessionDir>,
+    lock: File,
 }
 
 /// A session that was kept.
@@ -29,9 +32,13 @@ pub(crate) struct Kept {
 
 impl Keeper {
     pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
+        let path = vault.root().with_file_name("keeping.lock");
+        durable::create_private_dir(durable::parent(&path))?;
+        let lock =
+            durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         let sessions = vault.sessions()?.into_iter();
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
-        Ok(Self { vault, known })
+        Ok(Self { vault, known, lock })
     }
 
     /// Keeps what is new of a session.
@@ -47,8 +54,13 @@ impl Keeper {
             Item::Entry(_) => entries += 1,
             Item::Problem(problem) => problems.push(problem),
         })?;
-        let dir = self.dir(&session.agent, &session.id, &found.bundle.root)?;
-        let added = dir.keep_all(&found.bundle, growth)?;
+        // Two processes must not give one id to two sessions.
+        self.lock.lock()?;
+        let kept = self
+            .dir(&session.agent, &session.id, &found.bundle.root)
+            .and_then(|dir| Ok((dir.keep_all(&found.bundle, growth)?, dir)));
+        self.lock.unlock()?;
+        let (added, dir) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
         Ok(Kept { dir, entries, added, problems })
     }
@@ -56,19 +68,17 @@ impl Keeper {
     /// The session's folder; a session of the same name from another place gets a name of its own.
     fn dir(&self, agent: &str, id: &SessionId, root: &Path) -> Result<SessionDir, CommandError> {
         let name = agent.parse()?;
-        match self.known.get(id) {
-            None => Ok(self.vault.session(&name, id)),
-            Some(known) if known.agent() == agent && is_kept_from(known, root)? => {
-                Ok(known.clone())
-            }
-            Some(_) => {
-                let place = format!("{}\n{id}", root.to_string_lossy());
-                Ok(self.vault.session(&name, &SessionId::for_native(agent, &place)))
-            }
+        let dir = self.vault.session(&name, id);
+        // Of another agent, or kept by another process since we looked.
+        let known = self.known.get(id).unwrap_or(&dir);
+        if known.is_empty()? || (known.agent() == agent && is_kept_from(known, root)?) {
+            return Ok(dir);
         }
+        let place = format!("{}\n{id}", root.to_string_lossy());
+        Ok(self.vault.session(&name, &SessionId::for_native(agent, &place)))
     }
 }
 
 fn is_kept_from(dir: &SessionDir, root: &Path) -> Result<bool, CommandError> {
-    Ok(dir.is_imported()? && dir.bundle()?.root == root)
+    Ok(dir.is_imported()? && dir.bundle()?.root.to_string_lossy() == root.to_string_lossy())
 }

@@ -185,6 +185,12 @@ pub(crate) fn read_end(file: &mut File, size: u64) -> io::Result<Option<(u64, Tr
     Ok(parse(json).ok().map(|trailer| (at, trailer)))
 }
 
+/// Whether frames stand in what follows the last whole one, beyond where the next would begin.
+pub(crate) fn holds_frames(rest: &[u8]) -> bool {
+    let mut starts = memchr::memmem::find_iter(rest.get(1..).unwrap_or_default(), &MAGIC);
+    starts.any(|at| read_header::<FrameHeader>(&mut &rest[at + 1..]).is_ok())
+}
+
 /// The time that a trailer states; all else in it can be computed.
 pub(crate) fn stated_time(end: &[u8]) -> Option<i64> {
     let json = end.get(8..end.len().checked_sub(FOOTER)?)?;

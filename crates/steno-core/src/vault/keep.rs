@@ -2,6 +2,7 @@
 //!
 //! A source whose kept part has changed was rewritten: it starts a new generation, and the old one stays.
 
+use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
@@ -36,12 +37,13 @@ pub enum Growth {
 impl SessionDir {
     /// Keeps every file of a session, and notes which of those kept before are gone. Gives how many bytes are new.
     pub fn keep_all(&self, bundle: &Bundle, growth: Growth) -> Result<u64, FileError> {
+        let _lock = self.lock_for_keeping()?;
         let mut added = 0;
         for source in &bundle.sources {
             // Only files of lines grow by lines; any other may end as it likes.
             let lines = source.name().ends_with(".jsonl");
             let growth = if lines { growth } else { Growth::Ended };
-            added += self.keep(source, &bundle.root, growth)?.added;
+            added += self.keep_locked(source, &bundle.root, growth)?.added;
         }
         let there: Vec<String> =
             bundle.sources.iter().map(|source| super::file_name(source.name())).collect();
@@ -56,10 +58,24 @@ impl SessionDir {
 
     /// Keeps what is new in `source`, a file below `root`. It is on disk when this returns.
     pub fn keep(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
+        let _lock = self.lock_for_keeping()?;
+        self.keep_locked(source, root, growth)
+    }
+
+    /// Takes the session's lock; a session that is recorded is not for files.
+    fn lock_for_keeping(&self) -> Result<File, FileError> {
         durable::create_private_dir(self.path())?;
         let lock_path = self.lock_path();
         let lock = open_lock(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
+        if self.record_path().exists() || !self.live_logs()?.is_empty() {
+            let error = io::Error::other("the session was recorded live");
+            return Err(error).on("keep files in", self.path());
+        }
+        Ok(lock)
+    }
+
+    fn keep_locked(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
         let stem = super::file_name(source.name());
         let newest = self.newest_files()?.into_iter().find(|(kept, _)| *kept == stem);
         if let Some((stem, generation)) = &newest {

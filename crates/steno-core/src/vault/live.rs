@@ -95,6 +95,8 @@ impl LiveLog {
     /// Opens or makes a log whose first line follows `before`.
     pub(crate) fn open(paths: &LivePaths<'_>, before: Sum) -> Result<Self, FileError> {
         let path = paths.log;
+        // Before the log itself, so that no log is ever without one.
+        let head = Head::open(paths.head)?;
         let new = !path.exists();
         let file = durable::private_options()
             .create(true)
@@ -106,7 +108,6 @@ impl LiveLog {
             durable::sync_dir(durable::parent(path))?;
         }
         let lock = open_lock(paths.lock)?;
-        let head = Head::open(paths.head)?;
         let state = State { end: 0, sum: before, head };
         Ok(Self {
             path: path.to_owned(),

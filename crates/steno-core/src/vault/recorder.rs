@@ -4,7 +4,7 @@
 //! log; what a killed one left behind is sealed by the next.
 
 use std::fs::File;
-use std::io::BufRead;
+use std::io::{self, BufRead};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -57,6 +57,10 @@ impl Recorder {
         let users_path = dir.users_path();
         let users = open_lock(&users_path)?;
         users.lock_shared().on("lock", &users_path)?;
+        if dir.is_imported()? {
+            let error = io::Error::other("the session was imported from files");
+            return Err(error).on("record into", dir.path());
+        }
         let (base, reader) = read_sealed(&dir)?;
         let (log_path, head_path) = dir.live_paths(base);
         let paths = LivePaths { log: &log_path, head: &head_path, lock: &dir.lock_path() };
@@ -223,7 +227,7 @@ fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
 
 /// Seals every live log of which a part is sealed already: its sealing was interrupted.
 fn seal_leftovers(dir: &SessionDir) -> Result<(), FileError> {
-    let length = SealedWriter::open(&dir.record_path())?.sealed().length();
+    let length = Sealed::open(&dir.record_path())?.length();
     for (base, path) in dir.live_logs()? {
         if base < length {
             seal(dir, base, &path)?;
@@ -246,10 +250,14 @@ pub(crate) fn finish_sealing(dir: &SessionDir) -> Result<(), FileError> {
 /// Moves a live log, which begins at `base`, to the end of the sealed file.
 fn seal(dir: &SessionDir, base: u64, live: &Path) -> Result<(), FileError> {
     let path = dir.record_path();
-    let mut writer = if path.exists() {
-        SealedWriter::open(&path)?
-    } else {
-        SealedWriter::create(&path, &dir.header(RECORD, live, dir.path(), 0))?
+    let mut writer = match SealedWriter::open(&path) {
+        Ok(writer) => writer,
+        Err(error) if error.is_missing() => {
+            SealedWriter::create(&path, &dir.header(RECORD, live, dir.path(), 0))?
+        }
+        // What is damaged is not touched; the log stays beside it, and is read all the same.
+        Err(error) if error.source.kind() == io::ErrorKind::InvalidData => return Ok(()),
+        Err(error) => return Err(error),
     };
     let head_path = dir.live_paths(base).1;
     let file = File::options().read(true).write(true).open(live).on("open", live)?;

@@ -71,8 +71,11 @@ fn target(sealed: &Sealed, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
     let header = sealed.header();
     let Some(to) = to else { return Ok(PathBuf::from(&header.path)) };
     let name = Path::new(&header.name);
-    if name.components().all(|part| matches!(part, Component::Normal(_))) {
-        Ok(to.join(name))
+    let plain = name.components().all(|part| matches!(part, Component::Normal(_)));
+    let target = to.join(name);
+    let mut above = target.ancestors().skip(1).take_while(|above| *above != to);
+    if plain && !above.any(Path::is_symlink) {
+        Ok(target)
     } else {
         Err(RestoreError::Escapes(header.name.clone()))
     }

@@ -41,6 +41,8 @@ pub struct Sealed {
     end: u64,
     /// Bytes after `end` that are no trailer.
     torn: Option<u64>,
+    /// Whole frames stand after one that is not: no interrupted write leaves that.
+    damaged: bool,
 }
 
 impl Sealed {
@@ -61,6 +63,7 @@ impl Sealed {
             modified: None,
             end: begin,
             torn: None,
+            damaged: false,
         };
         match frame::read_end(&mut sealed.file, size).on("read", path)? {
             Some((at, trailer)) => {
@@ -172,7 +175,11 @@ impl Sealed {
             self.chain = header.chain;
             self.end += header_size + header.stored;
         }
-        self.torn = Some(size - self.end);
+        self.torn = Some(size.saturating_sub(self.end));
+        self.file.seek(SeekFrom::Start(self.end))?;
+        let mut rest = Vec::new();
+        (&self.file).take(size.saturating_sub(self.end)).read_to_end(&mut rest)?;
+        self.damaged = frame::holds_frames(&rest);
         Ok(())
     }
 }
@@ -269,8 +276,13 @@ impl SealedWriter {
     }
 
     /// Opens a file, and drops what an interrupted write left at its end.
+    ///
+    /// A file that is damaged before its end is refused: growing it would destroy what follows the damage.
     pub(crate) fn open(path: &Path) -> Result<Self, FileError> {
         let mut sealed = Sealed::open(path)?;
+        if sealed.damaged {
+            return Err(frame::damaged("damaged before its end; left as it is")).on("grow", path);
+        }
         sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
         let mut writer = Self { sealed, pending: Vec::new(), unfinished: false };
         if writer.sealed.torn.is_some() {

@@ -1,6 +1,5 @@
 //! Checks every byte of a vault: nothing was changed, is missing or was added.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use super::recorder::RECORD;
 use super::sealed::Sealed;
 use super::{SessionDir, Vault, entries, file_name, kept_file};
 use crate::durable::{FileError, OnPath};
+use crate::session::SessionId;
 
 /// What was found in a vault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Vault {
     pub fn verify(&self, progress: &mut dyn FnMut(&SessionDir)) -> Result<Report, FileError> {
         let mut report = Report::default();
         let sessions = self.sessions()?;
-        report.strays(self.root(), &sessions)?;
+        report.strays(self.root())?;
         for session in &sessions {
             progress(session);
             report.session(session)?;
@@ -69,17 +69,18 @@ impl Report {
     }
 
     /// Finds what stands beside the sessions' folders.
-    fn strays(&mut self, root: &Path, sessions: &[SessionDir]) -> Result<(), FileError> {
-        let known: BTreeSet<&Path> = sessions.iter().map(SessionDir::path).collect();
+    fn strays(&mut self, root: &Path) -> Result<(), FileError> {
+        let is_folder =
+            |path: &Path, name: &str| path.is_dir() && name.parse::<SessionId>().is_ok();
         for agent in entries(root)? {
-            let dir = root.join(agent);
-            if !dir.is_dir() {
+            let dir = root.join(&agent);
+            if !is_folder(&dir, &agent) {
                 self.damage(&dir, 0, "not a file of the vault");
                 continue;
             }
             for name in entries(&dir)? {
-                let path = dir.join(name);
-                if !known.contains(path.as_path()) {
+                let path = dir.join(&name);
+                if !is_folder(&path, &name) {
                     self.damage(&path, 0, "not a file of the vault");
                 }
             }
@@ -105,6 +106,8 @@ impl Report {
                 self.sealed(dir, &path, &name)?;
             } else if [dir.lock_path(), dir.users_path()].contains(&path) {
                 self.empty(&path)?;
+            } else if let Some(base) = lone_head(dir, &name)? {
+                self.lone_head(dir, base, &path);
             } else if !self.live(dir, &path)? {
                 self.damage(&path, 0, "not a file of the vault");
             }
@@ -162,6 +165,15 @@ impl Report {
         Ok(false)
     }
 
+    /// Checks a head whose log is not there: a recorder ended before it was removed, or the log was.
+    fn lone_head(&mut self, dir: &SessionDir, base: u64, path: &Path) {
+        let length = Head::read(path).ok().flatten().map_or(0, |head| head.length);
+        let sealed = Sealed::open(&dir.record_path()).map_or(0, |sealed| sealed.length());
+        if base + length > sealed {
+            self.damage(&path.with_extension(""), 0, "the file is missing");
+        }
+    }
+
     fn lines(&mut self, dir: &SessionDir, base: u64, path: &Path) -> Result<(), FileError> {
         self.files += 1;
         let bytes = fs::read(path).on("read", path)?;
@@ -199,6 +211,13 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// Where the log of a head begins, if the log itself is not there.
+fn lone_head(dir: &SessionDir, name: &str) -> Result<Option<u64>, FileError> {
+    let base = name.strip_prefix(RECORD).and_then(|rest| rest.strip_prefix(".live."));
+    let base = base.and_then(|rest| rest.strip_suffix(".head")).and_then(|base| base.parse().ok());
+    Ok(base.filter(|base| !dir.live_paths(*base).0.exists()))
 }
 
 /// Whether a file is what a crash left of an unfinished replacement.

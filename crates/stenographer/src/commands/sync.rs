@@ -1,10 +1,13 @@
 //! `steno sync`: keeps what every agent has left on this machine.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
+use steno_core::Source;
 use steno_core::agent::places::{Place, places};
 use steno_core::format::{self, Found};
 use steno_core::vault::keep::Growth;
@@ -81,13 +84,18 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
 /// The folders to look at, each once.
 fn roots(scene: &Scene, args: &Args) -> Vec<PathBuf> {
     if !args.paths.is_empty() {
-        return args.paths.iter().map(|path| scene.cwd.join(path)).collect();
+        return args.paths.iter().map(|path| real(scene.cwd.join(path))).collect();
     }
     let wanted =
         |place: &Place| args.agent.is_empty() || args.agent.iter().any(|name| name == place.agent);
     let known = places(&scene.home, &Scene::variable);
     let there = known.into_iter().filter(|place| wanted(place) && place.path.is_dir());
-    there.map(|place| place.path).collect::<BTreeSet<_>>().into_iter().collect()
+    there.map(|place| real(place.path)).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The path without links, so that a session has one name however it is reached.
+fn real(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
 }
 
 struct Sync {
@@ -111,21 +119,34 @@ impl Sync {
         }
         let folders: BTreeSet<PathBuf> = changed.keys().map(|file| below(root, file)).collect();
         for folder in folders {
-            for found in format::find(&folder)? {
-                let agent = found.reader.agent;
-                let wanted = agents.is_empty() || agents.iter().any(|name| name == agent);
-                let sources = &found.bundle.sources;
-                let news = sources.iter().any(|source| changed.contains_key(source.path()));
-                if wanted && news && !self.session(&found, &changed) {
-                    // Tried again the next time.
-                    changed.retain(|file, _| !sources.iter().any(|source| source.path() == file));
+            match format::find(&folder) {
+                Ok(found) => found.iter().for_each(|found| self.found(found, agents, &mut changed)),
+                Err(error) => {
+                    self.failures.push(error.into());
+                    changed.retain(|file, _| !file.starts_with(&folder));
                 }
             }
         }
         if !self.dry_run {
-            changed.into_iter().for_each(|(file, stamp)| self.seen.note(file, stamp));
+            changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
         }
         Ok(())
+    }
+
+    /// Keeps a session that was found, if it is wanted and has changed; what must be looked at again is taken out of
+    /// `changed`.
+    fn found(&mut self, found: &Found, agents: &[String], changed: &mut HashMap<PathBuf, Stamp>) {
+        let wanted = agents.is_empty() || agents.iter().any(|name| name == found.reader.agent);
+        let sources = &found.bundle.sources;
+        if !sources.iter().any(|source| changed.contains_key(source.path())) {
+            return;
+        }
+        let done = wanted && self.session(found, changed);
+        for source in sources {
+            if !done || (growth(found, self.now) == Growth::Expected && is_torn(source)) {
+                changed.remove(source.path());
+            }
+        }
     }
 
     /// Keeps one session; whether that is done for now.
@@ -165,6 +186,18 @@ impl Sync {
 fn below(root: &Path, file: &Path) -> PathBuf {
     let part = file.strip_prefix(root).ok().and_then(|path| path.components().next());
     part.map_or_else(|| root.to_owned(), |part| root.join(part))
+}
+
+/// Whether a file of lines ends in the middle of one.
+fn is_torn(source: &Source) -> bool {
+    let last = || -> io::Result<u8> {
+        let mut file = File::open(source.path())?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(last[0])
+    };
+    source.name().ends_with(".jsonl") && last().is_ok_and(|last| last != b'\n')
 }
 
 fn growth(found: &Found, now: SystemTime) -> Growth {

@@ -90,3 +90,35 @@ fn a_machine_without_agents_has_nothing_new() {
     ");
     assert_eq!(sync(&home, &["nowhere"]).code, 1);
 }
+
+#[test]
+fn nothing_is_forgotten_between_runs() {
+    let home = Home::new();
+    // A last line without its newline is kept once the file has been still for long.
+    home.file(SESSION, line(1) + line(2).trim_end());
+    sync(&home, &[]).ok();
+    assert_eq!(prompts(&home), 1);
+    let mut later = home.command(&["sync"]);
+    later.env("STENO_NOW", "2099-01-01T00:00:00Z");
+    home.finish(later, b"").ok();
+    assert_eq!(prompts(&home), 2);
+    // What one run leaves out is there for the next.
+    home.file(&SESSION.replace("1b4e", "2b4e"), line(1).replace("1b4e", "2b4e"));
+    assert_eq!(sync(&home, &["--agent", "codex", ".claude"]).stdout, "");
+    assert!(sync(&home, &[".claude/projects/../projects"]).stdout.contains("claude-code"));
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 2);
+    fs::remove_dir_all(home.path().join("store/vault")).unwrap();
+    sync(&home, &[]).ok();
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 2);
+}
+
+#[test]
+fn a_folder_that_a_crash_left_empty_is_used() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    let id = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
+    fs::create_dir_all(home.path().join("store/vault/claude-code").join(id)).unwrap();
+    sync(&home, &[]).ok();
+    assert_eq!(prompts(&home), 1);
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
+}
