@@ -30,6 +30,7 @@ pub mod otel;
 pub mod pi;
 pub mod qwen;
 mod record;
+mod repair;
 mod sqlite;
 pub mod swe_agent;
 pub mod vercel;

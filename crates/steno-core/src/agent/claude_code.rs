@@ -34,7 +34,7 @@ use self::record::Record;
 use crate::durable::OnPath;
 use crate::entry::{Entry, Numbering, PRIMARY};
 use crate::format::{Emit, FormatError, Item, Reader};
-use crate::json::{self, Object};
+use crate::json::Object;
 use crate::lines::{LineEnd, Lines};
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
@@ -164,7 +164,7 @@ impl<'e> Reading<'e> {
             match self.record(number, rest) {
                 Ok(length) => rest = rest[length..].trim_ascii_start(),
                 Err(reason) => {
-                    let mended = json::mended(rest);
+                    let mended = record::mended(rest);
                     if mended.is_none_or(|mended| self.record(number, &mended).is_err()) {
                         self.problem(path, number, &reason);
                     }

@@ -6,8 +6,9 @@
 use std::path::Path;
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, Output, parse, seconds, text};
+use crate::agent::message::{Message, Output, seconds, text};
 use crate::agent::record::{tool_call, tool_result};
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};

@@ -2,18 +2,17 @@
 //! reading it although a few of its bytes are not JSON, and handing out entries.
 
 mod opening;
-mod repair;
 
 use std::path::Path;
 
 pub(super) use self::opening::Opening;
-pub(super) use self::repair::repair;
+use super::repair;
 use crate::durable::FileError;
 use crate::entry::{Entry, Numbering};
 use crate::format::tree;
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
 
@@ -41,15 +40,8 @@ pub(super) fn only_source(bundle: &Bundle) -> Result<&Source, FormatError> {
 
 /// The whole document.
 pub(super) fn parse(source: &Source) -> Result<Value, FormatError> {
-    parse_bytes(&source.bytes()?)
+    repair::parse(&source.bytes()?)
         .map_err(|reason| FormatError::Invalid(Problem::of(source.path(), reason)))
-}
-
-/// The document in `bytes`, or why there is none. What is not quite JSON is repaired first.
-pub(super) fn parse_bytes(bytes: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(bytes)
-        .or_else(|_| serde_json::from_slice(&repair(bytes)))
-        .map_err(|error| json_reason(&error))
 }
 
 /// Numbers entries and hands them out.

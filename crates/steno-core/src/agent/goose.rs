@@ -8,7 +8,8 @@ mod lines;
 
 use std::path::Path;
 
-use crate::agent::message::{Output, parse, seconds};
+use crate::agent::message::{Output, seconds};
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::Usage;

@@ -1,12 +1,9 @@
 //! One message of an agent, held until all of its entries are known, and the output that takes it.
 
-use serde::de::DeserializeOwned;
-
-use crate::agent::record;
 use crate::entry::{Entry, Kind, Numbering, Role, Usage};
 use crate::format::{Emit, Item};
 use crate::json::Value;
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::timestamp::Timestamp;
 
 /// Numbers the entries of one session and hands them out.
@@ -101,14 +98,6 @@ pub(crate) fn unknown(record: Value) -> Entry {
     entry
 }
 
-/// Parses JSON of any shape, or says why it is none. Halves of surrogate pairs cost only themselves.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).or_else(|error| match record::repaired(bytes) {
-        Some(text) => serde_json::from_str(&text).map_err(|error| json_reason(&error)),
-        None => Err(json_reason(&error)),
-    })
-}
-
 /// The field `name` where it is a string that is not empty.
 pub(crate) fn text<'a>(record: &'a Value, name: &str) -> Option<&'a str> {
     record.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
@@ -158,12 +147,6 @@ mod tests {
         let usages: Vec<_> = entries.iter().map(|entry| entry.usage).collect();
         assert_eq!(usages, [None, Some(usage), None]);
         assert!(entries.iter().all(|entry| entry.message_id.as_deref() == Some("m")));
-    }
-
-    #[test]
-    fn halves_of_pairs_are_replaced() {
-        assert_eq!(parse::<Vec<String>>(br#"["x\ud83d"]"#).unwrap(), ["x\u{fffd}"]);
-        assert!(parse::<Value>(b"[").unwrap_err().starts_with("not JSON"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::path::Path;
 use self::conversation::Conversation;
 use self::span::Span;
 use super::document::{self, Output};
+use super::repair;
 use crate::durable::{FileError, OnPath};
 use crate::entry::Numbering;
 use crate::format::{Emit, FormatError, Reader};
@@ -75,7 +76,7 @@ struct Trace {
 impl Trace {
     fn read(source: &Source) -> Result<Self, FileError> {
         let mut trace = Self { spans: Vec::new(), problems: Vec::new() };
-        if let Ok(document) = document::parse_bytes(&source.bytes()?) {
+        if let Ok(document) = repair::parse(&source.bytes()?) {
             trace.spans = span::all(&document);
             return Ok(trace);
         }
@@ -84,7 +85,7 @@ impl Trace {
             if line.bytes.trim_ascii().is_empty() {
                 continue;
             }
-            match document::parse_bytes(&line.bytes) {
+            match repair::parse(&line.bytes) {
                 Ok(document) => trace.spans.extend(span::all(&document)),
                 Err(reason) => {
                     trace.problems.push(Problem::at(source.path(), line.number, reason));

@@ -9,8 +9,7 @@ mod telling;
 pub(crate) use head::Head;
 pub(crate) use telling::Telling;
 
-use crate::agent::attachment;
-use std::borrow::Cow;
+use crate::agent::{attachment, repair};
 use std::path::Path;
 
 use serde_json::Value;
@@ -20,7 +19,7 @@ use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::format::tree;
 use crate::json::{Object, Style};
 use crate::lines::{LineEnd, Lines};
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
 
@@ -86,45 +85,10 @@ pub(crate) fn stem(source: &Source) -> &str {
 
 /// Parses one object, or says why it is none.
 fn parse(bytes: &[u8]) -> Result<Object, String> {
-    let value = match serde_json::from_slice(bytes) {
-        Ok(value) => value,
-        Err(error) => match repaired(bytes) {
-            Some(text) => serde_json::from_str(&text).map_err(|error| json_reason(&error))?,
-            None => return Err(json_reason(&error)),
-        },
-    };
-    match value {
+    match repair::parse(bytes)? {
         Value::Object(object) => Ok(object),
         _ => Err(EntryError::NotAnObject.to_string()),
     }
-}
-
-/// The text with U+FFFD for bytes that are not UTF-8 and for halves of surrogate pairs; none if it is sound.
-///
-/// JavaScript cuts strings between the halves of a pair and writes what is left as `\ud83d`.
-pub(crate) fn repaired(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut out = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let length = match (surrogate(rest), rest.get(6..).and_then(surrogate)) {
-            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
-            (Some(_), _) => 0,
-            (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-        };
-        out.push_str(if length == 0 { "\\ufffd" } else { &rest[..length] });
-        rest = &rest[if length == 0 { 6 } else { length }..];
-    }
-    out.push_str(rest);
-    (matches!(text, Cow::Owned(_)) || out != *text).then_some(out)
-}
-
-/// The half of a surrogate pair that an escape at the start of `text` stands for.
-fn surrogate(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..=0xdfff).contains(unit))
 }
 
 /// A field that is a string.
@@ -209,17 +173,9 @@ pub(crate) fn other(record: Object) -> Entry {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn halves_of_pairs_are_replaced() {
-        let parsed = parse(br#"{"a":"x\ud83d y\\ud83d \ud83d\ude00 \udc00\n"}"#).unwrap();
-        assert_eq!(text(&parsed, "a"), Some("x\u{fffd} y\\ud83d 😀 \u{fffd}\n"));
-        assert!(parse(b"{\"a\":\"\xff\"}").is_ok());
-    }
 
     #[test]
     fn bad_lines_cost_only_themselves() {
@@ -247,14 +203,5 @@ mod tests {
             panic!("an object")
         };
         assert_eq!(time(&record, "a"), time(&record, "b"));
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_parse_or_are_refused(bytes: Vec<u8>, text in "[\\\\ud8c0\"{}:]{0,40}") {
-            let _ = parse(&bytes);
-            let _ = parse(text.as_bytes());
-            let _ = repaired(text.as_bytes());
-        }
     }
 }

@@ -8,11 +8,12 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use crate::agent::responses::text;
+use crate::agent::{document, repair};
 use crate::durable::FileError;
 use crate::entry::Numbering;
 use crate::format::{Emit, FormatError, Item, Reader, tree};
 use crate::json::Value;
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
 
@@ -46,7 +47,7 @@ fn is_chat(source: &Source) -> bool {
     if !has(b"\"role\"") || !(has(b"\"parts\"") || has(b"\"toolInvocations\"")) {
         return false;
     }
-    let parsed = source.bytes().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let parsed = source.bytes().ok().and_then(|bytes| repair::parse(&bytes).ok());
     parsed.is_some_and(|document: Value| {
         let messages = messages(&document);
         !messages.is_empty() && messages.iter().all(message::is_message)
@@ -59,11 +60,8 @@ fn messages(document: &Value) -> &[Value] {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
-    };
-    let document: Value = serde_json::from_slice(&source.bytes()?)
-        .map_err(|error| FormatError::Invalid(Problem::of(source.path(), json_reason(&error))))?;
+    let source = document::only_source(bundle)?;
+    let document = document::parse(source)?;
     let session = session(&document);
     let mut numbering = Numbering::new(AGENT, session.id.as_str());
     for message in messages(&document) {

@@ -8,7 +8,8 @@ mod thread;
 use std::io::Read;
 use std::path::Path;
 
-use crate::agent::message::{Output, parse, text};
+use crate::agent::message::{Output, text};
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::Usage;

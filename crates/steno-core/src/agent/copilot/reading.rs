@@ -5,12 +5,13 @@ use std::path::Path;
 
 use super::AGENT;
 use super::tokens::Tokens;
+use crate::agent::repair;
 use crate::agent::responses::{structured, text, unknown};
 use crate::entry::{Entry, Kind, Numbering, PRIMARY, Role};
 use crate::format::{Emit, Item};
 use crate::json::{Object, Style, Value};
 use crate::lines::Line;
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
 
@@ -79,8 +80,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn line(&mut self, line: Result<Line, Problem>) {
         let parsed = line.and_then(|line| {
-            serde_json::from_slice::<Object>(&line.bytes)
-                .map_err(|error| Problem::at(self.path, line.number, json_reason(&error)))
+            repair::parse(&line.bytes).map_err(|reason| Problem::at(self.path, line.number, reason))
         });
         match parsed {
             Ok(record) => self.record(record),

@@ -1,6 +1,7 @@
 //! The editor's conversations: a record per composer, whose bubbles stand in it or, since 2025, in rows of their own.
 
-use crate::agent::message::{Output, parse, text};
+use crate::agent::message::{Output, text};
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{Database, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;

@@ -5,8 +5,9 @@
 use crate::agent::attachment;
 use std::collections::HashSet;
 
-use crate::agent::message::{Message, Output, milliseconds, parse, text};
+use crate::agent::message::{Message, Output, milliseconds, text};
 use crate::agent::record::{tool_call, tool_result};
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};

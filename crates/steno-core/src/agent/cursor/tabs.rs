@@ -1,6 +1,7 @@
 //! Chats of 2024: one value with all tabs of a workspace, each a session.
 
-use crate::agent::message::{Message, Output, parse, text};
+use crate::agent::message::{Message, Output, text};
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use zip::ZipArchive;
 
-use super::super::document::{Opening, plain, repair};
+use super::super::document::{Opening, plain};
+use super::super::repair;
 use crate::durable::{FileError, OnPath};
 use crate::json::Value;
 use crate::source::{Bundle, Source};
@@ -98,7 +99,10 @@ fn listed(path: &Path, bytes: Vec<u8>) -> Vec<Bundle> {
 
 fn readable(bytes: Vec<u8>) -> Vec<u8> {
     let is_log = serde_json::from_slice::<Log<'_>>(&bytes).is_ok();
-    if is_log { bytes } else { repair(&bytes) }
+    match repair::repaired(&bytes) {
+        Some(text) if !is_log => text.into_bytes(),
+        _ => bytes,
+    }
 }
 
 /// The bytes of one sample, or without one of what is said about all.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::agent::message::parse;
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;

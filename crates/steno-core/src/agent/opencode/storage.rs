@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::agent::message::{parse, text};
+use crate::agent::message::text;
+use crate::agent::repair::parse;
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::problem::Problem;
