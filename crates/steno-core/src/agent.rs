@@ -19,6 +19,8 @@ pub mod crush;
 pub mod cursor;
 mod document;
 pub mod droid;
+mod entries;
+mod fields;
 pub mod gemini;
 pub mod goose;
 pub mod inspect_eval;

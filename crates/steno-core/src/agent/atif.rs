@@ -9,7 +9,8 @@ mod step;
 use std::path::Path;
 
 use self::step::Steps;
-use super::document::{self, Output, count, items, string};
+use super::document::{self, Output};
+use super::fields::{as_count, items, string};
 use crate::durable::FileError;
 use crate::entry::{Numbering, PRIMARY, Usage};
 use crate::format::{Emit, FormatError, Reader};
@@ -69,11 +70,11 @@ fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut Out
 
 /// The tokens of the whole trajectory, for those whose steps state none.
 fn total(metrics: &Value) -> Usage {
-    let cache_read = count(&metrics["total_cached_tokens"]);
+    let cache_read = as_count(&metrics["total_cached_tokens"]);
     Usage {
-        input: count(&metrics["total_prompt_tokens"]).saturating_sub(cache_read),
+        input: as_count(&metrics["total_prompt_tokens"]).saturating_sub(cache_read),
         cache_read,
-        output: count(&metrics["total_completion_tokens"]),
+        output: as_count(&metrics["total_completion_tokens"]),
         ..Usage::default()
     }
 }

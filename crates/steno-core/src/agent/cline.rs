@@ -10,7 +10,8 @@ mod ui;
 
 use std::path::Path;
 
-use super::document::{self, Opening, Output, items, string};
+use super::document::{self, Opening, Output};
+use super::fields::{items, string};
 use crate::durable::{FileError, OnPath};
 use crate::entry::{EntryError, Numbering};
 use crate::format::tree;

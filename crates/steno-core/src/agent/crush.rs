@@ -1,13 +1,14 @@
 //! Crush: one SQLite database per project, often with all of it still in its log.
 //!
-//! Times are seconds, whatever the schema's comments say. The token columns of a session are those of its last request, so
+//! Times are from_seconds, whatever the schema's comments say. The token columns of a session are those of its last request, so
 //! they are no totals; only the cost adds up.
 
 use std::path::Path;
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, Output, seconds, text};
-use crate::agent::record::{tool_call, tool_result};
+use crate::agent::entries::{tool_call, tool_result};
+use crate::agent::fields::{filled, from_seconds};
+use crate::agent::message::{Message, Output};
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
@@ -75,7 +76,7 @@ fn message(row: &Row<'_>, session: &mut Session, output: &mut Output<'_>) -> Res
     let mut message = Message {
         id: row.text("id"),
         model: row.text("model"),
-        created_at: row.integer("created_at").and_then(seconds),
+        created_at: row.integer("created_at").and_then(from_seconds),
         ..Message::default()
     };
     if is_summary(row, session) {
@@ -83,7 +84,7 @@ fn message(row: &Row<'_>, session: &mut Session, output: &mut Output<'_>) -> Res
     }
     let role = Role::from(row.text("role").unwrap_or_default());
     for part in parts {
-        if let Some(reason) = part.get("data").and_then(|data| text(data, "reason")) {
+        if let Some(reason) = part.get("data").and_then(|data| filled(data, "reason")) {
             session.stop_reason = Some(reason.to_owned());
         }
         add(&mut message, &role, part);
@@ -103,14 +104,14 @@ fn is_summary(row: &Row<'_>, session: &Session) -> bool {
 
 fn add(message: &mut Message, role: &Role, part: Value) {
     let data = part.get("data").unwrap_or(&Value::Null);
-    let said = |name| text(data, name).unwrap_or_default();
+    let said = |name| filled(data, name).unwrap_or_default();
     match part.get("type").and_then(Value::as_str).unwrap_or_default() {
         "text" => message.say(role.clone(), Kind::Text, said("text")),
         "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
         "tool_call" => {
             message.push(tool_call(
-                text(data, "name"),
-                text(data, "id"),
+                filled(data, "name"),
+                filled(data, "id"),
                 Some(&arguments(said("input"))),
             ));
         }
@@ -120,7 +121,7 @@ fn add(message: &mut Message, role: &Role, part: Value) {
             message.say(role.clone(), Kind::Notice, attachment::url("image", said("url")))
         }
         "binary" => {
-            let content = attachment::media(text(data, "MIMEType"), said("Data"));
+            let content = attachment::media(filled(data, "MIMEType"), said("Data"));
             message.say(role.clone(), Kind::Notice, content);
         }
         _ => message.unknown(part),
@@ -134,18 +135,19 @@ fn arguments(input: &str) -> Value {
 
 fn result(data: &Value) -> Entry {
     let failed = data.get("is_error") == Some(&Value::Bool(true));
-    let content = text(data, "content").unwrap_or_default();
-    let mut entry = tool_result(text(data, "tool_call_id"), content.to_owned(), failed);
-    entry.tool_name = text(data, "name").map(str::to_owned);
+    let content = filled(data, "content").unwrap_or_default();
+    let mut entry = tool_result(filled(data, "tool_call_id"), content.to_owned(), failed);
+    entry.tool_name = filled(data, "name").map(str::to_owned);
     entry
 }
 
 /// A message that ends by an error tells it in its last part.
 fn failure(data: &Value) -> Option<Entry> {
-    if text(data, "reason") != Some("error") {
+    if filled(data, "reason") != Some("error") {
         return None;
     }
-    let words: Vec<_> = ["message", "details"].iter().filter_map(|name| text(data, name)).collect();
+    let words: Vec<_> =
+        ["message", "details"].iter().filter_map(|name| filled(data, name)).collect();
     Some(Entry::new(Role::Assistant, Kind::Error, words.join(": ")))
 }
 

@@ -8,7 +8,8 @@ mod lines;
 
 use std::path::Path;
 
-use crate::agent::message::{Output, seconds};
+use crate::agent::fields::from_seconds;
+use crate::agent::message::Output;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
@@ -109,7 +110,7 @@ fn said(row: &Row<'_>, model: Option<String>) -> Result<Said, String> {
         role: row.text("role").unwrap_or_default(),
         content: parse(bytes)?,
         metadata: metadata.unwrap_or(Value::Null),
-        created_at: row.integer("created_timestamp").and_then(seconds),
+        created_at: row.integer("created_timestamp").and_then(from_seconds),
         model,
     })
 }

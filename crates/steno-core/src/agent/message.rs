@@ -1,5 +1,6 @@
 //! One message of an agent, held until all of its entries are known, and the output that takes it.
 
+use crate::agent::entries;
 use crate::entry::{Entry, Kind, Numbering, Role, Usage};
 use crate::format::{Emit, Item};
 use crate::json::Value;
@@ -74,7 +75,7 @@ impl Message {
 
     /// Adds a part of an unknown kind, whole.
     pub(crate) fn unknown(&mut self, part: Value) {
-        self.push(unknown(part));
+        self.push(entries::unknown(part));
     }
 
     fn complete(&self, mut entry: Entry) -> Entry {
@@ -86,34 +87,6 @@ impl Message {
         }
         entry
     }
-}
-
-/// A record of an unknown kind, whole.
-pub(crate) fn unknown(record: Value) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Other, "");
-    entry.metadata = Some(match record {
-        Value::Object(object) => object,
-        other => [("value".to_owned(), other)].into_iter().collect(),
-    });
-    entry
-}
-
-/// The field `name` where it is a string that is not empty.
-pub(crate) fn text<'a>(record: &'a Value, name: &str) -> Option<&'a str> {
-    record.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
-/// The moment so many seconds, or milliseconds where it would be absurdly late, after the Unix epoch.
-pub(crate) fn seconds(count: i64) -> Option<Timestamp> {
-    if count.unsigned_abs() >= 100_000_000_000 {
-        return milliseconds(count);
-    }
-    Timestamp::from_unix(count)
-}
-
-/// The moment so many milliseconds after the Unix epoch.
-pub(crate) fn milliseconds(count: i64) -> Option<Timestamp> {
-    Some(Timestamp::from_instant(jiff::Timestamp::from_millisecond(count).ok()?, 3))
 }
 
 fn is_answer(entry: &Entry) -> bool {

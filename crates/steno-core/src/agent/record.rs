@@ -9,19 +9,19 @@ mod telling;
 pub(crate) use head::Head;
 pub(crate) use telling::Telling;
 
+use crate::agent::fields::{self, text};
 use crate::agent::{attachment, repair};
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::durable::{FileError, OnPath};
-use crate::entry::{Entry, EntryError, Kind, Role};
+use crate::entry::EntryError;
 use crate::format::tree;
-use crate::json::{Object, Style};
+use crate::json::Object;
 use crate::lines::{LineEnd, Lines};
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
-use crate::timestamp::Timestamp;
 
 /// Gives each line's object to `take`, with the line's number; a bad line becomes a problem.
 pub(crate) fn each_line(
@@ -91,84 +91,23 @@ fn parse(bytes: &[u8]) -> Result<Object, String> {
     }
 }
 
-/// A field that is a string.
-pub(crate) fn text<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
-    object.get(field)?.as_str()
-}
-
-/// A field that is an object.
-pub(crate) fn object<'a>(object: &'a Object, field: &str) -> Option<&'a Object> {
-    object.get(field)?.as_object()
-}
-
-/// The items of a field that is a list; none where it is something else.
-pub(crate) fn list<'a>(object: &'a Object, field: &str) -> &'a [Value] {
-    object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-/// A field that is a count.
-pub(crate) fn count(object: &Object, field: &str) -> u64 {
-    object.get(field).and_then(Value::as_u64).unwrap_or(0)
-}
-
-/// A field that is a time: ISO 8601, or milliseconds since the epoch.
-pub(crate) fn time(object: &Object, field: &str) -> Option<Timestamp> {
-    match object.get(field)? {
-        Value::String(text) => text.parse().ok(),
-        Value::Number(number) => {
-            let millis = number.as_i64().or_else(|| number.as_f64().map(|float| float as i64))?;
-            let instant = jiff::Timestamp::from_millisecond(millis).ok()?;
-            Some(Timestamp::from_instant(instant, 3))
-        }
-        _ => None,
-    }
-}
-
 /// What a value says: a string as it is, the texts of a list of blocks, anything else as JSON.
-pub(crate) fn plain(value: &Value) -> String {
+pub(crate) fn said(value: &Value) -> String {
     match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(plain_block).collect::<Vec<_>>().join("\n"),
-        other => Style::COMPACT.print(other),
+        Value::Array(items) => items.iter().map(block_text).collect::<Vec<_>>().join("\n"),
+        other => fields::plain(other),
     }
 }
 
-fn plain_block(block: &Value) -> String {
-    let Some(object) = block.as_object() else { return plain(block) };
-    let source = self::object(object, "source").unwrap_or(object);
+fn block_text(block: &Value) -> String {
+    let Some(object) = block.as_object() else { return said(block) };
+    let source = fields::object(object, "source").unwrap_or(object);
     let mime = ["mimeType", "media_type", "mediaType"].iter().find_map(|name| text(source, name));
     match (text(object, "text").or_else(|| text(object, "value")), text(source, "data")) {
-        (Some(said), _) => said.to_owned(),
+        (Some(text), _) => text.to_owned(),
         (None, Some(data)) => attachment::media(mime, data),
-        (None, None) => Style::COMPACT.print(block),
+        (None, None) => fields::plain(block),
     }
-}
-
-/// A call of a tool.
-pub(crate) fn tool_call(name: Option<&str>, id: Option<&str>, input: Option<&Value>) -> Entry {
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
-    entry.tool_name = name.map(str::to_owned);
-    entry.tool_call_id = id.map(str::to_owned);
-    entry.tool_input = input.cloned();
-    entry
-}
-
-/// A tool's answer.
-pub(crate) fn tool_result(id: Option<&str>, content: String, is_error: bool) -> Entry {
-    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content);
-    entry.tool_call_id = id.map(str::to_owned);
-    if is_error {
-        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), Value::Bool(true))]));
-    }
-    entry
-}
-
-/// A record whose kind is not known, kept whole.
-pub(crate) fn other(record: Object) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Other, "");
-    entry.metadata = Some(record);
-    entry
 }
 
 #[cfg(test)]
@@ -190,18 +129,8 @@ mod tests {
     fn binary_is_named_not_shown() {
         let block =
             json!([{"type": "image", "mimeType": "image/png", "data": "AAAA"}, {"text": "b"}]);
-        let said = plain(&block);
+        let said = said(&block);
         assert!(said.starts_with("[image/png, 3 bytes, blake3 "), "{said}");
         assert!(said.ends_with("\nb"));
-    }
-
-    #[test]
-    fn times_are_text_or_milliseconds() {
-        let Value::Object(record) =
-            json!({"a": 1768822920000_u64, "b": "2026-01-19T11:42:00.000Z"})
-        else {
-            panic!("an object")
-        };
-        assert_eq!(time(&record, "a"), time(&record, "b"));
     }
 }

@@ -10,7 +10,8 @@ mod steps;
 use std::path::Path;
 
 use self::history::History;
-use super::document::{self, Opening, Output, count, items, unpacked};
+use super::document::{self, Opening, Output};
+use super::fields::{as_count, items, string, unpacked};
 use crate::durable::FileError;
 use crate::entry::{Numbering, Usage};
 use crate::format::{Emit, FormatError, Reader};
@@ -70,17 +71,17 @@ fn session(run: &Value, source: &Source, path: &str) -> Session {
     let name = source.name();
     let stem = name.strip_suffix(".json").unwrap_or(name);
     session.native_id = Some(stem.strip_suffix(".traj").unwrap_or(stem).to_owned());
-    session.stop_reason = document::string(&info["exit_status"]);
+    session.stop_reason = string(&info["exit_status"]);
     session.status = status(session.stop_reason.as_deref());
     session.totals.cost = stats["instance_cost"].as_f64();
     session.totals.usage = Usage {
-        input: count(&stats["tokens_sent"]),
-        output: count(&stats["tokens_received"]),
+        input: as_count(&stats["tokens_sent"]),
+        output: as_count(&stats["tokens_received"]),
         ..Usage::default()
     };
     let replayed = unpacked(&run["replay_config"]);
     let names = [&replayed["agent"]["model"]["name"], &info["config"]["model"]["model_name"]];
-    session.models.extend(names.into_iter().filter_map(document::string));
+    session.models.extend(names.into_iter().filter_map(string));
     session
 }
 

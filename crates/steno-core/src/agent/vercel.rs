@@ -7,7 +7,7 @@ mod message;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use crate::agent::responses::text;
+use crate::agent::fields::text;
 use crate::agent::{document, repair};
 use crate::durable::FileError;
 use crate::entry::Numbering;

@@ -8,7 +8,8 @@ mod thread;
 use std::io::Read;
 use std::path::Path;
 
-use crate::agent::message::{Output, text};
+use crate::agent::fields::{as_count, filled};
+use crate::agent::message::Output;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
@@ -88,7 +89,7 @@ fn document(row: &Row<'_>) -> Result<Value, String> {
 }
 
 fn take(mut thread: Value, session: &mut Session, output: &mut Output<'_>) {
-    let model = thread.get("model").and_then(|model| text(model, "model")).map(str::to_owned);
+    let model = thread.get("model").and_then(|model| filled(model, "model")).map(str::to_owned);
     session.models.extend(model.clone());
     if let Some(tokens) = thread.get("cumulative_token_usage") {
         session.totals.usage = usage(tokens);
@@ -108,7 +109,7 @@ fn take(mut thread: Value, session: &mut Session, output: &mut Output<'_>) {
 }
 
 fn usage(tokens: &Value) -> Usage {
-    let count = |name| tokens.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let count = |name| as_count(&tokens[name]);
     Usage {
         input: count("input_tokens"),
         cache_read: count("cache_read_input_tokens"),

@@ -3,8 +3,8 @@
 use std::io::{BufRead, Read};
 
 use super::stream::{self, Stream};
+use crate::agent::fields::text;
 use crate::agent::repair;
-use crate::agent::responses::text;
 use crate::durable::{FileError, OnPath};
 use crate::json::{Object, Value};
 use crate::lines::Lines;

@@ -1,5 +1,6 @@
 //! Tokens as each API states them, in our names.
 
+use crate::agent::fields::count;
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 
@@ -50,9 +51,4 @@ pub(super) fn openai(usage: &Object) -> Usage {
         reasoning: detail(output_details, "reasoning_tokens"),
         ..Usage::default()
     }
-}
-
-/// Bounded so that sums of hostile numbers cannot overflow.
-fn count(counts: &Object, name: &str) -> u64 {
-    counts.get(name).and_then(Value::as_u64).unwrap_or(0).min(1 << 48)
 }

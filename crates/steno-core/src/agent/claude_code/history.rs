@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::AGENT;
 use super::loose::Plain;
+use crate::agent::fields::from_millis;
 use crate::durable::OnPath;
 use crate::entry::{Entry, Kind, Numbering, Role};
 use crate::format::{Emit, FormatError, Item};
@@ -12,7 +13,6 @@ use crate::lines::Lines;
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
 use crate::source::Source;
-use crate::timestamp::Timestamp;
 
 const NAME: &str = "history";
 
@@ -56,8 +56,7 @@ fn entry(prompt: &Prompt<'_>) -> Entry {
     let text = prompt.display.text().unwrap_or_default();
     let mut entry = Entry::new(Role::User, Kind::Notice, text);
     let milliseconds = prompt.timestamp.as_ref().and_then(serde_json::Number::as_i64);
-    let instant = milliseconds.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
-    entry.created_at = instant.map(|instant| Timestamp::from_instant(instant, 3));
+    entry.created_at = milliseconds.and_then(from_millis);
     for (name, value) in [("project", &prompt.project), ("sessionId", &prompt.session_id)] {
         if let Some(value) = value.text() {
             entry.extra.insert(name.to_owned(), value.into());

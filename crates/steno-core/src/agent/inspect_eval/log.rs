@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use zip::ZipArchive;
 
-use super::super::document::{Opening, plain};
+use super::super::document::Opening;
+use super::super::fields::plain;
 use super::super::repair;
 use crate::durable::{FileError, OnPath};
 use crate::json::Value;

@@ -3,7 +3,7 @@
 use crate::agent::attachment;
 use std::collections::HashSet;
 
-use super::super::document::{items, plain, string, unpacked};
+use super::super::fields::{items, plain, string, unpacked};
 use super::span::Span;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};

@@ -1,6 +1,6 @@
 //! A log of changes to a chat's document: each line sets, appends or deletes something at a path.
 
-use crate::agent::record;
+use crate::agent::{fields, record};
 use crate::durable::FileError;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
@@ -25,7 +25,7 @@ pub(super) fn replay(source: &Source, problems: &mut Vec<Problem>) -> Result<Obj
 
 fn apply(state: &mut Value, mut change: Object) -> Result<(), &'static str> {
     let value = change.shift_remove("v");
-    let path = record::list(&change, "k");
+    let path = fields::list(&change, "k");
     match change.get("kind").and_then(Value::as_u64) {
         Some(0) => {
             *state = value.filter(Value::is_object).ok_or("a first state that is no object")?;
