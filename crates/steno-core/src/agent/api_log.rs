@@ -38,7 +38,7 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     if probe::has_lines(source)? {
-        let first = JsonLines::new(source.path(), source.open()?).flatten().next();
+        let first = JsonLines::of(source)?.flatten().next();
         let mut conversation =
             Conversation::new(AGENT, &name(&first.map(|line| line.bytes).unwrap_or_default()));
         read_lines(source, &mut conversation, emit)?;
@@ -75,7 +75,7 @@ fn read_lines(
     emit: Emit<'_>,
 ) -> Result<(), FormatError> {
     let mut stream = Stream::default();
-    for line in JsonLines::new(source.path(), source.open()?) {
+    for line in JsonLines::of(source)? {
         let line = match line {
             Ok(line) => line,
             Err(problem) => {

@@ -9,10 +9,11 @@ mod step;
 use std::path::Path;
 
 use self::step::Steps;
-use super::document::{self, Output};
+use super::document;
 use super::fields::{as_count, items, string};
+use super::output::Output;
 use crate::durable::FileError;
-use crate::entry::{Numbering, PRIMARY, Usage};
+use crate::entry::{PRIMARY, Usage};
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
@@ -38,7 +39,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let trajectory = document::parse(source)?;
     let stated = string(&trajectory["session_id"]).or_else(|| string(&trajectory["trajectory_id"]));
     let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
-    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut output = Output::new(AGENT, &native_id, emit);
     let steps = Steps::new(source.path(), PRIMARY.to_owned()).read(&trajectory, &mut output);
     for (index, subagent) in items(&trajectory["subagent_trajectories"]).iter().enumerate() {
         read_subagent(source.path(), index, subagent, &mut output);

@@ -31,11 +31,10 @@ use self::convert::Converter;
 use self::facts::Facts;
 use self::probe::Known;
 use self::record::Record;
-use crate::durable::OnPath;
+use crate::agent::json_lines::JsonLines;
 use crate::entry::{Entry, Numbering, PRIMARY};
 use crate::format::{Emit, FormatError, Item, Reader};
 use crate::json::Object;
-use crate::lines::{LineEnd, Lines};
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
@@ -123,17 +122,10 @@ impl<'e> Reading<'e> {
     }
 
     fn file(&mut self, source: &Source) -> Result<(), FormatError> {
-        let mut too_long = 0;
-        for line in Lines::new(source.open()?) {
-            let line = line.on("read", source.path())?;
-            if too_long == line.number {
-                continue;
-            }
-            if line.end == LineEnd::Limit {
-                too_long = line.number;
-                self.problem(source.path(), line.number, "line too long to be a record");
-            } else {
-                self.line(source.path(), line.number, &line.bytes);
+        for line in JsonLines::of(source)? {
+            match line {
+                Ok(line) => self.line(source.path(), line.number, &line.bytes),
+                Err(problem) => (self.emit)(Item::Problem(problem)),
             }
         }
         Ok(())

@@ -10,10 +10,11 @@ mod ui;
 
 use std::path::Path;
 
-use super::document::{self, Opening, Output};
+use super::document::{self, Opening};
 use super::fields::{items, string};
+use super::output::Output;
 use crate::durable::{FileError, OnPath};
-use crate::entry::{EntryError, Numbering};
+use crate::entry::EntryError;
 use crate::format::tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Object;
@@ -81,7 +82,7 @@ fn recognises(name: &str, opening: &Opening) -> bool {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let native_id = bundle.root.file_name().unwrap_or(bundle.root.as_os_str());
     let native_id = native_id.to_string_lossy().into_owned();
-    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut output = Output::new(AGENT, &native_id, emit);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
     if let Some(source) = bundle.get(SCREEN) {

@@ -62,7 +62,7 @@ fn is_event(object: &Object) -> bool {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     let mut reading = reading::Reading::new(source.path(), emit);
-    for line in JsonLines::new(source.path(), source.open()?) {
+    for line in JsonLines::of(source)? {
         reading.line(line);
     }
     Ok(reading.finish())

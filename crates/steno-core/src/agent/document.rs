@@ -1,5 +1,5 @@
-//! What readers of formats share whose session is one JSON document: knowing it by its beginning,
-//! reading it although a few of its bytes are not JSON, and handing out entries.
+//! What readers of formats share whose session is one JSON document: knowing it by its beginning
+//! and reading it whole.
 
 mod opening;
 
@@ -8,9 +8,8 @@ use std::path::Path;
 pub(super) use self::opening::Opening;
 use super::repair;
 use crate::durable::FileError;
-use crate::entry::{Entry, Numbering};
+use crate::format::FormatError;
 use crate::format::tree;
-use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
@@ -41,25 +40,4 @@ pub(super) fn only_source(bundle: &Bundle) -> Result<&Source, FormatError> {
 pub(super) fn parse(source: &Source) -> Result<Value, FormatError> {
     repair::parse(&source.bytes()?)
         .map_err(|reason| FormatError::Invalid(Problem::of(source.path(), reason)))
-}
-
-/// Numbers entries and hands them out.
-pub(super) struct Output<'a> {
-    numbering: Numbering,
-    emit: Emit<'a>,
-}
-
-impl<'a> Output<'a> {
-    pub(super) fn new(numbering: Numbering, emit: Emit<'a>) -> Self {
-        Self { numbering, emit }
-    }
-
-    pub(super) fn entry(&mut self, mut entry: Entry) {
-        self.numbering.assign(&mut entry);
-        (self.emit)(Item::Entry(Box::new(entry)));
-    }
-
-    pub(super) fn problem(&mut self, problem: Problem) {
-        (self.emit)(Item::Problem(problem));
-    }
 }

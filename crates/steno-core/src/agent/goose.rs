@@ -9,7 +9,7 @@ mod lines;
 use std::path::Path;
 
 use crate::agent::fields::from_seconds;
-use crate::agent::message::Output;
+use crate::agent::output::Output;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;

@@ -9,10 +9,11 @@ mod sample;
 use std::path::Path;
 
 use self::log::HEADER;
-use super::document::{self, Output};
+use super::document;
 use super::fields::{as_count, string};
+use super::output::Output;
 use crate::durable::FileError;
-use crate::entry::{Numbering, Usage};
+use crate::entry::Usage;
 use crate::format::tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
@@ -43,7 +44,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let header = bundle.get(HEADER).and_then(|header| document::parse(header).ok());
     let stated = string(&sample["uuid"]);
     let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
-    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut output = Output::new(AGENT, &native_id, emit);
     sample::read(&mut sample, source.path(), &mut output);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use self::wire::Wire;
 use super::fields;
-use super::record::{self, Telling};
+use super::record;
+use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::PRIMARY;
 use crate::format::{Emit, FormatError, Reader};

@@ -107,7 +107,7 @@ fn for_each_call(
         }
         return Ok(());
     }
-    for line in JsonLines::new(source.path(), source.open()?) {
+    for line in JsonLines::of(source)? {
         let parsed = line.and_then(|line| {
             repair::parse(&line.bytes)
                 .map_err(|reason| Problem::at(source.path(), line.number, reason))
@@ -121,7 +121,7 @@ fn for_each_call(
 
 /// Whether the file is a list, or one call over several lines.
 fn is_document(source: &Source) -> Result<bool, FileError> {
-    let first = JsonLines::new(source.path(), source.open()?).flatten().next();
+    let first = JsonLines::of(source)?.flatten().next();
     let first = first.map(|line| line.bytes).unwrap_or_default();
     let is_call = serde_json::from_slice::<Object>(&first).is_ok();
     Ok(!is_call && (first.trim_ascii() == b"{" || first.trim_ascii_start().starts_with(b"[")))

@@ -1,17 +1,10 @@
-//! One message of an agent, held until all of its entries are known, and the output that takes it.
+//! One message of an agent, held until all of its entries are known.
 
 use crate::agent::entries;
-use crate::entry::{Entry, Kind, Numbering, Role, Usage};
-use crate::format::{Emit, Item};
+use crate::agent::output::Output;
+use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::Value;
-use crate::problem::Problem;
 use crate::timestamp::Timestamp;
-
-/// Numbers the entries of one session and hands them out.
-pub(crate) struct Output<'a> {
-    numbering: Numbering,
-    emit: Emit<'a>,
-}
 
 /// The entries of one message, and what they share.
 #[derive(Debug, Default)]
@@ -24,23 +17,7 @@ pub(crate) struct Message {
     pub(crate) entries: Vec<Entry>,
 }
 
-impl<'a> Output<'a> {
-    /// Output of one session of one agent.
-    pub(crate) fn new(agent: &str, session: &str, emit: Emit<'a>) -> Self {
-        Self { numbering: Numbering::new(agent, session), emit }
-    }
-
-    /// Hands out one entry.
-    pub(crate) fn entry(&mut self, mut entry: Entry) {
-        self.numbering.assign(&mut entry);
-        (self.emit)(Item::Entry(Box::new(entry)));
-    }
-
-    /// Reports a record that could not be read.
-    pub(crate) fn problem(&mut self, problem: Problem) {
-        (self.emit)(Item::Problem(problem));
-    }
-
+impl Output<'_> {
     /// Hands out what the user, a tool or the program said.
     pub(crate) fn message(&mut self, mut message: Message) {
         let entries = std::mem::take(&mut message.entries);
@@ -97,6 +74,7 @@ fn is_answer(entry: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{Emit, Item};
 
     fn answered(message: Message) -> Vec<Entry> {
         let mut entries = Vec::new();

@@ -13,12 +13,12 @@ use std::path::Path;
 
 use self::conversation::Conversation;
 use self::span::Span;
-use super::document::{self, Output};
+use super::document;
+use super::json_lines::JsonLines;
+use super::output::Output;
 use super::repair;
-use crate::durable::{FileError, OnPath};
-use crate::entry::Numbering;
+use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Reader};
-use crate::lines::Lines;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
@@ -57,7 +57,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     spans.retain(|span| span.session(&names) == native_id);
     spans.sort_by_key(Span::order);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
-    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut output = Output::new(AGENT, &native_id, emit);
     session.native_id = Some(native_id);
     let mut conversation = Conversation::new(&spans, &mut output);
     for span in spans.iter().filter(|span| span.is_genai()) {
@@ -80,16 +80,14 @@ impl Trace {
             trace.spans = span::all(&document);
             return Ok(trace);
         }
-        for line in Lines::new(source.open()?) {
-            let line = line.on("read", source.path())?;
-            if line.bytes.trim_ascii().is_empty() {
-                continue;
-            }
-            match repair::parse(&line.bytes) {
+        for line in JsonLines::of(source)? {
+            let document = line.and_then(|line| {
+                repair::parse(&line.bytes)
+                    .map_err(|reason| Problem::at(source.path(), line.number, reason))
+            });
+            match document {
                 Ok(document) => trace.spans.extend(span::all(&document)),
-                Err(reason) => {
-                    trace.problems.push(Problem::at(source.path(), line.number, reason));
-                }
+                Err(problem) => trace.problems.push(problem),
             }
         }
         Ok(trace)

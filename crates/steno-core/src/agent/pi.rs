@@ -11,7 +11,9 @@ use std::path::Path;
 
 use super::entries;
 use super::fields;
-use super::record::{self, Head, Telling};
+use super::record::{self, Head};
+use super::telling::Telling;
+use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
 use crate::format::{Emit, FormatError, Reader};
@@ -42,7 +44,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let fields = Head::of(source)?.fields();
     let stated = fields::text(&fields, "id").filter(|_| is_header(&fields));
     let mut telling = Telling::new(AGENT, stated.unwrap_or(record::stem(source)), emit);
-    record::each_line(source, |object, line| match object {
+    each_object(source, |object, line| match object {
         Ok(object) => tell(&mut telling, object, line),
         Err(problem) => telling.problem(problem),
     })?;

@@ -8,7 +8,9 @@ use std::path::Path;
 use super::entries;
 use super::fields;
 use super::gemini::{self, parts};
-use super::record::{self, Head, Telling};
+use super::record::{self, Head};
+use super::telling::Telling;
+use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{Emit, FormatError, Reader};
@@ -64,7 +66,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let id = stated(head.fields()).or_else(|| head.objects().find_map(stated));
     let id = id.unwrap_or_else(|| record::stem(source).to_owned());
     let mut log = Log { telling: Telling::new(AGENT, &id, emit), fragments: HashMap::new() };
-    record::each_line(source, |object, _| match object {
+    each_object(source, |object, _| match object {
         Ok(object) => log.tell(object),
         Err(problem) => log.telling.problem(problem),
     })?;

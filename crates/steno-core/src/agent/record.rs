@@ -4,50 +4,24 @@
 
 pub(crate) mod blocks;
 mod head;
-mod telling;
 
 pub(crate) use head::Head;
-pub(crate) use telling::Telling;
 
 use crate::agent::fields::{self, text};
-use crate::agent::{attachment, repair};
+use crate::agent::{attachment, json_lines};
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::durable::{FileError, OnPath};
-use crate::entry::EntryError;
+use crate::durable::FileError;
 use crate::format::tree;
 use crate::json::Object;
-use crate::lines::{LineEnd, Lines};
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 
-/// Gives each line's object to `take`, with the line's number; a bad line becomes a problem.
-pub(crate) fn each_line(
-    source: &Source,
-    mut take: impl FnMut(Result<Object, Problem>, u64),
-) -> Result<(), FileError> {
-    let mut too_long = 0;
-    for line in Lines::new(source.open()?) {
-        let line = line.on("read", source.path())?;
-        if line.number == too_long || line.bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        let object = if line.end == LineEnd::Limit {
-            too_long = line.number;
-            Err("line too long to be a record".to_owned())
-        } else {
-            parse(&line.bytes)
-        };
-        take(object.map_err(|why| Problem::at(source.path(), line.number, why)), line.number);
-    }
-    Ok(())
-}
-
 /// The object that is a whole file, or why it is none.
 pub(crate) fn document(source: &Source) -> Result<Result<Object, Problem>, FileError> {
-    Ok(parse(&source.bytes()?).map_err(|why| Problem::of(source.path(), why)))
+    Ok(json_lines::object(&source.bytes()?).map_err(|why| Problem::of(source.path(), why)))
 }
 
 /// The JSON files at or below `path` whose start `is_wanted`; a file that is itself `path` may have any name.
@@ -83,14 +57,6 @@ pub(crate) fn stem(source: &Source) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// Parses one object, or says why it is none.
-fn parse(bytes: &[u8]) -> Result<Object, String> {
-    match repair::parse(bytes)? {
-        Value::Object(object) => Ok(object),
-        _ => Err(EntryError::NotAnObject.to_string()),
-    }
-}
-
 /// What a value says: a string as it is, the texts of a list of blocks, anything else as JSON.
 pub(crate) fn said(value: &Value) -> String {
     match value {
@@ -115,15 +81,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn bad_lines_cost_only_themselves() {
-        let bytes = b"{\"a\":1}\n\n[1]\n{\"b\":2}{\"c\":3}\n{\"d\":4}\n{\"e\"".to_vec();
-        let source = Source::in_memory("x", "x", bytes);
-        let mut seen = Vec::new();
-        each_line(&source, |object, line| seen.push((line, object.is_ok()))).unwrap();
-        assert_eq!(seen, [(1, true), (3, false), (4, false), (5, true), (6, false)]);
-    }
 
     #[test]
     fn binary_is_named_not_shown() {

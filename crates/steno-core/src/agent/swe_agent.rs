@@ -10,10 +10,11 @@ mod steps;
 use std::path::Path;
 
 use self::history::History;
-use super::document::{self, Opening, Output};
+use super::document::{self, Opening};
 use super::fields::{as_count, items, string, unpacked};
+use super::output::Output;
 use crate::durable::FileError;
-use crate::entry::{Numbering, Usage};
+use crate::entry::Usage;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::problem::Problem;
@@ -49,7 +50,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     let run = document::parse(source)?;
     let path = source.path().display().to_string();
-    let mut output = Output::new(Numbering::new(AGENT, &path), emit);
+    let mut output = Output::new(AGENT, &path, emit);
     let messages = [&run["history"], &run["messages"]].map(items);
     if let Some(messages) = messages.iter().find(|messages| !messages.is_empty()) {
         let mut history = History::new(&mut output);

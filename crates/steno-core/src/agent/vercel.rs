@@ -8,10 +8,10 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use crate::agent::fields::text;
+use crate::agent::output::Output;
 use crate::agent::{document, repair};
 use crate::durable::FileError;
-use crate::entry::Numbering;
-use crate::format::{Emit, FormatError, Item, Reader, tree};
+use crate::format::{Emit, FormatError, Reader, tree};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
@@ -63,16 +63,13 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     let document = document::parse(source)?;
     let session = session(&document);
-    let mut numbering = Numbering::new(AGENT, session.id.as_str());
+    let mut output = Output::new(AGENT, session.id.as_str(), emit);
     for message in messages(&document) {
         let Value::Object(message) = message else {
-            emit(Item::Problem(Problem::of(source.path(), "a message is not a JSON object")));
+            output.problem(Problem::of(source.path(), "a message is not a JSON object"));
             continue;
         };
-        for mut entry in message::entries(message) {
-            numbering.assign(&mut entry);
-            emit(Item::Entry(Box::new(entry)));
-        }
+        message::entries(message).into_iter().for_each(|entry| output.entry(entry));
     }
     Ok(session)
 }

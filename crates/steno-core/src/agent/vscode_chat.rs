@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::fields;
-use super::record::{self, Head, Telling};
+use super::record::{self, Head};
+use super::telling::Telling;
 use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};

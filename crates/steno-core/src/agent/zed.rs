@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::agent::fields::{as_count, filled};
-use crate::agent::message::Output;
+use crate::agent::output::Output;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;

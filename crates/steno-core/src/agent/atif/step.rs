@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::document::Output;
 use super::super::fields::{as_count, items, plain, string};
+use super::super::output::Output;
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
 use crate::json::{Object, Value};
 use crate::problem::Problem;

@@ -1,7 +1,7 @@
 //! What the model saw: Anthropic's messages, with the person's words inside of tags.
 
-use super::super::document::Output;
 use super::super::fields::{from_millis, plain, string};
+use super::super::output::Output;
 use crate::agent::attachment;
 use crate::agent::entries;
 use crate::entry::{Entry, Kind, Role};

@@ -1,8 +1,8 @@
 //! What the person saw: `say` is told by the program, `ask` waits for an answer; both carry the
 //! same things.
 
-use super::super::document::Output;
 use super::super::fields::{as_count, from_millis, items, string, unpacked};
+use super::super::output::Output;
 use super::tools;
 use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role, Usage};

@@ -2,7 +2,8 @@
 
 use crate::agent::entries::{tool_call, tool_result};
 use crate::agent::fields::{as_count, filled, moment};
-use crate::agent::message::{Message, Output};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Kind, Role, Usage};
 use crate::json::Value;
 use crate::timestamp::Timestamp;

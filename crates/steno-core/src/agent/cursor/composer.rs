@@ -1,7 +1,7 @@
 //! The editor's conversations: a record per composer, whose bubbles stand in it or, since 2025, in rows of their own.
 
 use crate::agent::fields::{filled, items, moment};
-use crate::agent::message::Output;
+use crate::agent::output::Output;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{Database, Schema};
 use crate::format::{Emit, FormatError};

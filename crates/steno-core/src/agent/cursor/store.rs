@@ -7,7 +7,8 @@ use std::collections::HashSet;
 
 use crate::agent::entries::{tool_call, tool_result};
 use crate::agent::fields::{filled, from_millis};
-use crate::agent::message::{Message, Output};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};

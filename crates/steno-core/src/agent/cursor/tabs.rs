@@ -1,7 +1,8 @@
 //! Chats of 2024: one value with all tabs of a workspace, each a session.
 
 use crate::agent::fields::{filled, moment};
-use crate::agent::message::{Message, Output};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};

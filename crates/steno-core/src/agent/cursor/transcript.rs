@@ -11,8 +11,9 @@ use serde::de::IgnoredAny;
 
 use crate::agent::entries::{tool_call, tool_result};
 use crate::agent::fields::filled;
-use crate::agent::message::{Message, Output};
-use crate::agent::record::each_line;
+use crate::agent::json_lines::each_object;
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
@@ -127,7 +128,7 @@ fn stem(source: &Source) -> String {
 }
 
 fn read_file(source: &Source, speaker: &str, output: &mut Output<'_>) -> Result<(), FormatError> {
-    each_line(source, |record, line| match record {
+    each_object(source, |record, line| match record {
         Ok(record) => take(Value::Object(record), format!("{speaker} line {line}"), output),
         Err(problem) => output.problem(problem),
     })?;

@@ -3,7 +3,9 @@
 use super::AGENT;
 use crate::agent::entries;
 use crate::agent::fields;
-use crate::agent::record::{self, Head, Telling};
+use crate::agent::json_lines::each_object;
+use crate::agent::record::{self, Head};
+use crate::agent::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::Emit;
@@ -38,7 +40,7 @@ pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatErr
     let id = first_id(source)?.unwrap_or_else(|| record::stem(source).to_owned());
     let mut telling = Telling::new(AGENT, &id, emit);
     let mut model = None;
-    record::each_line(source, |object, line| match object {
+    each_object(source, |object, line| match object {
         Ok(object) => tell(&mut telling, &mut model, object, line),
         Err(problem) => telling.problem(problem),
     })?;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::parts;
 use crate::agent::entries;
 use crate::agent::fields;
-use crate::agent::record::Telling;
+use crate::agent::telling::Telling;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 

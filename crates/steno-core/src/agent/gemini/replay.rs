@@ -6,7 +6,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::agent::fields;
-use crate::agent::record::{self, Telling};
+use crate::agent::json_lines::each_object;
+use crate::agent::record;
+use crate::agent::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Value};
@@ -182,5 +184,5 @@ fn each_record(
         take(record::document(source)?, 1);
         return Ok(());
     }
-    record::each_line(source, take)
+    each_object(source, take)
 }

@@ -3,7 +3,8 @@
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result};
 use crate::agent::fields::filled;
-use crate::agent::message::{Message, Output};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 use crate::timestamp::Timestamp;

@@ -5,8 +5,8 @@ use std::io::BufReader;
 use std::path::Path;
 
 use crate::agent::fields::{as_count, filled, from_seconds};
-use crate::agent::message::Output;
-use crate::agent::record::each_line;
+use crate::agent::json_lines::each_object;
+use crate::agent::output::Output;
 use crate::entry::Usage;
 use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
@@ -34,7 +34,7 @@ pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatErr
     let mut session = Session::new(SessionId::for_native(AGENT, &stem), AGENT);
     session.native_id = Some(stem.clone().into_owned());
     let mut output = Output::new(AGENT, &stem, emit);
-    each_line(source, |record, line| match record.map(Value::Object) {
+    each_object(source, |record, line| match record.map(Value::Object) {
         Ok(record) if is_head(&record) => state(&mut session, record),
         Ok(record) => said(record, line).hand_out(&mut output),
         Err(problem) => output.problem(problem),

@@ -4,8 +4,8 @@ use crate::agent::attachment;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::super::document::Output;
 use super::super::fields::{items, plain, string};
+use super::super::output::Output;
 use crate::agent::entries;
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::Value;

@@ -3,7 +3,9 @@
 use crate::agent::attachment;
 use crate::agent::entries;
 use crate::agent::fields;
-use crate::agent::record::{self, Telling};
+use crate::agent::json_lines::each_object;
+use crate::agent::record;
+use crate::agent::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::json::{Object, Value};
@@ -25,7 +27,7 @@ impl<'t, 'a> Wire<'t, 'a> {
     }
 
     pub(super) fn read(mut self, source: &Source) -> Result<(), FileError> {
-        record::each_line(source, |object, line| match object {
+        each_object(source, |object, line| match object {
             Ok(object) => self.tell(object, line),
             Err(problem) => self.telling.problem(problem),
         })?;

@@ -1,7 +1,8 @@
 //! A session as its messages come in: what they state together, and their entries.
 
 use crate::agent::fields::{as_count, filled, moment};
-use crate::agent::message::{Message, Output};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::Emit;
 use crate::json::{Object, Value};

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::document::Output;
 use super::super::fields::{plain, unpacked};
+use super::super::output::Output;
 use super::message::{self, Message};
 use super::span::Span;
 use crate::agent::entries;

@@ -1,7 +1,7 @@
 //! The messages of a run, in the roles in which the model saw them.
 
-use super::super::document::Output;
 use super::super::fields::{as_count, from_millis, items, plain, string, unpacked};
+use super::super::output::Output;
 use crate::agent::attachment;
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
 use crate::json::{Object, Value};

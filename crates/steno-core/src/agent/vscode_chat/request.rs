@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use crate::agent::entries;
 use crate::agent::fields;
-use crate::agent::record::{self, Telling};
+use crate::agent::record;
+use crate::agent::telling::Telling;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 

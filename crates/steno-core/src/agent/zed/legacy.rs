@@ -2,7 +2,8 @@
 
 use crate::agent::entries::tool_call;
 use crate::agent::fields::{filled, items};
-use crate::agent::message::{Message, Output};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Kind, Role};
 use crate::json::Value;
 

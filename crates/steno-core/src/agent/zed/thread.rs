@@ -3,7 +3,8 @@
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result, unknown};
 use crate::agent::fields::{filled, items};
-use crate::agent::message::{Message, Output};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
