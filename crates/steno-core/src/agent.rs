@@ -23,6 +23,7 @@ mod entries;
 mod fields;
 pub mod gemini;
 pub mod goose;
+mod head;
 pub mod inspect_eval;
 pub mod kimi;
 pub mod litellm;

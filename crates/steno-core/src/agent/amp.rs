@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::fields;
-use super::record::{self, Head, blocks};
+use super::head::Head;
+use super::record::{self, blocks};
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};

@@ -29,8 +29,8 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 const KEPT: [&str; 5] = ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
 
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    document::find(path, |_, opening| {
-        opening.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
+    document::find(path, |head| {
+        head.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
     })
 }
 

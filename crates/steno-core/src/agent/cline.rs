@@ -10,8 +10,9 @@ mod ui;
 
 use std::path::Path;
 
-use super::document::{self, Opening};
+use super::document;
 use super::fields::{items, string};
+use super::head::Head;
 use super::output::Output;
 use crate::durable::{FileError, OnPath};
 use crate::entry::EntryError;
@@ -57,7 +58,7 @@ fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
         let path = folder.join(name);
         if path.is_file() {
             let source = Source::on_disk(name, path);
-            if recognises(name, &Opening::of(&source)?) {
+            if recognises(name, &Head::of_document(&source)?) {
                 sources.push(source);
             }
         }
@@ -71,8 +72,8 @@ fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
     Ok(Some(Bundle::new(folder, sources)))
 }
 
-fn recognises(name: &str, opening: &Opening) -> bool {
-    let Some(item) = opening.first_item() else { return false };
+fn recognises(name: &str, head: &Head) -> bool {
+    let Some(item) = head.first_item() else { return false };
     match name {
         SCREEN => item.field("ts").is_some() && item.field("type").is_some(),
         _ => item.field("role").is_some(),

@@ -1,11 +1,9 @@
 //! What readers of formats share whose session is one JSON document: knowing it by its beginning
 //! and reading it whole.
 
-mod opening;
-
 use std::path::Path;
 
-pub(super) use self::opening::Opening;
+use super::head::Head;
 use super::repair;
 use crate::durable::FileError;
 use crate::format::FormatError;
@@ -17,13 +15,12 @@ use crate::source::{Bundle, Source};
 /// The files at or below `path` whose first bytes `recognises` takes, each as a session.
 pub(super) fn find(
     path: &Path,
-    recognises: impl Fn(&Source, &Opening) -> bool,
+    recognises: impl Fn(&Head) -> bool,
 ) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree::files(path)? {
         let bundle = Bundle::file(&file);
-        let source = &bundle.sources[0];
-        if recognises(source, &Opening::of(source)?) {
+        if recognises(&Head::of_document(&bundle.sources[0])?) {
             bundles.push(bundle);
         }
     }

@@ -31,8 +31,8 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    let files = document::find(path, |_, opening| {
-        opening.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
+    let files = document::find(path, |head| {
+        head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
     })?;
     for bundle in files {
         let Trace { spans, .. } = Trace::read(&bundle.sources[0])?;

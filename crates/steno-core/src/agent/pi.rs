@@ -11,7 +11,8 @@ use std::path::Path;
 
 use super::entries;
 use super::fields;
-use super::record::{self, Head};
+use super::head::Head;
+use super::record;
 use super::telling::Telling;
 use crate::agent::json_lines::each_object;
 use crate::durable::FileError;

@@ -3,11 +3,9 @@
 //! Nothing here knows an agent. A record that cannot be parsed becomes a problem, and the next one is read.
 
 pub(crate) mod blocks;
-mod head;
-
-pub(crate) use head::Head;
 
 use crate::agent::fields::{self, text};
+use crate::agent::head::Head;
 use crate::agent::{attachment, json_lines};
 use std::path::Path;
 

@@ -10,8 +10,9 @@ mod steps;
 use std::path::Path;
 
 use self::history::History;
-use super::document::{self, Opening};
+use super::document;
 use super::fields::{as_count, items, string, unpacked};
+use super::head::Head;
 use super::output::Output;
 use crate::durable::FileError;
 use crate::entry::Usage;
@@ -28,20 +29,19 @@ pub const AGENT: &str = "swe-agent";
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    document::find(path, |_, opening| is_run(opening) || is_mini_run(opening))
+    document::find(path, |head| is_run(head) || is_mini_run(head))
 }
 
-fn is_run(opening: &Opening) -> bool {
-    let Some(steps) = opening.field("trajectory") else { return false };
+fn is_run(head: &Head) -> bool {
+    let Some(steps) = head.field("trajectory") else { return false };
     let has_steps = steps.contains("\"action\"") && steps.contains("\"observation\"");
-    let has_history =
-        || opening.field("history").is_some_and(|history| history.contains("\"role\""));
+    let has_history = || head.field("history").is_some_and(|history| history.contains("\"role\""));
     steps.starts_with('[') && (has_steps || has_history())
 }
 
-fn is_mini_run(opening: &Opening) -> bool {
-    let format = opening.field("trajectory_format");
-    let info = opening.field("info");
+fn is_mini_run(head: &Head) -> bool {
+    let format = head.field("trajectory_format");
+    let info = head.field("info");
     format.is_some_and(|format| format.starts_with("\"mini-swe-agent"))
         || info.is_some_and(|info| info.contains("\"mini_version\""))
 }

@@ -4,10 +4,10 @@
 
 mod message;
 
-use std::io::{BufRead, Read};
 use std::path::Path;
 
 use crate::agent::fields::text;
+use crate::agent::head::Head;
 use crate::agent::output::Output;
 use crate::agent::{document, repair};
 use crate::durable::FileError;
@@ -23,28 +23,14 @@ pub const AGENT: &str = "vercel";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// How much of a file is looked at before it is parsed.
-const HEAD: u64 = 64 << 10;
-
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let bundles = tree::files(path)?.into_iter().map(|file| Bundle::file(&file));
     Ok(bundles.filter(|bundle| is_chat(&bundle.sources[0])).collect())
 }
 
 fn is_chat(source: &Source) -> bool {
-    let Ok(mut input) = source.open() else {
-        return false;
-    };
-    let opens = |start: &[u8]| start.starts_with(b"{") || start.starts_with(b"[");
-    if !input.fill_buf().is_ok_and(|start| opens(start.trim_ascii_start())) {
-        return false;
-    }
-    let mut head = Vec::new();
-    if input.take(HEAD).read_to_end(&mut head).is_err() {
-        return false;
-    }
-    let has = |part: &[u8]| memchr::memmem::find(&head, part).is_some();
-    if !has(b"\"role\"") || !(has(b"\"parts\"") || has(b"\"toolInvocations\"")) {
+    let Ok(head) = Head::of_document(source) else { return false };
+    if !head.shows("\"role\"") || !(head.shows("\"parts\"") || head.shows("\"toolInvocations\"")) {
         return false;
     }
     let parsed = source.bytes().ok().and_then(|bytes| repair::parse(&bytes).ok());

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::fields;
-use super::record::{self, Head};
+use super::head::Head;
+use super::record;
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Reader};

@@ -3,8 +3,9 @@
 use super::AGENT;
 use crate::agent::entries;
 use crate::agent::fields;
+use crate::agent::head::Head;
 use crate::agent::json_lines::each_object;
-use crate::agent::record::{self, Head};
+use crate::agent::record;
 use crate::agent::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use zip::ZipArchive;
 
-use super::super::document::Opening;
 use super::super::fields::plain;
+use super::super::head::Head;
 use super::super::repair;
 use crate::durable::{FileError, OnPath};
 use crate::json::Value;
@@ -32,10 +32,10 @@ pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
     if file.open()?.fill_buf().on("read", path)?.starts_with(b"PK\x03\x04") {
         return archived(path);
     }
-    let opening = Opening::of(&file)?;
-    let is_log = opening.field("version").is_some()
-        && opening.field("status").is_some()
-        && opening.field("eval").is_some_and(|eval| eval.contains("\"task\""));
+    let head = Head::of_document(&file)?;
+    let is_log = head.field("version").is_some()
+        && head.field("status").is_some()
+        && head.field("eval").is_some_and(|eval| eval.contains("\"task\""));
     if is_log { Ok(listed(path, file.bytes()?)) } else { Ok(Vec::new()) }
 }
 
