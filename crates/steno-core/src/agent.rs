@@ -38,6 +38,7 @@ mod repair;
 mod sqlite;
 pub mod swe_agent;
 mod telling;
+mod usage;
 pub mod vercel;
 pub mod vscode_chat;
 pub mod zed;

@@ -8,7 +8,6 @@ mod chat;
 mod conversation;
 mod probe;
 mod stream;
-mod usage;
 
 use std::path::Path;
 

@@ -43,11 +43,8 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let database = Database::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
-    let mut session = None;
-    database.each("SELECT * FROM sessions WHERE id = ?1", &[&id], |row| {
-        session = Some(stated(row, &id));
-        Ok(())
-    })?;
+    let query = "SELECT * FROM sessions WHERE id = ?1";
+    let session = database.row(query, &[&id], |row| stated(row, &id))?;
     let mut session = session.ok_or_else(|| database.invalid(format!("no session {id}")))?;
     let mut output = Output::new(AGENT, &id, emit);
     let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY created_at, rowid";

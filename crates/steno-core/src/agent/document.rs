@@ -1,5 +1,5 @@
 //! What readers of formats share whose session is one JSON document: knowing it by its beginning
-//! and reading it whole.
+//! and reading it whole. Its file may have any name: its first byte tells most others apart.
 
 use std::path::Path;
 

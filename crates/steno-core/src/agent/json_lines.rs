@@ -16,14 +16,17 @@ pub(crate) fn each_object(
     source: &Source,
     mut take: impl FnMut(Result<Object, Problem>, u64),
 ) -> Result<(), FileError> {
-    let mut number = 0;
     for line in JsonLines::of(source)? {
-        let parsed = line.and_then(|line| {
-            number = line.number;
-            object(&line.bytes).map_err(|why| Problem::at(source.path(), line.number, why))
-        });
-        let at = parsed.as_ref().err().and_then(|problem| problem.line);
-        take(parsed, at.unwrap_or(number));
+        match line {
+            Ok(Line { bytes, number, .. }) => {
+                let bad = |why| Problem::at(source.path(), number, why);
+                take(object(&bytes).map_err(bad), number);
+            }
+            Err(problem) => {
+                let number = problem.line.unwrap_or_default();
+                take(Err(problem), number);
+            }
+        }
     }
     Ok(())
 }

@@ -1,19 +1,17 @@
-//! JSON records of agents: how they are parsed, and what the readers of several agents do alike with them.
+//! What readers share whose sessions are files of JSON records: finding them, naming them, and what a record says.
 //!
-//! Nothing here knows an agent. A record that cannot be parsed becomes a problem, and the next one is read.
+//! Only files with the extension of JSON are looked at, since such a file may have noise before its first record.
 
 pub(crate) mod blocks;
+
+use std::path::Path;
 
 use crate::agent::fields::{self, text};
 use crate::agent::head::Head;
 use crate::agent::{attachment, json_lines};
-use std::path::Path;
-
-use serde_json::Value;
-
 use crate::durable::FileError;
 use crate::format::tree;
-use crate::json::Object;
+use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use blake3::Hash;
 
-use super::{anthropic, chat, usage};
-use crate::agent::entries;
+use super::{anthropic, chat};
 use crate::agent::fields::text;
 use crate::agent::responses::{self, content_text};
+use crate::agent::{entries, usage};
 use crate::entry::{Entry, Kind, Numbering, Role, Usage};
 use crate::format::{Emit, Item};
 use crate::json::{Object, Style, Value};

@@ -76,10 +76,6 @@ fn stated(record: &Value, id: &str) -> Session {
 
 /// The JSON of one row, or what is wrong with it; nothing where the row is missing or null.
 fn value(database: &Database, key: &str) -> Result<Option<Result<Value, String>>, FormatError> {
-    let mut found = None;
-    database.each("SELECT value FROM cursorDiskKV WHERE key = ?1", &[&key], |row| {
-        found = row.bytes("value").map(parse);
-        Ok(())
-    })?;
-    Ok(found)
+    let query = "SELECT value FROM cursorDiskKV WHERE key = ?1";
+    Ok(database.row(query, &[&key], |row| row.bytes("value").map(parse))?.flatten())
 }

@@ -2,15 +2,15 @@
 //!
 //! Only what hangs below the latest root belongs to the session; all else are older states of it.
 
-use crate::agent::attachment;
 use std::collections::HashSet;
 
+use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result};
 use crate::agent::fields::{filled, from_millis};
 use crate::agent::message::Message;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Schema};
+use crate::agent::sqlite::{Database, Row, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
@@ -79,19 +79,16 @@ fn digits(text: &str) -> Option<Vec<u8>> {
 }
 
 fn blob(database: &Database, id: &str) -> Result<Option<Vec<u8>>, FormatError> {
-    let mut found = None;
-    database.each("SELECT data FROM blobs WHERE id = ?1", &[&id], |row| {
-        found = row.bytes("data").map(<[u8]>::to_vec);
-        Ok(())
-    })?;
-    Ok(found)
+    let query = "SELECT data FROM blobs WHERE id = ?1";
+    let data = |row: &Row<'_>| row.bytes("data").map(<[u8]>::to_vec);
+    Ok(database.row(query, &[&id], data)?.flatten())
 }
 
 fn take(record: Value, id: String, output: &mut Output<'_>) {
     let mut message = Message { id: Some(id), ..Message::default() };
     let role = Role::from(filled(&record, "role").unwrap_or_default());
     match record.get("content") {
-        Some(Value::String(said)) => say(&mut message, &role, said),
+        Some(Value::String(said)) => prompt::say(&mut message, &role, said),
         Some(Value::Array(blocks)) => {
             blocks.iter().for_each(|block| add(&mut message, &role, block));
         }
@@ -106,7 +103,7 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
 fn add(message: &mut Message, role: &Role, block: &Value) {
     let said = |name| filled(block, name).unwrap_or_default();
     match said("type") {
-        "text" => say(message, role, said("text")),
+        "text" => prompt::say(message, role, said("text")),
         "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("text")),
         "redacted-reasoning" => message.say(Role::Assistant, Kind::Thinking, ""),
         "tool-call" => {
@@ -126,12 +123,5 @@ fn add(message: &mut Message, role: &Role, block: &Value) {
             message.say(role.clone(), Kind::Notice, attachment::media(mime, data));
         }
         _ => message.unknown(block.clone()),
-    }
-}
-
-fn say(message: &mut Message, role: &Role, said: &str) {
-    match role {
-        Role::User => prompt::add(message, said),
-        role => message.say(role.clone(), Kind::Text, said),
     }
 }

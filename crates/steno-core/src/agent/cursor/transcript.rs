@@ -142,7 +142,7 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
     let content = record.get("message").and_then(|message| message.get("content"));
     match (&role, content) {
         (Role::User | Role::Assistant, Some(Value::String(said))) => {
-            say(&mut message, &role, said);
+            prompt::say(&mut message, &role, said);
         }
         (Role::User | Role::Assistant, Some(Value::Array(blocks))) => {
             blocks.iter().for_each(|block| add(&mut message, &role, block));
@@ -159,7 +159,7 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
 fn add(message: &mut Message, role: &Role, block: &Value) {
     let said = |name| filled(block, name).unwrap_or_default();
     match said("type") {
-        "text" => say(message, role, said("text")),
+        "text" => prompt::say(message, role, said("text")),
         "thinking" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
         "tool_use" => {
             let name = filled(block, "name");
@@ -171,13 +171,6 @@ fn add(message: &mut Message, role: &Role, block: &Value) {
             message.push(tool_result(filled(block, "tool_use_id"), words(content), failed));
         }
         _ => message.unknown(block.clone()),
-    }
-}
-
-fn say(message: &mut Message, role: &Role, said: &str) {
-    match role {
-        Role::User => prompt::add(message, said),
-        role => message.say(role.clone(), Kind::Text, said),
     }
 }
 

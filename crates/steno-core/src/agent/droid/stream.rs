@@ -7,8 +7,9 @@ use crate::agent::head::Head;
 use crate::agent::json_lines::each_object;
 use crate::agent::record;
 use crate::agent::telling::Telling;
+use crate::agent::usage;
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Role, Usage};
+use crate::entry::{Entry, Kind, Role};
 use crate::format::Emit;
 use crate::format::FormatError;
 use crate::json::{Object, Value};
@@ -95,15 +96,6 @@ fn entry(object: Object) -> Entry {
 fn completion(object: &Object) -> Entry {
     let said = fields::text(object, "finalText").unwrap_or_default();
     let mut entry = Entry::new(Role::Assistant, Kind::Text, said);
-    entry.usage = fields::object(object, "usage").map(|stated| {
-        let count = |field| fields::count(stated, field);
-        Usage {
-            input: count("input_tokens"),
-            cache_read: count("cache_read_input_tokens"),
-            cache_write: count("cache_creation_input_tokens"),
-            output: count("output_tokens"),
-            ..Usage::default()
-        }
-    });
+    entry.usage = fields::object(object, "usage").map(usage::anthropic);
     entry
 }

@@ -7,7 +7,7 @@ use crate::json::{Object, Value};
 /// Tokens of Anthropic Messages: caches are counted apart from input.
 ///
 /// What a compaction cost stands only in its iteration, and is added.
-pub(super) fn anthropic(usage: &Object) -> Usage {
+pub(crate) fn anthropic(usage: &Object) -> Usage {
     let mut total = anthropic_counts(usage);
     if let Some(Value::Array(iterations)) = usage.get("iterations") {
         let objects = iterations.iter().filter_map(Value::as_object);
@@ -36,7 +36,7 @@ fn anthropic_counts(usage: &Object) -> Usage {
 }
 
 /// Tokens of OpenAI's APIs: cached input is part of input, reasoning part of output.
-pub(super) fn openai(usage: &Object) -> Usage {
+pub(crate) fn openai(usage: &Object) -> Usage {
     let either = |first, second| count(usage, first).max(count(usage, second));
     let detail = |names: [&str; 2], name| {
         let details = names.iter().filter_map(|names| usage.get(*names)?.as_object());
