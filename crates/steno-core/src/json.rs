@@ -76,45 +76,6 @@ pub fn go_float(value: f64) -> String {
     format!("{value}")
 }
 
-/// The JSON object in `text`, with what JavaScript writes and others refuse put right.
-///
-/// Half of a surrogate pair becomes U+FFFD, and of a repeated name the last value stays.
-pub(crate) fn mended(text: &[u8]) -> Option<Vec<u8>> {
-    let object: Object = serde_json::from_slice(&without_lone_surrogates(text)).ok()?;
-    serde_json::to_vec(&object).ok()
-}
-
-fn without_lone_surrogates(text: &[u8]) -> Vec<u8> {
-    let mut whole = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        let length = match escaped_unit(&text[at..]) {
-            Some(0xd800..=0xdbff) => match text.get(at + 6..).and_then(escaped_unit) {
-                Some(0xdc00..=0xdfff) => 12,
-                _ => 0,
-            },
-            Some(0xdc00..=0xdfff) => 0,
-            _ if text[at] == b'\\' => 2,
-            _ => 1,
-        };
-        if length == 0 {
-            whole.extend_from_slice(b"\\ufffd");
-            at += 6;
-        } else {
-            let end = text.len().min(at + length);
-            whole.extend_from_slice(&text[at..end]);
-            at = end;
-        }
-    }
-    whole
-}
-
-/// The UTF-16 unit of an escape `\uXXXX` at the start of `text`.
-fn escaped_unit(text: &[u8]) -> Option<u16> {
-    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-}
-
 struct Printer {
     style: Style,
     depth: usize,
@@ -258,14 +219,6 @@ mod tests {
         ] {
             assert_eq!(go_float(value), text);
         }
-    }
-
-    #[test]
-    fn half_a_surrogate_pair_is_mended() {
-        let given = br#"{"a":"\ud83d x \ud83d\ude00 \\ud83d \udc00","a2":1,"a2":2}"#;
-        let mended = String::from_utf8(mended(given).unwrap()).unwrap();
-        assert_eq!(mended, "{\"a\":\"\u{fffd} x \u{1f600} \\\\ud83d \u{fffd}\",\"a2\":2}");
-        assert_eq!(super::mended(b"[1]"), None);
     }
 
     #[test]

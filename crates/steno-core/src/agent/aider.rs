@@ -12,12 +12,13 @@ use std::mem;
 use std::path::Path;
 
 use self::report::{Report, model};
+use crate::agent::document;
+use crate::agent::output::Output;
 use crate::durable::{FileError, OnPath};
-use crate::entry::{Entry, Kind, Numbering, Role};
+use crate::entry::{Entry, Kind, Role};
 use crate::format::tree;
-use crate::format::{Emit, FormatError, Item, Reader};
+use crate::format::{Emit, FormatError, Reader};
 use crate::lines::Lines;
-use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
 
@@ -56,15 +57,13 @@ fn recognises(source: &Source) -> Result<bool, FileError> {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
-    };
+    let source = document::only_source(bundle)?;
     let native_id = source.path().display().to_string();
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     if source.name() == ".aider.chat.history.md" {
         session.project = source.path().parent().map(|folder| folder.display().to_string());
     }
-    let mut history = History::new(Numbering::new(AGENT, &native_id), emit);
+    let mut history = History::new(Output::new(AGENT, &native_id, emit));
     session.native_id = Some(native_id);
     for line in Lines::new(source.open()?) {
         let line = line.on("read", source.path())?;
@@ -84,8 +83,7 @@ enum Speaker {
 
 /// Turns lines into entries, one per block of lines of one speaker.
 struct History<'a> {
-    numbering: Numbering,
-    emit: Emit<'a>,
+    output: Output<'a>,
     speaker: Speaker,
     block: String,
     model: Option<String>,
@@ -95,10 +93,10 @@ struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    fn new(numbering: Numbering, emit: Emit<'a>) -> Self {
+    fn new(output: Output<'a>) -> Self {
         let (model, answer, cost) = (None, None, None);
         let (speaker, block) = (Speaker::Model, String::new());
-        Self { numbering, emit, speaker, block, model, answer, cost }
+        Self { output, speaker, block, model, answer, cost }
     }
 
     fn line(&mut self, line: &str) {
@@ -179,18 +177,13 @@ impl<'a> History<'a> {
 
     fn push(&mut self, entry: Entry) {
         self.release();
-        self.send(entry);
+        self.output.entry(entry);
     }
 
     fn release(&mut self) {
         if let Some(answer) = self.answer.take() {
-            self.send(answer);
+            self.output.entry(answer);
         }
-    }
-
-    fn send(&mut self, mut entry: Entry) {
-        self.numbering.assign(&mut entry);
-        (self.emit)(Item::Entry(Box::new(entry)));
     }
 
     fn finish(mut self) -> Option<f64> {

@@ -8,7 +8,10 @@ mod tests;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::record::{self, Head, Telling, blocks};
+use super::fields;
+use super::head::Head;
+use super::record::{self, blocks};
+use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{Emit, FormatError, Reader};
@@ -29,7 +32,7 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 
 fn is_thread(head: &Head) -> bool {
     let fields = head.fields();
-    let named = record::text(&fields, "id").is_some_and(|id| id.starts_with("T-"));
+    let named = fields::text(&fields, "id").is_some_and(|id| id.starts_with("T-"));
     named && fields.contains_key("v") && fields.contains_key("created")
 }
 
@@ -45,11 +48,11 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
             return Ok(telling.session);
         }
     };
-    let id = record::text(&thread, "id").unwrap_or(record::stem(source));
+    let id = fields::text(&thread, "id").unwrap_or(record::stem(source));
     let mut telling = Telling::new(AGENT, id, emit);
     describe(&mut telling, &thread);
     let ledger = Ledger::of(&thread);
-    for (index, message) in record::list(&thread, "messages").iter().enumerate() {
+    for (index, message) in fields::list(&thread, "messages").iter().enumerate() {
         match message.as_object() {
             Some(message) => tell(&mut telling, message, &ledger),
             None => {
@@ -63,32 +66,32 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 
 /// Fills in what the thread says about itself.
 fn describe(telling: &mut Telling<'_>, thread: &Object) {
-    telling.time(record::time(thread, "created"));
+    telling.time(fields::time(thread, "created"));
     let session = &mut telling.session;
-    session.title = record::text(thread, "title").map(str::to_owned);
-    let initial = record::object(thread, "env").and_then(|env| record::object(env, "initial"));
-    let trees = initial.map_or(&[][..], |initial| record::list(initial, "trees"));
+    session.title = fields::text(thread, "title").map(str::to_owned);
+    let initial = fields::object(thread, "env").and_then(|env| fields::object(env, "initial"));
+    let trees = initial.map_or(&[][..], |initial| fields::list(initial, "trees"));
     let Some(tree) = trees.first().and_then(Value::as_object) else { return };
-    let place = record::text(tree, "uri");
+    let place = fields::text(tree, "uri");
     session.project = place.map(|uri| uri.strip_prefix("file://").unwrap_or(uri).to_owned());
-    let branch = record::object(tree, "repository").and_then(|it| record::text(it, "ref"));
+    let branch = fields::object(tree, "repository").and_then(|it| fields::text(it, "ref"));
     session.branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
 }
 
 fn tell(telling: &mut Telling<'_>, message: &Object, ledger: &Ledger<'_>) {
-    let id = message.get("messageId").map(record::plain);
-    let role = Role::from(record::text(message, "role").unwrap_or("user"));
+    let id = message.get("messageId").map(record::said);
+    let role = Role::from(fields::text(message, "role").unwrap_or("user"));
     let mut entries = blocks::entries(message, &role);
-    let mut at = record::object(message, "meta").and_then(|meta| record::time(meta, "sentAt"));
+    let mut at = fields::object(message, "meta").and_then(|meta| fields::time(meta, "sentAt"));
     telling.time(at);
     if role == Role::Assistant {
         if entries.is_empty() {
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
         }
         let call = ledger.call(id.as_deref());
-        let stated = record::object(message, "usage");
-        let model = [stated, call].into_iter().flatten().find_map(|it| record::text(it, "model"));
-        at = stated.or(call).and_then(|it| record::time(it, "timestamp"));
+        let stated = fields::object(message, "usage");
+        let model = [stated, call].into_iter().flatten().find_map(|it| fields::text(it, "model"));
+        at = stated.or(call).and_then(|it| fields::time(it, "timestamp"));
         entries.iter_mut().for_each(|entry| entry.model = model.map(str::to_owned));
         entries[0].usage = match stated {
             Some(stated) => Some(usage(stated)),
@@ -109,12 +112,12 @@ struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     fn of(thread: &'a Object) -> Self {
-        let events = record::object(thread, "usageLedger");
-        let events = events.map_or(&[][..], |ledger| record::list(ledger, "events"));
+        let events = fields::object(thread, "usageLedger");
+        let events = events.map_or(&[][..], |ledger| fields::list(ledger, "events"));
         let calls = events.iter().filter_map(|event| {
             let event = event.as_object()?;
-            let answers = record::text(event, "operationType") == Some("inference");
-            answers.then(|| Some((record::plain(event.get("toMessageId")?), event)))?
+            let answers = fields::text(event, "operationType") == Some("inference");
+            answers.then(|| Some((record::said(event.get("toMessageId")?), event)))?
         });
         Self { calls: calls.collect() }
     }
@@ -125,7 +128,7 @@ impl<'a> Ledger<'a> {
 }
 
 fn usage(stated: &Object) -> Usage {
-    let count = |field| record::count(stated, field);
+    let count = |field| fields::count(stated, field);
     Usage {
         input: count("inputTokens"),
         cache_read: count("cacheReadInputTokens"),
@@ -137,6 +140,6 @@ fn usage(stated: &Object) -> Usage {
 
 /// The ledger counts neither what was read from a cache nor what was written to one.
 fn ledger_usage(event: &Object) -> Usage {
-    let count = |field| record::object(event, "tokens").map_or(0, |it| record::count(it, field));
+    let count = |field| fields::object(event, "tokens").map_or(0, |it| fields::count(it, field));
     Usage { input: count("input"), output: count("output"), ..Usage::default() }
 }

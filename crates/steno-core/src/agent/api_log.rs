@@ -8,17 +8,17 @@ mod chat;
 mod conversation;
 mod probe;
 mod stream;
-mod usage;
 
 use std::path::Path;
 
 pub(crate) use conversation::Conversation;
 
 use crate::agent::json_lines::JsonLines;
+use crate::agent::{document, repair};
 use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Item, Reader, tree};
 use crate::json::{Object, Value};
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
 use stream::Stream;
@@ -35,11 +35,9 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
-    };
+    let source = document::only_source(bundle)?;
     if probe::has_lines(source)? {
-        let first = JsonLines::new(source.path(), source.open()?).flatten().next();
+        let first = JsonLines::of(source)?.flatten().next();
         let mut conversation =
             Conversation::new(AGENT, &name(&first.map(|line| line.bytes).unwrap_or_default()));
         read_lines(source, &mut conversation, emit)?;
@@ -58,7 +56,7 @@ fn name(first: &[u8]) -> String {
 }
 
 fn read_document(source: &Source, bytes: &[u8], conversation: &mut Conversation, emit: Emit<'_>) {
-    match serde_json::from_slice(bytes) {
+    match repair::parse(bytes) {
         Ok(Value::Object(object)) => record(&object, conversation, emit),
         Ok(Value::Array(records)) => {
             for object in records.iter().filter_map(Value::as_object) {
@@ -66,7 +64,7 @@ fn read_document(source: &Source, bytes: &[u8], conversation: &mut Conversation,
             }
         }
         Ok(_) => emit(Item::Problem(Problem::of(source.path(), "not a JSON object"))),
-        Err(error) => emit(Item::Problem(Problem::of(source.path(), json_reason(&error)))),
+        Err(reason) => emit(Item::Problem(Problem::of(source.path(), reason))),
     }
 }
 
@@ -76,7 +74,7 @@ fn read_lines(
     emit: Emit<'_>,
 ) -> Result<(), FormatError> {
     let mut stream = Stream::default();
-    for line in JsonLines::new(source.path(), source.open()?) {
+    for line in JsonLines::of(source)? {
         let line = match line {
             Ok(line) => line,
             Err(problem) => {
@@ -87,15 +85,15 @@ fn read_lines(
         let Some(json) = stream::data(&line.bytes) else {
             continue;
         };
-        match serde_json::from_slice::<Object>(json) {
+        match repair::parse::<Object>(json) {
             Ok(object) if Stream::takes(&object) => {
                 for message in stream.event(object) {
                     conversation.response(&message, emit);
                 }
             }
             Ok(object) => record(&object, conversation, emit),
-            Err(error) => {
-                emit(Item::Problem(Problem::at(source.path(), line.number, json_reason(&error))));
+            Err(reason) => {
+                emit(Item::Problem(Problem::at(source.path(), line.number, reason)));
             }
         }
     }

@@ -9,9 +9,11 @@ mod step;
 use std::path::Path;
 
 use self::step::Steps;
-use super::document::{self, Output, count, items, string};
+use super::document;
+use super::fields::{as_count, items, string};
+use super::output::Output;
 use crate::durable::FileError;
-use crate::entry::{Numbering, PRIMARY, Usage};
+use crate::entry::{PRIMARY, Usage};
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
@@ -27,8 +29,8 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 const KEPT: [&str; 5] = ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
 
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    document::find(path, |_, opening| {
-        opening.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
+    document::find(path, |head| {
+        head.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
     })
 }
 
@@ -37,7 +39,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let trajectory = document::parse(source)?;
     let stated = string(&trajectory["session_id"]).or_else(|| string(&trajectory["trajectory_id"]));
     let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
-    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut output = Output::new(AGENT, &native_id, emit);
     let steps = Steps::new(source.path(), PRIMARY.to_owned()).read(&trajectory, &mut output);
     for (index, subagent) in items(&trajectory["subagent_trajectories"]).iter().enumerate() {
         read_subagent(source.path(), index, subagent, &mut output);
@@ -69,11 +71,11 @@ fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut Out
 
 /// The tokens of the whole trajectory, for those whose steps state none.
 fn total(metrics: &Value) -> Usage {
-    let cache_read = count(&metrics["total_cached_tokens"]);
+    let cache_read = as_count(&metrics["total_cached_tokens"]);
     Usage {
-        input: count(&metrics["total_prompt_tokens"]).saturating_sub(cache_read),
+        input: as_count(&metrics["total_prompt_tokens"]).saturating_sub(cache_read),
         cache_read,
-        output: count(&metrics["total_completion_tokens"]),
+        output: as_count(&metrics["total_completion_tokens"]),
         ..Usage::default()
     }
 }

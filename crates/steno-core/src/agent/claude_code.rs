@@ -31,11 +31,10 @@ use self::convert::Converter;
 use self::facts::Facts;
 use self::probe::Known;
 use self::record::Record;
-use crate::durable::OnPath;
+use crate::agent::json_lines::JsonLines;
 use crate::entry::{Entry, Numbering, PRIMARY};
 use crate::format::{Emit, FormatError, Item, Reader};
-use crate::json::{self, Object};
-use crate::lines::{LineEnd, Lines};
+use crate::json::Object;
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
@@ -123,17 +122,10 @@ impl<'e> Reading<'e> {
     }
 
     fn file(&mut self, source: &Source) -> Result<(), FormatError> {
-        let mut too_long = 0;
-        for line in Lines::new(source.open()?) {
-            let line = line.on("read", source.path())?;
-            if too_long == line.number {
-                continue;
-            }
-            if line.end == LineEnd::Limit {
-                too_long = line.number;
-                self.problem(source.path(), line.number, "line too long to be a record");
-            } else {
-                self.line(source.path(), line.number, &line.bytes);
+        for line in JsonLines::of(source)? {
+            match line {
+                Ok(line) => self.line(source.path(), line.number, &line.bytes),
+                Err(problem) => (self.emit)(Item::Problem(problem)),
             }
         }
         Ok(())
@@ -164,7 +156,7 @@ impl<'e> Reading<'e> {
             match self.record(number, rest) {
                 Ok(length) => rest = rest[length..].trim_ascii_start(),
                 Err(reason) => {
-                    let mended = json::mended(rest);
+                    let mended = record::mended(rest);
                     if mended.is_none_or(|mended| self.record(number, &mended).is_err()) {
                         self.problem(path, number, &reason);
                     }

@@ -10,9 +10,12 @@ mod ui;
 
 use std::path::Path;
 
-use super::document::{self, Opening, Output, items, string};
+use super::document;
+use super::fields::{items, string};
+use super::head::Head;
+use super::output::Output;
 use crate::durable::{FileError, OnPath};
-use crate::entry::{EntryError, Numbering};
+use crate::entry::EntryError;
 use crate::format::tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Object;
@@ -55,7 +58,7 @@ fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
         let path = folder.join(name);
         if path.is_file() {
             let source = Source::on_disk(name, path);
-            if recognises(name, &Opening::of(&source)?) {
+            if recognises(name, &Head::of_document(&source)?) {
                 sources.push(source);
             }
         }
@@ -69,8 +72,8 @@ fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
     Ok(Some(Bundle::new(folder, sources)))
 }
 
-fn recognises(name: &str, opening: &Opening) -> bool {
-    let Some(item) = opening.first_item() else { return false };
+fn recognises(name: &str, head: &Head) -> bool {
+    let Some(item) = head.first_item() else { return false };
     match name {
         SCREEN => item.field("ts").is_some() && item.field("type").is_some(),
         _ => item.field("role").is_some(),
@@ -80,7 +83,7 @@ fn recognises(name: &str, opening: &Opening) -> bool {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let native_id = bundle.root.file_name().unwrap_or(bundle.root.as_os_str());
     let native_id = native_id.to_string_lossy().into_owned();
-    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut output = Output::new(AGENT, &native_id, emit);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
     if let Some(source) = bundle.get(SCREEN) {

@@ -12,9 +12,9 @@ mod record;
 mod title;
 mod tokens;
 
+use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
 use crate::format::{Emit, FormatError, Reader};
-use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::Bundle;
 
@@ -25,9 +25,7 @@ pub const AGENT: &str = "codex";
 pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
-    };
+    let source = document::only_source(bundle)?;
     let origin = prompt::Origin::of(source)?;
     let mut reading = reading::Reading::new(source.path(), origin, emit);
     for line in JsonLines::new(source.path(), find::open(source)?) {

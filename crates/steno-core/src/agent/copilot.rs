@@ -8,12 +8,12 @@ mod tokens;
 use std::io::BufRead;
 use std::path::Path;
 
+use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Reader, tree};
 use crate::json::{Object, Value};
 use crate::lines::Lines;
-use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::Bundle;
 
@@ -60,11 +60,9 @@ fn is_event(object: &Object) -> bool {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
-    };
+    let source = document::only_source(bundle)?;
     let mut reading = reading::Reading::new(source.path(), emit);
-    for line in JsonLines::new(source.path(), source.open()?) {
+    for line in JsonLines::of(source)? {
         reading.line(line);
     }
     Ok(reading.finish())

@@ -1,13 +1,16 @@
 //! Crush: one SQLite database per project, often with all of it still in its log.
 //!
-//! Times are seconds, whatever the schema's comments say. The token columns of a session are those of its last request, so
+//! Times are from_seconds, whatever the schema's comments say. The token columns of a session are those of its last request, so
 //! they are no totals; only the cost adds up.
 
 use std::path::Path;
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, Output, parse, seconds, text};
-use crate::agent::record::{tool_call, tool_result};
+use crate::agent::entries::{tool_call, tool_result};
+use crate::agent::fields::{filled, from_seconds};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
@@ -40,11 +43,8 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let database = Database::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
-    let mut session = None;
-    database.each("SELECT * FROM sessions WHERE id = ?1", &[&id], |row| {
-        session = Some(stated(row, &id));
-        Ok(())
-    })?;
+    let query = "SELECT * FROM sessions WHERE id = ?1";
+    let session = database.row(query, &[&id], |row| stated(row, &id))?;
     let mut session = session.ok_or_else(|| database.invalid(format!("no session {id}")))?;
     let mut output = Output::new(AGENT, &id, emit);
     let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY created_at, rowid";
@@ -74,7 +74,7 @@ fn message(row: &Row<'_>, session: &mut Session, output: &mut Output<'_>) -> Res
     let mut message = Message {
         id: row.text("id"),
         model: row.text("model"),
-        created_at: row.integer("created_at").and_then(seconds),
+        created_at: row.integer("created_at").and_then(from_seconds),
         ..Message::default()
     };
     if is_summary(row, session) {
@@ -82,7 +82,7 @@ fn message(row: &Row<'_>, session: &mut Session, output: &mut Output<'_>) -> Res
     }
     let role = Role::from(row.text("role").unwrap_or_default());
     for part in parts {
-        if let Some(reason) = part.get("data").and_then(|data| text(data, "reason")) {
+        if let Some(reason) = part.get("data").and_then(|data| filled(data, "reason")) {
             session.stop_reason = Some(reason.to_owned());
         }
         add(&mut message, &role, part);
@@ -102,14 +102,14 @@ fn is_summary(row: &Row<'_>, session: &Session) -> bool {
 
 fn add(message: &mut Message, role: &Role, part: Value) {
     let data = part.get("data").unwrap_or(&Value::Null);
-    let said = |name| text(data, name).unwrap_or_default();
+    let said = |name| filled(data, name).unwrap_or_default();
     match part.get("type").and_then(Value::as_str).unwrap_or_default() {
         "text" => message.say(role.clone(), Kind::Text, said("text")),
         "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
         "tool_call" => {
             message.push(tool_call(
-                text(data, "name"),
-                text(data, "id"),
+                filled(data, "name"),
+                filled(data, "id"),
                 Some(&arguments(said("input"))),
             ));
         }
@@ -119,7 +119,7 @@ fn add(message: &mut Message, role: &Role, part: Value) {
             message.say(role.clone(), Kind::Notice, attachment::url("image", said("url")))
         }
         "binary" => {
-            let content = attachment::media(text(data, "MIMEType"), said("Data"));
+            let content = attachment::media(filled(data, "MIMEType"), said("Data"));
             message.say(role.clone(), Kind::Notice, content);
         }
         _ => message.unknown(part),
@@ -133,18 +133,19 @@ fn arguments(input: &str) -> Value {
 
 fn result(data: &Value) -> Entry {
     let failed = data.get("is_error") == Some(&Value::Bool(true));
-    let content = text(data, "content").unwrap_or_default();
-    let mut entry = tool_result(text(data, "tool_call_id"), content.to_owned(), failed);
-    entry.tool_name = text(data, "name").map(str::to_owned);
+    let content = filled(data, "content").unwrap_or_default();
+    let mut entry = tool_result(filled(data, "tool_call_id"), content.to_owned(), failed);
+    entry.tool_name = filled(data, "name").map(str::to_owned);
     entry
 }
 
 /// A message that ends by an error tells it in its last part.
 fn failure(data: &Value) -> Option<Entry> {
-    if text(data, "reason") != Some("error") {
+    if filled(data, "reason") != Some("error") {
         return None;
     }
-    let words: Vec<_> = ["message", "details"].iter().filter_map(|name| text(data, name)).collect();
+    let words: Vec<_> =
+        ["message", "details"].iter().filter_map(|name| filled(data, name)).collect();
     Some(Entry::new(Role::Assistant, Kind::Error, words.join(": ")))
 }
 

@@ -9,7 +9,12 @@ mod tests;
 
 use std::path::Path;
 
-use super::record::{self, Head, Telling, blocks};
+use super::entries;
+use super::fields;
+use super::head::Head;
+use super::record::{self, blocks};
+use super::telling::Telling;
+use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{Emit, FormatError, Reader};
@@ -40,7 +45,7 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 }
 
 fn is_store(head: &Head) -> bool {
-    record::text(&head.fields(), "type") == Some("session_start")
+    fields::text(&head.fields(), "type") == Some("session_start")
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
@@ -53,9 +58,9 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         return stream::read(source, emit);
     }
     let fields = head.fields();
-    let stated = record::text(&fields, "id").filter(|_| is_store(&head));
+    let stated = fields::text(&fields, "id").filter(|_| is_store(&head));
     let mut telling = Telling::new(AGENT, stated.unwrap_or(record::stem(source)), emit);
-    record::each_line(source, |object, line| match object {
+    each_object(source, |object, line| match object {
         Ok(object) => tell(&mut telling, object, line),
         Err(problem) => telling.problem(problem),
     })?;
@@ -69,15 +74,15 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 }
 
 fn tell(telling: &mut Telling<'_>, object: Object, line: u64) {
-    let at = record::time(&object, "timestamp");
+    let at = fields::time(&object, "timestamp");
     telling.time(at);
-    let id = record::text(&object, "id").map_or_else(|| format!("line {line}"), str::to_owned);
-    let parent = record::text(&object, "parentId").map(str::to_owned);
-    let entries = match (record::text(&object, "type"), record::object(&object, "message")) {
+    let id = fields::text(&object, "id").map_or_else(|| format!("line {line}"), str::to_owned);
+    let parent = fields::text(&object, "parentId").map(str::to_owned);
+    let entries = match (fields::text(&object, "type"), fields::object(&object, "message")) {
         (Some("session_start"), _) => return start(&mut telling.session, &object),
         (Some("message"), Some(said)) => message(said),
         (Some("compaction_state"), _) => compaction(object),
-        _ => vec![record::other(object)],
+        _ => vec![entries::unknown(object)],
     };
     for mut entry in entries {
         entry.created_at = at;
@@ -88,19 +93,19 @@ fn tell(telling: &mut Telling<'_>, object: Object, line: u64) {
 }
 
 fn start(session: &mut Session, object: &Object) {
-    let title = record::text(object, "title").or_else(|| record::text(object, "sessionTitle"));
+    let title = fields::text(object, "title").or_else(|| fields::text(object, "sessionTitle"));
     session.title = title.map(str::to_owned);
-    session.project = record::text(object, "cwd").map(str::to_owned);
+    session.project = fields::text(object, "cwd").map(str::to_owned);
 }
 
 fn message(message: &Object) -> Vec<Entry> {
-    let role = Role::from(record::text(message, "role").unwrap_or("user"));
+    let role = Role::from(fields::text(message, "role").unwrap_or("user"));
     let mut entries = blocks::entries(message, &role);
     if role == Role::Assistant && entries.is_empty() {
         entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
     }
-    let for_the_user = record::text(message, "visibility") == Some("user_only");
-    let model = record::text(message, "model").filter(|_| role == Role::Assistant);
+    let for_the_user = fields::text(message, "visibility") == Some("user_only");
+    let model = fields::text(message, "model").filter(|_| role == Role::Assistant);
     for entry in &mut entries {
         let reminder = role == Role::User && is_reminder(&entry.content);
         if entry.kind == Kind::Text && (for_the_user || reminder) {
@@ -117,7 +122,7 @@ fn is_reminder(text: &str) -> bool {
 }
 
 fn compaction(mut object: Object) -> Vec<Entry> {
-    let summary = object.shift_remove("summary").map(|summary| record::plain(&summary));
+    let summary = object.shift_remove("summary").map(|summary| record::said(&summary));
     let mut seam = Entry::new(Role::System, Kind::Compaction, "");
     seam.metadata = Some(object);
     vec![seam, Entry::new(Role::User, Kind::Notice, summary.unwrap_or_default())]
@@ -125,9 +130,9 @@ fn compaction(mut object: Object) -> Vec<Entry> {
 
 /// Fills in what the settings say: the model, and the tokens of the whole session.
 fn describe(session: &mut Session, settings: &Object) {
-    session.models.extend(record::text(settings, "model").map(str::to_owned));
-    let Some(tokens) = record::object(settings, "tokenUsage") else { return };
-    let count = |field| record::count(tokens, field);
+    session.models.extend(fields::text(settings, "model").map(str::to_owned));
+    let Some(tokens) = fields::object(settings, "tokenUsage") else { return };
+    let count = |field| fields::count(tokens, field);
     session.totals.usage = Usage {
         input: count("inputTokens"),
         cache_read: count("cacheReadTokens"),

@@ -14,7 +14,10 @@ use std::path::{Path, PathBuf};
 
 use self::message::Messages;
 use self::replay::Plan;
-use super::record::{self, Head, Telling};
+use super::fields;
+use super::head::Head;
+use super::record;
+use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::PRIMARY;
 use crate::format::{Emit, FormatError, Reader};
@@ -88,7 +91,7 @@ fn grouped(mut files: Vec<Bundle>) -> Result<Vec<Bundle>, FileError> {
 
 fn session_id(source: &Source) -> Result<String, FileError> {
     let fields = Head::of(source)?.fields();
-    Ok(record::text(&fields, "sessionId").unwrap_or(record::stem(source)).to_owned())
+    Ok(fields::text(&fields, "sessionId").unwrap_or(record::stem(source)).to_owned())
 }
 
 /// Reads a chat that `agent` wrote.
@@ -104,14 +107,14 @@ pub(super) fn read_as(
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
     let plan = Plan::of(chat)?;
-    let id = record::text(&plan.header, "sessionId").unwrap_or(record::stem(chat)).to_owned();
+    let id = fields::text(&plan.header, "sessionId").unwrap_or(record::stem(chat)).to_owned();
     let mut telling = Telling::new(agent, &id, emit);
     describe(&mut telling.session, &plan);
     tell(chat, plan, &mut telling)?;
     telling.session.subagent_files = agents.len() as u64;
     for source in agents {
         let plan = Plan::of(source)?;
-        let id = record::text(&plan.header, "sessionId").unwrap_or(record::stem(source));
+        let id = fields::text(&plan.header, "sessionId").unwrap_or(record::stem(source));
         telling.speaker = format!("subagent:{id}");
         tell(source, plan, &mut telling)?;
     }
@@ -127,7 +130,7 @@ fn tell(source: &Source, plan: Plan, telling: &mut Telling<'_>) -> Result<(), Fo
 
 /// Fills in what the header says about the session.
 fn describe(session: &mut Session, plan: &Plan) {
-    session.title = record::text(&plan.header, "summary").map(str::to_owned);
+    session.title = fields::text(&plan.header, "summary").map(str::to_owned);
     for field in ["projectHash", "kind", "directories"] {
         if let Some(value) = plan.header.get(field).filter(|value| **value != Value::Null) {
             session.extra.insert(field.to_owned(), value.clone());

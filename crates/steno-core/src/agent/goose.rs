@@ -8,7 +8,9 @@ mod lines;
 
 use std::path::Path;
 
-use crate::agent::message::{Output, parse, seconds};
+use crate::agent::fields::from_seconds;
+use crate::agent::output::Output;
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::Usage;
@@ -58,11 +60,8 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 fn read_database(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let database = Database::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
-    let mut session = None;
-    database.each("SELECT * FROM sessions WHERE id = ?1", &[&id], |row| {
-        session = Some(stated(row, &id));
-        Ok(())
-    })?;
+    let query = "SELECT * FROM sessions WHERE id = ?1";
+    let session = database.row(query, &[&id], |row| stated(row, &id))?;
     let session = session.ok_or_else(|| database.invalid(format!("no session {id}")))?;
     let model = session.models.first().cloned();
     let mut output = Output::new(AGENT, &id, emit);
@@ -108,7 +107,7 @@ fn said(row: &Row<'_>, model: Option<String>) -> Result<Said, String> {
         role: row.text("role").unwrap_or_default(),
         content: parse(bytes)?,
         metadata: metadata.unwrap_or(Value::Null),
-        created_at: row.integer("created_timestamp").and_then(seconds),
+        created_at: row.integer("created_timestamp").and_then(from_seconds),
         model,
     })
 }

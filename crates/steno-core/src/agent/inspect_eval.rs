@@ -9,9 +9,11 @@ mod sample;
 use std::path::Path;
 
 use self::log::HEADER;
-use super::document::{self, Output, count, string};
+use super::document;
+use super::fields::{as_count, string};
+use super::output::Output;
 use crate::durable::FileError;
-use crate::entry::{Numbering, Usage};
+use crate::entry::Usage;
 use crate::format::tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
@@ -42,7 +44,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let header = bundle.get(HEADER).and_then(|header| document::parse(header).ok());
     let stated = string(&sample["uuid"]);
     let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
-    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut output = Output::new(AGENT, &native_id, emit);
     sample::read(&mut sample, source.path(), &mut output);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
@@ -75,17 +77,17 @@ fn describe(session: &mut Session, sample: &Value, header: &Value) {
 
 /// Some vendors' input includes what a cache gave: the stated total tells.
 fn usage(stated: &Value) -> Usage {
-    let cache_read = count(&stated["input_tokens_cache_read"]);
-    let cache_write = count(&stated["input_tokens_cache_write"]);
-    let (input, output) = (count(&stated["input_tokens"]), count(&stated["output_tokens"]));
-    let is_included = input.saturating_add(output) == count(&stated["total_tokens"]);
+    let cache_read = as_count(&stated["input_tokens_cache_read"]);
+    let cache_write = as_count(&stated["input_tokens_cache_write"]);
+    let (input, output) = (as_count(&stated["input_tokens"]), as_count(&stated["output_tokens"]));
+    let is_included = input.saturating_add(output) == as_count(&stated["total_tokens"]);
     let cached = if is_included { cache_read.saturating_add(cache_write) } else { 0 };
     Usage {
         input: input.saturating_sub(cached),
         cache_read,
         cache_write,
         output,
-        reasoning: count(&stated["reasoning_tokens"]),
+        reasoning: as_count(&stated["reasoning_tokens"]),
         ..Usage::default()
     }
 }

@@ -3,8 +3,41 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 
+use crate::agent::repair;
+use crate::durable::FileError;
+use crate::entry::EntryError;
+use crate::json::{Object, Value};
 use crate::lines::{Line, LineEnd, Lines};
 use crate::problem::Problem;
+use crate::source::Source;
+
+/// Gives each line's object to `take`, with the line's number; a bad line becomes a problem.
+pub(crate) fn each_object(
+    source: &Source,
+    mut take: impl FnMut(Result<Object, Problem>, u64),
+) -> Result<(), FileError> {
+    for line in JsonLines::of(source)? {
+        match line {
+            Ok(Line { bytes, number, .. }) => {
+                let bad = |why| Problem::at(source.path(), number, why);
+                take(object(&bytes).map_err(bad), number);
+            }
+            Err(problem) => {
+                let number = problem.line.unwrap_or_default();
+                take(Err(problem), number);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Parses one object, or says why it is none.
+pub(crate) fn object(bytes: &[u8]) -> Result<Object, String> {
+    match repair::parse(bytes)? {
+        Value::Object(object) => Ok(object),
+        _ => Err(EntryError::NotAnObject.to_string()),
+    }
+}
 
 /// Lines that hold something, in order.
 pub(crate) struct JsonLines {
@@ -14,6 +47,11 @@ pub(crate) struct JsonLines {
 }
 
 impl JsonLines {
+    /// Lines of `source`.
+    pub(crate) fn of(source: &Source) -> Result<Self, FileError> {
+        Ok(Self::new(source.path(), source.open()?))
+    }
+
     /// Lines of `input`; problems are reported under `path`.
     pub(crate) fn new(path: impl Into<PathBuf>, input: Box<dyn BufRead>) -> Self {
         Self { path: path.into(), lines: Lines::new(input), ended: false }
@@ -26,7 +64,7 @@ impl JsonLines {
                 break;
             }
         }
-        Problem::at(&self.path, line.number, "line is too long")
+        Problem::at(&self.path, line.number, "line too long to be a record")
     }
 }
 
@@ -44,13 +82,54 @@ impl Iterator for JsonLines {
                 Ok(Some(line)) => return Some(Ok(line)),
                 Err(error) => {
                     self.ended = true;
-                    return Some(Err(Problem::of(
-                        &self.path,
-                        format!("could not read on: {error}"),
-                    )));
+                    let reason = format!("could not read on: {error}");
+                    return Some(Err(Problem::of(&self.path, reason)));
                 }
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, BufReader, Cursor, Read};
+
+    use super::*;
+
+    #[test]
+    fn bad_lines_cost_only_themselves() {
+        let bytes = b"{\"a\":1}\n\n[1]\n{\"b\":2}{\"c\":3}\n{\"d\":4}\n{\"e\"".to_vec();
+        let source = Source::in_memory("x", "x", bytes);
+        let mut seen = Vec::new();
+        each_object(&source, |object, line| seen.push((line, object.is_ok()))).unwrap();
+        assert_eq!(seen, [(1, true), (3, false), (4, false), (5, true), (6, false)]);
+    }
+
+    #[test]
+    fn a_read_error_is_told_once_and_ends_it() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("gone"))
+            }
+        }
+        let input = BufReader::new(Cursor::new(b"{}\n").chain(Broken));
+        let seen: Vec<_> = JsonLines::new("x", Box::new(input)).collect();
+        assert_eq!(seen.len(), 2);
+        assert_eq!(seen[1].as_ref().unwrap_err().reason, "could not read on: gone");
+    }
+
+    #[test]
+    fn an_endless_line_is_told_once() {
+        let lines = Lines::with_limit(
+            Box::new(Cursor::new(b"{\"a\":1}{\"b\":2}\n{}\n")) as Box<dyn BufRead>,
+            5,
+        );
+        let lines = JsonLines { path: "x".into(), lines, ended: false };
+        let seen: Vec<_> = lines.map(|line| line.map(|line| line.number)).collect();
+        assert_eq!(seen.len(), 2);
+        assert_eq!(seen[0].as_ref().unwrap_err().line, Some(1));
+        assert_eq!(seen[1], Ok(2));
     }
 }

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use self::wire::Wire;
-use super::record::{self, Telling};
+use super::fields;
+use super::record;
+use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::PRIMARY;
 use crate::format::{Emit, FormatError, Reader};
@@ -38,7 +40,7 @@ const MAIN: &str = "main";
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let logs = record::candidates(path, |head| {
         let fields = head.fields();
-        let typed = record::text(&fields, "type") == Some("metadata");
+        let typed = fields::text(&fields, "type") == Some("metadata");
         typed && fields.contains_key("protocol_version") && fields.contains_key("created_at")
     })?;
     let mut bundles = Vec::new();
@@ -105,6 +107,6 @@ fn agent_name(source: &Source) -> Option<&str> {
 }
 
 fn describe(session: &mut Session, state: &Object) {
-    session.title = record::text(state, "title").map(str::to_owned);
-    session.project = record::text(state, "workDir").map(str::to_owned);
+    session.title = fields::text(state, "title").map(str::to_owned);
+    session.project = fields::text(state, "workDir").map(str::to_owned);
 }

@@ -9,10 +9,11 @@ use std::path::Path;
 
 use crate::agent::api_log::Conversation;
 use crate::agent::json_lines::JsonLines;
+use crate::agent::{document, repair};
 use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Item, Reader, tree};
 use crate::json::{Object, Value};
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
 use call::Call;
@@ -65,9 +66,7 @@ fn may_be_log(source: &Source) -> bool {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
-    };
+    let source = document::only_source(bundle)?;
     let mut conversation: Option<Conversation> = None;
     for_each_call(source, &mut |call| match call {
         Ok(call) if bundle.key.as_deref().is_none_or(|key| key == call.conversation()) => {
@@ -99,19 +98,19 @@ fn for_each_call(
     take: &mut dyn FnMut(Result<Call, Problem>),
 ) -> Result<(), FileError> {
     if is_document(source)? {
-        match serde_json::from_slice(&source.bytes()?) {
+        match repair::parse(&source.bytes()?) {
             Ok(Value::Array(calls)) => {
                 calls.into_iter().filter_map(Call::new).for_each(|call| take(Ok(call)));
             }
             Ok(call) => Call::new(call).into_iter().for_each(|call| take(Ok(call))),
-            Err(error) => take(Err(Problem::of(source.path(), json_reason(&error)))),
+            Err(reason) => take(Err(Problem::of(source.path(), reason))),
         }
         return Ok(());
     }
-    for line in JsonLines::new(source.path(), source.open()?) {
+    for line in JsonLines::of(source)? {
         let parsed = line.and_then(|line| {
-            serde_json::from_slice(&line.bytes)
-                .map_err(|error| Problem::at(source.path(), line.number, json_reason(&error)))
+            repair::parse(&line.bytes)
+                .map_err(|reason| Problem::at(source.path(), line.number, reason))
         });
         if let Some(call) = parsed.map(Call::new).transpose() {
             take(call);
@@ -122,7 +121,7 @@ fn for_each_call(
 
 /// Whether the file is a list, or one call over several lines.
 fn is_document(source: &Source) -> Result<bool, FileError> {
-    let first = JsonLines::new(source.path(), source.open()?).flatten().next();
+    let first = JsonLines::of(source)?.flatten().next();
     let first = first.map(|line| line.bytes).unwrap_or_default();
     let is_call = serde_json::from_slice::<Object>(&first).is_ok();
     Ok(!is_call && (first.trim_ascii() == b"{" || first.trim_ascii_start().starts_with(b"[")))

@@ -1,19 +1,10 @@
-//! One message of an agent, held until all of its entries are known, and the output that takes it.
+//! One message of an agent, held until all of its entries are known.
 
-use serde::de::DeserializeOwned;
-
-use crate::agent::record;
-use crate::entry::{Entry, Kind, Numbering, Role, Usage};
-use crate::format::{Emit, Item};
+use crate::agent::entries;
+use crate::agent::output::Output;
+use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::Value;
-use crate::problem::{Problem, json_reason};
 use crate::timestamp::Timestamp;
-
-/// Numbers the entries of one session and hands them out.
-pub(crate) struct Output<'a> {
-    numbering: Numbering,
-    emit: Emit<'a>,
-}
 
 /// The entries of one message, and what they share.
 #[derive(Debug, Default)]
@@ -26,23 +17,7 @@ pub(crate) struct Message {
     pub(crate) entries: Vec<Entry>,
 }
 
-impl<'a> Output<'a> {
-    /// Output of one session of one agent.
-    pub(crate) fn new(agent: &str, session: &str, emit: Emit<'a>) -> Self {
-        Self { numbering: Numbering::new(agent, session), emit }
-    }
-
-    /// Hands out one entry.
-    pub(crate) fn entry(&mut self, mut entry: Entry) {
-        self.numbering.assign(&mut entry);
-        (self.emit)(Item::Entry(Box::new(entry)));
-    }
-
-    /// Reports a record that could not be read.
-    pub(crate) fn problem(&mut self, problem: Problem) {
-        (self.emit)(Item::Problem(problem));
-    }
-
+impl Output<'_> {
     /// Hands out what the user, a tool or the program said.
     pub(crate) fn message(&mut self, mut message: Message) {
         let entries = std::mem::take(&mut message.entries);
@@ -77,7 +52,7 @@ impl Message {
 
     /// Adds a part of an unknown kind, whole.
     pub(crate) fn unknown(&mut self, part: Value) {
-        self.push(unknown(part));
+        self.push(entries::unknown(part));
     }
 
     fn complete(&self, mut entry: Entry) -> Entry {
@@ -91,42 +66,6 @@ impl Message {
     }
 }
 
-/// A record of an unknown kind, whole.
-pub(crate) fn unknown(record: Value) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Other, "");
-    entry.metadata = Some(match record {
-        Value::Object(object) => object,
-        other => [("value".to_owned(), other)].into_iter().collect(),
-    });
-    entry
-}
-
-/// Parses JSON of any shape, or says why it is none. Halves of surrogate pairs cost only themselves.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).or_else(|error| match record::repaired(bytes) {
-        Some(text) => serde_json::from_str(&text).map_err(|error| json_reason(&error)),
-        None => Err(json_reason(&error)),
-    })
-}
-
-/// The field `name` where it is a string that is not empty.
-pub(crate) fn text<'a>(record: &'a Value, name: &str) -> Option<&'a str> {
-    record.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
-/// The moment so many seconds, or milliseconds where it would be absurdly late, after the Unix epoch.
-pub(crate) fn seconds(count: i64) -> Option<Timestamp> {
-    if count.unsigned_abs() >= 100_000_000_000 {
-        return milliseconds(count);
-    }
-    Timestamp::from_unix(count)
-}
-
-/// The moment so many milliseconds after the Unix epoch.
-pub(crate) fn milliseconds(count: i64) -> Option<Timestamp> {
-    Some(Timestamp::from_instant(jiff::Timestamp::from_millisecond(count).ok()?, 3))
-}
-
 fn is_answer(entry: &Entry) -> bool {
     entry.role == Role::Assistant
         && matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall)
@@ -135,6 +74,7 @@ fn is_answer(entry: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{Emit, Item};
 
     fn answered(message: Message) -> Vec<Entry> {
         let mut entries = Vec::new();
@@ -158,12 +98,6 @@ mod tests {
         let usages: Vec<_> = entries.iter().map(|entry| entry.usage).collect();
         assert_eq!(usages, [None, Some(usage), None]);
         assert!(entries.iter().all(|entry| entry.message_id.as_deref() == Some("m")));
-    }
-
-    #[test]
-    fn halves_of_pairs_are_replaced() {
-        assert_eq!(parse::<Vec<String>>(br#"["x\ud83d"]"#).unwrap(), ["x\u{fffd}"]);
-        assert!(parse::<Value>(b"[").unwrap_err().starts_with("not JSON"));
     }
 
     #[test]

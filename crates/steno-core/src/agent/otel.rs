@@ -13,11 +13,12 @@ use std::path::Path;
 
 use self::conversation::Conversation;
 use self::span::Span;
-use super::document::{self, Output};
-use crate::durable::{FileError, OnPath};
-use crate::entry::Numbering;
+use super::document;
+use super::json_lines::JsonLines;
+use super::output::Output;
+use super::repair;
+use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Reader};
-use crate::lines::Lines;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
@@ -30,8 +31,8 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    let files = document::find(path, |_, opening| {
-        opening.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
+    let files = document::find(path, |head| {
+        head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
     })?;
     for bundle in files {
         let Trace { spans, .. } = Trace::read(&bundle.sources[0])?;
@@ -56,7 +57,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     spans.retain(|span| span.session(&names) == native_id);
     spans.sort_by_key(Span::order);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
-    let mut output = Output::new(Numbering::new(AGENT, &native_id), emit);
+    let mut output = Output::new(AGENT, &native_id, emit);
     session.native_id = Some(native_id);
     let mut conversation = Conversation::new(&spans, &mut output);
     for span in spans.iter().filter(|span| span.is_genai()) {
@@ -75,20 +76,18 @@ struct Trace {
 impl Trace {
     fn read(source: &Source) -> Result<Self, FileError> {
         let mut trace = Self { spans: Vec::new(), problems: Vec::new() };
-        if let Ok(document) = document::parse_bytes(&source.bytes()?) {
+        if let Ok(document) = repair::parse(&source.bytes()?) {
             trace.spans = span::all(&document);
             return Ok(trace);
         }
-        for line in Lines::new(source.open()?) {
-            let line = line.on("read", source.path())?;
-            if line.bytes.trim_ascii().is_empty() {
-                continue;
-            }
-            match document::parse_bytes(&line.bytes) {
+        for line in JsonLines::of(source)? {
+            let document = line.and_then(|line| {
+                repair::parse(&line.bytes)
+                    .map_err(|reason| Problem::at(source.path(), line.number, reason))
+            });
+            match document {
                 Ok(document) => trace.spans.extend(span::all(&document)),
-                Err(reason) => {
-                    trace.problems.push(Problem::at(source.path(), line.number, reason));
-                }
+                Err(problem) => trace.problems.push(problem),
             }
         }
         Ok(trace)

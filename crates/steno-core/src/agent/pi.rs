@@ -9,7 +9,12 @@ mod tests;
 
 use std::path::Path;
 
-use super::record::{self, Head, Telling};
+use super::entries;
+use super::fields;
+use super::head::Head;
+use super::record;
+use super::telling::Telling;
+use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
 use crate::format::{Emit, FormatError, Reader};
@@ -29,8 +34,8 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 }
 
 fn is_header(fields: &Object) -> bool {
-    let typed = record::text(fields, "type") == Some("session");
-    typed && ["id", "timestamp", "cwd"].iter().all(|field| record::text(fields, field).is_some())
+    let typed = fields::text(fields, "type") == Some("session");
+    typed && ["id", "timestamp", "cwd"].iter().all(|field| fields::text(fields, field).is_some())
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
@@ -38,9 +43,9 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
     let fields = Head::of(source)?.fields();
-    let stated = record::text(&fields, "id").filter(|_| is_header(&fields));
+    let stated = fields::text(&fields, "id").filter(|_| is_header(&fields));
     let mut telling = Telling::new(AGENT, stated.unwrap_or(record::stem(source)), emit);
-    record::each_line(source, |object, line| match object {
+    each_object(source, |object, line| match object {
         Ok(object) => tell(&mut telling, object, line),
         Err(problem) => telling.problem(problem),
     })?;
@@ -48,14 +53,14 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 }
 
 fn tell(telling: &mut Telling<'_>, object: Object, line: u64) {
-    let at = record::time(&object, "timestamp");
+    let at = fields::time(&object, "timestamp");
     telling.time(at);
-    if record::text(&object, "type") == Some("session") {
+    if fields::text(&object, "type") == Some("session") {
         return header(&mut telling.session, object);
     }
     // The first version gave its entries no ids.
-    let id = record::text(&object, "id").map_or_else(|| format!("line {line}"), str::to_owned);
-    let parent = record::text(&object, "parentId").map(str::to_owned);
+    let id = fields::text(&object, "id").map_or_else(|| format!("line {line}"), str::to_owned);
+    let parent = fields::text(&object, "parentId").map(str::to_owned);
     for mut entry in entries(&mut telling.session, object) {
         entry.created_at = at;
         entry.message_id = Some(id.clone());
@@ -65,19 +70,19 @@ fn tell(telling: &mut Telling<'_>, object: Object, line: u64) {
 }
 
 fn header(session: &mut Session, object: Object) {
-    session.project = record::text(&object, "cwd").map(str::to_owned);
-    session.parent = record::text(&object, "parentSession").map(str::to_owned);
+    session.project = fields::text(&object, "cwd").map(str::to_owned);
+    session.parent = fields::text(&object, "parentSession").map(str::to_owned);
     if let Some(version) = object.get("version") {
         session.extra.insert("version".to_owned(), version.clone());
     }
 }
 
 fn entries(session: &mut Session, object: Object) -> Vec<Entry> {
-    let said = |field| record::text(&object, field).unwrap_or_default();
+    let said = |field| fields::text(&object, field).unwrap_or_default();
     match said("type") {
-        "message" => match record::object(&object, "message") {
+        "message" => match fields::object(&object, "message") {
             Some(message) => message::entries(session, message),
-            None => vec![record::other(object)],
+            None => vec![entries::unknown(object)],
         },
         "compaction" => {
             let mut seam = Entry::new(Role::System, Kind::Compaction, "");
@@ -86,17 +91,17 @@ fn entries(session: &mut Session, object: Object) -> Vec<Entry> {
         }
         "branch_summary" => vec![Entry::new(Role::User, Kind::Notice, said("summary"))],
         "custom_message" => {
-            let content = object.get("content").map(record::plain).unwrap_or_default();
+            let content = object.get("content").map(record::said).unwrap_or_default();
             vec![Entry::new(Role::User, Kind::Notice, content)]
         }
         "model_change" => vec![notice(&object, "model", said("modelId"))],
         "thinking_level_change" => vec![notice(&object, "thinking", said("thinkingLevel"))],
         "session_info" => {
-            session.title = record::text(&object, "name").map(str::to_owned);
+            session.title = fields::text(&object, "name").map(str::to_owned);
             vec![notice(&object, "name", said("name"))]
         }
         "label" => vec![notice(&object, "label", said("label"))],
-        _ => vec![record::other(object)],
+        _ => vec![entries::unknown(object)],
     }
 }
 

@@ -5,8 +5,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::entries;
+use super::fields;
 use super::gemini::{self, parts};
-use super::record::{self, Head, Telling};
+use super::head::Head;
+use super::record;
+use super::telling::Telling;
+use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{Emit, FormatError, Reader};
@@ -41,7 +46,7 @@ fn is_old_chat(head: &Head) -> bool {
 
 /// Whether a record is Qwen's; Claude Code's have the same names, but neither parts nor payloads.
 fn is_record(object: &Object) -> bool {
-    let message = record::object(object, "message");
+    let message = fields::object(object, "message");
     let parts = message.is_some_and(|message| message.contains_key("parts"));
     is_named(object) && (parts || object.contains_key("systemPayload"))
 }
@@ -58,11 +63,11 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     if !is_log(&head) && is_old_chat(&head) {
         return gemini::read_as(AGENT, bundle, emit);
     }
-    let stated = |object: Object| record::text(&object, "sessionId").map(str::to_owned);
+    let stated = |object: Object| fields::text(&object, "sessionId").map(str::to_owned);
     let id = stated(head.fields()).or_else(|| head.objects().find_map(stated));
     let id = id.unwrap_or_else(|| record::stem(source).to_owned());
     let mut log = Log { telling: Telling::new(AGENT, &id, emit), fragments: HashMap::new() };
-    record::each_line(source, |object, _| match object {
+    each_object(source, |object, _| match object {
         Ok(object) => log.tell(object),
         Err(problem) => log.telling.problem(problem),
     })?;
@@ -77,11 +82,11 @@ struct Log<'a> {
 
 impl Log<'_> {
     fn tell(&mut self, object: Object) {
-        let at = record::time(&object, "timestamp");
+        let at = fields::time(&object, "timestamp");
         self.telling.time(at);
         self.describe(&object);
         let message_id = self.message_id(&object);
-        let parent = record::text(&object, "parentUuid").map(str::to_owned);
+        let parent = fields::text(&object, "parentUuid").map(str::to_owned);
         for mut entry in entries(object) {
             entry.created_at = at;
             entry.message_id.clone_from(&message_id);
@@ -92,7 +97,7 @@ impl Log<'_> {
 
     /// The record's uuid; one that is used again is told apart by a number.
     fn message_id(&mut self, object: &Object) -> Option<String> {
-        let uuid = record::text(object, "uuid")?;
+        let uuid = fields::text(object, "uuid")?;
         let times = self.fragments.entry(uuid.to_owned()).or_default();
         *times += 1;
         Some(if *times == 1 { uuid.to_owned() } else { format!("{uuid}:{times}") })
@@ -101,24 +106,24 @@ impl Log<'_> {
     /// Fills in what the record says about the session; what is said last holds.
     fn describe(&mut self, object: &Object) {
         let session = &mut self.telling.session;
-        let owned = |field| record::text(object, field).map(str::to_owned);
+        let owned = |field| fields::text(object, field).map(str::to_owned);
         session.project = owned("cwd").or(session.project.take());
         session.branch = owned("gitBranch").or(session.branch.take());
-        let payload = record::object(object, "systemPayload");
-        let text = |field| payload.and_then(|payload| record::text(payload, field));
-        match record::text(object, "subtype") {
+        let payload = fields::object(object, "systemPayload");
+        let text = |field| payload.and_then(|payload| fields::text(payload, field));
+        match fields::text(object, "subtype") {
             Some("custom_title") => session.title = text("customTitle").map(str::to_owned),
             Some("parent_session") => session.parent = text("parentSessionId").map(str::to_owned),
             _ => {}
         }
-        if let Some(origin) = record::object(object, "forkedFrom") {
-            session.parent = record::text(origin, "sessionId").map(str::to_owned);
+        if let Some(origin) = fields::object(object, "forkedFrom") {
+            session.parent = fields::text(origin, "sessionId").map(str::to_owned);
         }
     }
 }
 
 fn entries(object: Object) -> Vec<Entry> {
-    match (record::text(&object, "type"), record::text(&object, "subtype")) {
+    match (fields::text(&object, "type"), fields::text(&object, "subtype")) {
         (Some("user"), None) => user(&object),
         (Some("user"), Some(_)) => notices(&object, &Role::User),
         (Some("assistant"), _) => assistant(&object),
@@ -129,23 +134,23 @@ fn entries(object: Object) -> Vec<Entry> {
             vec![entry]
         }
         (Some("system"), Some("notification" | "cron")) => notices(&object, &Role::System),
-        _ => vec![record::other(object)],
+        _ => vec![entries::unknown(object)],
     }
 }
 
 fn content(object: &Object) -> &Value {
-    let message = record::object(object, "message");
+    let message = fields::object(object, "message");
     message.and_then(|message| message.get("parts")).unwrap_or(&Value::Null)
 }
 
 /// A prompt: what the person typed, then what hooks and referenced files added to it.
 fn user(object: &Object) -> Vec<Entry> {
-    let provenance = record::text(object, "provenance");
+    let provenance = fields::text(object, "provenance");
     if provenance.is_some_and(|provenance| provenance != "real_user") {
         return notices(object, &Role::User);
     }
-    let payload = record::object(object, "systemPayload");
-    let shown = payload.and_then(|payload| record::text(payload, "displayText"));
+    let payload = fields::object(object, "systemPayload");
+    let shown = payload.and_then(|payload| fields::text(payload, "displayText"));
     let mut entries = parts::entries(content(object), &Role::User);
     if let Some(shown) = shown {
         for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text) {
@@ -162,9 +167,9 @@ fn user(object: &Object) -> Vec<Entry> {
 /// What stands in a speaker's place without that speaker having said it.
 fn notices(object: &Object, role: &Role) -> Vec<Entry> {
     let mut entries = parts::entries(content(object), role);
-    let payload = record::object(object, "systemPayload");
+    let payload = fields::object(object, "systemPayload");
     if let (true, Some(payload)) = (entries.is_empty(), payload) {
-        let shown = record::text(payload, "displayText").unwrap_or_default();
+        let shown = fields::text(payload, "displayText").unwrap_or_default();
         entries.push(Entry::new(role.clone(), Kind::Notice, shown));
     }
     for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text) {
@@ -179,15 +184,15 @@ fn assistant(object: &Object) -> Vec<Entry> {
         entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
     }
     for entry in &mut entries {
-        entry.model = record::text(object, "model").map(str::to_owned);
+        entry.model = fields::text(object, "model").map(str::to_owned);
     }
-    entries[0].usage = record::object(object, "usageMetadata").map(usage);
+    entries[0].usage = fields::object(object, "usageMetadata").map(usage);
     entries
 }
 
 fn results(object: &Object) -> Vec<Entry> {
-    let result = record::object(object, "toolCallResult");
-    let status = result.and_then(|result| record::text(result, "status"));
+    let result = fields::object(object, "toolCallResult");
+    let status = result.and_then(|result| fields::text(result, "status"));
     let mut entries = parts::entries(content(object), &Role::Tool);
     for entry in &mut entries {
         entry.role = Role::Tool;
@@ -202,7 +207,7 @@ fn results(object: &Object) -> Vec<Entry> {
 
 /// Whether thoughts are among the candidates depends on the provider; the total always includes them.
 fn usage(tokens: &Object) -> Usage {
-    let count = |field| record::count(tokens, field);
+    let count = |field| fields::count(tokens, field);
     let (prompt, cached) = (count("promptTokenCount"), count("cachedContentTokenCount"));
     let reasoning = count("thoughtsTokenCount");
     let output = count("totalTokenCount").checked_sub(prompt);

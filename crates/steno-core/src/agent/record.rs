@@ -1,54 +1,23 @@
-//! JSON records of agents: how they are parsed, and what the readers of several agents do alike with them.
+//! What readers share whose sessions are files of JSON records: finding them, naming them, and what a record says.
 //!
-//! Nothing here knows an agent. A record that cannot be parsed becomes a problem, and the next one is read.
+//! Only files with the extension of JSON are looked at, since such a file may have noise before its first record.
 
 pub(crate) mod blocks;
-mod head;
-mod telling;
 
-pub(crate) use head::Head;
-pub(crate) use telling::Telling;
-
-use crate::agent::attachment;
-use std::borrow::Cow;
 use std::path::Path;
 
-use serde_json::Value;
-
-use crate::durable::{FileError, OnPath};
-use crate::entry::{Entry, EntryError, Kind, Role};
+use crate::agent::fields::{self, text};
+use crate::agent::head::Head;
+use crate::agent::{attachment, json_lines};
+use crate::durable::FileError;
 use crate::format::tree;
-use crate::json::{Object, Style};
-use crate::lines::{LineEnd, Lines};
-use crate::problem::{Problem, json_reason};
+use crate::json::{Object, Value};
+use crate::problem::Problem;
 use crate::source::{Bundle, Source};
-use crate::timestamp::Timestamp;
-
-/// Gives each line's object to `take`, with the line's number; a bad line becomes a problem.
-pub(crate) fn each_line(
-    source: &Source,
-    mut take: impl FnMut(Result<Object, Problem>, u64),
-) -> Result<(), FileError> {
-    let mut too_long = 0;
-    for line in Lines::new(source.open()?) {
-        let line = line.on("read", source.path())?;
-        if line.number == too_long || line.bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        let object = if line.end == LineEnd::Limit {
-            too_long = line.number;
-            Err("line too long to be a record".to_owned())
-        } else {
-            parse(&line.bytes)
-        };
-        take(object.map_err(|why| Problem::at(source.path(), line.number, why)), line.number);
-    }
-    Ok(())
-}
 
 /// The object that is a whole file, or why it is none.
 pub(crate) fn document(source: &Source) -> Result<Result<Object, Problem>, FileError> {
-    Ok(parse(&source.bytes()?).map_err(|why| Problem::of(source.path(), why)))
+    Ok(json_lines::object(&source.bytes()?).map_err(|why| Problem::of(source.path(), why)))
 }
 
 /// The JSON files at or below `path` whose start `is_wanted`; a file that is itself `path` may have any name.
@@ -84,177 +53,37 @@ pub(crate) fn stem(source: &Source) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// Parses one object, or says why it is none.
-fn parse(bytes: &[u8]) -> Result<Object, String> {
-    let value = match serde_json::from_slice(bytes) {
-        Ok(value) => value,
-        Err(error) => match repaired(bytes) {
-            Some(text) => serde_json::from_str(&text).map_err(|error| json_reason(&error))?,
-            None => return Err(json_reason(&error)),
-        },
-    };
-    match value {
-        Value::Object(object) => Ok(object),
-        _ => Err(EntryError::NotAnObject.to_string()),
-    }
-}
-
-/// The text with U+FFFD for bytes that are not UTF-8 and for halves of surrogate pairs; none if it is sound.
-///
-/// JavaScript cuts strings between the halves of a pair and writes what is left as `\ud83d`.
-pub(crate) fn repaired(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut out = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let length = match (surrogate(rest), rest.get(6..).and_then(surrogate)) {
-            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
-            (Some(_), _) => 0,
-            (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-        };
-        out.push_str(if length == 0 { "\\ufffd" } else { &rest[..length] });
-        rest = &rest[if length == 0 { 6 } else { length }..];
-    }
-    out.push_str(rest);
-    (matches!(text, Cow::Owned(_)) || out != *text).then_some(out)
-}
-
-/// The half of a surrogate pair that an escape at the start of `text` stands for.
-fn surrogate(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..=0xdfff).contains(unit))
-}
-
-/// A field that is a string.
-pub(crate) fn text<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
-    object.get(field)?.as_str()
-}
-
-/// A field that is an object.
-pub(crate) fn object<'a>(object: &'a Object, field: &str) -> Option<&'a Object> {
-    object.get(field)?.as_object()
-}
-
-/// The items of a field that is a list; none where it is something else.
-pub(crate) fn list<'a>(object: &'a Object, field: &str) -> &'a [Value] {
-    object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-/// A field that is a count.
-pub(crate) fn count(object: &Object, field: &str) -> u64 {
-    object.get(field).and_then(Value::as_u64).unwrap_or(0)
-}
-
-/// A field that is a time: ISO 8601, or milliseconds since the epoch.
-pub(crate) fn time(object: &Object, field: &str) -> Option<Timestamp> {
-    match object.get(field)? {
-        Value::String(text) => text.parse().ok(),
-        Value::Number(number) => {
-            let millis = number.as_i64().or_else(|| number.as_f64().map(|float| float as i64))?;
-            let instant = jiff::Timestamp::from_millisecond(millis).ok()?;
-            Some(Timestamp::from_instant(instant, 3))
-        }
-        _ => None,
-    }
-}
-
 /// What a value says: a string as it is, the texts of a list of blocks, anything else as JSON.
-pub(crate) fn plain(value: &Value) -> String {
+pub(crate) fn said(value: &Value) -> String {
     match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(plain_block).collect::<Vec<_>>().join("\n"),
-        other => Style::COMPACT.print(other),
+        Value::Array(items) => items.iter().map(block_text).collect::<Vec<_>>().join("\n"),
+        other => fields::plain(other),
     }
 }
 
-fn plain_block(block: &Value) -> String {
-    let Some(object) = block.as_object() else { return plain(block) };
-    let source = self::object(object, "source").unwrap_or(object);
+fn block_text(block: &Value) -> String {
+    let Some(object) = block.as_object() else { return said(block) };
+    let source = fields::object(object, "source").unwrap_or(object);
     let mime = ["mimeType", "media_type", "mediaType"].iter().find_map(|name| text(source, name));
     match (text(object, "text").or_else(|| text(object, "value")), text(source, "data")) {
-        (Some(said), _) => said.to_owned(),
+        (Some(text), _) => text.to_owned(),
         (None, Some(data)) => attachment::media(mime, data),
-        (None, None) => Style::COMPACT.print(block),
+        (None, None) => fields::plain(block),
     }
-}
-
-/// A call of a tool.
-pub(crate) fn tool_call(name: Option<&str>, id: Option<&str>, input: Option<&Value>) -> Entry {
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
-    entry.tool_name = name.map(str::to_owned);
-    entry.tool_call_id = id.map(str::to_owned);
-    entry.tool_input = input.cloned();
-    entry
-}
-
-/// A tool's answer.
-pub(crate) fn tool_result(id: Option<&str>, content: String, is_error: bool) -> Entry {
-    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content);
-    entry.tool_call_id = id.map(str::to_owned);
-    if is_error {
-        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), Value::Bool(true))]));
-    }
-    entry
-}
-
-/// A record whose kind is not known, kept whole.
-pub(crate) fn other(record: Object) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Other, "");
-    entry.metadata = Some(record);
-    entry
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
 
     #[test]
-    fn halves_of_pairs_are_replaced() {
-        let parsed = parse(br#"{"a":"x\ud83d y\\ud83d \ud83d\ude00 \udc00\n"}"#).unwrap();
-        assert_eq!(text(&parsed, "a"), Some("x\u{fffd} y\\ud83d 😀 \u{fffd}\n"));
-        assert!(parse(b"{\"a\":\"\xff\"}").is_ok());
-    }
-
-    #[test]
-    fn bad_lines_cost_only_themselves() {
-        let bytes = b"{\"a\":1}\n\n[1]\n{\"b\":2}{\"c\":3}\n{\"d\":4}\n{\"e\"".to_vec();
-        let source = Source::in_memory("x", "x", bytes);
-        let mut seen = Vec::new();
-        each_line(&source, |object, line| seen.push((line, object.is_ok()))).unwrap();
-        assert_eq!(seen, [(1, true), (3, false), (4, false), (5, true), (6, false)]);
-    }
-
-    #[test]
     fn binary_is_named_not_shown() {
         let block =
             json!([{"type": "image", "mimeType": "image/png", "data": "AAAA"}, {"text": "b"}]);
-        let said = plain(&block);
+        let said = said(&block);
         assert!(said.starts_with("[image/png, 3 bytes, blake3 "), "{said}");
         assert!(said.ends_with("\nb"));
-    }
-
-    #[test]
-    fn times_are_text_or_milliseconds() {
-        let Value::Object(record) =
-            json!({"a": 1768822920000_u64, "b": "2026-01-19T11:42:00.000Z"})
-        else {
-            panic!("an object")
-        };
-        assert_eq!(time(&record, "a"), time(&record, "b"));
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_parse_or_are_refused(bytes: Vec<u8>, text in "[\\\\ud8c0\"{}:]{0,40}") {
-            let _ = parse(&bytes);
-            let _ = parse(text.as_bytes());
-            let _ = repaired(text.as_bytes());
-        }
     }
 }

@@ -3,6 +3,9 @@
 //! Which user messages are a person's is for the caller to say: an item alone cannot tell.
 
 use super::attachment;
+use crate::agent::entries;
+use crate::agent::entries::unknown;
+use crate::agent::fields::text;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
@@ -55,7 +58,7 @@ pub(crate) fn entry(item: &Object) -> Option<Entry> {
         ("message", None) => message(item),
         ("reasoning", None) => return thought(item),
         ("agent_message", None) => between_agents(item),
-        _ => unknown(item),
+        _ => unknown(item.clone()),
     })
 }
 
@@ -71,18 +74,6 @@ pub(crate) fn content_text(content: &Value) -> String {
         Value::Null => String::new(),
         part => part_text(part).unwrap_or_else(|| Style::COMPACT.print(part)),
     }
-}
-
-/// A record that nobody knows, kept whole.
-pub(crate) fn unknown(record: &Object) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Other, "");
-    entry.metadata = Some(record.clone());
-    entry
-}
-
-/// The text of a field that holds one.
-pub(crate) fn text<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
-    object.get(field).and_then(Value::as_str)
 }
 
 fn part_text(part: &Value) -> Option<String> {
@@ -185,7 +176,7 @@ fn tool_result(item: &Object) -> Entry {
         || matches!(text(item, "status"), Some("failed" | "incomplete"))
         || exit_code(&entry.content).is_some_and(|code| code != 0);
     if failed {
-        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), Value::Bool(true))]));
+        entry.metadata = Some(entries::failure());
     }
     entry
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
 use crate::durable::{FileError, OnPath};
@@ -41,6 +42,8 @@ pub(crate) struct Schema {
 pub(crate) struct Database {
     connection: Connection,
     path: PathBuf,
+    /// Whether all names of columns are text; in a damaged file they may not be.
+    has_names: bool,
     // Removed after the connection is closed.
     _snapshot: Option<Rc<Snapshot>>,
 }
@@ -162,7 +165,8 @@ impl Database {
         let connection = connection.map_err(invalid)?;
         connection.busy_timeout(PATIENCE).map_err(invalid)?;
         connection.pragma_update(None, "trusted_schema", false).map_err(invalid)?;
-        Ok(Self { connection, path: path.to_owned(), _snapshot: None })
+        let has_names = has_names(&connection).unwrap_or(false);
+        Ok(Self { connection, path: path.to_owned(), has_names, _snapshot: None })
     }
 
     /// Whether all tables of the schema are there, as plain tables.
@@ -206,9 +210,24 @@ impl Database {
         let mut statement = self.connection.prepare_cached(query).map_err(|e| self.invalid(e))?;
         let mut rows = statement.query(values).map_err(|e| self.invalid(e))?;
         while let Some(row) = rows.next().map_err(|e| self.invalid(e))? {
-            visit(&Row::new(row))?;
+            visit(&Row::new(row, self.has_names))?;
         }
         Ok(())
+    }
+
+    /// What `read` makes of the row that a query finds; of the last where it finds several.
+    pub(crate) fn row<T>(
+        &self,
+        query: &str,
+        values: &[&dyn ToSql],
+        mut read: impl FnMut(&Row<'_>) -> T,
+    ) -> Result<Option<T>, FormatError> {
+        let mut found = None;
+        self.each(query, values, |row| {
+            found = Some(read(row));
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// The database as a whole cannot be read.
@@ -220,6 +239,20 @@ impl Database {
     pub(crate) fn problem(&self, row: &str, reason: impl std::fmt::Display) -> Problem {
         Problem::of(&self.path, format!("{row}: {reason}"))
     }
+}
+
+/// Whether the statements that made the tables are text; rusqlite panics on a name of a column that is not.
+fn has_names(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare("SELECT sql FROM sqlite_master")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if let ValueRef::Text(sql) = row.get_ref(0)?
+            && std::str::from_utf8(sql).is_err()
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the header says that the database is written through a log.

@@ -10,9 +10,12 @@ mod steps;
 use std::path::Path;
 
 use self::history::History;
-use super::document::{self, Opening, Output, count, items, unpacked};
+use super::document;
+use super::fields::{as_count, items, string, unpacked};
+use super::head::Head;
+use super::output::Output;
 use crate::durable::FileError;
-use crate::entry::{Numbering, Usage};
+use crate::entry::Usage;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::problem::Problem;
@@ -26,20 +29,19 @@ pub const AGENT: &str = "swe-agent";
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    document::find(path, |_, opening| is_run(opening) || is_mini_run(opening))
+    document::find(path, |head| is_run(head) || is_mini_run(head))
 }
 
-fn is_run(opening: &Opening) -> bool {
-    let Some(steps) = opening.field("trajectory") else { return false };
+fn is_run(head: &Head) -> bool {
+    let Some(steps) = head.field("trajectory") else { return false };
     let has_steps = steps.contains("\"action\"") && steps.contains("\"observation\"");
-    let has_history =
-        || opening.field("history").is_some_and(|history| history.contains("\"role\""));
+    let has_history = || head.field("history").is_some_and(|history| history.contains("\"role\""));
     steps.starts_with('[') && (has_steps || has_history())
 }
 
-fn is_mini_run(opening: &Opening) -> bool {
-    let format = opening.field("trajectory_format");
-    let info = opening.field("info");
+fn is_mini_run(head: &Head) -> bool {
+    let format = head.field("trajectory_format");
+    let info = head.field("info");
     format.is_some_and(|format| format.starts_with("\"mini-swe-agent"))
         || info.is_some_and(|info| info.contains("\"mini_version\""))
 }
@@ -48,7 +50,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     let run = document::parse(source)?;
     let path = source.path().display().to_string();
-    let mut output = Output::new(Numbering::new(AGENT, &path), emit);
+    let mut output = Output::new(AGENT, &path, emit);
     let messages = [&run["history"], &run["messages"]].map(items);
     if let Some(messages) = messages.iter().find(|messages| !messages.is_empty()) {
         let mut history = History::new(&mut output);
@@ -70,17 +72,17 @@ fn session(run: &Value, source: &Source, path: &str) -> Session {
     let name = source.name();
     let stem = name.strip_suffix(".json").unwrap_or(name);
     session.native_id = Some(stem.strip_suffix(".traj").unwrap_or(stem).to_owned());
-    session.stop_reason = document::string(&info["exit_status"]);
+    session.stop_reason = string(&info["exit_status"]);
     session.status = status(session.stop_reason.as_deref());
     session.totals.cost = stats["instance_cost"].as_f64();
     session.totals.usage = Usage {
-        input: count(&stats["tokens_sent"]),
-        output: count(&stats["tokens_received"]),
+        input: as_count(&stats["tokens_sent"]),
+        output: as_count(&stats["tokens_received"]),
         ..Usage::default()
     };
     let replayed = unpacked(&run["replay_config"]);
     let names = [&replayed["agent"]["model"]["name"], &info["config"]["model"]["model_name"]];
-    session.models.extend(names.into_iter().filter_map(document::string));
+    session.models.extend(names.into_iter().filter_map(string));
     session
 }
 

@@ -4,15 +4,16 @@
 
 mod message;
 
-use std::io::{BufRead, Read};
 use std::path::Path;
 
-use crate::agent::responses::text;
+use crate::agent::fields::text;
+use crate::agent::head::Head;
+use crate::agent::output::Output;
+use crate::agent::{document, repair};
 use crate::durable::FileError;
-use crate::entry::Numbering;
-use crate::format::{Emit, FormatError, Item, Reader, tree};
+use crate::format::{Emit, FormatError, Reader, tree};
 use crate::json::Value;
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
 
@@ -22,31 +23,17 @@ pub const AGENT: &str = "vercel";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// How much of a file is looked at before it is parsed.
-const HEAD: u64 = 64 << 10;
-
 fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let bundles = tree::files(path)?.into_iter().map(|file| Bundle::file(&file));
     Ok(bundles.filter(|bundle| is_chat(&bundle.sources[0])).collect())
 }
 
 fn is_chat(source: &Source) -> bool {
-    let Ok(mut input) = source.open() else {
-        return false;
-    };
-    let opens = |start: &[u8]| start.starts_with(b"{") || start.starts_with(b"[");
-    if !input.fill_buf().is_ok_and(|start| opens(start.trim_ascii_start())) {
+    let Ok(head) = Head::of_document(source) else { return false };
+    if !head.shows("\"role\"") || !(head.shows("\"parts\"") || head.shows("\"toolInvocations\"")) {
         return false;
     }
-    let mut head = Vec::new();
-    if input.take(HEAD).read_to_end(&mut head).is_err() {
-        return false;
-    }
-    let has = |part: &[u8]| memchr::memmem::find(&head, part).is_some();
-    if !has(b"\"role\"") || !(has(b"\"parts\"") || has(b"\"toolInvocations\"")) {
-        return false;
-    }
-    let parsed = source.bytes().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let parsed = source.bytes().ok().and_then(|bytes| repair::parse(&bytes).ok());
     parsed.is_some_and(|document: Value| {
         let messages = messages(&document);
         !messages.is_empty() && messages.iter().all(message::is_message)
@@ -59,22 +46,16 @@ fn messages(document: &Value) -> &[Value] {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
-    };
-    let document: Value = serde_json::from_slice(&source.bytes()?)
-        .map_err(|error| FormatError::Invalid(Problem::of(source.path(), json_reason(&error))))?;
+    let source = document::only_source(bundle)?;
+    let document = document::parse(source)?;
     let session = session(&document);
-    let mut numbering = Numbering::new(AGENT, session.id.as_str());
+    let mut output = Output::new(AGENT, session.id.as_str(), emit);
     for message in messages(&document) {
         let Value::Object(message) = message else {
-            emit(Item::Problem(Problem::of(source.path(), "a message is not a JSON object")));
+            output.problem(Problem::of(source.path(), "a message is not a JSON object"));
             continue;
         };
-        for mut entry in message::entries(message) {
-            numbering.assign(&mut entry);
-            emit(Item::Entry(Box::new(entry)));
-        }
+        message::entries(message).into_iter().for_each(|entry| output.entry(entry));
     }
     Ok(session)
 }

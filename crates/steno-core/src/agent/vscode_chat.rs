@@ -11,7 +11,10 @@ mod tests;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::record::{self, Head, Telling};
+use super::fields;
+use super::head::Head;
+use super::record;
+use super::telling::Telling;
 use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};
@@ -75,11 +78,11 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
             Object::new()
         })
     };
-    let id = record::text(&state, "sessionId").unwrap_or(record::stem(chat));
+    let id = fields::text(&state, "sessionId").unwrap_or(record::stem(chat));
     let mut telling = Telling::new(AGENT, id, emit);
     problems.into_iter().for_each(|problem| telling.problem(problem));
     describe(&mut telling, &state, bundle)?;
-    for request in record::list(&state, "requests") {
+    for request in fields::list(&state, "requests") {
         match request.as_object() {
             Some(request) => request::tell(&mut telling, request),
             None => telling.problem(Problem::of(chat.path(), "request: not a JSON object")),
@@ -89,14 +92,14 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 }
 
 fn describe(telling: &mut Telling<'_>, state: &Object, bundle: &Bundle) -> Result<(), FileError> {
-    telling.time(record::time(state, "creationDate"));
-    telling.time(record::time(state, "lastMessageDate"));
-    telling.session.title = record::text(state, "customTitle").map(str::to_owned);
+    telling.time(fields::time(state, "creationDate"));
+    telling.time(fields::time(state, "lastMessageDate"));
+    telling.session.title = fields::text(state, "customTitle").map(str::to_owned);
     let Some(workspace) = bundle.get(WORKSPACE) else { return Ok(()) };
     match record::document(workspace)? {
         Ok(workspace) => {
-            let place = record::text(&workspace, "folder");
-            let place = place.or_else(|| record::text(&workspace, "configuration"));
+            let place = fields::text(&workspace, "folder");
+            let place = place.or_else(|| fields::text(&workspace, "configuration"));
             telling.session.project =
                 place.map(|uri| uri.strip_prefix("file://").unwrap_or(uri).to_owned());
         }

@@ -8,10 +8,12 @@ mod thread;
 use std::io::Read;
 use std::path::Path;
 
-use crate::agent::message::{Output, parse, text};
+use crate::agent::fields::filled;
+use crate::agent::output::Output;
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
+use crate::agent::usage;
 use crate::durable::FileError;
-use crate::entry::Usage;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
@@ -42,11 +44,8 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let database = Database::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
-    let mut found = None;
-    database.each("SELECT * FROM threads WHERE id = ?1", &[&id], |row| {
-        found = Some((stated(row, &id), document(row)));
-        Ok(())
-    })?;
+    let query = "SELECT * FROM threads WHERE id = ?1";
+    let found = database.row(query, &[&id], |row| (stated(row, &id), document(row)))?;
     let (mut session, thread) = found.ok_or_else(|| database.invalid(format!("no thread {id}")))?;
     let mut output = Output::new(AGENT, &id, emit);
     match thread {
@@ -87,10 +86,10 @@ fn document(row: &Row<'_>) -> Result<Value, String> {
 }
 
 fn take(mut thread: Value, session: &mut Session, output: &mut Output<'_>) {
-    let model = thread.get("model").and_then(|model| text(model, "model")).map(str::to_owned);
+    let model = thread.get("model").and_then(|model| filled(model, "model")).map(str::to_owned);
     session.models.extend(model.clone());
     if let Some(tokens) = thread.get("cumulative_token_usage") {
-        session.totals.usage = usage(tokens);
+        session.totals.usage = tokens.as_object().map(usage::anthropic).unwrap_or_default();
     }
     let messages = match thread.get_mut("messages").map(Value::take) {
         Some(Value::Array(messages)) => messages,
@@ -103,17 +102,6 @@ fn take(mut thread: Value, session: &mut Session, output: &mut Output<'_>) {
         } else {
             thread::take(message, place, output);
         }
-    }
-}
-
-fn usage(tokens: &Value) -> Usage {
-    let count = |name| tokens.get(name).and_then(Value::as_u64).unwrap_or(0);
-    Usage {
-        input: count("input_tokens"),
-        cache_read: count("cache_read_input_tokens"),
-        cache_write: count("cache_creation_input_tokens"),
-        output: count("output_tokens"),
-        ..Usage::default()
     }
 }
 

@@ -1,7 +1,9 @@
 //! Messages of Anthropic's API, sent or received.
 
 use crate::agent::attachment;
-use crate::agent::responses::{text, unknown};
+use crate::agent::entries;
+use crate::agent::entries::unknown;
+use crate::agent::fields::text;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
@@ -32,7 +34,7 @@ fn block_entries(block: &Object, role: &Role) -> Vec<Entry> {
         "fallback" => of(Kind::Notice, &Style::COMPACT.print(block)),
         "tool_use" | "server_tool_use" | "mcp_tool_use" => vec![call(block)],
         _ if kind.ends_with("tool_result") => vec![result(block)],
-        _ => vec![unknown(block)],
+        _ => vec![unknown(block.clone())],
     }
 }
 
@@ -53,7 +55,7 @@ fn result(block: &Object) -> Entry {
     let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content);
     entry.tool_call_id = text(block, "tool_use_id").map(str::to_owned);
     if block.get("is_error") == Some(&Value::Bool(true)) {
-        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), Value::Bool(true))]));
+        entry.metadata = Some(entries::failure());
     }
     entry
 }

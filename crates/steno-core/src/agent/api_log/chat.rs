@@ -1,6 +1,7 @@
 //! Messages of OpenAI's chat completions, sent or received.
 
-use crate::agent::responses::{content_text, structured, text};
+use crate::agent::fields::text;
+use crate::agent::responses::{content_text, structured};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 

@@ -4,8 +4,10 @@ use std::collections::HashSet;
 
 use blake3::Hash;
 
-use super::{anthropic, chat, usage};
-use crate::agent::responses::{self, content_text, text};
+use super::{anthropic, chat};
+use crate::agent::fields::text;
+use crate::agent::responses::{self, content_text};
+use crate::agent::{entries, usage};
 use crate::entry::{Entry, Kind, Numbering, Role, Usage};
 use crate::format::{Emit, Item};
 use crate::json::{Object, Style, Value};
@@ -174,7 +176,7 @@ fn response_entries(response: &Object) -> Vec<Entry> {
         }
         (_, Some(Value::Array(_))) => chat::choices(response),
         _ if response.contains_key("content") => anthropic::entries(response),
-        _ => vec![responses::unknown(response)],
+        _ => vec![entries::unknown(response.clone())],
     }
 }
 

@@ -3,7 +3,8 @@
 use std::io::{BufRead, Read};
 
 use super::stream::{self, Stream};
-use crate::agent::responses::text;
+use crate::agent::fields::text;
+use crate::agent::repair;
 use crate::durable::{FileError, OnPath};
 use crate::json::{Object, Value};
 use crate::lines::Lines;
@@ -106,7 +107,7 @@ fn is_document(source: &Source) -> bool {
     if input.take(HEAD).read_to_end(&mut head).is_err() || !may_be_document(&head) {
         return false;
     }
-    match source.bytes().map(|bytes| serde_json::from_slice(&bytes)) {
+    match source.bytes().map(|bytes| repair::parse(&bytes)) {
         Ok(Ok(Value::Object(object))) => is_record(&object),
         Ok(Ok(Value::Array(records))) => {
             let mut objects = records.iter().take(PROBED_LINES).filter_map(Value::as_object);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 
-use crate::agent::responses::text;
+use crate::agent::fields::{list, text};
 use crate::json::{Object, Value};
 
 /// Messages that are still being said.
@@ -202,7 +202,7 @@ impl Stream {
         }
         completion.insert("object".to_owned(), json!("chat.completion"));
         let whole = completion.entry("choices").or_insert_with(|| json!([]));
-        let choices = chunk.get("choices").and_then(Value::as_array).into_iter().flatten();
+        let choices = list(&chunk, "choices").iter();
         if let Value::Array(whole) = whole {
             choices.filter_map(Value::as_object).for_each(|choice| add_choice(whole, choice));
         }
@@ -227,7 +227,7 @@ fn add_choice(whole: &mut Vec<Value>, piece: &Object) {
             append(message, field, said);
         }
     }
-    let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+    let calls = list(delta, "tool_calls").iter();
     calls.filter_map(Value::as_object).for_each(|call| add_call(message, call));
 }
 
@@ -267,7 +267,7 @@ fn append(object: &mut Object, field: &str, piece: &str) {
 }
 
 fn blocks(message: &Object) -> usize {
-    message.get("content").and_then(Value::as_array).map_or(0, Vec::len)
+    list(message, "content").len()
 }
 
 fn place(event: &Object) -> usize {

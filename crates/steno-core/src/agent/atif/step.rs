@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::super::document::{Output, count, items, plain, string};
+use super::super::fields::{as_count, items, plain, string};
+use super::super::output::Output;
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
@@ -138,15 +139,15 @@ fn usage(metrics: &Value) -> Option<Usage> {
         return None;
     }
     let extra = &metrics["extra"];
-    let cache_read = count(&metrics["cached_tokens"]);
-    let cache_write = count(&extra["cache_creation_input_tokens"]);
-    let prompt = count(&metrics["prompt_tokens"]);
+    let cache_read = as_count(&metrics["cached_tokens"]);
+    let cache_write = as_count(&extra["cache_creation_input_tokens"]);
+    let prompt = as_count(&metrics["prompt_tokens"]);
     Some(Usage {
         input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
         cache_read,
         cache_write,
-        output: count(&metrics["completion_tokens"]),
-        reasoning: count(&extra["reasoning_output_tokens"]),
+        output: as_count(&metrics["completion_tokens"]),
+        reasoning: as_count(&extra["reasoning_output_tokens"]),
         ..Usage::default()
     })
 }

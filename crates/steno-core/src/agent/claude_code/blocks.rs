@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use super::loose::Loose;
 use super::prompt::{is_added, text_of};
 use super::record::{Block, Media, ToolUseResult};
+use crate::agent::entries;
 use crate::entry::{Entry, Kind, Role};
-use crate::json::{Object, Value};
 
 /// The names of the tools that were called, by the ids of their calls.
 pub(super) type ToolNames = HashMap<String, String>;
@@ -89,7 +89,7 @@ fn result(block: &Block<'_>, tools: &ToolNames) -> Entry {
     entry.tool_call_id = block.tool_use_id.owned();
     entry.tool_name = block.tool_use_id.text().and_then(|id| tools.get(id)).cloned();
     if block.is_error.is_true() {
-        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), Value::Bool(true))]));
+        entry.metadata = Some(entries::failure());
     }
     entry
 }

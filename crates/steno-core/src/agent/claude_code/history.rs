@@ -5,14 +5,14 @@ use serde::Deserialize;
 
 use super::AGENT;
 use super::loose::Plain;
-use crate::durable::OnPath;
-use crate::entry::{Entry, Kind, Numbering, Role};
-use crate::format::{Emit, FormatError, Item};
-use crate::lines::Lines;
+use crate::agent::fields::from_millis;
+use crate::agent::json_lines::JsonLines;
+use crate::agent::output::Output;
+use crate::entry::{Entry, Kind, Role};
+use crate::format::{Emit, FormatError};
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
 use crate::source::Source;
-use crate::timestamp::Timestamp;
 
 const NAME: &str = "history";
 
@@ -30,22 +30,16 @@ struct Prompt<'a> {
 
 /// Reads the history, one entry per line.
 pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let mut numbering = Numbering::new(AGENT, NAME);
-    for line in Lines::new(source.open()?) {
-        let line = line.on("read", source.path())?;
-        if line.bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        emit(match serde_json::from_slice::<Prompt<'_>>(&line.bytes) {
-            Ok(prompt) => {
-                let mut entry = entry(&prompt);
-                numbering.assign(&mut entry);
-                Item::Entry(Box::new(entry))
-            }
-            Err(error) => {
-                Item::Problem(Problem::at(source.path(), line.number, json_reason(&error)))
-            }
+    let mut output = Output::new(AGENT, NAME, emit);
+    for line in JsonLines::of(source)? {
+        let told = line.and_then(|line| {
+            let prompt = serde_json::from_slice(&line.bytes).map(|prompt| entry(&prompt));
+            prompt.map_err(|error| Problem::at(source.path(), line.number, json_reason(&error)))
         });
+        match told {
+            Ok(entry) => output.entry(entry),
+            Err(problem) => output.problem(problem),
+        }
     }
     let mut session = Session::new(SessionId::for_native(AGENT, NAME), AGENT);
     session.native_id = Some(NAME.to_owned());
@@ -56,8 +50,7 @@ fn entry(prompt: &Prompt<'_>) -> Entry {
     let text = prompt.display.text().unwrap_or_default();
     let mut entry = Entry::new(Role::User, Kind::Notice, text);
     let milliseconds = prompt.timestamp.as_ref().and_then(serde_json::Number::as_i64);
-    let instant = milliseconds.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
-    entry.created_at = instant.map(|instant| Timestamp::from_instant(instant, 3));
+    entry.created_at = milliseconds.and_then(from_millis);
     for (name, value) in [("project", &prompt.project), ("sessionId", &prompt.session_id)] {
         if let Some(value) = value.text() {
             entry.extra.insert(name.to_owned(), value.into());

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::loose::{Loose, Plain};
+use crate::agent::repair;
 use crate::json::Object;
 use crate::problem::json_reason;
 
@@ -215,7 +216,23 @@ impl Block<'_> {
     }
 }
 
+/// The object in `bytes`, repaired, and of a repeated name only the last value: JavaScript takes both.
+pub(super) fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
+    let object: Object = repair::parse(bytes).ok()?;
+    serde_json::to_vec(&object).ok()
+}
+
 /// The record as JSON, for what has no place of its own in an entry.
 pub(super) fn whole(bytes: &[u8]) -> Object {
     serde_json::from_slice(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn halves_of_pairs_and_repeated_names_are_mended() {
+        let mended = super::mended(br#"{"a":"\ud83d x","b":1,"b":2}"#).unwrap();
+        assert_eq!(String::from_utf8(mended).unwrap(), "{\"a\":\"\u{fffd} x\",\"b\":2}");
+        assert_eq!(super::mended(b"[1]"), None);
+    }
 }

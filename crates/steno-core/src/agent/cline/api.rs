@@ -1,7 +1,9 @@
 //! What the model saw: Anthropic's messages, with the person's words inside of tags.
 
-use super::super::document::{Output, from_millis, plain, string};
+use super::super::fields::{from_millis, plain, string};
+use super::super::output::Output;
 use crate::agent::attachment;
+use crate::agent::entries;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
@@ -77,7 +79,7 @@ fn result(block: &Value) -> Entry {
     let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content);
     entry.tool_call_id = string(&block["tool_use_id"]);
     if block["is_error"].as_bool() == Some(true) {
-        entry.metadata = Some(Object::from_iter([("is_error".to_owned(), true.into())]));
+        entry.metadata = Some(entries::failure());
     }
     entry
 }

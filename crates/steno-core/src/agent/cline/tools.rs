@@ -1,6 +1,6 @@
 //! Tools as they are shown: a text that is JSON, a command line or an address.
 
-use super::super::document::{string, unpacked};
+use super::super::fields::{string, unpacked};
 use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};

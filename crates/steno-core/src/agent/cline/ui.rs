@@ -1,7 +1,8 @@
 //! What the person saw: `say` is told by the program, `ask` waits for an answer; both carry the
 //! same things.
 
-use super::super::document::{Output, count, from_millis, items, string, unpacked};
+use super::super::fields::{as_count, from_millis, items, string, unpacked};
+use super::super::output::Output;
 use super::tools;
 use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role, Usage};
@@ -205,10 +206,10 @@ fn spoken(text: &str) -> String {
 
 fn usage(stated: &Value) -> Usage {
     Usage {
-        input: count(&stated["tokensIn"]),
-        cache_read: count(&stated["cacheReads"]),
-        cache_write: count(&stated["cacheWrites"]),
-        output: count(&stated["tokensOut"]),
+        input: as_count(&stated["tokensIn"]),
+        cache_read: as_count(&stated["cacheReads"]),
+        cache_write: as_count(&stated["cacheWrites"]),
+        output: as_count(&stated["tokensOut"]),
         ..Usage::default()
     }
 }

@@ -1,6 +1,6 @@
 //! Events: what the program showed while it ran. Most repeat a response item and are passed over.
 
-use super::super::responses;
+use super::super::{entries, fields};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
@@ -56,7 +56,7 @@ pub(super) fn entry(kind: &str, event: Object) -> Entry {
     match kind {
         "error" | "stream_error" => of_kind(Kind::Error, event),
         _ if NOTICES.contains(&kind) => of_kind(Kind::Notice, event),
-        _ => responses::unknown(&event),
+        _ => entries::unknown(event),
     }
 }
 
@@ -68,7 +68,7 @@ fn of_kind(kind: Kind, event: Object) -> Entry {
 
 fn words(event: &Object) -> String {
     let inner = event.get("error").and_then(|error| error.get("message")).and_then(Value::as_str);
-    match responses::text(event, "message").or(inner) {
+    match fields::text(event, "message").or(inner) {
         Some(message) => message.to_owned(),
         None => {
             let rest = event.iter().filter(|(field, _)| *field != "turn_id");

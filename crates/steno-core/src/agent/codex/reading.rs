@@ -10,7 +10,7 @@ use super::prompt::{self, Origin, Prompts};
 use super::record::{Body, Head, Layout, Record, decode};
 use super::tokens::Tokens;
 use super::{AGENT, event, title};
-use crate::agent::responses;
+use crate::agent::{entries, fields, responses};
 use crate::entry::{Entry, Kind, Numbering, Role};
 use crate::format::{Emit, Item};
 use crate::json::{Object, Value};
@@ -131,7 +131,7 @@ impl<'a> Reading<'a> {
         let Some(meta) = self.object(meta) else {
             return;
         };
-        let text = |field| responses::text(&meta, field).map(str::to_owned);
+        let text = |field| fields::text(&meta, field).map(str::to_owned);
         let session = &mut self.session;
         session.native_id = text("id");
         if let Some(id) = &session.native_id {
@@ -152,7 +152,7 @@ impl<'a> Reading<'a> {
         let Some(item) = self.object(item) else {
             return;
         };
-        if responses::text(&item, "type").is_some_and(|kind| COMPACTION_ITEMS.contains(&kind)) {
+        if fields::text(&item, "type").is_some_and(|kind| COMPACTION_ITEMS.contains(&kind)) {
             return;
         }
         let Some(mut entry) = responses::entry(&item) else {
@@ -193,9 +193,9 @@ impl<'a> Reading<'a> {
 
     fn rename(&mut self, event: &RawValue) {
         let event: Object = decode(event).unwrap_or_default();
-        let thread = responses::text(&event, "thread_id");
+        let thread = fields::text(&event, "thread_id");
         if thread.is_none() || thread == self.session.native_id.as_deref() {
-            self.session.title = responses::text(&event, "thread_name").map(str::to_owned);
+            self.session.title = fields::text(&event, "thread_name").map(str::to_owned);
         }
     }
 
@@ -228,8 +228,8 @@ impl<'a> Reading<'a> {
         let Some(line) = self.object(line) else {
             return;
         };
-        let mut entry = responses::unknown(&line);
-        entry.role = Role::from(responses::text(&line, "role").unwrap_or_default());
+        let mut entry = entries::unknown(line.clone());
+        entry.role = Role::from(fields::text(&line, "role").unwrap_or_default());
         let content = line.get("content").or(line.get("message"));
         entry.content = content.map(responses::content_text).unwrap_or_default();
         entry.created_at = at;
@@ -238,7 +238,7 @@ impl<'a> Reading<'a> {
 
     fn unknown(&mut self, line: &RawValue, at: Option<Timestamp>) {
         if let Some(line) = self.object(line) {
-            let mut entry = responses::unknown(&line);
+            let mut entry = entries::unknown(line.clone());
             entry.created_at = at;
             self.say(entry);
         }

@@ -5,12 +5,16 @@ use std::path::Path;
 
 use super::AGENT;
 use super::tokens::Tokens;
-use crate::agent::responses::{structured, text, unknown};
+use crate::agent::entries;
+use crate::agent::entries::unknown;
+use crate::agent::fields::text;
+use crate::agent::repair;
+use crate::agent::responses::structured;
 use crate::entry::{Entry, Kind, Numbering, PRIMARY, Role};
 use crate::format::{Emit, Item};
 use crate::json::{Object, Style, Value};
 use crate::lines::Line;
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
 
@@ -79,8 +83,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn line(&mut self, line: Result<Line, Problem>) {
         let parsed = line.and_then(|line| {
-            serde_json::from_slice::<Object>(&line.bytes)
-                .map_err(|error| Problem::at(self.path, line.number, json_reason(&error)))
+            repair::parse(&line.bytes).map_err(|reason| Problem::at(self.path, line.number, reason))
         });
         match parsed {
             Ok(record) => self.record(record),
@@ -112,7 +115,7 @@ impl<'a> Reading<'a> {
             "abort" => self.tell(&event, Kind::Notice),
             kind if PASSED_OVER.contains(&kind) => {}
             kind if is_notice(kind) => self.tell(&event, Kind::Notice),
-            _ => self.show(&event, unknown(&record)),
+            _ => self.show(&event, unknown(record.clone())),
         }
     }
 
@@ -237,7 +240,7 @@ impl<'a> Reading<'a> {
             result.tool_name = self.calls.get(&(event.source.clone(), id.clone())).cloned();
         }
         if failed {
-            result.metadata = Some(Object::from_iter([("is_error".to_owned(), Value::Bool(true))]));
+            result.metadata = Some(entries::failure());
         }
         self.show(event, result);
     }

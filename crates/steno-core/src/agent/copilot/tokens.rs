@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::agent::fields;
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 
@@ -20,7 +21,7 @@ pub(super) struct Tokens {
 impl Tokens {
     /// Takes the data of `assistant.message`, whose pieces repeat their count.
     pub(super) fn message(&mut self, id: &str, data: &Object) {
-        let answer = data.get("outputTokens").and_then(Value::as_u64).unwrap_or(0);
+        let answer = fields::count(data, "outputTokens");
         if answer > 0 && self.seen.insert(id.to_owned()) {
             self.answers = self.answers.saturating_add(answer);
         }
@@ -66,8 +67,7 @@ impl Tokens {
 
 /// Input includes what caches served and took.
 fn usage(counts: &Object) -> Usage {
-    // Bounded so that sums of hostile numbers cannot overflow.
-    let count = |name| counts.get(name).and_then(Value::as_u64).unwrap_or(0).min(1 << 48);
+    let count = |name| fields::count(counts, name);
     let (cache_read, cache_write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
     Usage {
         input: count("inputTokens").saturating_sub(cache_read).saturating_sub(cache_write),

@@ -1,22 +1,24 @@
 //! A bubble of the editor: what one side said, thought or did.
 
-use crate::agent::message::{Message, Output, milliseconds, text};
-use crate::agent::record::{tool_call, tool_result};
+use crate::agent::entries::{tool_call, tool_result};
+use crate::agent::fields::{as_count, filled, moment};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Kind, Role, Usage};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
 
 /// Hands out one bubble.
 pub(super) fn take(bubble: &Value, model: Option<String>, output: &mut Output<'_>) {
-    let stated = bubble.get("modelInfo").and_then(|info| text(info, "modelName"));
+    let stated = bubble.get("modelInfo").and_then(|info| filled(info, "modelName"));
     let mut message = Message {
-        id: text(bubble, "bubbleId").map(str::to_owned),
+        id: filled(bubble, "bubbleId").map(str::to_owned),
         model: stated.map(str::to_owned).or(model),
         created_at: time(bubble),
         usage: bubble.get("tokenCount").map(usage).filter(|usage| !usage.is_empty()),
         ..Message::default()
     };
-    let said = text(bubble, "text").unwrap_or_default();
+    let said = filled(bubble, "text").unwrap_or_default();
     match bubble.get("type").and_then(Value::as_u64) {
         Some(1) => {
             message.say(Role::User, Kind::Text, said);
@@ -33,54 +35,46 @@ pub(super) fn take(bubble: &Value, model: Option<String>, output: &mut Output<'_
     }
 }
 
-/// A moment as milliseconds or as text.
-pub(super) fn moment(value: Option<&Value>) -> Option<Timestamp> {
-    match value? {
-        Value::String(text) => text.parse().ok(),
-        value => milliseconds(value.as_f64()? as i64),
-    }
-}
-
 fn time(bubble: &Value) -> Option<Timestamp> {
     let timing = bubble.get("timingInfo");
     let sent = ["clientRpcSendTime", "clientStartTime"];
     // Some of these count from the editor's start.
-    let sent = sent.iter().filter_map(|name| moment(timing?.get(name)));
-    moment(bubble.get("createdAt"))
-        .or_else(|| sent.into_iter().find(|at| at.unix_seconds() > 1_000_000_000))
+    let sent = sent.iter().filter_map(|name| moment(timing?.get(name)?));
+    let created = bubble.get("createdAt").and_then(moment);
+    created.or_else(|| sent.into_iter().find(|at| at.unix_seconds() > 1_000_000_000))
 }
 
 fn usage(tokens: &Value) -> Usage {
-    let count = |name| tokens.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let count = |name| as_count(&tokens[name]);
     Usage { input: count("inputTokens"), output: count("outputTokens"), ..Usage::default() }
 }
 
 fn answer(message: &mut Message, bubble: &Value, said: &str) {
-    if let Some(thought) = bubble.get("thinking").and_then(|thinking| text(thinking, "text")) {
+    if let Some(thought) = bubble.get("thinking").and_then(|thinking| filled(thinking, "text")) {
         message.say(Role::Assistant, Kind::Thinking, thought);
     }
     if !said.is_empty() {
         message.say(Role::Assistant, Kind::Text, said);
     }
-    if let Some(call) = bubble.get("toolFormerData").filter(|call| text(call, "name").is_some()) {
+    if let Some(call) = bubble.get("toolFormerData").filter(|call| filled(call, "name").is_some()) {
         tool(message, call);
     }
 }
 
 /// A call and, once it is there, its result. Arguments and result are JSON in strings.
 fn tool(message: &mut Message, call: &Value) {
-    let name = text(call, "name").unwrap_or_default();
-    let id = text(call, "toolCallId");
-    let arguments = text(call, "rawArgs").or(text(call, "params")).unwrap_or_default();
+    let name = filled(call, "name").unwrap_or_default();
+    let id = filled(call, "toolCallId");
+    let arguments = filled(call, "rawArgs").or(filled(call, "params")).unwrap_or_default();
     let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into());
     message.push(tool_call(Some(name), id, Some(&input)));
     let error = call.get("error").filter(|error| !error.is_null());
-    let failed = error.is_some() || text(call, "status") == Some("error");
-    let content = match (text(call, "result"), error) {
+    let failed = error.is_some() || filled(call, "status") == Some("error");
+    let content = match (filled(call, "result"), error) {
         (Some(result), _) => result.to_owned(),
         (None, Some(Value::String(error))) => error.clone(),
         (None, Some(error)) => error.to_string(),
-        (None, None) if failed || text(call, "status") == Some("completed") => String::new(),
+        (None, None) if failed || filled(call, "status") == Some("completed") => String::new(),
         (None, None) => return,
     };
     let mut result = tool_result(id, content, failed);

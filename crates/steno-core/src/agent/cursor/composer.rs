@@ -1,6 +1,8 @@
 //! The editor's conversations: a record per composer, whose bubbles stand in it or, since 2025, in rows of their own.
 
-use crate::agent::message::{Output, parse, text};
+use crate::agent::fields::{filled, items, moment};
+use crate::agent::output::Output;
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{Database, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
@@ -39,15 +41,15 @@ pub(super) fn read(
     record: &Value,
     emit: Emit<'_>,
 ) -> Result<Session, FormatError> {
-    let id = text(record, "composerId").unwrap_or_default();
+    let id = filled(record, "composerId").unwrap_or_default();
     let session = stated(record, id);
     let model = session.models.first().cloned();
     let mut output = Output::new(AGENT, id, emit);
-    for inside in list(record, "conversation") {
+    for inside in items(&record["conversation"]) {
         bubble::take(inside, model.clone(), &mut output);
     }
-    for header in list(record, "fullConversationHeadersOnly") {
-        let Some(bubble) = text(header, "bubbleId") else { continue };
+    for header in items(&record["fullConversationHeadersOnly"]) {
+        let Some(bubble) = filled(header, "bubbleId") else { continue };
         match value(database, &format!("bubbleId:{id}:{bubble}"))? {
             Some(Ok(bubble)) => bubble::take(&bubble, model.clone(), &mut output),
             Some(Err(reason)) => {
@@ -63,25 +65,17 @@ fn stated(record: &Value, id: &str) -> Session {
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
     let folder = record.get("workspaceIdentifier").and_then(|workspace| workspace.get("uri"));
     session.native_id = Some(id.to_owned());
-    session.title = text(record, "name").map(str::to_owned);
-    session.project = folder.and_then(|uri| text(uri, "fsPath")).map(str::to_owned);
-    session.started = bubble::moment(record.get("createdAt"));
-    session.ended = bubble::moment(record.get("lastUpdatedAt"));
-    let model = record.get("modelConfig").and_then(|config| text(config, "modelName"));
+    session.title = filled(record, "name").map(str::to_owned);
+    session.project = folder.and_then(|uri| filled(uri, "fsPath")).map(str::to_owned);
+    session.started = record.get("createdAt").and_then(moment);
+    session.ended = record.get("lastUpdatedAt").and_then(moment);
+    let model = record.get("modelConfig").and_then(|config| filled(config, "modelName"));
     session.models.extend(model.map(str::to_owned));
     session
 }
 
-fn list<'a>(record: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    record.get(name).and_then(Value::as_array).into_iter().flatten()
-}
-
 /// The JSON of one row, or what is wrong with it; nothing where the row is missing or null.
 fn value(database: &Database, key: &str) -> Result<Option<Result<Value, String>>, FormatError> {
-    let mut found = None;
-    database.each("SELECT value FROM cursorDiskKV WHERE key = ?1", &[&key], |row| {
-        found = row.bytes("value").map(parse);
-        Ok(())
-    })?;
-    Ok(found)
+    let query = "SELECT value FROM cursorDiskKV WHERE key = ?1";
+    Ok(database.row(query, &[&key], |row| row.bytes("value").map(parse))?.flatten())
 }

@@ -10,6 +10,14 @@ const CLOSE: &str = "</user_query>";
 const CONTEXT: [&str; 4] =
     ["<user_info>", "<system_reminder>", "<open_and_recently_viewed_files>", "<attached_files>"];
 
+/// Adds what somebody said.
+pub(super) fn say(message: &mut Message, role: &Role, said: &str) {
+    match role {
+        Role::User => add(message, said),
+        role => message.say(role.clone(), Kind::Text, said),
+    }
+}
+
 /// Adds the text of a user's message: the query is a prompt, all around it a notice.
 pub(super) fn add(message: &mut Message, text: &str) {
     let Some((before, rest)) = text.split_once(OPEN) else {

@@ -2,12 +2,15 @@
 //!
 //! Only what hangs below the latest root belongs to the session; all else are older states of it.
 
-use crate::agent::attachment;
 use std::collections::HashSet;
 
-use crate::agent::message::{Message, Output, milliseconds, parse, text};
-use crate::agent::record::{tool_call, tool_result};
-use crate::agent::sqlite::{Database, Schema};
+use crate::agent::attachment;
+use crate::agent::entries::{tool_call, tool_result};
+use crate::agent::fields::{filled, from_millis};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
+use crate::agent::repair::parse;
+use crate::agent::sqlite::{Database, Row, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
@@ -25,14 +28,14 @@ pub(super) const SCHEMA: Schema = Schema {
 /// Reads the session of a store.
 pub(super) fn read(database: &Database, emit: Emit<'_>) -> Result<Session, FormatError> {
     let meta = meta(database)?;
-    let id = text(&meta, "agentId").unwrap_or_default();
+    let id = filled(&meta, "agentId").unwrap_or_default();
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
-    session.native_id = text(&meta, "agentId").map(str::to_owned);
-    session.title = text(&meta, "name").map(str::to_owned);
-    session.started = meta.get("createdAt").and_then(Value::as_i64).and_then(milliseconds);
-    session.models.extend(text(&meta, "lastUsedModel").map(str::to_owned));
+    session.native_id = filled(&meta, "agentId").map(str::to_owned);
+    session.title = filled(&meta, "name").map(str::to_owned);
+    session.started = meta.get("createdAt").and_then(Value::as_i64).and_then(from_millis);
+    session.models.extend(filled(&meta, "lastUsedModel").map(str::to_owned));
     let mut output = Output::new(AGENT, id, emit);
-    let root = text(&meta, "latestRootBlobId").unwrap_or_default().to_owned();
+    let root = filled(&meta, "latestRootBlobId").unwrap_or_default().to_owned();
     let mut waiting = vec![root];
     let mut seen = HashSet::new();
     while let Some(id) = waiting.pop() {
@@ -76,19 +79,16 @@ fn digits(text: &str) -> Option<Vec<u8>> {
 }
 
 fn blob(database: &Database, id: &str) -> Result<Option<Vec<u8>>, FormatError> {
-    let mut found = None;
-    database.each("SELECT data FROM blobs WHERE id = ?1", &[&id], |row| {
-        found = row.bytes("data").map(<[u8]>::to_vec);
-        Ok(())
-    })?;
-    Ok(found)
+    let query = "SELECT data FROM blobs WHERE id = ?1";
+    let data = |row: &Row<'_>| row.bytes("data").map(<[u8]>::to_vec);
+    Ok(database.row(query, &[&id], data)?.flatten())
 }
 
 fn take(record: Value, id: String, output: &mut Output<'_>) {
     let mut message = Message { id: Some(id), ..Message::default() };
-    let role = Role::from(text(&record, "role").unwrap_or_default());
+    let role = Role::from(filled(&record, "role").unwrap_or_default());
     match record.get("content") {
-        Some(Value::String(said)) => say(&mut message, &role, said),
+        Some(Value::String(said)) => prompt::say(&mut message, &role, said),
         Some(Value::Array(blocks)) => {
             blocks.iter().for_each(|block| add(&mut message, &role, block));
         }
@@ -101,34 +101,27 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
 }
 
 fn add(message: &mut Message, role: &Role, block: &Value) {
-    let said = |name| text(block, name).unwrap_or_default();
+    let said = |name| filled(block, name).unwrap_or_default();
     match said("type") {
-        "text" => say(message, role, said("text")),
+        "text" => prompt::say(message, role, said("text")),
         "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("text")),
         "redacted-reasoning" => message.say(Role::Assistant, Kind::Thinking, ""),
         "tool-call" => {
             let input = block.get("args").or(block.get("input"));
-            message.push(tool_call(text(block, "toolName"), text(block, "toolCallId"), input));
+            message.push(tool_call(filled(block, "toolName"), filled(block, "toolCallId"), input));
         }
         "tool-result" => {
             let result = block.get("result").or(block.get("output")).unwrap_or(&Value::Null);
             let failed = block.get("isError") == Some(&Value::Bool(true));
-            let mut entry = tool_result(text(block, "toolCallId"), words(result), failed);
-            entry.tool_name = text(block, "toolName").map(str::to_owned);
+            let mut entry = tool_result(filled(block, "toolCallId"), words(result), failed);
+            entry.tool_name = filled(block, "toolName").map(str::to_owned);
             message.push(entry);
         }
         "image" | "file" => {
-            let mime = text(block, "mimeType").or(text(block, "mediaType"));
-            let data = text(block, "image").or(text(block, "data")).unwrap_or_default();
+            let mime = filled(block, "mimeType").or(filled(block, "mediaType"));
+            let data = filled(block, "image").or(filled(block, "data")).unwrap_or_default();
             message.say(role.clone(), Kind::Notice, attachment::media(mime, data));
         }
         _ => message.unknown(block.clone()),
-    }
-}
-
-fn say(message: &mut Message, role: &Role, said: &str) {
-    match role {
-        Role::User => prompt::add(message, said),
-        role => message.say(role.clone(), Kind::Text, said),
     }
 }

@@ -1,13 +1,16 @@
 //! Chats of 2024: one value with all tabs of a workspace, each a session.
 
-use crate::agent::message::{Message, Output, parse, text};
+use crate::agent::fields::{filled, moment};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{Database, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
 
-use super::{AGENT, bubble};
+use super::AGENT;
 
 /// The table in which the tabs stand; other programs have it too, but not with this key.
 pub(super) const SCHEMA: Schema = Schema {
@@ -21,12 +24,12 @@ pub(super) const SCHEMA: Schema = Schema {
 /// Reads one tab.
 pub(super) fn read(database: &Database, id: &str, emit: Emit<'_>) -> Result<Session, FormatError> {
     let tabs = tabs(database)?;
-    let tab = tabs.iter().find(|tab| text(tab, "tabId") == Some(id));
+    let tab = tabs.iter().find(|tab| filled(tab, "tabId") == Some(id));
     let tab = tab.ok_or_else(|| database.invalid(format!("no conversation {id}")))?;
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
     session.native_id = Some(id.to_owned());
-    session.title = text(tab, "chatTitle").map(str::to_owned);
-    session.ended = bubble::moment(tab.get("lastSendTime"));
+    session.title = filled(tab, "chatTitle").map(str::to_owned);
+    session.ended = tab.get("lastSendTime").and_then(moment);
     let mut output = Output::new(AGENT, id, emit);
     let bubbles = tab.get("bubbles").and_then(Value::as_array);
     for (index, bubble) in bubbles.into_iter().flatten().enumerate() {
@@ -51,16 +54,16 @@ fn tabs(database: &Database) -> Result<Vec<Value>, FormatError> {
 }
 
 fn take(bubble: &Value, index: usize, output: &mut Output<'_>) {
-    let id = text(bubble, "id").map_or_else(|| format!("bubble {index}"), str::to_owned);
+    let id = filled(bubble, "id").map_or_else(|| format!("bubble {index}"), str::to_owned);
     let mut message = Message { id: Some(id), ..Message::default() };
-    let said = text(bubble, "text").or(text(bubble, "rawText")).unwrap_or_default();
-    match text(bubble, "type") {
+    let said = filled(bubble, "text").or(filled(bubble, "rawText")).unwrap_or_default();
+    match filled(bubble, "type") {
         Some("user") => {
             message.say(Role::User, Kind::Text, said);
             output.message(message);
         }
         Some("ai") => {
-            message.model = text(bubble, "modelType").map(str::to_owned);
+            message.model = filled(bubble, "modelType").map(str::to_owned);
             message.say(Role::Assistant, Kind::Text, said);
             output.answer(message);
         }

@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::agent::message::{Message, Output, text};
-use crate::agent::record::{each_line, tool_call, tool_result};
+use crate::agent::entries::{tool_call, tool_result};
+use crate::agent::fields::filled;
+use crate::agent::json_lines::each_object;
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
@@ -125,7 +128,7 @@ fn stem(source: &Source) -> String {
 }
 
 fn read_file(source: &Source, speaker: &str, output: &mut Output<'_>) -> Result<(), FormatError> {
-    each_line(source, |record, line| match record {
+    each_object(source, |record, line| match record {
         Ok(record) => take(Value::Object(record), format!("{speaker} line {line}"), output),
         Err(problem) => output.problem(problem),
     })?;
@@ -133,18 +136,18 @@ fn read_file(source: &Source, speaker: &str, output: &mut Output<'_>) -> Result<
 }
 
 fn take(record: Value, id: String, output: &mut Output<'_>) {
-    let model = text(&record, "model").map(str::to_owned);
+    let model = filled(&record, "model").map(str::to_owned);
     let mut message = Message { id: Some(id), model, ..Message::default() };
-    let role = Role::from(text(&record, "role").unwrap_or_default());
+    let role = Role::from(filled(&record, "role").unwrap_or_default());
     let content = record.get("message").and_then(|message| message.get("content"));
     match (&role, content) {
         (Role::User | Role::Assistant, Some(Value::String(said))) => {
-            say(&mut message, &role, said);
+            prompt::say(&mut message, &role, said);
         }
         (Role::User | Role::Assistant, Some(Value::Array(blocks))) => {
             blocks.iter().for_each(|block| add(&mut message, &role, block));
         }
-        _ if text(&record, "type") == Some("turn_ended") => message.push(turn_ended(&record)),
+        _ if filled(&record, "type") == Some("turn_ended") => message.push(turn_ended(&record)),
         _ => message.unknown(record),
     }
     match role {
@@ -154,34 +157,27 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
 }
 
 fn add(message: &mut Message, role: &Role, block: &Value) {
-    let said = |name| text(block, name).unwrap_or_default();
+    let said = |name| filled(block, name).unwrap_or_default();
     match said("type") {
-        "text" => say(message, role, said("text")),
+        "text" => prompt::say(message, role, said("text")),
         "thinking" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
         "tool_use" => {
-            let name = text(block, "name");
-            message.push(tool_call(name, text(block, "id"), block.get("input")));
+            let name = filled(block, "name");
+            message.push(tool_call(name, filled(block, "id"), block.get("input")));
         }
         "tool_result" => {
             let content = block.get("content").unwrap_or(&Value::Null);
             let failed = block.get("is_error") == Some(&Value::Bool(true));
-            message.push(tool_result(text(block, "tool_use_id"), words(content), failed));
+            message.push(tool_result(filled(block, "tool_use_id"), words(content), failed));
         }
         _ => message.unknown(block.clone()),
     }
 }
 
-fn say(message: &mut Message, role: &Role, said: &str) {
-    match role {
-        Role::User => prompt::add(message, said),
-        role => message.say(role.clone(), Kind::Text, said),
-    }
-}
-
 fn turn_ended(record: &Value) -> Entry {
-    let failed = text(record, "status").is_some_and(|status| status == "error");
+    let failed = filled(record, "status").is_some_and(|status| status == "error");
     let kind = if failed { Kind::Error } else { Kind::Notice };
-    let mut entry = Entry::new(Role::System, kind, text(record, "error").unwrap_or_default());
+    let mut entry = Entry::new(Role::System, kind, filled(record, "error").unwrap_or_default());
     entry.metadata = record.as_object().cloned();
     entry
 }
@@ -192,6 +188,6 @@ pub(super) fn words(content: &Value) -> String {
         Value::Null => String::new(),
         Value::String(said) => said.clone(),
         Value::Array(blocks) => blocks.iter().map(words).collect::<Vec<_>>().join("\n"),
-        other => text(other, "text").map_or_else(|| other.to_string(), str::to_owned),
+        other => filled(other, "text").map_or_else(|| other.to_string(), str::to_owned),
     }
 }

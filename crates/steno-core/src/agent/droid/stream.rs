@@ -1,9 +1,15 @@
 //! What `droid exec` prints: messages, calls, results and a completion, one to a line.
 
 use super::AGENT;
-use crate::agent::record::{self, Head, Telling};
+use crate::agent::entries;
+use crate::agent::fields;
+use crate::agent::head::Head;
+use crate::agent::json_lines::each_object;
+use crate::agent::record;
+use crate::agent::telling::Telling;
+use crate::agent::usage;
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Role, Usage};
+use crate::entry::{Entry, Kind, Role};
 use crate::format::Emit;
 use crate::format::FormatError;
 use crate::json::{Object, Value};
@@ -17,7 +23,7 @@ const PROBED: usize = 20;
 pub(super) fn recognises(head: &Head) -> bool {
     head.objects().take(PROBED).any(|object| {
         let has = |field| object.contains_key(field);
-        let shaped = match record::text(&object, "type") {
+        let shaped = match fields::text(&object, "type") {
             Some("message") => has("role") && has("text"),
             Some("tool_call") => has("toolName") && has("parameters"),
             Some("completion") => has("finalText"),
@@ -28,7 +34,7 @@ pub(super) fn recognises(head: &Head) -> bool {
 }
 
 fn session_id(object: &Object) -> Option<&str> {
-    record::text(object, "session_id").or_else(|| record::text(object, "sessionId"))
+    fields::text(object, "session_id").or_else(|| fields::text(object, "sessionId"))
 }
 
 /// Reads what droid printed.
@@ -36,7 +42,7 @@ pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatErr
     let id = first_id(source)?.unwrap_or_else(|| record::stem(source).to_owned());
     let mut telling = Telling::new(AGENT, &id, emit);
     let mut model = None;
-    record::each_line(source, |object, line| match object {
+    each_object(source, |object, line| match object {
         Ok(object) => tell(&mut telling, &mut model, object, line),
         Err(problem) => telling.problem(problem),
     })?;
@@ -48,11 +54,11 @@ fn first_id(source: &Source) -> Result<Option<String>, FileError> {
 }
 
 fn tell(telling: &mut Telling<'_>, model: &mut Option<String>, object: Object, line: u64) {
-    let at = record::time(&object, "timestamp");
+    let at = fields::time(&object, "timestamp");
     telling.time(at);
-    if record::text(&object, "type") == Some("system") {
-        *model = record::text(&object, "model").map(str::to_owned);
-        telling.session.project = record::text(&object, "cwd").map(str::to_owned);
+    if fields::text(&object, "type") == Some("system") {
+        *model = fields::text(&object, "model").map(str::to_owned);
+        telling.session.project = fields::text(&object, "cwd").map(str::to_owned);
     }
     let mut entry = entry(object);
     entry.created_at = at;
@@ -64,7 +70,7 @@ fn tell(telling: &mut Telling<'_>, model: &mut Option<String>, object: Object, l
 }
 
 fn entry(object: Object) -> Entry {
-    let text = |field| record::text(&object, field);
+    let text = |field| fields::text(&object, field);
     let call = text("toolCallId").or_else(|| text("id"));
     match text("type") {
         Some("message") => {
@@ -75,30 +81,21 @@ fn entry(object: Object) -> Entry {
             entry.message_id = text("id").map(str::to_owned);
             entry
         }
-        Some("tool_call") => record::tool_call(text("toolName"), call, object.get("parameters")),
+        Some("tool_call") => entries::tool_call(text("toolName"), call, object.get("parameters")),
         Some("tool_result") => {
             let failed = object.get("isError").and_then(Value::as_bool) == Some(true);
-            let value = object.get("value").map(record::plain).unwrap_or_default();
-            record::tool_result(call, value, failed)
+            let value = object.get("value").map(record::said).unwrap_or_default();
+            entries::tool_result(call, value, failed)
         }
         Some("completion") => completion(&object),
         Some("error") => Entry::new(Role::System, Kind::Error, text("message").unwrap_or_default()),
-        _ => record::other(object),
+        _ => entries::unknown(object),
     }
 }
 
 fn completion(object: &Object) -> Entry {
-    let said = record::text(object, "finalText").unwrap_or_default();
+    let said = fields::text(object, "finalText").unwrap_or_default();
     let mut entry = Entry::new(Role::Assistant, Kind::Text, said);
-    entry.usage = record::object(object, "usage").map(|stated| {
-        let count = |field| record::count(stated, field);
-        Usage {
-            input: count("input_tokens"),
-            cache_read: count("cache_read_input_tokens"),
-            cache_write: count("cache_creation_input_tokens"),
-            output: count("output_tokens"),
-            ..Usage::default()
-        }
-    });
+    entry.usage = fields::object(object, "usage").map(usage::anthropic);
     entry
 }

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use super::parts;
-use crate::agent::record::{self, Telling};
+use crate::agent::entries;
+use crate::agent::fields;
+use crate::agent::telling::Telling;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
@@ -19,16 +21,16 @@ pub(super) struct Messages {
 impl Messages {
     /// Tells of one message.
     pub(super) fn tell(&mut self, telling: &mut Telling<'_>, message: Object) {
-        let at = record::time(&message, "timestamp");
+        let at = fields::time(&message, "timestamp");
         telling.time(at);
-        let mut entries = match record::text(&message, "type") {
+        let mut entries = match fields::text(&message, "type") {
             Some("user") => self.user(&message),
             Some("gemini" | "qwen") => self.answer(&message),
             Some("info" | "warning") => notice(&message, Kind::Notice),
             Some("error") => notice(&message, Kind::Error),
-            _ => vec![record::other(message.clone())],
+            _ => vec![entries::unknown(message.clone())],
         };
-        let id = record::text(&message, "id");
+        let id = fields::text(&message, "id");
         for entry in &mut entries {
             entry.message_id = id.map(str::to_owned);
             entry.created_at = entry.created_at.or(at);
@@ -50,37 +52,37 @@ impl Messages {
 
     fn answer(&mut self, message: &Object) -> Vec<Entry> {
         let mut entries: Vec<_> =
-            record::list(message, "thoughts").iter().filter_map(thought).collect();
+            fields::list(message, "thoughts").iter().filter_map(thought).collect();
         let content = message.get("content").unwrap_or(&Value::Null);
         entries.extend(parts::entries(content, &Role::Assistant));
-        for call in record::list(message, "toolCalls").iter().filter_map(Value::as_object) {
+        for call in fields::list(message, "toolCalls").iter().filter_map(Value::as_object) {
             entries.extend(self.call(call));
         }
         if !entries.iter().any(|entry| entry.role == Role::Assistant) {
             entries.insert(0, Entry::new(Role::Assistant, Kind::Text, ""));
         }
-        let model = record::text(message, "model");
+        let model = fields::text(message, "model");
         for entry in entries.iter_mut().filter(|entry| entry.role == Role::Assistant) {
             entry.model = model.map(str::to_owned);
         }
         if let Some(first) = entries.first_mut() {
-            first.usage = record::object(message, "tokens").map(usage);
+            first.usage = fields::object(message, "tokens").map(usage);
         }
         entries
     }
 
     /// A call, and the answer that stands in it.
     fn call(&mut self, call: &Object) -> Vec<Entry> {
-        let (name, id) = (record::text(call, "name"), record::text(call, "id"));
-        let mut asked = record::tool_call(name, id, call.get("args"));
-        asked.created_at = record::time(call, "timestamp");
+        let (name, id) = (fields::text(call, "name"), fields::text(call, "id"));
+        let mut asked = entries::tool_call(name, id, call.get("args"));
+        asked.created_at = fields::time(call, "timestamp");
         let Some(result) = call.get("result").filter(|result| !result.is_null()) else {
             return vec![asked];
         };
         let texts = parts::entries(result, &Role::Tool);
         let texts: Vec<_> = texts.into_iter().map(|entry| entry.content).collect();
-        let failed = matches!(record::text(call, "status"), Some("error" | "cancelled"));
-        let mut answer = record::tool_result(id, texts.join("\n"), failed);
+        let failed = matches!(fields::text(call, "status"), Some("error" | "cancelled"));
+        let mut answer = entries::tool_result(id, texts.join("\n"), failed);
         answer.tool_name = name.map(str::to_owned);
         answer.created_at = asked.created_at;
         self.is_news(&answer);
@@ -100,10 +102,10 @@ fn is_prompt(text: &str) -> bool {
 
 fn thought(thought: &Value) -> Option<Entry> {
     let thought = thought.as_object()?;
-    let texts = ["subject", "description"].iter().filter_map(|field| record::text(thought, field));
+    let texts = ["subject", "description"].iter().filter_map(|field| fields::text(thought, field));
     let text = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
     let mut entry = Entry::new(Role::Assistant, Kind::Thinking, text);
-    entry.created_at = record::time(thought, "timestamp");
+    entry.created_at = fields::time(thought, "timestamp");
     Some(entry)
 }
 
@@ -114,7 +116,7 @@ fn notice(message: &Object, kind: Kind) -> Vec<Entry> {
 
 /// Gemini counts cached tokens as input too, but thoughts not as output.
 fn usage(tokens: &Object) -> Usage {
-    let count = |field| record::count(tokens, field);
+    let count = |field| fields::count(tokens, field);
     Usage {
         input: count("input").saturating_sub(count("cached")) + count("tool"),
         cache_read: count("cached"),

@@ -1,7 +1,7 @@
 //! The parts of a message in Gemini's API: text, thoughts, calls of functions and their answers, files.
 
 use crate::agent::attachment;
-use crate::agent::record;
+use crate::agent::{entries, fields, record};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
@@ -26,23 +26,23 @@ fn entry(part: &Value, role: &Role) -> Option<Entry> {
         Value::Object(part) => part,
         other => return Some(Entry::new(role.clone(), Kind::Text, other.to_string())),
     };
-    if let Some(text) = record::text(part, "text") {
+    if let Some(text) = fields::text(part, "text") {
         let thought = part.get("thought").and_then(Value::as_bool) == Some(true);
         return said(text, role, if thought { Kind::Thinking } else { Kind::Text });
     }
-    if let Some(call) = record::object(part, "functionCall") {
-        let (name, id) = (record::text(call, "name"), record::text(call, "id"));
-        return Some(record::tool_call(name, id, call.get("args")));
+    if let Some(call) = fields::object(part, "functionCall") {
+        let (name, id) = (fields::text(call, "name"), fields::text(call, "id"));
+        return Some(entries::tool_call(name, id, call.get("args")));
     }
-    if let Some(response) = record::object(part, "functionResponse") {
+    if let Some(response) = fields::object(part, "functionResponse") {
         return Some(answer(response));
     }
-    if let Some(file) = record::object(part, "inlineData") {
-        let data = record::text(file, "data").unwrap_or_default();
-        let shown = attachment::media(record::text(file, "mimeType"), data);
+    if let Some(file) = fields::object(part, "inlineData") {
+        let data = fields::text(file, "data").unwrap_or_default();
+        let shown = attachment::media(fields::text(file, "mimeType"), data);
         return Some(Entry::new(role.clone(), Kind::Text, shown));
     }
-    Some(record::other(part.clone()))
+    Some(entries::unknown(part.clone()))
 }
 
 fn said(text: &str, role: &Role, kind: Kind) -> Option<Entry> {
@@ -51,15 +51,15 @@ fn said(text: &str, role: &Role, kind: Kind) -> Option<Entry> {
 
 /// What a function answered.
 fn answer(response: &Object) -> Entry {
-    let body = record::object(response, "response");
+    let body = fields::object(response, "response");
     let error = body.and_then(|body| body.get("error"));
     let output = body.and_then(|body| body.get("output")).or(error);
     let content = match (output, body) {
-        (Some(output), _) => record::plain(output),
+        (Some(output), _) => record::said(output),
         (None, Some(body)) => Style::COMPACT.print(body),
         (None, None) => String::new(),
     };
-    let mut entry = record::tool_result(record::text(response, "id"), content, error.is_some());
-    entry.tool_name = record::text(response, "name").map(str::to_owned);
+    let mut entry = entries::tool_result(fields::text(response, "id"), content, error.is_some());
+    entry.tool_name = fields::text(response, "name").map(str::to_owned);
     entry
 }

@@ -5,7 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::agent::record::{self, Telling};
+use crate::agent::fields;
+use crate::agent::json_lines::each_object;
+use crate::agent::record;
+use crate::agent::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Value};
@@ -45,15 +48,15 @@ enum Step {
 
 impl Step {
     fn of(mut object: Object) -> Self {
-        if let Some(target) = record::text(&object, "$rewindTo") {
+        if let Some(target) = fields::text(&object, "$rewindTo") {
             return Step::Rewind(target.to_owned());
         }
-        if record::text(&object, "id").is_some() {
+        if fields::text(&object, "id").is_some() {
             return Step::Put(object);
         }
         match object.get_mut("$set").map(Value::take) {
             Some(Value::Object(fields)) => Step::Merge(fields),
-            _ if record::text(&object, "sessionId").is_some() => Step::Merge(object),
+            _ if fields::text(&object, "sessionId").is_some() => Step::Merge(object),
             _ => Step::Put(object),
         }
     }
@@ -89,7 +92,7 @@ impl Plan {
     }
 
     fn put(&mut self, object: &Object, place: Place) {
-        let id = record::text(object, "id").map(str::to_owned);
+        let id = fields::text(object, "id").map(str::to_owned);
         let at = id.as_ref().and_then(|id| self.known.get(id).copied());
         if let Some(id) = &id {
             self.known.insert(id.clone(), at.unwrap_or(self.slots.len()));
@@ -103,7 +106,7 @@ impl Plan {
     fn replace(&mut self, messages: &[Value], line: u64) {
         let objects =
             || messages.iter().enumerate().filter_map(|(at, it)| Some((at, it.as_object()?)));
-        let kept: HashSet<_> = objects().filter_map(|(_, it)| record::text(it, "id")).collect();
+        let kept: HashSet<_> = objects().filter_map(|(_, it)| fields::text(it, "id")).collect();
         let lost = self.slots.iter().any(|slot| match slot {
             Slot::Record { id: Some(id), .. } => !kept.contains(id.as_str()),
             _ => false,
@@ -181,5 +184,5 @@ fn each_record(
         take(record::document(source)?, 1);
         return Ok(());
     }
-    record::each_line(source, take)
+    each_object(source, take)
 }

@@ -1,8 +1,10 @@
 //! The content of a message as entries: the same in the database and in the older files.
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, Output, text};
-use crate::agent::record::{tool_call, tool_result};
+use crate::agent::entries::{tool_call, tool_result};
+use crate::agent::fields::filled;
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
@@ -41,7 +43,7 @@ impl Said {
 }
 
 fn add(message: &mut Message, (role, kind): (&Role, Kind), block: Value) {
-    let said = |name| text(&block, name).unwrap_or_default();
+    let said = |name| filled(&block, name).unwrap_or_default();
     match said("type") {
         "text" => message.say(role.clone(), kind, said("text")),
         "thinking" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
@@ -62,8 +64,8 @@ fn add(message: &mut Message, (role, kind): (&Role, Kind), block: Value) {
 fn request(block: &Value) -> Entry {
     let call = block.get("toolCall").unwrap_or(&Value::Null);
     let value = call.get("value").unwrap_or(&Value::Null);
-    let mut entry = tool_call(text(value, "name"), text(block, "id"), value.get("arguments"));
-    if let Some(error) = text(call, "error") {
+    let mut entry = tool_call(filled(value, "name"), filled(block, "id"), value.get("arguments"));
+    if let Some(error) = filled(call, "error") {
         entry.metadata.get_or_insert_default().insert("error".to_owned(), error.into());
     }
     entry
@@ -72,7 +74,7 @@ fn request(block: &Value) -> Entry {
 /// What a tool answered: a list of blocks, in newer versions inside an object that says whether it failed.
 fn response(block: &Value) -> Entry {
     let result = block.get("toolResult").unwrap_or(&Value::Null);
-    let id = text(block, "id");
+    let id = filled(block, "id");
     if let Some(error) = result.get("error") {
         let said = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
         return tool_result(id, said, true);
@@ -84,8 +86,8 @@ fn response(block: &Value) -> Entry {
 }
 
 fn answer(block: &Value) -> String {
-    let resource = block.get("resource").and_then(|resource| text(resource, "text"));
-    match (text(block, "text").or(resource), text(block, "data")) {
+    let resource = block.get("resource").and_then(|resource| filled(resource, "text"));
+    match (filled(block, "text").or(resource), filled(block, "data")) {
         (Some(said), _) => said.to_owned(),
         (None, Some(_)) => image(block),
         (None, None) => String::new(),
@@ -93,6 +95,6 @@ fn answer(block: &Value) -> String {
 }
 
 fn image(block: &Value) -> String {
-    let mime = text(block, "mimeType").or(text(block, "mime_type"));
-    attachment::media(mime, text(block, "data").unwrap_or_default())
+    let mime = filled(block, "mimeType").or(filled(block, "mime_type"));
+    attachment::media(mime, filled(block, "data").unwrap_or_default())
 }

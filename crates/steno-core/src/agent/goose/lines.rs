@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use crate::agent::message::{Output, seconds, text};
-use crate::agent::record::each_line;
+use crate::agent::fields::{as_count, filled, from_seconds};
+use crate::agent::json_lines::each_object;
+use crate::agent::output::Output;
 use crate::entry::Usage;
 use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
@@ -33,7 +34,7 @@ pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatErr
     let mut session = Session::new(SessionId::for_native(AGENT, &stem), AGENT);
     session.native_id = Some(stem.clone().into_owned());
     let mut output = Output::new(AGENT, &stem, emit);
-    each_line(source, |record, line| match record.map(Value::Object) {
+    each_object(source, |record, line| match record.map(Value::Object) {
         Ok(record) if is_head(&record) => state(&mut session, record),
         Ok(record) => said(record, line).hand_out(&mut output),
         Err(problem) => output.problem(problem),
@@ -47,14 +48,14 @@ fn is_head(record: &Value) -> bool {
 }
 
 fn state(session: &mut Session, head: Value) {
-    let count = |name| head.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let count = |name| as_count(&head[name]);
     session.totals.usage = Usage {
         input: count("accumulated_input_tokens"),
         output: count("accumulated_output_tokens"),
         ..Usage::default()
     };
-    session.title = text(&head, "description").map(str::to_owned);
-    session.project = text(&head, "working_dir").map(str::to_owned);
+    session.title = filled(&head, "description").map(str::to_owned);
+    session.project = filled(&head, "working_dir").map(str::to_owned);
     session.extra = match head {
         Value::Object(fields) => fields,
         _ => Object::new(),
@@ -68,10 +69,10 @@ fn said(mut record: Value, line: u64) -> Said {
         _ => vec![record.clone()],
     };
     Said {
-        id: Some(text(&record, "id").map_or_else(|| format!("line {line}"), str::to_owned)),
-        role: text(&record, "role").unwrap_or("system").to_owned(),
+        id: Some(filled(&record, "id").map_or_else(|| format!("line {line}"), str::to_owned)),
+        role: filled(&record, "role").unwrap_or("system").to_owned(),
         content,
-        created_at: record.get("created").and_then(Value::as_i64).and_then(seconds),
+        created_at: record.get("created").and_then(Value::as_i64).and_then(from_seconds),
         metadata: record.get("metadata").cloned().unwrap_or_default(),
         model: None,
     }

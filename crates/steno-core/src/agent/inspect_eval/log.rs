@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use zip::ZipArchive;
 
-use super::super::document::{Opening, plain, repair};
+use super::super::fields::plain;
+use super::super::head::Head;
+use super::super::repair;
 use crate::durable::{FileError, OnPath};
 use crate::json::Value;
 use crate::source::{Bundle, Source};
@@ -30,10 +32,10 @@ pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
     if file.open()?.fill_buf().on("read", path)?.starts_with(b"PK\x03\x04") {
         return archived(path);
     }
-    let opening = Opening::of(&file)?;
-    let is_log = opening.field("version").is_some()
-        && opening.field("status").is_some()
-        && opening.field("eval").is_some_and(|eval| eval.contains("\"task\""));
+    let head = Head::of_document(&file)?;
+    let is_log = head.field("version").is_some()
+        && head.field("status").is_some()
+        && head.field("eval").is_some_and(|eval| eval.contains("\"task\""));
     if is_log { Ok(listed(path, file.bytes()?)) } else { Ok(Vec::new()) }
 }
 
@@ -98,7 +100,10 @@ fn listed(path: &Path, bytes: Vec<u8>) -> Vec<Bundle> {
 
 fn readable(bytes: Vec<u8>) -> Vec<u8> {
     let is_log = serde_json::from_slice::<Log<'_>>(&bytes).is_ok();
-    if is_log { bytes } else { repair(&bytes) }
+    match repair::repaired(&bytes) {
+        Some(text) if !is_log => text.into_bytes(),
+        _ => bytes,
+    }
 }
 
 /// The bytes of one sample, or without one of what is said about all.

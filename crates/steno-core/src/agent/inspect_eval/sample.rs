@@ -4,9 +4,11 @@ use crate::agent::attachment;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::super::document::{Output, items, plain, string};
+use super::super::fields::{items, plain, string};
+use super::super::output::Output;
+use crate::agent::entries;
 use crate::entry::{Entry, EntryError, Kind, Role};
-use crate::json::{Object, Value};
+use crate::json::Value;
 use crate::problem::Problem;
 use crate::timestamp::Timestamp;
 
@@ -131,7 +133,7 @@ fn result(message: &Value) -> Entry {
     let error = &message["error"];
     let mut metadata = None;
     if error.is_object() {
-        metadata = Some(Object::from_iter([("is_error".to_owned(), true.into())]));
+        metadata = Some(entries::failure());
         if content.is_empty() {
             content = plain(&error["message"]);
         }

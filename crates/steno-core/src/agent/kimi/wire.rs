@@ -1,7 +1,11 @@
 //! One agent's wire log as entries.
 
 use crate::agent::attachment;
-use crate::agent::record::{self, Telling};
+use crate::agent::entries;
+use crate::agent::fields;
+use crate::agent::json_lines::each_object;
+use crate::agent::record;
+use crate::agent::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::json::{Object, Value};
@@ -23,7 +27,7 @@ impl<'t, 'a> Wire<'t, 'a> {
     }
 
     pub(super) fn read(mut self, source: &Source) -> Result<(), FileError> {
-        record::each_line(source, |object, line| match object {
+        each_object(source, |object, line| match object {
             Ok(object) => self.tell(object, line),
             Err(problem) => self.telling.problem(problem),
         })?;
@@ -32,7 +36,7 @@ impl<'t, 'a> Wire<'t, 'a> {
     }
 
     fn tell(&mut self, object: Object, line: u64) {
-        let at = record::time(&object, "time").or_else(|| record::time(&object, "created_at"));
+        let at = fields::time(&object, "time").or_else(|| fields::time(&object, "created_at"));
         self.telling.time(at);
         for mut entry in self.entries(object) {
             entry.created_at = at;
@@ -48,58 +52,58 @@ impl<'t, 'a> Wire<'t, 'a> {
     }
 
     fn entries(&mut self, object: Object) -> Vec<Entry> {
-        match record::text(&object, "type").unwrap_or_default() {
+        match fields::text(&object, "type").unwrap_or_default() {
             "metadata" | "full_compaction.begin" | "full_compaction.complete" => Vec::new(),
             "config.update" | "profile.bind" => self.configure(&object),
             "llm.request" => {
-                self.model = record::text(&object, "model").map(str::to_owned);
+                self.model = fields::text(&object, "model").map(str::to_owned);
                 Vec::new()
             }
             "turn.prompt" | "turn.steer" => self.prompt(&object),
             "context.append_message" => self.message(&object),
-            "context.append_loop_event" => match record::object(&object, "event") {
-                Some(event) => self.event(event, record::time(&object, "time")),
-                None => vec![record::other(object)],
+            "context.append_loop_event" => match fields::object(&object, "event") {
+                Some(event) => self.event(event, fields::time(&object, "time")),
+                None => vec![entries::unknown(object)],
             },
             "context.apply_compaction" => compaction(object),
             "turn.cancel" => vec![Entry::new(Role::User, Kind::Notice, "turn cancelled")],
             "usage.record" => spent(object),
-            _ => vec![record::other(object)],
+            _ => vec![entries::unknown(object)],
         }
     }
 
     fn configure(&mut self, object: &Object) -> Vec<Entry> {
-        if let (Some(folder), PRIMARY) = (record::text(object, "cwd"), &*self.telling.speaker) {
+        if let (Some(folder), PRIMARY) = (fields::text(object, "cwd"), &*self.telling.speaker) {
             self.telling.session.project.get_or_insert_with(|| folder.to_owned());
         }
-        let prompt = record::text(object, "systemPrompt");
+        let prompt = fields::text(object, "systemPrompt");
         prompt.map(|text| Entry::new(Role::System, Kind::Text, text)).into_iter().collect()
     }
 
     fn prompt(&mut self, object: &Object) -> Vec<Entry> {
         self.end_step();
-        let content = record::list(object, "input");
+        let content = fields::list(object, "input");
         self.prompts.push(said(content));
         blocks(content, &Role::User, is_typed(object))
     }
 
     /// What was added to the model's context; a prompt that was told is not told again.
     fn message(&mut self, object: &Object) -> Vec<Entry> {
-        let Some(message) = record::object(object, "message") else {
-            return vec![record::other(object.clone())];
+        let Some(message) = fields::object(object, "message") else {
+            return vec![entries::unknown(object.clone())];
         };
-        let content = record::list(message, "content");
+        let content = fields::list(message, "content");
         let text = said(content);
         if let Some(at) = self.prompts.iter().position(|prompt| *prompt == text) {
             self.prompts.remove(at);
             return Vec::new();
         }
-        let role = Role::from(record::text(message, "role").unwrap_or("user"));
+        let role = Role::from(fields::text(message, "role").unwrap_or("user"));
         blocks(content, &role, role == Role::Assistant || is_typed(message))
     }
 
     fn event(&mut self, event: &Object, at: Option<Timestamp>) -> Vec<Entry> {
-        let text = |field| record::text(event, field);
+        let text = |field| fields::text(event, field);
         let mut entries = match text("type") {
             Some("step.begin") => {
                 self.end_step();
@@ -114,10 +118,10 @@ impl<'t, 'a> Wire<'t, 'a> {
                 event.get("part").map(|part| block(part, &Role::Assistant)).into_iter().collect()
             }
             Some("tool.call") => {
-                vec![record::tool_call(text("name"), text("toolCallId"), event.get("args"))]
+                vec![entries::tool_call(text("name"), text("toolCallId"), event.get("args"))]
             }
             Some("tool.result") => vec![result(event)],
-            _ => vec![record::other(event.clone())],
+            _ => vec![entries::unknown(event.clone())],
         };
         for entry in &mut entries {
             entry.message_id = text("stepUuid").map(str::to_owned);
@@ -131,13 +135,13 @@ impl<'t, 'a> Wire<'t, 'a> {
         let answers = |entry: &&mut Entry| entry.role == Role::Assistant;
         if !held.iter_mut().any(|entry| answers(&entry)) {
             let mut silence = Entry::new(Role::Assistant, Kind::Text, "");
-            silence.message_id = record::text(event, "uuid").map(str::to_owned);
+            silence.message_id = fields::text(event, "uuid").map(str::to_owned);
             silence.created_at = at;
             silence.model.clone_from(&self.model);
             held.push(silence);
         }
         if let Some(answer) = held.iter_mut().find(answers) {
-            answer.usage = record::object(event, "usage").map(usage);
+            answer.usage = fields::object(event, "usage").map(usage);
         }
         self.step = Some(held);
         self.end_step();
@@ -152,8 +156,8 @@ impl<'t, 'a> Wire<'t, 'a> {
 
 /// Whether a person typed it.
 fn is_typed(object: &Object) -> bool {
-    let origin = record::object(object, "origin");
-    origin.is_none_or(|origin| record::text(origin, "kind") == Some("user"))
+    let origin = fields::object(object, "origin");
+    origin.is_none_or(|origin| fields::text(origin, "kind") == Some("user"))
 }
 
 fn said(content: &[Value]) -> String {
@@ -170,16 +174,16 @@ fn blocks(content: &[Value], role: &Role, spoken: bool) -> Vec<Entry> {
 
 fn block(part: &Value, role: &Role) -> Entry {
     let Some(object) = part.as_object() else {
-        return Entry::new(role.clone(), Kind::Text, record::plain(part));
+        return Entry::new(role.clone(), Kind::Text, record::said(part));
     };
-    let text = |field| record::text(object, field);
+    let text = |field| fields::text(object, field);
     match (text("type"), object.values().find_map(|value| value.get("url")?.as_str())) {
         (Some("text"), _) => Entry::new(role.clone(), Kind::Text, text("text").unwrap_or_default()),
         (Some("think"), _) => {
             Entry::new(role.clone(), Kind::Thinking, text("think").unwrap_or_default())
         }
         (_, Some(url)) => Entry::new(role.clone(), Kind::Text, linked(url)),
-        _ => record::other(object.clone()),
+        _ => entries::unknown(object.clone()),
     }
 }
 
@@ -192,19 +196,19 @@ fn linked(url: &str) -> String {
 }
 
 fn result(event: &Object) -> Entry {
-    let result = record::object(event, "result");
+    let result = fields::object(event, "result");
     let output = result.and_then(|result| result.get("output"));
     let failed = result.and_then(|result| result.get("isError")?.as_bool()) == Some(true);
     let content = match output {
         Some(Value::Array(parts)) => said(parts),
-        Some(output) => record::plain(output),
+        Some(output) => record::said(output),
         None => String::new(),
     };
-    record::tool_result(record::text(event, "toolCallId"), content, failed)
+    entries::tool_result(fields::text(event, "toolCallId"), content, failed)
 }
 
 fn compaction(mut object: Object) -> Vec<Entry> {
-    let summary = object.shift_remove("summary").map(|summary| record::plain(&summary));
+    let summary = object.shift_remove("summary").map(|summary| record::said(&summary));
     let mut seam = Entry::new(Role::System, Kind::Compaction, "");
     seam.metadata = Some(object);
     vec![seam, Entry::new(Role::User, Kind::Notice, summary.unwrap_or_default())]
@@ -212,17 +216,17 @@ fn compaction(mut object: Object) -> Vec<Entry> {
 
 /// What was spent outside of steps, such as on a compaction; steps tell theirs themselves.
 fn spent(object: Object) -> Vec<Entry> {
-    if record::text(&object, "usageScope") != Some("session") {
+    if fields::text(&object, "usageScope") != Some("session") {
         return Vec::new();
     }
-    let usage = record::object(&object, "usage").map(usage);
-    let mut entry = record::other(object);
+    let usage = fields::object(&object, "usage").map(usage);
+    let mut entry = entries::unknown(object);
     entry.usage = usage;
     vec![entry]
 }
 
 fn usage(stated: &Object) -> Usage {
-    let count = |field| record::count(stated, field);
+    let count = |field| fields::count(stated, field);
     Usage {
         input: count("inputOther"),
         cache_read: count("inputCacheRead"),

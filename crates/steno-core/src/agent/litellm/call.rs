@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::agent::api_log::Conversation;
-use crate::agent::responses::text;
+use crate::agent::fields::{from_millis, text};
 use crate::entry::{Entry, Kind, Role};
 use crate::format::Emit;
 use crate::json::{Object, Value};
@@ -92,7 +92,7 @@ impl Call {
             Value::String(text) => text.replacen(' ', "T", 1).parse().ok(),
             number => {
                 let millis = (number.as_f64()? * 1000.0).round() as i64;
-                Some(Timestamp::from_instant(jiff::Timestamp::from_millisecond(millis).ok()?, 3))
+                from_millis(millis)
             }
         }
     }

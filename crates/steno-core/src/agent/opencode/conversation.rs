@@ -1,6 +1,8 @@
 //! A session as its messages come in: what they state together, and their entries.
 
-use crate::agent::message::{Message, Output, milliseconds, text};
+use crate::agent::fields::{as_count, filled, moment};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::Emit;
 use crate::json::{Object, Value};
@@ -24,12 +26,12 @@ pub(super) struct Conversation<'a> {
 impl<'a> Conversation<'a> {
     /// The session that the record `info` tells of.
     pub(super) fn new(info: &Value, emit: Emit<'a>) -> Self {
-        let id = text(info, "id").unwrap_or_default();
+        let id = filled(info, "id").unwrap_or_default();
         let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
-        session.native_id = text(info, "id").map(str::to_owned);
-        session.title = text(info, "title").map(str::to_owned);
-        session.project = text(info, "directory").map(str::to_owned);
-        session.parent = text(info, "parentID").map(str::to_owned);
+        session.native_id = filled(info, "id").map(str::to_owned);
+        session.title = filled(info, "title").map(str::to_owned);
+        session.project = filled(info, "directory").map(str::to_owned);
+        session.parent = filled(info, "parentID").map(str::to_owned);
         session.extra = rest(info);
         Self { session, output: Output::new(AGENT, id, emit), compacting: false }
     }
@@ -80,7 +82,7 @@ impl<'a> Conversation<'a> {
         if let Some(cost) = info.get("cost").and_then(Value::as_f64) {
             *self.session.totals.cost.get_or_insert(0.0) += cost;
         }
-        if let Some(reason) = text(info, "finish") {
+        if let Some(reason) = filled(info, "finish") {
             self.session.stop_reason = Some(reason.to_owned());
         }
         self.output.answer(message);
@@ -95,8 +97,8 @@ impl<'a> Conversation<'a> {
 
     fn begin(&self, info: &Value) -> Message {
         Message {
-            id: text(info, "id").map(str::to_owned),
-            parent: text(info, "parentID").map(str::to_owned),
+            id: filled(info, "id").map(str::to_owned),
+            parent: filled(info, "parentID").map(str::to_owned),
             model: model(info),
             created_at: time(info.get("time"), "created"),
             ..Message::default()
@@ -116,9 +118,9 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// The moment that a field of a `time` object tells in milliseconds.
+/// The moment that a field of a `time` object tells in from_millis.
 pub(super) fn time(times: Option<&Value>, name: &str) -> Option<Timestamp> {
-    milliseconds(times?.get(name)?.as_f64()? as i64)
+    moment(times?.get(name)?)
 }
 
 /// An entry of its own time, if the part tells one.
@@ -130,15 +132,15 @@ pub(super) fn timed(mut entry: Entry, times: Option<&Value>, name: &str) -> Entr
 /// `provider/model`, as OpenCode itself writes it.
 fn model(info: &Value) -> Option<String> {
     let stated = if info.get("modelID").is_some() { info } else { info.get("model")? };
-    let model = text(stated, "modelID")?;
-    Some(match text(stated, "providerID") {
+    let model = filled(stated, "modelID")?;
+    Some(match filled(stated, "providerID") {
         Some(provider) => format!("{provider}/{model}"),
         None => model.to_owned(),
     })
 }
 
 fn usage(tokens: &Value) -> Usage {
-    let count = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
+    let count = |value: Option<&Value>| value.map_or(0, as_count);
     let cache = tokens.get("cache");
     let reasoning = count(tokens.get("reasoning"));
     Usage {

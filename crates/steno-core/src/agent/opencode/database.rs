@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::agent::message::parse;
+use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
@@ -25,11 +25,7 @@ pub(super) const SCHEMA: Schema = Schema {
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let database = Database::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
-    let mut info = None;
-    database.each("SELECT * FROM session WHERE id = ?1", &[&id], |row| {
-        info = Some(session_info(row));
-        Ok(())
-    })?;
+    let info = database.row("SELECT * FROM session WHERE id = ?1", &[&id], session_info)?;
     let info = info.ok_or_else(|| database.invalid(format!("no session {id}")))?;
     let mut conversation = Conversation::new(&info, emit);
     let messages = "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id";

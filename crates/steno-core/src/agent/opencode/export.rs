@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::agent::message::parse;
+use crate::agent::repair::parse;
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
 use crate::problem::{Problem, json_reason};

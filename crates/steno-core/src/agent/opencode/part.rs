@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, text};
-use crate::agent::record::{tool_call, tool_result};
+use crate::agent::entries::{tool_call, tool_result};
+use crate::agent::fields::{filled, items};
+use crate::agent::message::Message;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 
@@ -35,8 +36,8 @@ pub(super) fn of_assistant(message: &mut Message, part: Value) {
 
 /// The failure that an answer ended with.
 pub(super) fn error(error: &Value) -> Entry {
-    let said = error.get("data").and_then(|data| text(data, "message"));
-    let words: Vec<_> = [text(error, "name"), said].into_iter().flatten().collect();
+    let said = error.get("data").and_then(|data| filled(data, "message"));
+    let words: Vec<_> = [filled(error, "name"), said].into_iter().flatten().collect();
     let mut entry = Entry::new(Role::Assistant, Kind::Error, words.join(": "));
     entry.metadata = error.as_object().cloned();
     entry
@@ -62,7 +63,7 @@ fn is_machine_made(part: &Value) -> bool {
 }
 
 fn say(message: &mut Message, role: Role, kind: Kind, part: &Value) {
-    let entry = Entry::new(role, kind, text(part, "text").unwrap_or_default());
+    let entry = Entry::new(role, kind, filled(part, "text").unwrap_or_default());
     message.push(timed(entry, part.get("time"), "start"));
 }
 
@@ -75,7 +76,8 @@ fn with_metadata(kind: Kind, part: Value) -> Entry {
 }
 
 fn subtask(part: &Value) -> Entry {
-    let mut entry = Entry::new(Role::User, Kind::Notice, text(part, "prompt").unwrap_or_default());
+    let mut entry =
+        Entry::new(Role::User, Kind::Notice, filled(part, "prompt").unwrap_or_default());
     let told = ["agent", "description", "command"];
     let told = told.iter().filter_map(|name| Some(((*name).to_owned(), part.get(name)?.clone())));
     entry.metadata = Some(told.collect());
@@ -89,9 +91,9 @@ fn retry(part: &Value) -> Entry {
 }
 
 fn file(part: &Value) -> String {
-    let mime = text(part, "mime").unwrap_or("application/octet-stream");
-    let content = attachment::url(mime, text(part, "url").unwrap_or_default());
-    match text(part, "filename") {
+    let mime = filled(part, "mime").unwrap_or("application/octet-stream");
+    let content = attachment::url(mime, filled(part, "url").unwrap_or_default());
+    match filled(part, "filename") {
         Some(name) => format!("{name} {content}"),
         None => content,
     }
@@ -99,17 +101,17 @@ fn file(part: &Value) -> String {
 
 /// A tool's part grows from call to result: one that still runs has no result.
 fn tool(message: &mut Message, part: &Value) {
-    let (id, name) = (text(part, "callID"), text(part, "tool").unwrap_or_default());
+    let (id, name) = (filled(part, "callID"), filled(part, "tool").unwrap_or_default());
     let empty = json!({});
     let state = part.get("state").unwrap_or(&empty);
     let times = state.get("time");
     message.push(timed(tool_call(Some(name), id, state.get("input")), times, "start"));
-    let status = text(state, "status").unwrap_or_default();
+    let status = filled(state, "status").unwrap_or_default();
     if matches!(status, "" | "pending" | "running") {
         return;
     }
     let failed = status == "error";
-    let said = text(state, if failed { "error" } else { "output" }).unwrap_or_default();
+    let said = filled(state, if failed { "error" } else { "output" }).unwrap_or_default();
     let mut result = tool_result(id, with_attachments(said, state), failed);
     result.tool_name = Some(name.to_owned());
     if let Some(told) = state.get("metadata").filter(|told| !told.is_null()) {
@@ -120,7 +122,7 @@ fn tool(message: &mut Message, part: &Value) {
 
 fn with_attachments(said: &str, state: &Value) -> String {
     let mut content = said.to_owned();
-    for attached in state.get("attachments").and_then(Value::as_array).into_iter().flatten() {
+    for attached in items(&state["attachments"]) {
         if !content.is_empty() {
             content.push('\n');
         }

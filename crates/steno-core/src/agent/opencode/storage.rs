@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::agent::message::{parse, text};
+use crate::agent::fields::filled;
+use crate::agent::repair::parse;
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::problem::Problem;
@@ -30,8 +31,8 @@ pub(super) fn session(file: &Path) -> Option<(String, Bundle)> {
         return None;
     }
     let info: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    let id = text(&info, "id").filter(|_| info.get("time").is_some_and(Value::is_object))?;
-    if !is_file_name(id) || text(&info, "version").or(text(&info, "title")).is_none() {
+    let id = filled(&info, "id").filter(|_| info.get("time").is_some_and(Value::is_object))?;
+    if !is_file_name(id) || filled(&info, "version").or(filled(&info, "title")).is_none() {
         return None;
     }
     let mut bundle = Bundle::new(base, vec![named(base, file)?]);
@@ -86,7 +87,7 @@ fn parts(
         return Ok(std::mem::take(inside));
     }
     let stem = Path::new(source.name()).file_stem().unwrap_or_default().to_string_lossy();
-    let id = text(message, "id").unwrap_or(&stem);
+    let id = filled(message, "id").unwrap_or(&stem);
     let mut files: Vec<_> =
         bundle.sources.iter().filter(|file| is_below(file, "part") && folder(file) == id).collect();
     files.sort_by(|a, b| a.name().cmp(b.name()));
@@ -109,7 +110,7 @@ fn parts_of(parts: &Path, message: &Path) -> Vec<PathBuf> {
     }
     let stated = fs::read(message).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let stated = stated.unwrap_or(Value::Null);
-    match text(&stated, "id").filter(|id| is_file_name(id)) {
+    match filled(&stated, "id").filter(|id| is_file_name(id)) {
         Some(id) => listed(&parts.join(id)),
         None => Vec::new(),
     }

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::document::{Output, plain, unpacked};
+use super::super::fields::{plain, unpacked};
+use super::super::output::Output;
 use super::message::{self, Message};
 use super::span::Span;
+use crate::agent::entries;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
-use crate::json::Object;
 use crate::timestamp::Timestamp;
 
 /// Reads spans in the order in which they began.
@@ -97,7 +98,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
             let content = result.map(plain).or_else(|| span.error.clone()).unwrap_or_default();
             let mut result = Entry::new(Role::Tool, Kind::ToolResult, content);
             if span.error.is_some() {
-                result.metadata = Some(Object::from_iter([("is_error".to_owned(), true.into())]));
+                result.metadata = Some(entries::failure());
             }
             entries.push(result);
         }

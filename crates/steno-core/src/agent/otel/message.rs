@@ -1,10 +1,10 @@
 //! Messages of a request and its answer, as attributes of the span or, before v1.37, as its events.
 
-use crate::agent::attachment;
 use std::collections::HashSet;
 
-use super::super::document::{items, plain, string, unpacked};
+use super::super::fields::{items, plain, string, unpacked};
 use super::span::Span;
+use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::document::{count, items, plain, string, unpacked};
+use super::super::fields::{as_count, items, plain, string, unpacked};
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
@@ -32,7 +32,7 @@ impl Span {
     fn new(span: &Value) -> Self {
         let events = items(&span["events"]).iter();
         let status = &span["status"];
-        let failed = status["code"] == "STATUS_CODE_ERROR" || count(&status["code"]) == 2;
+        let failed = status["code"] == "STATUS_CODE_ERROR" || as_count(&status["code"]) == 2;
         Self {
             trace: plain(&span["traceId"]),
             id: plain(&span["spanId"]),
@@ -84,7 +84,7 @@ impl Span {
     pub(super) fn usage(&self) -> Option<Usage> {
         let stated = |names: &[&str]| {
             let mut keys = names.iter().map(|name| format!("gen_ai.usage.{name}"));
-            keys.find_map(|key| self.attributes.get(&key).map(count))
+            keys.find_map(|key| self.attributes.get(&key).map(as_count))
         };
         let input = stated(&["input_tokens", "prompt_tokens"]);
         let output = stated(&["output_tokens", "completion_tokens"]);

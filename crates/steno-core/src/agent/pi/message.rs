@@ -1,25 +1,25 @@
 //! A message of Pi as entries.
 
-use crate::agent::record;
+use crate::agent::{entries, fields, record};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 use crate::session::Session;
 
 /// The entries of a message; what it cost is added to the session's cost.
 pub(super) fn entries(session: &mut Session, message: &Object) -> Vec<Entry> {
-    match record::text(message, "role") {
+    match fields::text(message, "role") {
         Some("user") => user(message),
         Some("assistant") => assistant(session, message),
         Some("toolResult") => vec![result(message)],
         Some("bashExecution") => vec![command(message)],
         Some("custom" | "hookMessage") => vec![notice(plain(message, "content"))],
         Some("branchSummary" | "compactionSummary") => vec![notice(plain(message, "summary"))],
-        _ => vec![record::other(message.clone())],
+        _ => vec![entries::unknown(message.clone())],
     }
 }
 
 fn plain(message: &Object, field: &str) -> String {
-    message.get(field).map(record::plain).unwrap_or_default()
+    message.get(field).map(record::said).unwrap_or_default()
 }
 
 fn notice(content: String) -> Entry {
@@ -37,7 +37,7 @@ fn blocks(message: &Object) -> &[Value] {
 
 fn user(message: &Object) -> Vec<Entry> {
     let said = |block: &Value| {
-        let content = record::plain(&Value::Array(vec![block.clone()]));
+        let content = record::said(&Value::Array(vec![block.clone()]));
         Entry::new(Role::User, Kind::Text, content)
     };
     let mut entries: Vec<_> = blocks(message).iter().map(said).collect();
@@ -53,16 +53,16 @@ fn assistant(session: &mut Session, message: &Object) -> Vec<Entry> {
         entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
     }
     for entry in &mut entries {
-        entry.model = record::text(message, "model").map(str::to_owned);
+        entry.model = fields::text(message, "model").map(str::to_owned);
     }
-    if let Some(stated) = record::object(message, "usage") {
+    if let Some(stated) = fields::object(message, "usage") {
         entries[0].usage = Some(usage(stated));
-        let cost = record::object(stated, "cost").and_then(|cost| cost.get("total")?.as_f64());
+        let cost = fields::object(stated, "cost").and_then(|cost| cost.get("total")?.as_f64());
         session.totals.cost =
             cost.map(|cost| cost + session.totals.cost.unwrap_or(0.0)).or(session.totals.cost);
     }
-    session.stop_reason = record::text(message, "stopReason").map(str::to_owned);
-    if let Some(error) = record::text(message, "errorMessage") {
+    session.stop_reason = fields::text(message, "stopReason").map(str::to_owned);
+    if let Some(error) = fields::text(message, "errorMessage") {
         entries.push(Entry::new(Role::System, Kind::Error, error));
     }
     entries
@@ -72,22 +72,22 @@ fn block(block: &Value) -> Entry {
     let said = |kind, text: &str| Entry::new(Role::Assistant, kind, text);
     let object = match block {
         Value::Object(object) => object,
-        other => return said(Kind::Text, &record::plain(other)),
+        other => return said(Kind::Text, &record::said(other)),
     };
-    let text = |field| record::text(object, field);
+    let text = |field| fields::text(object, field);
     match text("type") {
         Some("text") => said(Kind::Text, text("text").unwrap_or_default()),
         Some("thinking") => said(Kind::Thinking, text("thinking").unwrap_or_default()),
-        Some("toolCall") => record::tool_call(text("name"), text("id"), object.get("arguments")),
-        _ => record::other(object.clone()),
+        Some("toolCall") => entries::tool_call(text("name"), text("id"), object.get("arguments")),
+        _ => entries::unknown(object.clone()),
     }
 }
 
 fn result(message: &Object) -> Entry {
     let failed = message.get("isError").and_then(Value::as_bool) == Some(true);
-    let id = record::text(message, "toolCallId");
-    let mut entry = record::tool_result(id, plain(message, "content"), failed);
-    entry.tool_name = record::text(message, "toolName").map(str::to_owned);
+    let id = fields::text(message, "toolCallId");
+    let mut entry = entries::tool_result(id, plain(message, "content"), failed);
+    entry.tool_name = fields::text(message, "toolName").map(str::to_owned);
     entry
 }
 
@@ -103,7 +103,7 @@ fn command(message: &Object) -> Entry {
 }
 
 fn usage(stated: &Object) -> Usage {
-    let count = |field| record::count(stated, field);
+    let count = |field| fields::count(stated, field);
     Usage {
         input: count("input"),
         cache_read: count("cacheRead"),

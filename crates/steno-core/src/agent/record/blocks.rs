@@ -1,7 +1,9 @@
 //! Blocks of a message as Anthropic's API has them, and as agents that were built on it keep them.
 
-use super::{list, object, other, plain, text, tool_call, tool_result};
 use crate::agent::attachment;
+use crate::agent::entries::{tool_call, tool_result, unknown};
+use crate::agent::fields::{list, object, text};
+use crate::agent::record;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
@@ -12,13 +14,13 @@ pub(crate) fn entries(message: &Object, role: &Role) -> Vec<Entry> {
         Some(Value::Array(_)) => {
             list(message, "content").iter().map(|block| entry(block, role)).collect()
         }
-        Some(said) => vec![Entry::new(role.clone(), Kind::Text, plain(said))],
+        Some(said) => vec![Entry::new(role.clone(), Kind::Text, record::said(said))],
     }
 }
 
 fn entry(value: &Value, role: &Role) -> Entry {
     let Some(block) = value.as_object() else {
-        return Entry::new(role.clone(), Kind::Text, plain(value));
+        return Entry::new(role.clone(), Kind::Text, record::said(value));
     };
     let said = |kind, field| Entry::new(role.clone(), kind, text(block, field).unwrap_or_default());
     match text(block, "type") {
@@ -27,7 +29,7 @@ fn entry(value: &Value, role: &Role) -> Entry {
         Some("tool_use") => tool_call(text(block, "name"), text(block, "id"), block.get("input")),
         Some("tool_result") => result(block),
         Some("image") => Entry::new(role.clone(), Kind::Text, image(block)),
-        _ => other(block.clone()),
+        _ => unknown(block.clone()),
     }
 }
 
@@ -36,12 +38,12 @@ fn result(block: &Object) -> Entry {
     let id = text(block, "tool_use_id").or_else(|| text(block, "toolUseID"));
     let Some(run) = object(block, "run") else {
         let failed = block.get("is_error").and_then(Value::as_bool) == Some(true);
-        return tool_result(id, block.get("content").map(plain).unwrap_or_default(), failed);
+        return tool_result(id, block.get("content").map(record::said).unwrap_or_default(), failed);
     };
     let result = run.get("result").or_else(|| run.get("error")).unwrap_or(&Value::Null);
     let inner = ["content", "output"].iter().find_map(|field| result.get(*field));
     let failed = text(run, "status").is_some_and(|status| status != "done");
-    tool_result(id, plain(inner.unwrap_or(result)), failed)
+    tool_result(id, record::said(inner.unwrap_or(result)), failed)
 }
 
 fn image(block: &Object) -> String {

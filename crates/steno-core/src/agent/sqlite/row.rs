@@ -5,16 +5,19 @@ use rusqlite::types::ValueRef;
 use crate::json::{Object, Value};
 
 /// One row.
-pub(crate) struct Row<'a>(&'a rusqlite::Row<'a>);
+pub(crate) struct Row<'a> {
+    row: &'a rusqlite::Row<'a>,
+    has_names: bool,
+}
 
 impl<'a> Row<'a> {
-    pub(super) fn new(row: &'a rusqlite::Row<'a>) -> Self {
-        Self(row)
+    pub(super) fn new(row: &'a rusqlite::Row<'a>, has_names: bool) -> Self {
+        Self { row, has_names }
     }
 
     /// A text or a blob, as its bytes.
     pub(crate) fn bytes(&self, column: &str) -> Option<&[u8]> {
-        match self.0.get_ref(column).ok()? {
+        match self.row.get_ref(column).ok()? {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
             _ => None,
         }
@@ -22,12 +25,12 @@ impl<'a> Row<'a> {
 
     /// A text; empty is as good as none.
     pub(crate) fn text(&self, column: &str) -> Option<String> {
-        as_text(self.0.get_ref(column).ok()?).filter(|text| !text.is_empty())
+        as_text(self.row.get_ref(column).ok()?).filter(|text| !text.is_empty())
     }
 
     /// A whole number.
     pub(crate) fn integer(&self, column: &str) -> Option<i64> {
-        match self.0.get_ref(column).ok()? {
+        match self.row.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number),
             ValueRef::Real(number) => Some(number as i64),
             _ => None,
@@ -41,26 +44,29 @@ impl<'a> Row<'a> {
 
     /// A number.
     pub(crate) fn number(&self, column: &str) -> Option<f64> {
-        match self.0.get_ref(column).ok()? {
+        match self.row.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number as f64),
             ValueRef::Real(number) => Some(number),
             _ => None,
         }
     }
 
-    /// All columns that hold something and are not among `known`.
+    /// All columns that hold something and are not among `known`; none where some name of a column is no text.
     pub(crate) fn rest(&self, known: &[&str]) -> Object {
-        let names = self.0.as_ref().column_names();
+        if !self.has_names {
+            return Object::new();
+        }
+        let names = self.row.as_ref().column_names();
         let unknown = names.into_iter().filter(|name| !known.contains(name));
         unknown.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
     pub(super) fn first_text(&self) -> Option<String> {
-        as_text(self.0.get_ref(0).ok()?)
+        as_text(self.row.get_ref(0).ok()?)
     }
 
     fn value(&self, column: &str) -> Option<Value> {
-        match self.0.get_ref(column).ok()? {
+        match self.row.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number.into()),
             ValueRef::Real(number) => Some(number.into()),
             other => as_text(other).filter(|text| !text.is_empty()).map(Value::String),

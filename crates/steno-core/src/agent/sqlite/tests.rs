@@ -36,6 +36,22 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_name_that_is_no_text_is_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.db");
+    let tables = "CREATE TABLE notes (id TEXT, body TEXT, extra TEXT);
+                  INSERT INTO notes VALUES ('a', 'one', 'more');";
+    Connection::open(&file).unwrap().execute_batch(tables).unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    let at = memchr::memmem::find(&bytes, b"extra").unwrap();
+    bytes[at] = 0xff;
+    fs::write(&file, bytes).unwrap();
+    let database = Database::open(&Bundle::file(&file)).unwrap();
+    let row = database.row("SELECT * FROM notes", &[], |row| (row.text("body"), row.rest(&[])));
+    assert_eq!(row.unwrap(), Some((Some("one".to_owned()), crate::json::Object::new())));
+}
+
+#[test]
 fn rows_in_the_log_are_read_and_nothing_changes() {
     let folder = tempfile::tempdir().unwrap();
     let file = logged(folder.path());

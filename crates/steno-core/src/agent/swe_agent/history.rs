@@ -1,6 +1,7 @@
 //! The messages of a run, in the roles in which the model saw them.
 
-use super::super::document::{Output, count, from_millis, items, plain, string, unpacked};
+use super::super::fields::{as_count, from_millis, items, plain, string, unpacked};
+use super::super::output::Output;
 use crate::agent::attachment;
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
 use crate::json::{Object, Value};
@@ -147,12 +148,12 @@ fn fenced_command(content: &str) -> Option<String> {
 /// OpenAI's counts: the prompt's include what a cache gave.
 fn usage(stated: &Value) -> Option<Usage> {
     let stated = stated.as_object().map(|_| stated)?;
-    let cache_read = count(&stated["prompt_tokens_details"]["cached_tokens"]);
+    let cache_read = as_count(&stated["prompt_tokens_details"]["cached_tokens"]);
     Some(Usage {
-        input: count(&stated["prompt_tokens"]).saturating_sub(cache_read),
+        input: as_count(&stated["prompt_tokens"]).saturating_sub(cache_read),
         cache_read,
-        output: count(&stated["completion_tokens"]),
-        reasoning: count(&stated["completion_tokens_details"]["reasoning_tokens"]),
+        output: as_count(&stated["completion_tokens"]),
+        reasoning: as_count(&stated["completion_tokens_details"]["reasoning_tokens"]),
         ..Usage::default()
     })
 }

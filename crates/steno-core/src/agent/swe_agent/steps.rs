@@ -1,6 +1,7 @@
 //! The steps of a run whose messages were not kept.
 
-use super::super::document::{Output, plain, string};
+use super::super::fields::{plain, string};
+use super::super::output::Output;
 use super::history::command;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;

@@ -1,10 +1,10 @@
 //! One `UIMessage`, of version 5 with its parts or older with its tool invocations.
 
 use crate::agent::attachment;
-use crate::agent::responses::{text, unknown};
+use crate::agent::entries::{failure, unknown};
+use crate::agent::fields::{self, text};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Style, Value};
-use crate::timestamp::Timestamp;
 
 /// Whether a value is a message: an id, a role, and parts that have types or a content.
 pub(super) fn is_message(value: &Value) -> bool {
@@ -34,6 +34,7 @@ pub(super) fn entries(message: &Object) -> Vec<Entry> {
     };
     for entry in &mut entries {
         entry.message_id = text(message, "id").map(str::to_owned);
+        let created_at = |object| fields::time(object, "createdAt");
         entry.created_at = created_at(message).or(metadata.and_then(created_at));
         if entry.role == Role::Assistant {
             entry.model = metadata.and_then(|metadata| text(metadata, "model")).map(str::to_owned);
@@ -57,11 +58,11 @@ fn part_entries(part: &Object, role: &Role) -> Vec<Entry> {
         "dynamic-tool" => tool(part, text(part, "toolName").unwrap_or_default()),
         "tool-invocation" => match part.get("toolInvocation") {
             Some(Value::Object(invocation)) => invoked(invocation),
-            _ => vec![unknown(part)],
+            _ => vec![unknown(part.clone())],
         },
         _ => match kind.strip_prefix("tool-") {
             Some(name) => tool(part, name),
-            None => vec![unknown(part)],
+            None => vec![unknown(part.clone())],
         },
     }
 }
@@ -115,8 +116,7 @@ fn call_and_result(
         let mut result = Entry::new(Role::Tool, Kind::ToolResult, content);
         result.tool_name = Some(name.to_owned());
         result.tool_call_id = id;
-        let error = [("is_error".to_owned(), Value::Bool(true))];
-        result.metadata = failed.then(|| Object::from_iter(error));
+        result.metadata = failed.then(failure);
         result
     });
     [Some(call), result].into_iter().flatten().collect()
@@ -139,22 +139,10 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Applications keep a text or milliseconds.
-fn created_at(object: &Object) -> Option<Timestamp> {
-    match object.get("createdAt")? {
-        Value::String(at) => at.parse().ok(),
-        at => {
-            let instant = jiff::Timestamp::from_millisecond(at.as_i64()?).ok()?;
-            Some(Timestamp::from_instant(instant, 3))
-        }
-    }
-}
-
 /// Usage as the SDK counts it, where the application kept it.
 fn usage(metadata: &Object) -> Option<Usage> {
     let counts = metadata.get("totalUsage").or(metadata.get("usage"))?.as_object()?;
-    // Bounded so that sums of hostile numbers cannot overflow.
-    let count = |name| counts.get(name).and_then(Value::as_u64).unwrap_or(0).min(1 << 48);
+    let count = |name| fields::count(counts, name);
     let cache_read = count("cachedInputTokens");
     Some(Usage {
         input: count("inputTokens").max(count("promptTokens")).saturating_sub(cache_read),

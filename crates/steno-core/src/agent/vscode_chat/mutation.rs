@@ -1,6 +1,7 @@
 //! A log of changes to a chat's document: each line sets, appends or deletes something at a path.
 
-use crate::agent::record;
+use crate::agent::fields;
+use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
@@ -9,7 +10,7 @@ use crate::source::Source;
 /// The document after all changes; a change that does not fit becomes a problem.
 pub(super) fn replay(source: &Source, problems: &mut Vec<Problem>) -> Result<Object, FileError> {
     let mut state = Value::Object(Object::new());
-    record::each_line(source, |change, line| match change {
+    each_object(source, |change, line| match change {
         Ok(change) => {
             if let Err(reason) = apply(&mut state, change) {
                 problems.push(Problem::at(source.path(), line, reason));
@@ -25,7 +26,7 @@ pub(super) fn replay(source: &Source, problems: &mut Vec<Problem>) -> Result<Obj
 
 fn apply(state: &mut Value, mut change: Object) -> Result<(), &'static str> {
     let value = change.shift_remove("v");
-    let path = record::list(&change, "k");
+    let path = fields::list(&change, "k");
     match change.get("kind").and_then(Value::as_u64) {
         Some(0) => {
             *state = value.filter(Value::is_object).ok_or("a first state that is no object")?;

@@ -2,18 +2,21 @@
 
 use std::collections::VecDeque;
 
-use crate::agent::record::{self, Telling};
+use crate::agent::entries;
+use crate::agent::fields;
+use crate::agent::record;
+use crate::agent::telling::Telling;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
 /// Tells of a request.
 pub(super) fn tell(telling: &mut Telling<'_>, request: &Object) {
-    let at = record::time(request, "timestamp");
+    let at = fields::time(request, "timestamp");
     telling.time(at);
-    let id = record::text(request, "requestId").map(str::to_owned);
-    let answer_id = record::text(request, "responseId").map(str::to_owned);
+    let id = fields::text(request, "requestId").map(str::to_owned);
+    let answer_id = fields::text(request, "responseId").map(str::to_owned);
     let answer_id = answer_id.or_else(|| id.as_ref().map(|id| format!("{id} answer")));
-    let model = record::text(request, "modelId");
+    let model = fields::text(request, "modelId");
     let mut prompt = Entry::new(Role::User, Kind::Text, prompt_text(request));
     prompt.message_id = id;
     prompt.created_at = at;
@@ -29,28 +32,28 @@ pub(super) fn tell(telling: &mut Telling<'_>, request: &Object) {
 fn prompt_text(request: &Object) -> String {
     match request.get("message") {
         Some(Value::Object(message)) => {
-            record::text(message, "text").unwrap_or_default().to_owned()
+            fields::text(message, "text").unwrap_or_default().to_owned()
         }
-        Some(said) => record::plain(said),
+        Some(said) => record::said(said),
         None => String::new(),
     }
 }
 
 fn answer(request: &Object) -> Vec<Entry> {
-    let result = record::object(request, "result");
-    let metadata = result.and_then(|result| record::object(result, "metadata"));
+    let result = fields::object(request, "result");
+    let metadata = result.and_then(|result| fields::object(result, "metadata"));
     let mut answer = Answer { calls: calls(metadata), ..Answer::default() };
     answer.from_rounds = !answer.calls.is_empty();
-    let results = metadata.and_then(|metadata| record::object(metadata, "toolCallResults"));
-    for part in record::list(request, "response") {
+    let results = metadata.and_then(|metadata| fields::object(metadata, "toolCallResults"));
+    for part in fields::list(request, "response") {
         answer.part(part, results);
     }
     answer.end_text();
     while let Some(call) = answer.calls.pop_front() {
         answer.call(call, results);
     }
-    if let Some(details) = result.and_then(|result| record::object(result, "errorDetails")) {
-        let message = record::text(details, "message").unwrap_or_default();
+    if let Some(details) = result.and_then(|result| fields::object(result, "errorDetails")) {
+        let message = fields::text(details, "message").unwrap_or_default();
         answer.entries.push(Entry::new(Role::System, Kind::Error, message));
     }
     answer.entries
@@ -58,9 +61,9 @@ fn answer(request: &Object) -> Vec<Entry> {
 
 /// The calls that the model made, round by round.
 fn calls(metadata: Option<&Object>) -> VecDeque<&Object> {
-    let rounds = metadata.map_or(&[][..], |metadata| record::list(metadata, "toolCallRounds"));
+    let rounds = metadata.map_or(&[][..], |metadata| fields::list(metadata, "toolCallRounds"));
     let rounds = rounds.iter().filter_map(Value::as_object);
-    rounds.flat_map(|round| record::list(round, "toolCalls")).filter_map(Value::as_object).collect()
+    rounds.flat_map(|round| fields::list(round, "toolCalls")).filter_map(Value::as_object).collect()
 }
 
 #[derive(Default)]
@@ -77,7 +80,7 @@ struct Answer<'a> {
 impl<'a> Answer<'a> {
     fn part(&mut self, value: &'a Value, results: Option<&Object>) {
         let Some(part) = value.as_object() else { return };
-        let kind = record::text(part, "kind");
+        let kind = fields::text(part, "kind");
         match kind {
             None | Some("markdownContent") => self.text.push_str(&markdown(part)),
             Some("inlineReference") => self.text.push_str(&reference(part)),
@@ -85,45 +88,45 @@ impl<'a> Answer<'a> {
         }
         match kind {
             Some("thinking") => {
-                let thought = part.get("value").map(record::plain).unwrap_or_default();
+                let thought = part.get("value").map(record::said).unwrap_or_default();
                 if !thought.is_empty() {
                     self.entries.push(Entry::new(Role::Assistant, Kind::Thinking, thought));
                 }
             }
             Some("toolInvocationSerialized") => self.invocation(part, results),
             None | Some("markdownContent" | "inlineReference" | "undoStop" | "codeblockUri") => {}
-            Some(_) => self.entries.push(record::other(part.clone())),
+            Some(_) => self.entries.push(entries::unknown(part.clone())),
         }
     }
 
     /// A call as it was shown; the round's account of it is the better one.
     fn invocation(&mut self, shown: &'a Object, results: Option<&Object>) {
         if !self.from_rounds {
-            let id = record::text(shown, "toolCallId");
-            let mut call = record::tool_call(record::text(shown, "toolId"), id, None);
+            let id = fields::text(shown, "toolCallId");
+            let mut call = entries::tool_call(fields::text(shown, "toolId"), id, None);
             call.metadata = Some(shown.clone());
             return self.entries.push(call);
         }
-        let id = record::text(shown, "toolCallId");
+        let id = fields::text(shown, "toolCallId");
         let same =
-            self.calls.iter().position(|call| id.is_some() && record::text(call, "id") == id);
+            self.calls.iter().position(|call| id.is_some() && fields::text(call, "id") == id);
         if let Some(call) = self.calls.remove(same.unwrap_or(0)) {
             self.call(call, results);
         }
     }
 
     fn call(&mut self, call: &Object, results: Option<&Object>) {
-        let id = record::text(call, "id");
-        let input = match record::text(call, "arguments").map(serde_json::from_str::<Value>) {
+        let id = fields::text(call, "id");
+        let input = match fields::text(call, "arguments").map(serde_json::from_str::<Value>) {
             Some(Ok(input)) => Some(input),
             _ => call.get("arguments").cloned(),
         };
-        self.entries.push(record::tool_call(record::text(call, "name"), id, input.as_ref()));
-        let result = id.and_then(|id| record::object(results?, id));
+        self.entries.push(entries::tool_call(fields::text(call, "name"), id, input.as_ref()));
+        let result = id.and_then(|id| fields::object(results?, id));
         if let Some(result) = result {
-            let content = result.get("content").map(record::plain).unwrap_or_default();
-            let mut entry = record::tool_result(id, content, false);
-            entry.tool_name = record::text(call, "name").map(str::to_owned);
+            let content = result.get("content").map(record::said).unwrap_or_default();
+            let mut entry = entries::tool_result(id, content, false);
+            entry.tool_name = fields::text(call, "name").map(str::to_owned);
             self.entries.push(entry);
         }
     }
@@ -137,21 +140,21 @@ impl<'a> Answer<'a> {
 }
 
 fn markdown(part: &Object) -> String {
-    let content = record::object(part, "content").unwrap_or(part);
+    let content = fields::object(part, "content").unwrap_or(part);
     match content.get("value") {
-        Some(Value::Object(inner)) => record::text(inner, "value").unwrap_or_default().to_owned(),
-        Some(value) => record::plain(value),
+        Some(Value::Object(inner)) => fields::text(inner, "value").unwrap_or_default().to_owned(),
+        Some(value) => record::said(value),
         None => String::new(),
     }
 }
 
 /// The name of a file or symbol that the text mentions.
 fn reference(part: &Object) -> String {
-    let target = record::object(part, "inlineReference");
-    let name = record::text(part, "name").or_else(|| record::text(target?, "name"));
+    let target = fields::object(part, "inlineReference");
+    let name = fields::text(part, "name").or_else(|| fields::text(target?, "name"));
     let path = target.and_then(|target| {
-        let place = record::object(target, "uri").or(record::object(target, "location"));
-        record::text(place.unwrap_or(target), "path")
+        let place = fields::object(target, "uri").or(fields::object(target, "location"));
+        fields::text(place.unwrap_or(target), "path")
     });
     let last = path.and_then(|path| path.rsplit('/').next());
     name.or(last).map(|name| format!("`{name}`")).unwrap_or_default()

@@ -1,7 +1,9 @@
 //! Messages of threads before version 0.3: a role, segments of text, and lists of tool uses and results.
 
-use crate::agent::message::{Message, Output, text};
-use crate::agent::record::tool_call;
+use crate::agent::entries::tool_call;
+use crate::agent::fields::{filled, items};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Kind, Role};
 use crate::json::Value;
 
@@ -10,20 +12,20 @@ use super::thread::{Place, result};
 /// Hands out one message.
 pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
     let mut message = place.message(None);
-    let role = Role::from(text(&record, "role").unwrap_or_default());
+    let role = Role::from(filled(&record, "role").unwrap_or_default());
     let is_hidden = record.get("is_hidden") == Some(&Value::Bool(true));
     let kind = if is_hidden && role == Role::User { Kind::Notice } else { Kind::Text };
-    for answer in list(&record, "tool_results") {
-        message.push(result(text(answer, "tool_use_id").unwrap_or_default(), answer));
+    for answer in items(&record["tool_results"]) {
+        message.push(result(filled(answer, "tool_use_id").unwrap_or_default(), answer));
     }
-    if let Some(said) = text(&record, "text") {
+    if let Some(said) = filled(&record, "text") {
         message.say(role.clone(), kind, said);
     }
-    for segment in list(&record, "segments") {
+    for segment in items(&record["segments"]) {
         add(&mut message, (&role, kind), segment);
     }
-    for call in list(&record, "tool_uses") {
-        message.push(tool_call(text(call, "name"), text(call, "id"), call.get("input")));
+    for call in items(&record["tool_uses"]) {
+        message.push(tool_call(filled(call, "name"), filled(call, "id"), call.get("input")));
     }
     match role {
         Role::Assistant => output.answer(message),
@@ -32,7 +34,7 @@ pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
 }
 
 fn add(message: &mut Message, (role, kind): (&Role, Kind), segment: &Value) {
-    let said = text(segment, "text").unwrap_or_default();
+    let said = filled(segment, "text").unwrap_or_default();
     match segment.get("type").and_then(Value::as_str) {
         // Tool results alone make a user's message with an empty segment.
         Some("text") if said.is_empty() => {}
@@ -41,8 +43,4 @@ fn add(message: &mut Message, (role, kind): (&Role, Kind), segment: &Value) {
         Some("redacted_thinking") => message.say(Role::Assistant, Kind::Thinking, ""),
         _ => message.unknown(segment.clone()),
     }
-}
-
-fn list<'a>(record: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    record.get(name).and_then(Value::as_array).into_iter().flatten()
 }

@@ -1,8 +1,10 @@
 //! Messages of threads since version 0.3: objects whose only field names their kind.
 
 use crate::agent::attachment;
-use crate::agent::message::{Message, Output, text, unknown};
-use crate::agent::record::{tool_call, tool_result};
+use crate::agent::entries::{tool_call, tool_result, unknown};
+use crate::agent::fields::{filled, items};
+use crate::agent::message::Message;
+use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
@@ -24,7 +26,7 @@ impl Place {
 pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
     match only(&record) {
         Some(("User", user)) => {
-            let mut message = place.message(text(user, "id"));
+            let mut message = place.message(filled(user, "id"));
             blocks(user).for_each(|block| of_user(&mut message, block));
             output.message(message);
         }
@@ -57,7 +59,7 @@ pub(super) fn result(id: &str, answer: &Value) -> Entry {
     let failed = answer.get("is_error") == Some(&Value::Bool(true));
     let content = answer.get("content").unwrap_or(&Value::Null);
     let mut entry = tool_result(Some(id), words(content), failed);
-    entry.tool_name = text(answer, "tool_name").map(str::to_owned);
+    entry.tool_name = filled(answer, "tool_name").map(str::to_owned);
     entry
 }
 
@@ -65,7 +67,7 @@ fn of_user(message: &mut Message, block: &Value) {
     match only(block) {
         Some(("Text", said)) => message.say(Role::User, Kind::Text, words(said)),
         Some(("Mention", mention)) => {
-            let said = text(mention, "content").unwrap_or_default();
+            let said = filled(mention, "content").unwrap_or_default();
             let mut entry = Entry::new(Role::User, Kind::Notice, said);
             let uri = mention.get("uri").cloned().unwrap_or_default();
             entry.metadata.get_or_insert_default().insert("uri".to_owned(), uri);
@@ -80,13 +82,13 @@ fn of_agent(message: &mut Message, block: &Value, results: &mut Option<Object>) 
     match only(block) {
         Some(("Text", said)) => message.say(Role::Assistant, Kind::Text, words(said)),
         Some(("Thinking", thought)) => {
-            let said = text(thought, "text").unwrap_or_default();
+            let said = filled(thought, "text").unwrap_or_default();
             message.say(Role::Assistant, Kind::Thinking, said);
         }
         Some(("RedactedThinking", _)) => message.say(Role::Assistant, Kind::Thinking, ""),
         Some(("ToolUse", call)) => {
-            let id = text(call, "id");
-            message.push(tool_call(text(call, "name"), id, call.get("input")));
+            let id = filled(call, "id");
+            message.push(tool_call(filled(call, "name"), id, call.get("input")));
             let answer = id.and_then(|id| Some((id, results.as_mut()?.shift_remove(id)?)));
             message.entries.extend(answer.map(|(id, answer)| result(id, &answer)));
         }
@@ -101,7 +103,7 @@ fn only(record: &Value) -> Option<(&str, &Value)> {
 }
 
 fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
-    message.get("content").and_then(Value::as_array).into_iter().flatten()
+    items(&message["content"]).iter()
 }
 
 /// The text of a value that is one, or is made of some.
@@ -113,12 +115,12 @@ fn words(value: &Value) -> String {
         other => match only(other) {
             Some(("Text" | "text", said)) => words(said),
             Some(("Image", image)) => picture(image),
-            _ => text(other, "text").map_or_else(|| other.to_string(), str::to_owned),
+            _ => filled(other, "text").map_or_else(|| other.to_string(), str::to_owned),
         },
     }
 }
 
 /// Zed keeps images as PNG.
 fn picture(image: &Value) -> String {
-    attachment::media(Some("image/png"), text(image, "source").unwrap_or_default())
+    attachment::media(Some("image/png"), filled(image, "source").unwrap_or_default())
 }

@@ -1,7 +1,8 @@
 //! What a reader tells of one session while it reads: entries with their numbers, problems, times.
 
-use crate::entry::{Entry, Numbering, PRIMARY};
-use crate::format::{Emit, Item};
+use crate::agent::output::Output;
+use crate::entry::{Entry, PRIMARY};
+use crate::format::Emit;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
@@ -12,8 +13,7 @@ pub(crate) struct Telling<'a> {
     pub(crate) session: Session,
     /// Who is speaking.
     pub(crate) speaker: String,
-    numbering: Numbering,
-    emit: Emit<'a>,
+    output: Output<'a>,
 }
 
 impl<'a> Telling<'a> {
@@ -21,20 +21,19 @@ impl<'a> Telling<'a> {
     pub(crate) fn new(agent: &str, native_id: &str, emit: Emit<'a>) -> Self {
         let mut session = Session::new(SessionId::for_native(agent, native_id), agent);
         session.native_id = Some(native_id.to_owned());
-        let numbering = Numbering::new(agent, native_id);
-        Self { session, speaker: PRIMARY.to_owned(), numbering, emit }
+        let output = Output::new(agent, native_id, emit);
+        Self { session, speaker: PRIMARY.to_owned(), output }
     }
 
     /// Tells of an entry.
     pub(crate) fn entry(&mut self, mut entry: Entry) {
         entry.source.clone_from(&self.speaker);
-        self.numbering.assign(&mut entry);
-        (self.emit)(Item::Entry(Box::new(entry)));
+        self.output.entry(entry);
     }
 
     /// Tells of a record that could not be read.
     pub(crate) fn problem(&mut self, problem: Problem) {
-        (self.emit)(Item::Problem(problem));
+        self.output.problem(problem);
     }
 
     /// Widens the session's time to include `at`.

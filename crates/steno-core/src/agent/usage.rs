@@ -1,12 +1,13 @@
 //! Tokens as each API states them, in our names.
 
+use crate::agent::fields::count;
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 
 /// Tokens of Anthropic Messages: caches are counted apart from input.
 ///
 /// What a compaction cost stands only in its iteration, and is added.
-pub(super) fn anthropic(usage: &Object) -> Usage {
+pub(crate) fn anthropic(usage: &Object) -> Usage {
     let mut total = anthropic_counts(usage);
     if let Some(Value::Array(iterations)) = usage.get("iterations") {
         let objects = iterations.iter().filter_map(Value::as_object);
@@ -35,7 +36,7 @@ fn anthropic_counts(usage: &Object) -> Usage {
 }
 
 /// Tokens of OpenAI's APIs: cached input is part of input, reasoning part of output.
-pub(super) fn openai(usage: &Object) -> Usage {
+pub(crate) fn openai(usage: &Object) -> Usage {
     let either = |first, second| count(usage, first).max(count(usage, second));
     let detail = |names: [&str; 2], name| {
         let details = names.iter().filter_map(|names| usage.get(*names)?.as_object());
@@ -50,9 +51,4 @@ pub(super) fn openai(usage: &Object) -> Usage {
         reasoning: detail(output_details, "reasoning_tokens"),
         ..Usage::default()
     }
-}
-
-/// Bounded so that sums of hostile numbers cannot overflow.
-fn count(counts: &Object, name: &str) -> u64 {
-    counts.get(name).and_then(Value::as_u64).unwrap_or(0).min(1 << 48)
 }

@@ -1,8 +1,25 @@
-//! Makes JSON of what some writers take for it: halves of surrogate pairs, `NaN` and `Infinity`,
-//! bytes that are no text, a byte order mark.
+//! JSON as agents write it, read although a few of its bytes are not JSON.
+//!
+//! JavaScript cuts strings between the halves of a surrogate pair and writes what is left as `\ud83d`; Python writes
+//! `NaN` and `Infinity`; some files begin with a byte order mark or hold bytes that are no text. Such places are
+//! replaced; whatever else is wrong stays wrong.
 
-/// The document with such places replaced; what else is wrong with it stays.
-pub(crate) fn repair(bytes: &[u8]) -> Vec<u8> {
+use serde::de::DeserializeOwned;
+
+use crate::problem::json_reason;
+
+/// Parses JSON of any shape, repaired where it must be, or says why it is none.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes)
+        .or_else(|error| match repaired(bytes) {
+            Some(text) => serde_json::from_str(&text),
+            None => Err(error),
+        })
+        .map_err(|error| json_reason(&error))
+}
+
+/// The text with such places replaced; none if there are none.
+pub(crate) fn repaired(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.trim_start_matches('\u{feff}');
@@ -17,7 +34,7 @@ pub(crate) fn repair(bytes: &[u8]) -> Vec<u8> {
         out.push_str(written);
         rest = &rest[taken.len()..];
     }
-    out.into_bytes()
+    (out.as_bytes() != bytes).then_some(out)
 }
 
 /// The escape at the beginning of `text`, and what stands for it.
@@ -62,32 +79,42 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn repaired(text: &str) -> String {
-        String::from_utf8(repair(text.as_bytes())).unwrap()
-    }
+    use crate::json::Value;
 
     #[test]
     fn halves_of_pairs_are_replaced() {
-        assert_eq!(repaired(r#""\ud83d\ude00 \ud83d \ude00""#), r#""\ud83d\ude00 \ufffd \ufffd""#);
-        assert_eq!(repaired(r#""\\ud83d \"NaN""#), r#""\\ud83d \"NaN""#);
+        let given = br#"["x\ud83d y\\ud83d \ud83d\ude00 \udc00 \"NaN\n"]"#;
+        let parsed: [String; 1] = parse(given).unwrap();
+        assert_eq!(parsed, ["x\u{fffd} y\\ud83d 😀 \u{fffd} \"NaN\n"]);
     }
 
     #[test]
     fn numbers_that_are_none_are_null() {
-        assert_eq!(repaired("[NaN,-Infinity,-1,\"NaN\"]"), "[null,null,-1,\"NaN\"]");
+        let parsed: Value = parse(b"[NaN,-Infinity,-1,\"NaN\"]").unwrap();
+        assert_eq!(parsed.to_string(), "[null,null,-1,\"NaN\"]");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        assert_eq!(parse::<[String; 1]>(b"\xef\xbb\xbf[\"\xff\"]").unwrap(), ["\u{fffd}"]);
+    }
+
+    #[test]
+    fn what_else_is_wrong_is_said() {
+        assert!(parse::<Value>(b"[").unwrap_err().starts_with("not JSON"));
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            repair(&bytes);
+        fn any_bytes_parse_or_are_refused(bytes: Vec<u8>, text in "[\\\\ud8c0\"{}:NI-]{0,40}") {
+            let _ = parse::<Value>(&bytes);
+            let _ = parse::<Value>(text.as_bytes());
         }
 
         #[test]
         fn good_json_stays(text in "[\\\\ud8c0-9\" ]{0,40}") {
             let good = serde_json::to_string(&text).unwrap();
-            prop_assert_eq!(repaired(&good), good);
+            prop_assert_eq!(repaired(good.as_bytes()), None);
         }
     }
 }

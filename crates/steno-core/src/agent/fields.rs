@@ -1,0 +1,118 @@
+//! Fields of JSON objects, and single values, read as what they ought to be.
+//!
+//! A field that is missing and one of another type are the same: agents change their formats without a word.
+
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// A field that is a string.
+pub(crate) fn text<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
+    object.get(field)?.as_str()
+}
+
+/// A field that is a string and not empty.
+pub(crate) fn filled<'a>(record: &'a Value, field: &str) -> Option<&'a str> {
+    record.get(field)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// A field that is an object.
+pub(crate) fn object<'a>(object: &'a Object, field: &str) -> Option<&'a Object> {
+    object.get(field)?.as_object()
+}
+
+/// The items of a field that is a list; none where it is something else.
+pub(crate) fn list<'a>(object: &'a Object, field: &str) -> &'a [Value] {
+    object.get(field).map_or(&[], items)
+}
+
+/// A field that is a count.
+pub(crate) fn count(object: &Object, field: &str) -> u64 {
+    object.get(field).map_or(0, as_count)
+}
+
+/// A field that is a time: ISO 8601, or milliseconds since the epoch.
+pub(crate) fn time(object: &Object, field: &str) -> Option<Timestamp> {
+    moment(object.get(field)?)
+}
+
+/// The text of a string.
+pub(crate) fn string(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// The items of a list; of anything else none.
+pub(crate) fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A count, also where it was written as a float; bounded so that sums of hostile numbers cannot overflow.
+pub(crate) fn as_count(value: &Value) -> u64 {
+    let float = || value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
+    value.as_u64().or_else(float).unwrap_or(0).min(1 << 48)
+}
+
+/// A moment as ISO 8601, or as milliseconds since the epoch.
+pub(crate) fn moment(value: &Value) -> Option<Timestamp> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        _ => from_millis(value.as_i64().or_else(|| value.as_f64().map(|float| float as i64))?),
+    }
+}
+
+/// The moment so many milliseconds after the Unix epoch.
+pub(crate) fn from_millis(count: i64) -> Option<Timestamp> {
+    Some(Timestamp::from_instant(jiff::Timestamp::from_millisecond(count).ok()?, 3))
+}
+
+/// The moment so many seconds, or milliseconds where it would be absurdly late, after the Unix epoch.
+pub(crate) fn from_seconds(count: i64) -> Option<Timestamp> {
+    if count.unsigned_abs() >= 100_000_000_000 {
+        return from_millis(count);
+    }
+    Timestamp::from_unix(count)
+}
+
+/// JSON that stands in a string where the writer put it there, else the value itself.
+pub(crate) fn unpacked(value: &Value) -> Value {
+    match value.as_str().map(serde_json::from_str) {
+        Some(Ok(inner @ (Value::Object(_) | Value::Array(_)))) => inner,
+        _ => value.clone(),
+    }
+}
+
+/// A value as text: strings as they are, all else as JSON, nothing for null.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_may_be_floats() {
+        let counts = [json!(3), json!(3.0), json!(-1), json!("3"), json!(null)];
+        assert_eq!(counts.map(|value| as_count(&value)), [3, 3, 0, 0, 0]);
+    }
+
+    #[test]
+    fn only_structures_are_unpacked() {
+        assert_eq!(unpacked(&json!(r#"{"a":1}"#)), json!({"a": 1}));
+        assert_eq!(unpacked(&json!("12")), json!("12"));
+    }
+
+    #[test]
+    fn times_are_text_or_milliseconds() {
+        let text = moment(&json!("2026-01-19T11:42:00.000Z"));
+        assert!(text.is_some());
+        assert_eq!(moment(&json!(1768822920000_u64)), text);
+        assert_eq!(moment(&json!(1768822920000.0)), text);
+        assert_eq!(moment(&json!(null)), None);
+    }
+}

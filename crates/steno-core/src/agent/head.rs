@@ -1,0 +1,227 @@
+//! The beginning of a file: enough to tell whose it is without reading all of it.
+
+use std::io::Read;
+
+use crate::durable::{FileError, OnPath};
+use crate::json::{Object, Value};
+use crate::source::Source;
+
+/// How much of a file is looked at.
+const LENGTH: u64 = 64 << 10;
+
+/// The first bytes of a file, as text.
+#[derive(Debug)]
+pub(crate) struct Head {
+    text: String,
+}
+
+impl Head {
+    /// Reads the first bytes of `source`.
+    pub(crate) fn of(source: &Source) -> Result<Self, FileError> {
+        let mut bytes = Vec::new();
+        source.open()?.take(LENGTH).read_to_end(&mut bytes).on("read", source.path())?;
+        Ok(Self::new(&bytes))
+    }
+
+    /// As [`Head::of`], but empty without a further look where the first byte begins no object and no list.
+    pub(crate) fn of_document(source: &Source) -> Result<Self, FileError> {
+        let mut input = source.open()?;
+        let first = input.fill_buf().on("read", source.path())?;
+        let start = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
+        if !matches!(start.first(), Some(b'{' | b'[')) {
+            return Ok(Self::new(b""));
+        }
+        let mut bytes = Vec::new();
+        input.take(LENGTH).read_to_end(&mut bytes).on("read", source.path())?;
+        Ok(Self::new(&bytes))
+    }
+
+    fn new(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        Self { text: text.trim_start_matches('\u{feff}').trim_ascii_start().to_owned() }
+    }
+
+    /// The beginning of the value of `key` in the first object, as far as it is in sight.
+    pub(crate) fn field(&self, key: &str) -> Option<&str> {
+        let mut scan = Scan::new(&self.text)?;
+        let found = scan.find(|field| field.name == key)?;
+        Some(self.text[found.start..].trim_ascii_start())
+    }
+
+    /// The fields of the first object that are in sight. A value that is cut off or nested is null.
+    pub(crate) fn fields(&self) -> Object {
+        let scalar = |field: Field| {
+            let value = &self.text[field.start..field.end?];
+            serde_json::from_str(value).ok().filter(|value: &Value| !is_nested(value))
+        };
+        let fields = Scan::new(&self.text).into_iter().flatten();
+        fields.map(|field| (field.name.clone(), scalar(field).unwrap_or_default())).collect()
+    }
+
+    /// The first item of a document that is a list.
+    pub(crate) fn first_item(&self) -> Option<Head> {
+        let item = self.text.strip_prefix('[')?.trim_ascii_start();
+        Some(Self { text: item.to_owned() })
+    }
+
+    /// The first object of each line in sight, also where several are glued or one is cut off after it.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Object> {
+        self.text.split('\n').filter_map(|line| {
+            serde_json::Deserializer::from_str(line).into_iter::<Object>().next()?.ok()
+        })
+    }
+
+    /// Whether `pattern`, JSON without white space, is somewhere in sight.
+    pub(crate) fn shows(&self, pattern: &str) -> bool {
+        let packed: String = self.text.split_ascii_whitespace().collect();
+        packed.contains(pattern)
+    }
+}
+
+fn is_nested(value: &Value) -> bool {
+    value.is_object() || value.is_array()
+}
+
+/// A field of an object and the place of its value, whose end may be out of sight.
+struct Field {
+    name: String,
+    start: usize,
+    end: Option<usize>,
+}
+
+/// Walks over the fields of one object that may be cut off anywhere.
+struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    ended: bool,
+}
+
+impl<'a> Scan<'a> {
+    /// Begins after the brace of the object that `text` begins with.
+    fn new(text: &'a str) -> Option<Self> {
+        text.starts_with('{').then_some(Self { bytes: text.as_bytes(), at: 1, ended: false })
+    }
+
+    fn next_byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// The next byte that is not white space.
+    fn token(&mut self) -> Option<u8> {
+        loop {
+            let byte = self.next_byte()?;
+            if !byte.is_ascii_whitespace() {
+                return Some(byte);
+            }
+        }
+    }
+
+    /// The string that comes next.
+    fn string(&mut self) -> Option<String> {
+        if self.token()? != b'"' {
+            return None;
+        }
+        let start = self.at - 1;
+        self.skip_string()?;
+        serde_json::from_slice(&self.bytes[start..self.at]).ok()
+    }
+
+    /// Moves past the rest of a string.
+    fn skip_string(&mut self) -> Option<()> {
+        loop {
+            match self.next_byte()? {
+                b'"' => return Some(()),
+                b'\\' => self.at += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Moves past a value to its end, if that is in sight.
+    fn skip_value(&mut self) -> Option<usize> {
+        let mut depth = 0_usize;
+        loop {
+            match self.next_byte()? {
+                b'"' => self.skip_string()?,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' | b',' if depth == 0 => {
+                    self.at -= 1;
+                    return Some(self.at);
+                }
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Field;
+
+    fn next(&mut self) -> Option<Field> {
+        if self.ended {
+            return None;
+        }
+        let name = self.string()?;
+        if self.token()? != b':' {
+            return None;
+        }
+        let start = self.at;
+        let end = self.skip_value();
+        self.ended = end.is_none() || self.token() != Some(b',');
+        Some(Field { name, start, end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn head(text: &str) -> Head {
+        Head::of_document(&Source::in_memory("x", "x", text.as_bytes().to_vec())).unwrap()
+    }
+
+    #[test]
+    fn fields_are_seen_up_to_the_cut() {
+        let fields = head(r#" { "a": "x,}\"", "b": {"c": [1]}, "d": 3, "e": [{"f":"#).fields();
+        assert_eq!(Value::Object(fields), json!({"a": "x,}\"", "b": null, "d": 3, "e": null}));
+        assert!(head("[1]").fields().is_empty());
+    }
+
+    #[test]
+    fn fields_are_found_in_the_outermost_object_only() {
+        let document = head(r#" {"a\"":"}","b":{"c":[1,{"d":"]"}]},"e" : [ {"f" "#);
+        assert_eq!(document.field("b").map(|value| &value[..5]), Some(r#"{"c":"#));
+        assert_eq!(document.field("e"), Some(r#"[ {"f" "#));
+        assert_eq!(document.field("c"), None);
+        assert_eq!(head("[1]").field("a"), None);
+        assert_eq!(head("plain \"a\": 1").field("a"), None);
+    }
+
+    #[test]
+    fn a_list_shows_its_first_item() {
+        let list = head("\u{feff}[ {\"ts\":1}]");
+        assert_eq!(list.first_item().unwrap().field("ts"), Some("1}]"));
+    }
+
+    #[test]
+    fn glued_objects_show_their_first() {
+        let found: Vec<_> = head("{\"a\":1}{\"b\":2}\nnoise\n{\"c\":3}").objects().collect();
+        assert_eq!(found.len(), 2);
+        assert!(found[0].contains_key("a"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_can_be_looked_at(bytes: Vec<u8>, text in "[{}\\[\\]\",:\\\\aé ]{0,40}") {
+            for head in [Head::new(&bytes), Head::new(text.as_bytes())] {
+                let _ = (head.fields(), head.field("a"), head.first_item(), head.shows("a"));
+            }
+        }
+    }
+}
