@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-/// How often a batch is held back for more requests.
-const MOST_YIELDS: usize = 16;
+/// How often others are let run before a batch is closed, or before a thread goes to sleep.
+const MOST_YIELDS: usize = 100;
 
 /// Serves requests `T` with answers `R`, in batches.
 #[derive(Debug)]
@@ -43,13 +43,13 @@ impl<T, R> Combiner<T, R> {
         drop(queue);
         if place == 0 {
             if let Some(before) = before {
-                before.wait();
+                wait(&before);
             }
             let served = serve(self.gather());
             let served = served.into_iter().map(|answer| Mutex::new(Some(answer))).collect();
             assert!(answers.set(served).is_ok(), "a batch is served by the one who began it");
         }
-        let answer = lock(&answers.wait()[place]).take();
+        let answer = lock(&wait(&answers)[place]).take();
         answer.expect("nobody else has this place in the batch")
     }
 
@@ -69,6 +69,18 @@ impl<T, R> Combiner<T, R> {
         queue.before = Some(std::mem::take(&mut queue.answers));
         std::mem::take(&mut queue.requests)
     }
+}
+
+/// Waits for a batch: a sync is often over before a thread could be put to sleep and woken again, so others are
+/// let run for a while first.
+fn wait<R>(answers: &Answers<R>) -> &[Mutex<Option<R>>] {
+    for _ in 0..MOST_YIELDS {
+        if let Some(answers) = answers.get() {
+            return answers;
+        }
+        thread::yield_now();
+    }
+    answers.wait()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

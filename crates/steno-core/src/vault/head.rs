@@ -3,7 +3,9 @@
 //! It is written after the log was synced and never synced itself, so it may lag behind, but never run ahead.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+#[cfg(not(unix))]
+use std::io::Write;
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -56,8 +58,15 @@ impl Head {
 
     /// Writes the head, whatever was noted before.
     pub(crate) fn replace(&self, file: &mut File) -> io::Result<()> {
-        file.rewind()?;
-        file.write_all(self.print().as_bytes())
+        let text = self.print();
+        // One call instead of two: this is done once per sync.
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::write_all_at(file, text.as_bytes(), 0);
+        #[cfg(not(unix))]
+        {
+            file.rewind()?;
+            file.write_all(text.as_bytes())
+        }
     }
 
     /// Reads an open head.

@@ -161,7 +161,10 @@ impl LiveLog {
     fn note_durable(&self, head: Head) -> Result<(), FileError> {
         let mut state = self.state();
         self.lock.lock().on("lock", &self.path)?;
-        let result = head.advance(&mut state.head);
+        // Only where others have written may a greater length have been noted.
+        let alone = self.file.metadata().is_ok_and(|metadata| metadata.len() == state.end);
+        let result =
+            if alone { head.replace(&mut state.head) } else { head.advance(&mut state.head) };
         self.lock.unlock().on("unlock", &self.path)?;
         result.on("write the head of", &self.path)
     }
