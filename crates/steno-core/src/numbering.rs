@@ -25,9 +25,13 @@ impl Numbering {
 
     /// Numbers `entry` as the next of its source.
     pub fn assign(&mut self, entry: &mut Entry) {
-        let next = self.next.entry(entry.source.clone()).or_default();
-        entry.sequence = *next;
-        *next += 1;
+        if let Some(next) = self.next.get_mut(&entry.source) {
+            entry.sequence = *next;
+            *next += 1;
+        } else {
+            entry.sequence = 0;
+            self.next.insert(entry.source.clone(), 1);
+        }
         self.identify(entry);
     }
 

@@ -19,7 +19,7 @@ use super::record::{self, Closing, Opening, RecordError, RecordReader};
 use super::sealed::{Problems, Sealed, SealedWriter};
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
-use crate::timestamp::Clock;
+use crate::timestamp::{Clock, Timestamp};
 
 /// The name of what recorders write, inside a session.
 pub(crate) const RECORD: &str = "record.jsonl";
@@ -46,7 +46,10 @@ pub struct Recorded {
 /// A record on its way into the log.
 #[derive(Debug)]
 struct Incoming {
-    bytes: Vec<u8>,
+    at: Timestamp,
+    id: Uuid,
+    /// What its line says.
+    body: Vec<u8>,
     entries: Result<Vec<Entry>, RecordError>,
 }
 
@@ -84,13 +87,12 @@ impl Recorder {
     /// Keeps one line of JSON in any shape that we know. It is in the file when this returns, and on disk after the
     /// next [`Recorder::commit`].
     pub fn append(&self, line: &[u8]) -> Result<Recorded, FileError> {
-        self.append_incoming(Incoming { bytes: line.to_vec(), entries: record::parse(line) })
+        self.append_incoming(self.incoming(line, record::parse(line)))
     }
 
     /// Keeps bytes that are no record, with the reason.
     pub fn append_bad(&self, bytes: &[u8], reason: &str) -> Result<Recorded, FileError> {
-        let entries = Err(RecordError::Bad(reason.to_owned()));
-        self.append_incoming(Incoming { bytes: bytes.to_vec(), entries })
+        self.append_incoming(self.incoming(bytes, Err(RecordError::Bad(reason.to_owned()))))
     }
 
     /// Returns after everything that was appended is on disk. Threads that commit at the same time share one sync.
@@ -101,8 +103,7 @@ impl Recorder {
     /// Keeps one line of JSON; it is on disk when this returns. Threads that record at the same time share one
     /// write and one sync.
     pub fn record(&self, line: &[u8]) -> Result<Recorded, FileError> {
-        // Before anything is locked: reading a record costs more than writing it.
-        let incoming = Incoming { bytes: line.to_vec(), entries: record::parse(line) };
+        let incoming = self.incoming(line, record::parse(line));
         let recorded = self.combiner.submit(Some(incoming), |batch| self.serve(batch))?;
         Ok(recorded.expect("a record was handed in"))
     }
@@ -133,24 +134,19 @@ impl Recorder {
 
     fn append_incoming(&self, incoming: Incoming) -> Result<Recorded, FileError> {
         let (mut tail, mut reader) = self.lock()?;
-        let recorded = self.take(&mut tail, &mut reader, incoming);
+        let recorded = take(&mut tail, &mut reader, incoming);
         tail.write()?;
         Ok(recorded)
     }
 
-    /// Puts a record into the tail, numbered as the next of the session.
-    fn take(&self, tail: &mut Tail<'_>, reader: &mut RecordReader, incoming: Incoming) -> Recorded {
+    /// Makes a record ready before anything is locked: that costs more than writing it.
+    fn incoming(&self, bytes: &[u8], entries: Result<Vec<Entry>, RecordError>) -> Incoming {
         let (at, id) = (self.clock.now(), Uuid::now_v7());
-        let mut entries = incoming.entries;
-        let body = match &mut entries {
-            Ok(entries) => {
-                reader.number(at, id, entries);
-                record::raw_body(at, id, &incoming.bytes)
-            }
-            Err(error) => record::bad_body(at, &incoming.bytes, &error.to_string()),
+        let body = match &entries {
+            Ok(_) => record::raw_body(at, id, bytes),
+            Err(error) => record::bad_body(at, bytes, &error.to_string()),
         };
-        reader.wrote(tail.append(&body));
-        Recorded { entries }
+        Incoming { at, id, body, entries }
     }
 
     /// Writes and syncs for everybody who waits.
@@ -166,7 +162,7 @@ impl Recorder {
         let (mut tail, mut reader) = self.lock()?;
         let recorded = batch
             .into_iter()
-            .map(|incoming| incoming.map(|incoming| self.take(&mut tail, &mut reader, incoming)))
+            .map(|incoming| incoming.map(|incoming| take(&mut tail, &mut reader, incoming)))
             .collect();
         drop(reader);
         tail.write()?;
@@ -200,6 +196,16 @@ impl Recorder {
         }
         Ok((tail, reader))
     }
+}
+
+/// Puts a record into the tail, numbered as the next of the session.
+fn take(tail: &mut Tail<'_>, reader: &mut RecordReader, incoming: Incoming) -> Recorded {
+    let mut entries = incoming.entries;
+    if let Ok(entries) = &mut entries {
+        reader.number(incoming.at, incoming.id, entries);
+    }
+    reader.wrote(tail.append(&incoming.body));
+    Recorded { entries }
 }
 
 /// Finishes what an interrupted sealing began, then reads what is sealed.
