@@ -13,7 +13,7 @@ use crate::format::{FormatError, Found, Item};
 use crate::problem::Problem;
 use crate::source::Source;
 use crate::timestamp::Timestamp;
-use crate::usage::Tally;
+use crate::usage::{Ledger, Tally};
 
 /// What was counted in one source.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -39,6 +39,8 @@ pub struct Inspection {
     pub tool_results: u64,
     /// Tokens billed.
     pub tokens: Usage,
+    /// The part of them that [`Total::add`] had counted before, in other sources.
+    pub tokens_repeated: Usage,
     /// Models that answered, sorted.
     pub models: Vec<String>,
     /// The first time that the source states.
@@ -54,6 +56,40 @@ pub struct Inspection {
     /// The same, each with its place.
     #[serde(skip)]
     pub problems: Vec<Problem>,
+    /// Tokens by message.
+    #[serde(skip)]
+    tally: Tally,
+}
+
+/// What several sources add up to; a message that was copied from one into another counts once.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Total {
+    /// Always true, so that it is not taken for a source.
+    total: bool,
+    /// Sources.
+    pub sources: u64,
+    /// Tokens billed.
+    pub tokens: Usage,
+    /// Tokens that stand in further sources again, and are not in `tokens`.
+    pub tokens_repeated: Usage,
+    /// Records that could not be read.
+    pub bad_lines: u64,
+    #[serde(skip)]
+    ledger: Ledger,
+}
+
+impl Total {
+    /// Adds one source, and notes in it what earlier ones had already.
+    pub fn add(&mut self, inspection: &mut Inspection) {
+        let tally = std::mem::take(&mut inspection.tally);
+        let repeated = self.ledger.repeated(&inspection.agent, &tally);
+        inspection.tokens_repeated = repeated;
+        self.total = true;
+        self.sources += 1;
+        self.tokens.add(&inspection.tokens.minus(&repeated));
+        self.tokens_repeated.add(&repeated);
+        self.bad_lines += inspection.bad_lines;
+    }
 }
 
 /// Counts one session, without its subagents' files.
@@ -87,6 +123,7 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     let session = (found.reader.read)(&found.bundle, &mut |item| counter.item(item))?;
     let mut inspection = counter.inspection;
     inspection.tokens = counter.tally.total();
+    inspection.tally = counter.tally;
     inspection.path.clone_from(&found.bundle.root);
     inspection.key.clone_from(&found.bundle.key);
     inspection.agent = session.agent;

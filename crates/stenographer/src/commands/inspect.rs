@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use steno_core::format;
-use steno_core::inspect::{Inspection, inspect_all};
+use steno_core::inspect::{Inspection, Total, inspect_all};
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -14,12 +15,16 @@ use crate::ui::{Ui, count};
 /// Count prompts, answers, tools and tokens in files of any known format.
 ///
 /// Nothing is kept. A source that holds several sessions has a row for each, and so has
-/// each file of a subagent.
+/// each file of a subagent. In the total, a message that was copied from one source into
+/// another (a fork, a resumed session) counts once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files or folders.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// End with a total: every message once.
+    #[arg(long)]
+    total: bool,
     /// Print JSON Lines.
     #[arg(long)]
     json: bool,
@@ -35,18 +40,28 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             Err(error) => exit = ui.report(&error),
         }
     }
+    let mut total = Total::default();
+    rows.iter_mut().for_each(|row| total.add(row));
     for row in &rows {
         ui.problems(&row.problems);
         if args.json {
-            serde_json::to_writer(ui.out(), row)?;
-            writeln!(ui.out())?;
+            print_json(ui, row)?;
         }
     }
+    if args.json && args.total {
+        print_json(ui, &total)?;
+    }
     if !args.json && !rows.is_empty() {
-        let text = table(&rows).render(ui.width());
+        let total = Some(&total).filter(|_| args.total);
+        let text = table(&rows, total).render(ui.width());
         ui.transcript_text(&text)?;
     }
     Ok(exit)
+}
+
+fn print_json(ui: &mut Ui, row: &impl Serialize) -> Result<(), CommandError> {
+    serde_json::to_writer(ui.out(), row)?;
+    Ok(writeln!(ui.out())?)
 }
 
 fn rows_at(path: &Path) -> Result<Vec<Inspection>, CommandError> {
@@ -61,7 +76,7 @@ fn rows_at(path: &Path) -> Result<Vec<Inspection>, CommandError> {
     Ok(rows)
 }
 
-fn table(rows: &[Inspection]) -> Table<7> {
+fn table(rows: &[Inspection], total: Option<&Total>) -> Table<7> {
     let mut table =
         Table::new(["AGENT", "PROMPTS", "ANSWERS", "CALLS", "TOKENS IN", "OUT", "PATH"]);
     for row in rows {
@@ -78,6 +93,18 @@ fn table(rows: &[Inspection]) -> Table<7> {
             row.tokens.prompt().to_string(),
             row.tokens.output.to_string(),
             format!("{}{bad}", row.path.display()),
+        ]);
+    }
+    if let Some(total) = total {
+        let (tokens, repeated) = (&total.tokens, &total.tokens_repeated);
+        table.row([
+            "total".to_owned(),
+            String::new(),
+            String::new(),
+            String::new(),
+            tokens.prompt().to_string(),
+            tokens.output.to_string(),
+            format!("{} more repeated", repeated.prompt() + repeated.output),
         ]);
     }
     table
