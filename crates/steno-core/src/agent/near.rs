@@ -53,9 +53,7 @@ fn places(file: &Path, root: &Path) -> Vec<PathBuf> {
     places.extend(folders().find_map(|folder| in_tree(file, folder)));
     places.extend(session_beside(file));
     places.extend(folders().find_map(whole_session));
-    // A session of leslie's is all files of its folder that name it.
-    let is_unit = file.extension().is_some_and(|extension| extension == "txt");
-    places.extend(folders().next().filter(|_| is_unit).map(Path::to_owned));
+    places.extend(folders().next().filter(|_| is_shared(file)).map(Path::to_owned));
     places.push(file.to_owned());
     places
 }
@@ -112,6 +110,12 @@ fn whole_session(folder: &Path) -> Option<PathBuf> {
         || MARKS.iter().any(|name| folder.join(name).is_file())
         || folder.join(PARTS[0]).is_dir();
     is_whole.then(|| folder.to_owned())
+}
+
+/// Whether a file tells about others in its folder: a unit of leslie's, or what an editor says of a workspace.
+fn is_shared(file: &Path) -> bool {
+    let is_unit = file.extension().is_some_and(|extension| extension == "txt");
+    is_unit || file.ends_with("workspace.json")
 }
 
 /// A name that the first record of a file states, if it is one that a file can have.
