@@ -1,5 +1,6 @@
 //! `steno watch`: keeps what agents write while they write it.
 
+mod events;
 mod pending;
 mod roots;
 mod watching;

@@ -1,6 +1,7 @@
 //! The roots that are watched: each by the system's events, by polling where those are not to be had, or awaited.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -62,22 +63,17 @@ impl Roots {
                 (State::Watched(_), _) => self.unwatch(at),
                 _ => {}
             }
-            let covered = self.roots.iter().any(|root| {
-                root.state != State::Awaited && path.starts_with(&root.path) && root.path.is_dir()
-            });
-            let Some(now) = now.filter(|_| !covered) else {
-                self.roots[at].state = State::Awaited;
-                continue;
-            };
+            self.roots[at].state = State::Awaited;
+            let Some(now) = now.filter(|_| !self.is_covered(&path)) else { continue };
+            let state = self.watch(&path, now);
+            self.roots[at].state = state;
             self.roots[at].path = path.clone();
-            self.roots[at].state = match self.watch(&path) {
-                true => State::Watched(now),
-                false => State::Polled,
-            };
-            if self.roots[at].state == State::Polled {
+            if state == State::Polled {
                 checked.polled.push(path.clone());
             }
-            checked.came.push(path);
+            if state != State::Awaited {
+                checked.came.push(path);
+            }
         }
         checked
     }
@@ -133,18 +129,24 @@ impl Roots {
         those.map(|root| root.path.clone()).collect()
     }
 
-    /// Whether events of the path will come.
-    fn watch(&mut self, path: &Path) -> bool {
-        let Some(watcher) = &mut self.watcher else { return false };
+    /// Whether the path stands in a folder that is a root itself.
+    fn is_covered(&self, path: &Path) -> bool {
+        let mut there = self.roots.iter().filter(|root| root.state != State::Awaited);
+        there.any(|root| path.starts_with(&root.path) && root.path.is_dir())
+    }
+
+    /// Asks for the events of a path.
+    fn watch(&mut self, path: &Path, now: Identity) -> State {
+        let Some(watcher) = &mut self.watcher else { return State::Polled };
         let (place, mode) = watch_point(path);
-        match watcher.watch(place, mode) {
-            Ok(()) => true,
-            Err(error) => {
-                // Part of it may be watched already.
-                let _ = watcher.unwatch(place);
-                // One that is gone again is awaited by the next check.
-                matches!(error.kind, ErrorKind::PathNotFound)
-            }
+        let Err(error) = watcher.watch(place, mode) else { return State::Watched(now) };
+        // Part of it may be watched already.
+        let _ = watcher.unwatch(place);
+        match error.kind {
+            // Something in it went away meanwhile: the next check asks again.
+            ErrorKind::PathNotFound => State::Awaited,
+            ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => State::Awaited,
+            _ => State::Polled,
         }
     }
 

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant, SystemTime};
 
 use notify::event::ModifyKind;
-use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, Watcher};
+use notify::{ErrorKind, Event, EventKind};
 use serde::Serialize;
 
 use super::Args;
+use super::events::{Message, stop_on_signal, watcher};
 use super::pending::Pending;
 use super::roots::Roots;
 use crate::error::CommandError;
@@ -30,12 +31,6 @@ const REVIEW: Duration = Duration::from_secs(300);
 
 /// A review or a poll comes again after so many times of what it took.
 const EASE: u32 = 50;
-
-/// What the loop waits for.
-enum Message {
-    Changed(notify::Result<Event>),
-    Stop,
-}
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -303,8 +298,7 @@ impl<'a> Watching<'a> {
         let bytes = count(news.bytes_new, "byte");
         let agent = news.agent;
         let time = time.strftime("%H:%M:%S");
-        self.ui
-            .transcript_text(&format!("{time} {agent}  {name}  {entries}, {bytes} new\n"))?;
+        self.ui.transcript_text(&format!("{time} {agent}  {name}  {entries}, {bytes} new\n"))?;
         Ok(self.ui.flush()?)
     }
 
@@ -320,35 +314,4 @@ impl<'a> Watching<'a> {
             "the system gives no more events, so this is looked at every few seconds: {path}"
         ));
     }
-}
-
-/// Sends the changes of all that it watches, except those in our own store and those that are only looks.
-fn watcher(sender: Sender<Message>, store: PathBuf) -> Option<RecommendedWatcher> {
-    let is_news = move |event: &Event| {
-        let is_ours = |path: &PathBuf| {
-            // Every reader of a database touches its shared memory.
-            path.starts_with(&store) || path.to_string_lossy().ends_with("-shm")
-        };
-        let is_all_ours = !event.paths.is_empty() && event.paths.iter().all(is_ours);
-        event.need_rescan() || (!event.kind.is_access() && !is_all_ours)
-    };
-    let handler = move |event: notify::Result<Event>| {
-        if event.as_ref().map_or(true, &is_news) {
-            // Nobody listens any more when the program ends.
-            let _ = sender.send(Message::Changed(event));
-        }
-    };
-    RecommendedWatcher::new(handler, Config::default().with_follow_symlinks(false)).ok()
-}
-
-/// A flag that the first signal sets, with a message.
-fn stop_on_signal(sender: Sender<Message>) -> Result<Arc<AtomicBool>, CommandError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    let handler = move || {
-        flag.store(true, Ordering::Relaxed);
-        let _ = sender.send(Message::Stop);
-    };
-    ctrlc::set_handler(handler).map_err(CommandError::user)?;
-    Ok(stop)
 }
