@@ -176,6 +176,48 @@ fn a_signal_ends_it_after_what_is_pending() {
 }
 
 #[test]
+fn a_last_line_without_its_end_is_kept_once_the_file_is_still() {
+    let home = Home::new();
+    home.file(SESSION, line(1) + line(2).trim_end());
+    Watch::start(&home, &[]).stop();
+    assert_eq!(home.steno(&["show", ID, "--json"]).stdout.lines().count(), 1);
+    let mut later = home.command(&["watch", "--json"]);
+    later.env("STENO_NOW", "2099-01-01T00:00:00Z");
+    Watch::of(later).stop();
+    assert_eq!(home.steno(&["show", ID, "--json"]).stdout.lines().count(), 2);
+}
+
+#[test]
+fn a_vault_that_is_removed_is_filled_again() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    let watch = Watch::start(&home, &[]);
+    append(&home, SESSION, &line(2));
+    watch.until_kept(2);
+    fs::remove_dir_all(home.path().join("store/vault")).unwrap();
+    assert_eq!(watch.until_kept(2)["bytes_new"], line(1).len() + line(2).len());
+    watch.stop();
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
+}
+
+#[test]
+fn people_are_told_in_a_line() {
+    let home = Home::new();
+    let mut command = home.command(&["watch", "--debounce", "50", "later"]);
+    command.env("STENO_NOW", "2026-01-05T09:15:32Z");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut status = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let waiting = status.next().unwrap();
+    assert!(waiting.starts_with("not there yet, waiting for it: "), "{waiting}");
+    assert_eq!(status.next().unwrap(), "watching 0 folders, kept 0 sessions");
+    home.file("later/s.jsonl", line(1));
+    let said = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(said, format!("09:15:32 claude-code  {ID}  1 entry, 232 bytes new"));
+}
+
+#[test]
 fn looking_at_a_database_is_no_change() {
     let home = Home::new();
     let path = home.file(".local/share/opencode/opencode.db", "");

@@ -20,6 +20,8 @@ struct Root {
     named: PathBuf,
     /// Without links.
     path: PathBuf,
+    /// Whether it was not named, but would belong to a file that was.
+    is_beside: bool,
     state: State,
 }
 
@@ -38,14 +40,14 @@ impl Roots {
     /// Nothing is watched before the first [`Roots::check`].
     pub(super) fn new(named: Vec<PathBuf>, watcher: Option<RecommendedWatcher>) -> Self {
         let mut roots = Vec::new();
-        let mut add = |named: PathBuf| {
-            roots.push(Root { path: named.clone(), named, state: State::Awaited });
+        let mut add = |named: PathBuf, is_beside| {
+            roots.push(Root { path: named.clone(), named, is_beside, state: State::Awaited });
         };
         for path in named {
             // What belongs to a file of lines stands in the folder of its name.
             let beside = Some(path.with_extension("")).filter(|_| path.is_file());
-            add(path);
-            beside.into_iter().for_each(&mut add);
+            add(path, false);
+            beside.into_iter().for_each(|beside| add(beside, true));
         }
         roots.dedup_by(|later, first| later.named == first.named);
         Self { watcher, roots }
@@ -92,6 +94,26 @@ impl Roots {
     /// Those of which no events come.
     pub(super) fn polled(&self) -> Vec<PathBuf> {
         self.those(|state| state == State::Polled)
+    }
+
+    /// Named paths that are not there.
+    pub(super) fn awaited(&self) -> Vec<PathBuf> {
+        let missing = self.roots.iter().filter(|root| !root.is_beside && !root.named.exists());
+        missing.map(|root| root.named.clone()).collect()
+    }
+
+    /// Asks once more for the events of all: folders may have come of which nothing was told. Gives those that have
+    /// to be polled from now on.
+    pub(super) fn renew(&mut self) -> Vec<PathBuf> {
+        let mut polled = Vec::new();
+        for at in 0..self.roots.len() {
+            if let State::Watched(now) = self.roots[at].state {
+                let path = self.roots[at].path.clone();
+                self.roots[at].state = self.watch(&path, now);
+                polled.extend(Some(path).filter(|_| self.roots[at].state == State::Polled));
+            }
+        }
+        polled
     }
 
     /// The root itself was removed or moved away.

@@ -47,6 +47,8 @@ struct Due {
     poll: Instant,
     save: Instant,
     review: Instant,
+    /// When a review that cannot wait may come.
+    soonest: Instant,
 }
 
 /// All that `watch` works with.
@@ -85,7 +87,13 @@ impl<'a> Watching<'a> {
             stop: Arc::clone(&sweep.stop),
             roots: Roots::new(wanted(scene, &args.paths, &args.agent), watcher),
             pending: Pending::new(args.quiet()),
-            due: Due { check: now, poll: now, save: now + SAVE, review: now + REVIEW },
+            due: Due {
+                check: now,
+                poll: now,
+                save: now + SAVE,
+                review: now + REVIEW,
+                soonest: now,
+            },
             told: HashSet::new(),
             has_vault: false,
             is_ready: false,
@@ -103,6 +111,9 @@ impl<'a> Watching<'a> {
     pub(super) fn run(mut self) -> Result<(), CommandError> {
         self.begin()?;
         let mut stopped = self.stop.load(Ordering::Relaxed);
+        if stopped {
+            return self.end();
+        }
         while !stopped {
             let now = Instant::now();
             let next = self.pending.next().unwrap_or(self.due.check).min(self.due.check);
@@ -119,6 +130,7 @@ impl<'a> Watching<'a> {
                 self.look(&file)?;
             }
         }
+        self.finish_pending()?;
         self.end()
     }
 
@@ -127,6 +139,9 @@ impl<'a> Watching<'a> {
         self.check()?;
         self.sweep.progress.finish();
         self.is_ready = true;
+        for path in self.roots.awaited().iter().filter(|_| !self.args.paths.is_empty()) {
+            self.ui.status(format_args!("not there yet, waiting for it: {}", path.display()));
+        }
         if self.args.json {
             let roots = self.roots.all().len();
             self.tell(&Told::Ready { roots })?;
@@ -139,15 +154,18 @@ impl<'a> Watching<'a> {
     }
 
     /// Keeps what is pending, due or not.
-    fn end(mut self) -> Result<(), CommandError> {
+    fn finish_pending(&mut self) -> Result<(), CommandError> {
         // A second signal ends this too.
         self.stop.store(false, Ordering::Relaxed);
         // What was written just before the signal may not have been told of yet.
-        let all = self.roots.all();
-        self.scan(&all);
+        self.scan(&self.roots.all());
         for file in self.pending.take_all() {
             self.look(&file)?;
         }
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<(), CommandError> {
         self.sweep.seen.save()?;
         let (sessions, bytes_new, looks) = (self.sessions, self.bytes_new, self.sweep.looks);
         if self.args.json {
@@ -161,7 +179,7 @@ impl<'a> Watching<'a> {
     /// Takes in what the system tells.
     fn changed(&mut self, event: notify::Result<Event>) {
         match event {
-            Ok(event) if event.need_rescan() => self.due.review = Instant::now(),
+            Ok(event) if event.need_rescan() => self.due.review = self.due.soonest,
             Ok(event) => event.paths.iter().for_each(|path| self.touched(path, event.kind)),
             Err(error) if matches!(error.kind, ErrorKind::MaxFilesWatch) => {
                 for path in error.paths {
@@ -202,15 +220,24 @@ impl<'a> Watching<'a> {
             self.due.poll = now + self.scan(&polled).max(CHECK);
         }
         if now >= self.due.review {
-            let all = self.roots.all();
-            self.sweep.forget_passed();
-            let took = self.sweep_all(&all)?;
-            self.due.review = Instant::now() + (took * EASE).max(REVIEW);
+            self.review()?;
         }
         if now >= self.due.save {
-            self.due.save = now + SAVE;
             self.sweep.seen.save()?;
+            self.due.save = Instant::now() + (now.elapsed() * EASE).max(SAVE);
         }
+        Ok(())
+    }
+
+    /// Looks for what no event told of.
+    fn review(&mut self) -> Result<(), CommandError> {
+        for path in self.roots.renew() {
+            self.say_polled(&path);
+        }
+        self.sweep.forget_passed();
+        let took = self.sweep_all(&self.roots.all())?;
+        self.due.review = Instant::now() + (took * EASE).max(REVIEW);
+        self.due.soonest = Instant::now() + (took * EASE).min(REVIEW);
         Ok(())
     }
 
@@ -221,8 +248,7 @@ impl<'a> Watching<'a> {
             std::mem::replace(&mut self.has_vault, self.scene.store.join("vault").is_dir());
         if had_vault && !self.has_vault {
             self.sweep.forget_all(self.scene)?;
-            let all = self.roots.all();
-            self.sweep_all(&all)?;
+            self.sweep_all(&self.roots.all())?;
         }
         let checked = self.roots.check();
         checked.polled.iter().for_each(|path| self.say_polled(path));
