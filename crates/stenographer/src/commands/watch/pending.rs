@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 const LONGEST: Duration = Duration::from_secs(3);
 
 /// Of its time the program rests so many parts for each that it works.
-const REST: u32 = 4;
+const REST: u32 = 3;
+
+/// But it rests no longer than this, so that what is large is safe too.
+const LONGEST_REST: Duration = Duration::from_secs(10);
 
 /// The files that wait.
 #[derive(Debug)]
@@ -40,7 +43,7 @@ impl Pending {
 
     /// Work took so long.
     pub(super) fn worked(&mut self, took: Duration, now: Instant) {
-        self.rested = Some(now + took * REST);
+        self.rested = Some(now + (took * REST).min(LONGEST_REST));
     }
 
     /// When the next file is due.
@@ -96,8 +99,10 @@ mod tests {
         let mut pending = Pending::new(ms(0));
         pending.touch("a".into(), start);
         pending.worked(ms(100), start);
-        assert_eq!(pending.take_due(start + ms(399)), None);
-        assert_eq!(pending.next(), Some(start + ms(400)));
-        assert_eq!(pending.take_due(start + ms(400)), Some("a".into()));
+        assert_eq!(pending.take_due(start + ms(299)), None);
+        assert_eq!(pending.next(), Some(start + ms(300)));
+        pending.worked(ms(60_000), start);
+        assert_eq!(pending.next(), Some(start + LONGEST_REST));
+        assert_eq!(pending.take_due(start + LONGEST_REST), Some("a".into()));
     }
 }

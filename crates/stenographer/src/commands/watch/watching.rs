@@ -66,7 +66,8 @@ pub(super) struct Watching<'a> {
     /// Whether there was a vault when last looked.
     has_vault: bool,
     is_ready: bool,
-    sessions: u64,
+    /// The sessions of which something was kept.
+    sessions: HashSet<(&'static str, String)>,
     bytes_new: u64,
 }
 
@@ -97,7 +98,7 @@ impl<'a> Watching<'a> {
             told: HashSet::new(),
             has_vault: false,
             is_ready: false,
-            sessions: 0,
+            sessions: HashSet::new(),
             bytes_new: 0,
             ui,
             scene,
@@ -126,7 +127,9 @@ impl<'a> Watching<'a> {
                 }
             }
             self.recurring()?;
-            while let Some(file) = self.pending.take_due(Instant::now()).filter(|_| !stopped) {
+            while !self.stop.load(Ordering::Relaxed)
+                && let Some(file) = self.pending.take_due(Instant::now())
+            {
                 self.look(&file)?;
             }
         }
@@ -146,7 +149,7 @@ impl<'a> Watching<'a> {
             let roots = self.roots.all().len();
             self.tell(&Told::Ready { roots })?;
         } else {
-            let kept = count(self.sessions, "session");
+            let kept = count(self.sessions.len() as u64, "session");
             let roots = count(self.roots.all().len() as u64, "folder");
             self.ui.status(format_args!("watching {roots}, kept {kept}"));
         }
@@ -157,6 +160,8 @@ impl<'a> Watching<'a> {
     fn finish_pending(&mut self) -> Result<(), CommandError> {
         // A second signal ends this too.
         self.stop.store(false, Ordering::Relaxed);
+        // The first one may have cut a look short.
+        self.sweep.forget_passed();
         // What was written just before the signal may not have been told of yet.
         self.scan(&self.roots.all());
         for file in self.pending.take_all() {
@@ -166,8 +171,10 @@ impl<'a> Watching<'a> {
     }
 
     fn end(mut self) -> Result<(), CommandError> {
-        self.sweep.seen.save()?;
-        let (sessions, bytes_new, looks) = (self.sessions, self.bytes_new, self.sweep.looks);
+        self.save();
+        self.report()?;
+        let sessions = self.sessions.len() as u64;
+        let (bytes_new, looks) = (self.bytes_new, self.sweep.looks);
         if self.args.json {
             return self.tell(&Told::Stopped { sessions, bytes_new, looks });
         }
@@ -223,10 +230,16 @@ impl<'a> Watching<'a> {
             self.review()?;
         }
         if now >= self.due.save {
-            self.sweep.seen.save()?;
+            self.save();
             self.due.save = Instant::now() + (now.elapsed() * EASE).max(SAVE);
         }
         Ok(())
+    }
+
+    /// Saves what was seen; without it the next start only takes longer.
+    fn save(&mut self) {
+        let saved = self.sweep.seen.save();
+        self.sweep.failures.extend(saved.err().map(CommandError::from));
     }
 
     /// Looks for what no event told of.
@@ -275,6 +288,7 @@ impl<'a> Watching<'a> {
             if let Err(error) = self.sweep.root(root, &self.args.agent) {
                 self.sweep.failures.push(error);
             }
+            self.save();
             self.report()?;
         }
         Ok(start.elapsed())
@@ -298,8 +312,9 @@ impl<'a> Watching<'a> {
     /// Tells what was kept and what went wrong, each failure once.
     fn report(&mut self) -> Result<(), CommandError> {
         for news in self.sweep.news.replace(Vec::new()).unwrap_or_default() {
-            self.sessions += 1;
+            self.has_vault = true;
             self.bytes_new += news.bytes_new;
+            self.sessions.insert((news.agent, news.session.clone()));
             if self.args.json {
                 self.tell(&Told::Kept(&news))?;
             } else if self.is_ready {
