@@ -84,21 +84,23 @@ fn session_beside(file: &Path) -> Option<PathBuf> {
     Some(file.with_file_name(format!("{session}.jsonl"))).filter(|path| path.is_file())
 }
 
-/// The session's own file, for a message or a part of one in OpenCode's tree of files.
+/// The session's own file, for a message or a part of one in OpenCode's tree of files; where it is not named by the
+/// session's id, the folder of all sessions.
 fn in_tree(file: &Path, folder: &Path) -> Option<PathBuf> {
-    let base = folder.parent()?;
+    let sessions = folder.parent()?.join("session");
     let id = if folder.ends_with("message") {
-        file.strip_prefix(folder).ok()?.iter().next()?.to_str()?.to_owned()
+        file.strip_prefix(folder).ok()?.iter().next()?.to_str().map(str::to_owned)
     } else if folder.ends_with("part") {
-        stated(file, "sessionID")?
+        stated(file, "sessionID")
     } else {
         return None;
     };
-    let name = format!("{id}.json");
-    let projects = fs::read_dir(base.join("session")).into_iter().flatten().flatten();
+    let name = format!("{}.json", id.unwrap_or_default());
+    let projects = fs::read_dir(&sessions).into_iter().flatten().flatten();
     let mut homes: Vec<_> = projects.map(|project| project.path()).collect();
-    homes.push(base.join("info"));
-    homes.into_iter().map(|home| home.join(&name)).find(|path| path.is_file())
+    homes.push(sessions.with_file_name("info"));
+    let named = homes.into_iter().map(|home| home.join(&name)).find(|path| path.is_file());
+    named.or_else(|| Some(sessions).filter(|sessions| sessions.is_dir()))
 }
 
 /// The folder itself or the one that it is a part of, if that holds a session as a whole.
