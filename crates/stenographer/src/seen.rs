@@ -70,3 +70,23 @@ pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     };
     Some((metadata.len(), i64::try_from(distance.as_nanos()).ok()? * sign))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_of_two_processes_are_both_saved() {
+        let store = tempfile::tempdir().unwrap();
+        fs::create_dir(store.path().join("vault")).unwrap();
+        let mut first = Seen::load(store.path());
+        let mut second = Seen::load(store.path());
+        first.note(Path::new("a"), (1, 1));
+        second.note(Path::new("b"), (2, 2));
+        first.save().unwrap();
+        second.save().unwrap();
+        for seen in [second, Seen::load(store.path())] {
+            assert!(seen.knows(Path::new("a"), (1, 1)) && seen.knows(Path::new("b"), (2, 2)));
+        }
+    }
+}
