@@ -28,6 +28,7 @@ pub mod inspect_eval;
 pub mod kimi;
 pub mod litellm;
 mod message;
+pub mod near;
 pub mod opencode;
 pub mod otel;
 mod output;

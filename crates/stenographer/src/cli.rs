@@ -27,6 +27,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 enum Command {
     Record(commands::record::Args),
     Sync(commands::sync::Args),
+    Watch(commands::watch::Args),
     Import(commands::import::Args),
     List(commands::list::Args),
     Show(commands::show::Args),
@@ -49,6 +50,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     let exit = match cli.command {
         Command::Record(args) => commands::record::run(ui, scene, args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),
+        Command::Watch(args) => commands::watch::run(ui, scene, &args),
         Command::Import(args) => commands::import::run(ui, scene, &args),
         Command::List(args) => commands::list::run(ui, scene, &args),
         Command::Show(args) => commands::show::run(ui, scene, &args),

@@ -12,3 +12,4 @@ pub(crate) mod show;
 pub(crate) mod speak;
 pub(crate) mod sync;
 pub(crate) mod verify;
+pub(crate) mod watch;

@@ -22,6 +22,8 @@ pub(crate) struct Keeper {
 /// A session that was kept.
 pub(crate) struct Kept {
     pub(crate) dir: SessionDir,
+    /// What it is about.
+    pub(crate) title: Option<String>,
     /// Entries that it has now.
     pub(crate) entries: u64,
     /// Bytes that are new.
@@ -62,7 +64,7 @@ impl Keeper {
         self.lock.unlock()?;
         let (added, dir) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
-        Ok(Kept { dir, entries, added, problems })
+        Ok(Kept { dir, title: session.title, entries, added, problems })
     }
 
     /// The session's folder; a session of the same name from another place gets a name of its own.

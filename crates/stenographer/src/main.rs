@@ -7,6 +7,7 @@ mod keeper;
 mod scene;
 mod seen;
 mod store;
+mod sweep;
 mod table;
 mod target;
 mod ui;

@@ -1,4 +1,4 @@
-//! What `sync` has seen: size and time of each source, so that what did not change is not opened again.
+//! What `sync` and `watch` have seen: size and time of each source, so that what did not change is not opened again.
 //!
 //! It is a shortcut, not a record: without it everything is read once more and nothing is kept twice.
 
@@ -17,7 +17,8 @@ pub(crate) type Stamp = (u64, i64);
 pub(crate) struct Seen {
     path: PathBuf,
     files: HashMap<String, Stamp>,
-    changed: bool,
+    /// What was noted since the list was last read or written.
+    fresh: HashMap<String, Stamp>,
 }
 
 impl Seen {
@@ -25,9 +26,7 @@ impl Seen {
     /// that is gone.
     pub(crate) fn load(store: &Path) -> Self {
         let path = store.join("seen.json");
-        let bytes = fs::read(&path).ok().filter(|_| store.join("vault").is_dir());
-        let files = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Self { path, files: files.unwrap_or_default(), changed: false }
+        Self { files: read(&path), path, fresh: HashMap::new() }
     }
 
     /// Whether the file was kept with this stamp.
@@ -38,18 +37,27 @@ impl Seen {
     /// Notes that the file was kept with this stamp.
     pub(crate) fn note(&mut self, path: &Path, stamp: Stamp) {
         let name = path.to_string_lossy().into_owned();
-        self.changed |= self.files.insert(name, stamp) != Some(stamp);
+        if self.files.insert(name.clone(), stamp) != Some(stamp) {
+            self.fresh.insert(name, stamp);
+        }
     }
 
-    /// Writes the list, if it has changed.
+    /// Writes the list, if it has changed, together with what other processes noted meanwhile.
     pub(crate) fn save(&mut self) -> Result<(), FileError> {
-        if std::mem::take(&mut self.changed) {
-            let text = serde_json::to_vec(&self.files).expect("names are text");
-            durable::create_private_dir(durable::parent(&self.path))?;
-            durable::replace_unsynced(&self.path, &text)?;
+        if self.fresh.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.files.extend(read(&self.path));
+        self.files.extend(self.fresh.drain());
+        let text = serde_json::to_vec(&self.files).expect("names are text");
+        durable::create_private_dir(durable::parent(&self.path))?;
+        durable::replace_unsynced(&self.path, &text)
     }
+}
+
+fn read(path: &Path) -> HashMap<String, Stamp> {
+    let bytes = fs::read(path).ok().filter(|_| path.with_file_name("vault").is_dir());
+    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
 /// The stamp of a file; nothing for one that is gone.
@@ -61,4 +69,24 @@ pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
         Err(before) => (before.duration(), -1),
     };
     Some((metadata.len(), i64::try_from(distance.as_nanos()).ok()? * sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_of_two_processes_are_both_saved() {
+        let store = tempfile::tempdir().unwrap();
+        fs::create_dir(store.path().join("vault")).unwrap();
+        let mut first = Seen::load(store.path());
+        let mut second = Seen::load(store.path());
+        first.note(Path::new("a"), (1, 1));
+        second.note(Path::new("b"), (2, 2));
+        first.save().unwrap();
+        second.save().unwrap();
+        for seen in [second, Seen::load(store.path())] {
+            assert!(seen.knows(Path::new("a"), (1, 1)) && seen.knows(Path::new("b"), (2, 2)));
+        }
+    }
 }

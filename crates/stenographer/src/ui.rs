@@ -149,9 +149,9 @@ impl Progress {
         }
     }
 
-    /// Removes the line.
-    pub(crate) fn finish(self) {
-        if self.shown {
+    /// Removes the line; what comes later is not shown.
+    pub(crate) fn finish(&mut self) {
+        if std::mem::take(&mut self.shown) {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }

@@ -14,3 +14,5 @@ mod restore;
 mod sessions;
 mod sync;
 mod verify;
+#[cfg(unix)]
+mod watch;

@@ -1,0 +1,130 @@
+//! The session of one file, found without a look at the rest of the tree.
+//!
+//! Where a file stands tells at which other path its session is found whole. Whatever is found there is told by
+//! content as everywhere else; a place that turns out not to hold the file is passed over.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::fields::text;
+use super::head::Head;
+use crate::durable::FileError;
+use crate::format::{Found, find};
+use crate::source::Bundle;
+
+/// Files by which the folder of a whole session is known.
+const MARKS: [&str; 9] = [
+    "ui_messages.json",
+    "api_conversation_history.json",
+    "context.jsonl",
+    "context.json",
+    "transcript.jsonl",
+    "transcript.md",
+    "transcript_archive.jsonl",
+    "transcript.json",
+    "transcript.json.gz",
+];
+
+/// Folders that stand in the folder of a session and hold parts of it.
+const PARTS: [&str; 2] = ["agents", "subagents"];
+
+/// Folders whose files make up sessions together.
+const SHARED: [&str; 2] = ["chats", "chatSessions"];
+
+/// The sessions that `file`, which stands at or below `root`, belongs to, as a look at the whole tree would find them.
+pub fn find_near(file: &Path, root: &Path) -> Result<Vec<Found>, FileError> {
+    for place in places(file, root) {
+        let mut found = find(&place)?;
+        found.retain(|found| found.bundle.sources.iter().any(|source| source.path() == file));
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The paths at which the file's session may be found whole, the likeliest first, the file itself last.
+fn places(file: &Path, root: &Path) -> Vec<PathBuf> {
+    let folders = || file.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+    let mut places: Vec<PathBuf> = Vec::new();
+    places.extend(original(file).filter(|path| path.is_file()));
+    places.extend(folders().map(|folder| ending(folder, ".jsonl")).filter(|path| path.is_file()));
+    places.extend(folders().find_map(|folder| in_tree(file, folder)));
+    places.extend(session_beside(file));
+    places.extend(folders().find_map(whole_session));
+    places.extend(folders().next().filter(|_| is_shared(file)).map(Path::to_owned));
+    places.push(file.to_owned());
+    places
+}
+
+/// The file that this one is a log, a copy or the settings of.
+fn original(file: &Path) -> Option<PathBuf> {
+    let name = file.file_name()?.to_str()?;
+    let main = name.strip_suffix("-wal").or_else(|| name.strip_suffix(".zst"));
+    match (main, name.strip_suffix(".settings.json")) {
+        (Some(main), _) => Some(file.with_file_name(main)),
+        (None, Some(stem)) => Some(file.with_file_name(format!("{stem}.jsonl"))),
+        (None, None) => None,
+    }
+}
+
+fn ending(path: &Path, end: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// The session that a subagent's file names, where it stands beside it.
+fn session_beside(file: &Path) -> Option<PathBuf> {
+    let name = file.file_name()?.to_str()?.strip_prefix("agent-")?;
+    let stem = name.strip_suffix(".meta.json").or_else(|| name.strip_suffix(".jsonl"))?;
+    let log = file.with_file_name(format!("agent-{stem}.jsonl"));
+    let session = stated(&log, "sessionId")?;
+    Some(file.with_file_name(format!("{session}.jsonl"))).filter(|path| path.is_file())
+}
+
+/// The session's own file, for a message or a part of one in OpenCode's tree of files; where it is not named by the
+/// session's id, the folder of all sessions.
+fn in_tree(file: &Path, folder: &Path) -> Option<PathBuf> {
+    let sessions = folder.parent()?.join("session");
+    let id = if folder.ends_with("message") {
+        file.strip_prefix(folder).ok()?.iter().next()?.to_str().map(str::to_owned)
+    } else if folder.ends_with("part") {
+        stated(file, "sessionID")
+    } else {
+        return None;
+    };
+    let name = format!("{}.json", id.unwrap_or_default());
+    let projects = fs::read_dir(&sessions).into_iter().flatten().flatten();
+    let mut homes: Vec<_> = projects.map(|project| project.path()).collect();
+    homes.push(sessions.with_file_name("info"));
+    let named = homes.into_iter().map(|home| home.join(&name)).find(|path| path.is_file());
+    named.or_else(|| Some(sessions).filter(|sessions| sessions.is_dir()))
+}
+
+/// The folder itself or the one that it is a part of, if that holds a session as a whole.
+fn whole_session(folder: &Path) -> Option<PathBuf> {
+    if PARTS.iter().any(|name| folder.ends_with(name)) {
+        return folder.parent().map(Path::to_owned);
+    }
+    let is_whole = SHARED.iter().any(|name| folder.ends_with(name))
+        || MARKS.iter().any(|name| folder.join(name).is_file())
+        || folder.join(PARTS[0]).is_dir();
+    is_whole.then(|| folder.to_owned())
+}
+
+/// Whether a file tells about others in its folder: a unit of leslie's, or what an editor says of a workspace.
+fn is_shared(file: &Path) -> bool {
+    let is_unit = file.extension().is_some_and(|extension| extension == "txt");
+    is_unit || file.ends_with("workspace.json")
+}
+
+/// A name that the first record of a file states, if it is one that a file can have.
+fn stated(file: &Path, field: &str) -> Option<String> {
+    let head = Head::of(&Bundle::file(file).sources[0]).ok()?;
+    let name = text(&head.objects().next()?, field).map(str::to_owned);
+    let name = name.or_else(|| text(&head.fields(), field).map(str::to_owned))?;
+    let is_plain = !name.contains(['/', '\\', '\0']) && !matches!(name.as_str(), "" | "." | "..");
+    is_plain.then_some(name)
+}

@@ -1,0 +1,278 @@
+//! Looks at what agents left on this machine and keeps what is new; what `sync` and `watch` share.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use steno_core::Source;
+use steno_core::agent::near;
+use steno_core::agent::places::{Place, places};
+use steno_core::format::{self, Found};
+use steno_core::vault::keep::Growth;
+
+use crate::error::CommandError;
+use crate::keeper::{Keeper, Kept};
+use crate::scene::Scene;
+use crate::seen::{Seen, Stamp, stamp};
+use crate::store::Store;
+use crate::ui::{Progress, Ui};
+
+/// A source that has not changed for so long has ended: its last line is kept even without a newline.
+const STILL: Duration = Duration::from_secs(3600);
+
+/// What was done for one agent.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Row {
+    pub(crate) agent: String,
+    /// Sessions that were looked at because something in them is new.
+    pub(crate) sessions: u64,
+    pub(crate) entries: u64,
+    pub(crate) bytes_new: u64,
+    pub(crate) problems: u64,
+    /// Sessions in databases, which are not kept yet.
+    pub(crate) not_kept: u64,
+}
+
+/// The folders to look at, each once.
+pub(crate) fn roots(scene: &Scene, paths: &[PathBuf], agents: &[String]) -> Vec<PathBuf> {
+    let there = wanted(scene, paths, agents).into_iter();
+    let there = there.filter(|path| !paths.is_empty() || path.is_dir());
+    there.map(real).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The paths that are named, or the places of all agents that are wanted; there or not.
+pub(crate) fn wanted(scene: &Scene, paths: &[PathBuf], agents: &[String]) -> Vec<PathBuf> {
+    if !paths.is_empty() {
+        return paths.iter().map(|path| scene.cwd.join(path)).collect();
+    }
+    let wanted = |place: &Place| agents.is_empty() || agents.iter().any(|name| name == place.agent);
+    let known = places(&scene.home, &Scene::variable);
+    known.into_iter().filter(wanted).map(|place| place.path).collect()
+}
+
+/// The path without links, so that a session has one name however it is reached.
+pub(crate) fn real(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
+}
+
+/// A look at what agents left.
+pub(crate) struct Sweep {
+    keeper: Keeper,
+    pub(crate) seen: Seen,
+    pub(crate) rows: BTreeMap<String, Row>,
+    pub(crate) progress: Progress,
+    pub(crate) failures: Vec<CommandError>,
+    /// What was kept, for who wants to hear of each session.
+    pub(crate) news: Option<Vec<News>>,
+    /// How often a session was looked for because of one file.
+    pub(crate) looks: u64,
+    pub(crate) dry_run: bool,
+    /// Set by whoever wants no further session to be begun.
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) now: SystemTime,
+    /// Files that no session was kept of, as they were then.
+    passed: HashMap<PathBuf, Stamp>,
+    /// Our own folder: what stands there came from here.
+    store: PathBuf,
+}
+
+/// A session of which something new was kept.
+#[derive(Debug, Serialize)]
+pub(crate) struct News {
+    pub(crate) agent: &'static str,
+    pub(crate) session: String,
+    pub(crate) title: Option<String>,
+    pub(crate) path: PathBuf,
+    pub(crate) entries: u64,
+    pub(crate) bytes_new: u64,
+    pub(crate) problems: u64,
+}
+
+impl Sweep {
+    pub(crate) fn new(ui: &Ui, scene: &Scene) -> Result<Self, CommandError> {
+        Ok(Self {
+            keeper: Keeper::new(Store::new(scene).vault)?,
+            seen: Seen::load(&scene.store),
+            rows: BTreeMap::new(),
+            progress: ui.progress("keeping"),
+            failures: Vec::new(),
+            news: None,
+            looks: 0,
+            dry_run: false,
+            stop: Arc::default(),
+            now: SystemTime::from(scene.clock.now().instant()),
+            passed: HashMap::new(),
+            store: real(scene.store.clone()),
+        })
+    }
+
+    /// Keeps what is new at or below a path.
+    pub(crate) fn root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
+        let mut changed = self.changed(root)?;
+        let folders: BTreeSet<PathBuf> = changed.keys().map(|file| below(root, file)).collect();
+        for folder in folders {
+            match format::find(&folder) {
+                Ok(found) => found.iter().for_each(|found| self.found(found, agents, &mut changed)),
+                Err(error) => {
+                    self.failures.push(error.into());
+                    changed.retain(|file, _| !file.starts_with(&folder));
+                }
+            }
+        }
+        if !self.dry_run {
+            changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
+        }
+        Ok(())
+    }
+
+    /// The files at or below a path that are not as they were seen.
+    pub(crate) fn changed(&self, root: &Path) -> Result<HashMap<PathBuf, Stamp>, CommandError> {
+        let files = format::files(root)?.into_iter();
+        let stamped = files.filter_map(|file| stamp(&file).map(|stamp| (file, stamp)));
+        Ok(stamped.filter(|(file, stamp)| self.is_news(file, *stamp)).collect())
+    }
+
+    /// Keeps the session of one file, if that has changed.
+    ///
+    /// What is found to be no session's file is only passed over, not noted: a look at the whole root decides.
+    pub(crate) fn file(&mut self, file: &Path, root: &Path, agents: &[String]) {
+        let Some(at) = stamp(file).filter(|at| self.is_news(file, *at)) else { return };
+        self.looks += 1;
+        self.passed.insert(file.to_owned(), at);
+        let found = match near::find_near(file, root) {
+            Ok(found) => found,
+            Err(error) => {
+                // One that is gone again is nothing to tell about.
+                let error = Some(error).filter(|error| !error.is_missing());
+                self.failures.extend(error.map(CommandError::from));
+                return;
+            }
+        };
+        let sources = found.iter().flat_map(|found| &found.bundle.sources);
+        let stamped = sources.filter_map(|source| Some((source.path(), stamp(source.path())?)));
+        let fresh = stamped.filter(|(path, at)| !self.seen.knows(path, *at));
+        let mut changed: HashMap<_, _> = fresh.map(|(path, at)| (path.to_owned(), at)).collect();
+        self.passed.extend(changed.clone());
+        found.iter().for_each(|found| self.found(found, agents, &mut changed));
+        for (path, at) in &changed {
+            self.passed.remove(path);
+            self.seen.note(path, *at);
+        }
+    }
+
+    /// Whether a file is to be looked at: it has changed, and is not our own.
+    fn is_news(&self, file: &Path, stamp: Stamp) -> bool {
+        let is_passed = self.passed.get(file) == Some(&stamp);
+        !is_passed && !self.seen.knows(file, stamp) && !file.starts_with(&self.store)
+    }
+
+    /// Lets what was only passed over be looked at again.
+    pub(crate) fn forget_passed(&mut self) {
+        self.passed.clear();
+    }
+
+    /// Begins anew, for a vault that is gone.
+    pub(crate) fn forget_all(&mut self, scene: &Scene) -> Result<(), CommandError> {
+        self.keeper = Keeper::new(Store::new(scene).vault)?;
+        self.seen = Seen::load(&scene.store);
+        self.passed.clear();
+        Ok(())
+    }
+
+    /// Keeps a session that was found, if it is wanted and has changed; what must be looked at again is taken out of
+    /// `changed`.
+    fn found(&mut self, found: &Found, agents: &[String], changed: &mut HashMap<PathBuf, Stamp>) {
+        let wanted = agents.is_empty() || agents.iter().any(|name| name == found.reader.agent);
+        let sources = &found.bundle.sources;
+        if !sources.iter().any(|source| changed.contains_key(source.path())) {
+            return;
+        }
+        let done = wanted && self.session(found, changed);
+        for source in sources {
+            if !done || (growth(found, self.now) == Growth::Expected && is_torn(source)) {
+                changed.remove(source.path());
+            }
+        }
+    }
+
+    /// Keeps one session; whether that is done for now.
+    fn session(&mut self, found: &Found, changed: &HashMap<PathBuf, Stamp>) -> bool {
+        if self.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.progress.step(found.bundle.root.display());
+        let row = self.rows.entry(found.reader.agent.to_owned()).or_default();
+        row.agent = found.reader.agent.to_owned();
+        if found.bundle.key.is_some() {
+            row.not_kept += 1;
+            return true;
+        }
+        row.sessions += 1;
+        if self.dry_run {
+            let sources = found.bundle.sources.iter();
+            let sizes =
+                sources.filter_map(|source| changed.get(source.path())).map(|(size, _)| size);
+            row.bytes_new += sizes.sum::<u64>();
+            return true;
+        }
+        match self.keeper.keep(found, growth(found, self.now)) {
+            Ok(kept) => {
+                row.entries += kept.entries;
+                row.bytes_new += kept.added;
+                row.problems += kept.problems.len() as u64;
+                if let Some(news) = self.news.as_mut().filter(|_| kept.added > 0) {
+                    news.push(News::of(found, &kept));
+                }
+                true
+            }
+            Err(error) => {
+                row.problems += 1;
+                self.failures.push(error);
+                false
+            }
+        }
+    }
+}
+
+impl News {
+    fn of(found: &Found, kept: &Kept) -> Self {
+        Self {
+            agent: found.reader.agent,
+            session: kept.dir.id().to_string(),
+            title: kept.title.clone(),
+            path: found.bundle.root.clone(),
+            entries: kept.entries,
+            bytes_new: kept.added,
+            problems: kept.problems.len() as u64,
+        }
+    }
+}
+
+/// The part of the tree to look at for one changed file: all that stands under the same folder of the root.
+fn below(root: &Path, file: &Path) -> PathBuf {
+    let part = file.strip_prefix(root).ok().and_then(|path| path.components().next());
+    part.map_or_else(|| root.to_owned(), |part| root.join(part))
+}
+
+/// Whether a file of lines ends in the middle of one.
+fn is_torn(source: &Source) -> bool {
+    let last = || -> io::Result<u8> {
+        let mut file = File::open(source.path())?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(last[0])
+    };
+    source.name().ends_with(".jsonl") && last().is_ok_and(|last| last != b'\n')
+}
+
+fn growth(found: &Found, now: SystemTime) -> Growth {
+    let times = found.bundle.sources.iter().filter_map(|source| source.modified());
+    let still = times.max().and_then(|newest| now.duration_since(newest).ok());
+    if still.is_some_and(|still| still > STILL) { Growth::Ended } else { Growth::Expected }
+}

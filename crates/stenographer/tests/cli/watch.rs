@@ -1,0 +1,315 @@
+//! `steno watch`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::Home;
+
+const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
+const SESSION: &str = ".claude/projects/-p/1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
+
+/// Far longer than anything here takes: only a failure waits for so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn line(n: u32) -> String {
+    format!(
+        "{{\"type\":\"user\",\"uuid\":\"u{n}\",\"parentUuid\":null,\"isSidechain\":false,\"cwd\":\"/p\",\
+         \"sessionId\":\"{ID}\",\"version\":\"2.1.0\",\"timestamp\":\"2026-01-05T09:15:3{n}.000Z\",\
+         \"message\":{{\"role\":\"user\",\"content\":\"prompt {n}\"}}}}\n"
+    )
+}
+
+fn append(home: &Home, name: &str, text: &str) {
+    let path = home.path().join(name);
+    let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// A running `steno watch --json`.
+struct Watch {
+    child: Child,
+    events: Receiver<Value>,
+}
+
+impl Watch {
+    /// Starts it and waits until it has looked at everything.
+    fn start(home: &Home, args: &[&str]) -> Self {
+        Self::of(home.command(&[&["watch", "--json", "--debounce", "50"], args].concat()))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (sender, events) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let _ = sender.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        let watch = Self { child, events };
+        watch.until(|event| event["event"] == "ready");
+        watch
+    }
+
+    /// The first event of which `is_wanted` is true.
+    #[track_caller]
+    fn until(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let event = self.events.recv_timeout(PATIENCE).expect("an event in time");
+            if is_wanted(&event) {
+                return event;
+            }
+        }
+    }
+
+    /// Waits until the session is kept with so many entries.
+    #[track_caller]
+    fn until_kept(&self, entries: u64) -> Value {
+        self.until(|event| event["event"] == "kept" && event["entries"] == entries)
+    }
+
+    /// Ends it by a signal; gives what it told last, and what it said.
+    fn stop(mut self) -> (Value, String) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let told = self.until(|event| event["event"] == "stopped");
+        let mut stderr = self.child.stderr.take().unwrap();
+        let said = std::io::read_to_string(&mut stderr).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        (told, said)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It has ended where the test has not failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The kept files of the session, in order.
+fn kept_files(home: &Home) -> Vec<String> {
+    let dir = home.path().join("store/vault/claude-code").join(ID);
+    let names = fs::read_dir(dir).unwrap().map(|item| item.unwrap().file_name());
+    let mut names: Vec<_> = names.map(|name| name.to_string_lossy().replace(ID, "S")).collect();
+    names.retain(|name| name.ends_with(".zst"));
+    names.sort();
+    names
+}
+
+#[test]
+fn sessions_are_kept_while_they_grow() {
+    let home = Home::new();
+    let watch = Watch::start(&home, &[]);
+    // The agent's folder appears only now.
+    home.file(SESSION, line(1));
+    let told = watch.until_kept(1);
+    assert_eq!(told["agent"], "claude-code");
+    assert_eq!(told["session"], ID);
+    append(&home, SESSION, &line(2));
+    append(&home, SESSION, "{\"type\":\"us");
+    assert_eq!(watch.until_kept(2)["bytes_new"], line(2).len());
+    // A file of a subagent leads to its session.
+    let agent = line(3).replace("false", "true").replace("\"uuid\"", "\"agentId\":\"a\",\"uuid\"");
+    home.file(&SESSION.replace(".jsonl", "/subagents/agent-a.jsonl"), agent);
+    watch.until_kept(3);
+    append(&home, SESSION, "er\"}\n");
+    watch.until(|event| event["bytes_new"] == "{\"type\":\"user\"}\n".len());
+    let (told, said) = watch.stop();
+    assert_eq!(told["sessions"], 1);
+    assert_eq!(said, "");
+    assert_eq!(kept_files(&home), ["S%2Fsubagents%2Fagent-a.jsonl.zst", "S.jsonl.zst"]);
+    home.steno(&["verify"]).ok();
+}
+
+#[test]
+fn nothing_is_lost_when_files_are_cut_moved_replaced_or_removed() {
+    let home = Home::new();
+    let path = home.file(SESSION, line(1) + &line(2));
+    let watch = Watch::start(&home, &[]);
+    // Cut short in its place.
+    fs::write(&path, line(3)).unwrap();
+    watch.until_kept(1);
+    // Rotated: the old one gets another name, a new one takes its place.
+    let side = home.file("new", line(4) + &line(5));
+    fs::rename(&path, home.path().join("old")).unwrap();
+    fs::write(&path, fs::read(&side).unwrap()).unwrap();
+    watch.until_kept(2);
+    // Replaced by rename.
+    fs::write(&side, line(6) + &line(7) + &line(8)).unwrap();
+    fs::rename(&side, &path).unwrap();
+    watch.until_kept(3);
+    // Removed, and made again.
+    fs::remove_file(&path).unwrap();
+    home.file(SESSION, line(9));
+    watch.until_kept(1);
+    // All of the agent's folder is removed, and made again.
+    fs::remove_dir_all(home.path().join(".claude")).unwrap();
+    home.file(SESSION, line(1) + &line(3) + &line(5) + &line(7));
+    watch.until_kept(4);
+    append(&home, SESSION, &line(9));
+    watch.until_kept(5);
+    watch.stop();
+    let generations = (1..6).map(|n| format!("S.jsonl@{n}.zst"));
+    let expected: Vec<_> = ["S.jsonl.zst".to_owned()].into_iter().chain(generations).collect();
+    assert_eq!(kept_files(&home), expected);
+    home.steno(&["verify"]).ok();
+}
+
+#[test]
+fn a_signal_ends_it_after_what_is_pending() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    let watch = Watch::of(home.command(&["watch", "--json", "--debounce", "600000"]));
+    append(&home, SESSION, &line(2));
+    let (told, _) = watch.stop();
+    assert_eq!(told["bytes_new"], line(1).len() + line(2).len());
+    let sync = home.finish(home.command(&["sync"]), b"");
+    assert_eq!(sync.stderr, "nothing new\n");
+}
+
+#[test]
+fn a_last_line_without_its_end_is_kept_once_the_file_is_still() {
+    let home = Home::new();
+    home.file(SESSION, line(1) + line(2).trim_end());
+    Watch::start(&home, &[]).stop();
+    assert_eq!(home.steno(&["show", ID, "--json"]).stdout.lines().count(), 1);
+    let mut later = home.command(&["watch", "--json"]);
+    later.env("STENO_NOW", "2099-01-01T00:00:00Z");
+    Watch::of(later).stop();
+    assert_eq!(home.steno(&["show", ID, "--json"]).stdout.lines().count(), 2);
+}
+
+#[test]
+fn a_vault_that_is_removed_is_filled_again() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    let watch = Watch::start(&home, &[]);
+    append(&home, SESSION, &line(2));
+    watch.until_kept(2);
+    fs::remove_dir_all(home.path().join("store/vault")).unwrap();
+    assert_eq!(watch.until_kept(2)["bytes_new"], line(1).len() + line(2).len());
+    watch.stop();
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
+}
+
+#[test]
+fn people_are_told_in_a_line() {
+    let home = Home::new();
+    let mut command = home.command(&["watch", "--debounce", "50", "later"]);
+    command.env("STENO_NOW", "2026-01-05T09:15:32Z");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut status = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let waiting = status.next().unwrap();
+    assert!(waiting.starts_with("not there yet, waiting for it: "), "{waiting}");
+    assert_eq!(status.next().unwrap(), "watching 0 folders, kept 0 sessions");
+    home.file("later/s.jsonl", line(1));
+    let said = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(said, format!("09:15:32 claude-code  {ID}  1 entry, 232 bytes new"));
+}
+
+#[test]
+fn looking_at_a_database_is_no_change() {
+    let home = Home::new();
+    let path = home.file(".local/share/opencode/opencode.db", "");
+    let database = rusqlite::Connection::open(path).unwrap();
+    database.pragma_update(None, "journal_mode", "wal").unwrap();
+    let tables = "CREATE TABLE session(id TEXT, project_id TEXT, parent_id TEXT, title TEXT,
+                      directory TEXT, version TEXT, time_created INT, time_updated INT);
+                  CREATE TABLE message(id TEXT, session_id TEXT, time_created INT, data TEXT);
+                  CREATE TABLE part(id TEXT, message_id TEXT, session_id TEXT, data TEXT);";
+    database.execute_batch(tables).unwrap();
+    home.file(SESSION, line(1));
+    let watch = Watch::start(&home, &[]);
+    let session = "INSERT INTO session VALUES('ses_1', 'p', NULL, 't', '/p', '1', 1, 1)";
+    database.execute(session, []).unwrap();
+    let rounds = 8;
+    for n in 2..2 + rounds {
+        append(&home, SESSION, &line(n));
+        watch.until_kept(n.into());
+    }
+    let (told, _) = watch.stop();
+    let looks = told["looks"].as_u64().unwrap();
+    // One for each line, and at most one for each of the database's files.
+    assert!((u64::from(rounds)..=u64::from(rounds) + 3).contains(&looks), "{looks} looks");
+}
+
+#[test]
+fn the_store_in_a_watched_folder_is_not_looked_at() {
+    let home = Home::new();
+    let rollout = "work/rollout-2026-01-05T09-15-32-0199a213-81c0-7800-8aa1-bbab2a035a53.jsonl";
+    let meta = "{\"timestamp\":\"2026-01-05T09:15:32.000Z\",\"type\":\"session_meta\",\"payload\":\
+                {\"id\":\"0199a213-81c0-7800-8aa1-bbab2a035a53\",\"timestamp\":\"2026-01-05T09:15:32.000Z\",\
+                \"cwd\":\"/p\",\"originator\":\"codex_cli_rs\",\"cli_version\":\"0.42.0\"}}\n";
+    home.file(rollout, meta);
+    let watch = Watch::start(&home, &["."]);
+    for n in 1..4 {
+        append(&home, rollout, "{\"timestamp\":\"2026-01-05T09:15:33.000Z\",\"type\":\"other\"}\n");
+        watch.until(|event| event["event"] == "kept" && event["path"].to_string().contains("work"));
+        assert!(n < 4);
+    }
+    let (told, _) = watch.stop();
+    assert_eq!(told["looks"], 3);
+    home.finish(home.command(&["sync", "."]), b"").ok();
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
+}
+
+#[test]
+fn several_watchers_and_sync_do_no_harm() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    let watchers = [Watch::start(&home, &[]), Watch::start(&home, &[".claude"])];
+    for n in 2..8 {
+        append(&home, SESSION, &line(n));
+        home.finish(home.command(&["sync"]), b"").ok();
+    }
+    watchers.into_iter().for_each(|watch| drop(watch.stop()));
+    assert_eq!(home.steno(&["show", ID, "--json"]).stdout.lines().count(), 7);
+    assert_eq!(kept_files(&home), ["S.jsonl.zst"]);
+    home.steno(&["verify"]).ok();
+    let sync = home.finish(home.command(&["sync"]), b"");
+    assert_eq!(sync.stderr, "nothing new\n");
+}
+
+#[test]
+fn a_file_and_another_agent_can_be_named() {
+    let home = Home::new();
+    let path: PathBuf = home.file(SESSION, line(1));
+    let file = Watch::start(&home, &[SESSION]);
+    let other = Watch::start(&home, &["--agent", "codex", ".claude"]);
+    // Replaced under its name.
+    let side = home.file("side", line(1) + &line(2));
+    fs::rename(side, path).unwrap();
+    file.until_kept(2);
+    let (told, _) = other.stop();
+    assert_eq!(told["sessions"], 0);
+    file.stop();
+}
+
+#[test]
+fn without_events_folders_are_polled() {
+    let home = Home::new();
+    let limited = "echo 0 > /proc/sys/user/max_inotify_watches && exec \"$@\"";
+    let steno = env!("CARGO_BIN_EXE_steno");
+    let args = ["-r", "sh", "-c", limited, "sh", steno, "watch", "--json", "--debounce", "50"];
+    let possible = home.program("unshare", &["-r", "sh", "-c", limited, "sh", "true"]).output();
+    if !possible.is_ok_and(|output| output.status.success()) {
+        eprintln!("the limit of watches cannot be set here: nothing is shown");
+        return;
+    }
+    home.file(SESSION, line(1));
+    let watch = Watch::of(home.program("unshare", &args));
+    append(&home, SESSION, &line(2));
+    watch.until_kept(2);
+    let (_, said) = watch.stop();
+    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+}
