@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use steno_core::Source;
 use steno_core::agent::places::{Place, places};
+use steno_core::durable;
 use steno_core::format::{self, Found};
 use steno_core::vault::keep::Growth;
 
@@ -58,15 +59,7 @@ struct Row {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let mut sync = Sync {
-        keeper: Keeper::new(Store::new(scene).vault)?,
-        seen: Seen::load(&scene.store),
-        rows: BTreeMap::new(),
-        progress: ui.progress("keeping"),
-        failures: Vec::new(),
-        dry_run: args.dry_run,
-        now: SystemTime::from(scene.clock.now().instant()),
-    };
+    let mut sync = Sync { dry_run: args.dry_run, ..Sync::new(ui, scene)? };
     for path in roots(scene, args) {
         sync.root(&path, &args.agent)?;
         if !args.dry_run {
@@ -94,21 +87,55 @@ fn roots(scene: &Scene, args: &Args) -> Vec<PathBuf> {
 }
 
 /// The path without links, so that a session has one name however it is reached.
-fn real(path: PathBuf) -> PathBuf {
+pub(crate) fn real(path: PathBuf) -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
-struct Sync {
+/// A walk over sessions that keeps what is new of them.
+pub(crate) struct Sync {
     keeper: Keeper,
     seen: Seen,
     rows: BTreeMap<String, Row>,
     progress: Progress,
-    failures: Vec<CommandError>,
+    pub(crate) failures: Vec<CommandError>,
     dry_run: bool,
     now: SystemTime,
 }
 
 impl Sync {
+    pub(crate) fn new(ui: &Ui, scene: &Scene) -> Result<Self, CommandError> {
+        Ok(Self {
+            keeper: Keeper::new(Store::new(scene).vault)?,
+            seen: Seen::load(&scene.store),
+            rows: BTreeMap::new(),
+            progress: ui.progress("keeping"),
+            failures: Vec::new(),
+            dry_run: false,
+            now: SystemTime::from(scene.clock.now().instant()),
+        })
+    }
+
+    /// Keeps what is new of the sessions to which a file belongs, and gives all of their files.
+    pub(crate) fn sessions_of(&mut self, file: &Path) -> Result<Vec<PathBuf>, CommandError> {
+        let mut found = format::find(scope(file))?;
+        found.retain(|found| found.bundle.sources.iter().any(|source| source.path() == file));
+        let sources = found.iter().flat_map(|found| &found.bundle.sources);
+        let files: Vec<PathBuf> = sources.map(|source| source.path().to_owned()).collect();
+        let stamped = files.iter().filter_map(|file| Some((file.clone(), stamp(file)?)));
+        let mut changed: HashMap<PathBuf, Stamp> =
+            stamped.filter(|(file, stamp)| !self.seen.knows(file, *stamp)).collect();
+        found.iter().for_each(|found| self.found(found, &[], &mut changed));
+        changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
+        self.seen.save()?;
+        Ok(files)
+    }
+
+    /// Keeps what is new in a folder.
+    pub(crate) fn folder(&mut self, folder: &Path) -> Result<(), CommandError> {
+        self.root(folder, &[])?;
+        Ok(self.seen.save()?)
+    }
+
     /// Keeps what is new at or below a path.
     fn root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
         let mut changed: HashMap<PathBuf, Stamp> = HashMap::new();
@@ -186,6 +213,13 @@ impl Sync {
 fn below(root: &Path, file: &Path) -> PathBuf {
     let part = file.strip_prefix(root).ok().and_then(|path| path.components().next());
     part.map_or_else(|| root.to_owned(), |part| root.join(part))
+}
+
+/// Where to look for the sessions to which a file belongs: a log may continue a document beside it.
+fn scope(file: &Path) -> &Path {
+    let is_log = file.extension().is_some_and(|extension| extension == "jsonl");
+    let twin = file.with_extension(if is_log { "json" } else { "jsonl" });
+    if twin.exists() { durable::parent(file) } else { file }
 }
 
 /// Whether a file of lines ends in the middle of one.
