@@ -36,6 +36,8 @@ enum Command {
     Inspect(commands::inspect::Args),
     Restore(commands::restore::Args),
     Verify(commands::verify::Args),
+    Hooks(commands::hooks::Args),
+    Hook(commands::hook::Args),
     /// Speak another system's command line.
     #[command(subcommand)]
     As(commands::speak::Language),
@@ -45,7 +47,10 @@ enum Command {
 /// Runs what the command line asks for.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let cli = Cli::parse_from(as_called(args));
+    let cli = match Cli::try_parse_from(as_called(args)) {
+        Err(error) if is_hook() && error.use_stderr() => return Ok(Exit::Done),
+        other => other.unwrap_or_else(|error| error.exit()),
+    };
     ui.set_quiet(cli.quiet);
     let exit = match cli.command {
         Command::Record(args) => commands::record::run(ui, scene, args),
@@ -59,11 +64,18 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
         Command::Restore(args) => commands::restore::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),
+        Command::Hooks(args) => commands::hooks::run(ui, scene, &args),
+        Command::Hook(args) => commands::hook::run(ui, scene, &args),
         Command::As(language) => commands::speak::run(ui, scene, language),
         Command::Completions(args) => commands::completions::run(ui, Cli::command(), &args),
     }?;
     ui.flush()?;
     Ok(ui.settle(exit))
+}
+
+/// Whether an agent calls: whatever happens, it must be let go on.
+pub(crate) fn is_hook() -> bool {
+    std::env::args_os().nth(1).is_some_and(|command| command == "hook")
 }
 
 /// Called by the name `devflow` or `chibi`, the program speaks that command line.

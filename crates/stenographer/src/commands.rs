@@ -3,6 +3,8 @@
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod export;
+pub(crate) mod hook;
+pub(crate) mod hooks;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod list;

@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod error;
+mod hooks;
 mod keeper;
 mod scene;
 mod seen;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let result = scene::Scene::from_environment().and_then(|scene| cli::run(&mut ui, &scene));
     match result {
         Ok(exit) => exit.into(),
+        Err(_) if cli::is_hook() => ExitCode::SUCCESS,
         Err(error) => ui.report(&error).into(),
     }
 }

@@ -38,7 +38,8 @@ impl Scene {
         Ok(Self {
             store,
             home,
-            cwd: env::current_dir()?,
+            // A folder that is gone has no name; relative paths fail by themselves there.
+            cwd: env::current_dir().unwrap_or_default(),
             clock: clock()?,
             zone: jiff::tz::TimeZone::system(),
         })
@@ -49,6 +50,21 @@ impl Scene {
     /// An environment variable, unless it is empty.
     pub(crate) fn variable(name: &str) -> Option<OsString> {
         env::var_os(name).filter(|value| !value.is_empty())
+    }
+
+    /// The program's own file.
+    pub(crate) fn program() -> Result<PathBuf, CommandError> {
+        Ok(env::current_exe()?)
+    }
+
+    /// The program's own file by the name that lasts: a link on the `PATH` stays when its target is upgraded.
+    pub(crate) fn lasting_program() -> Result<PathBuf, CommandError> {
+        let program = Self::program()?;
+        let folders = Self::variable("PATH").unwrap_or_default();
+        let named = env::split_paths(&folders)
+            .map(|folder| folder.join("steno"))
+            .find(|name| name.is_absolute() && name.canonicalize().is_ok_and(|to| to == program));
+        Ok(named.unwrap_or(program))
     }
 }
 

@@ -25,6 +25,9 @@ use crate::ui::{Progress, Ui};
 /// A source that has not changed for so long has ended: its last line is kept even without a newline.
 const STILL: Duration = Duration::from_secs(3600);
 
+/// How many folders above a file its session is looked for.
+const FAR: usize = 5;
+
 /// What was done for one agent.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Row {
@@ -153,6 +156,28 @@ impl Sweep {
                 return;
             }
         };
+        self.fresh(&found, agents);
+    }
+
+    /// Keeps what is new of the sessions that a file belongs to, and gives all of their files.
+    pub(crate) fn sessions_of(&mut self, file: &Path) -> Result<Vec<PathBuf>, CommandError> {
+        // Files of subagents stand at most so far below their session.
+        let root = file.ancestors().take(FAR).last().unwrap_or(file);
+        let found = near::find_near(file, root)?;
+        self.fresh(&found, &[]);
+        self.seen.save()?;
+        let sources = found.iter().flat_map(|found| &found.bundle.sources);
+        Ok(sources.map(|source| source.path().to_owned()).collect())
+    }
+
+    /// Keeps what is new in a folder.
+    pub(crate) fn folder(&mut self, folder: &Path) -> Result<(), CommandError> {
+        self.root(folder, &[])?;
+        Ok(self.seen.save()?)
+    }
+
+    /// Keeps sessions as far as their files have changed.
+    fn fresh(&mut self, found: &[Found], agents: &[String]) {
         let sources = found.iter().flat_map(|found| &found.bundle.sources);
         let stamped = sources.filter_map(|source| Some((source.path(), stamp(source.path())?)));
         let fresh = stamped.filter(|(path, at)| !self.seen.knows(path, *at));

@@ -48,6 +48,23 @@ pub fn places(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<P
     places
 }
 
+/// The folders of the settings of agents that can call others, for a user with this home folder and these variables.
+pub fn settings(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
+    let user = User { home, variable };
+    let mut places = Vec::new();
+    let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
+    // Claude Code itself reads no other folder than these.
+    for config in user.claude().into_iter().filter(|path| *path != home.join(".config/claude")) {
+        add(super::claude_code::AGENT, config);
+    }
+    add(super::codex::AGENT, user.moved("CODEX_HOME", ".codex"));
+    add(super::gemini::AGENT, user.moved("GEMINI_CLI_HOME", "").join(".gemini"));
+    add(super::qwen::AGENT, user.moved("QWEN_HOME", ".qwen"));
+    add(super::copilot::AGENT, user.moved("COPILOT_HOME", ".copilot"));
+    add(super::cursor::AGENT, home.join(".cursor"));
+    places
+}
+
 struct User<'a> {
     home: &'a Path,
     variable: &'a dyn Fn(&str) -> Option<OsString>,
@@ -108,5 +125,9 @@ mod tests {
         assert_eq!(of("codex"), [Path::new("/c/sessions"), Path::new("/c/archived_sessions")]);
         assert_eq!(of("claude-code")[..2], [Path::new("/a/projects"), Path::new("/b/projects")]);
         assert_eq!(of("opencode"), [Path::new("/home/u/.local/share/opencode")]);
+        let folders = settings(Path::new("/home/u"), &variable);
+        let paths: Vec<&Path> = folders.iter().map(|place| place.path.as_path()).collect();
+        let moved = ["/a", "/b", "/c", "/home/u/.gemini"].map(Path::new);
+        assert_eq!(paths[..4], moved);
     }
 }

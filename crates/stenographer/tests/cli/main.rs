@@ -8,6 +8,8 @@ mod crash;
 mod devflow;
 mod harness;
 #[cfg(unix)]
+mod hooks;
+#[cfg(unix)]
 mod readme;
 mod record;
 mod restore;

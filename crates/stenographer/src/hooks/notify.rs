@@ -1,0 +1,88 @@
+//! Codex's `notify`: one program, as a list of arguments. What stood there before is called by our hook.
+
+use toml_edit::{Array, DocumentMut, Item, RawString, Value};
+
+use super::{Refusal, is_steno};
+
+const KEY: &str = "notify";
+
+/// The arguments after our program; what follows the last one is the program that stood there before.
+const CALL: [&str; 3] = ["hook", "codex", "--"];
+
+/// The program that is called, if it is Steno.
+pub(super) fn calls(text: &str) -> Result<Vec<(String, String)>, Refusal> {
+    let settings = parse(text)?;
+    let program = list(&settings)?.filter(|list| is_ours(list)).and_then(|list| list.get(0));
+    let program = program.and_then(Value::as_str);
+    Ok(program.map(|program| (KEY.to_owned(), program.to_owned())).into_iter().collect())
+}
+
+/// The settings with `program` called first.
+pub(super) fn added(text: &str, program: &str) -> Result<String, Refusal> {
+    let mut settings = parse(text)?;
+    let before = list(&settings)?.cloned().filter(|list| !list.is_empty());
+    let call = [program].into_iter().chain(CALL).take(if before.is_some() { 4 } else { 3 });
+    let mut called = before.unwrap_or_default();
+    if let Some(first) = called.get_mut(0)
+        && prefix(first).is_empty()
+    {
+        first.decor_mut().set_prefix(" ");
+    }
+    for (at, argument) in call.enumerate() {
+        called.insert(at, argument);
+    }
+    settings[KEY] = Item::Value(Value::Array(called));
+    Ok(settings.to_string())
+}
+
+/// The settings with what stood there before Steno.
+pub(super) fn removed(text: &str) -> Result<String, Refusal> {
+    let mut settings = parse(text)?;
+    let Some(mut called) = list(&settings)?.filter(|list| is_ours(list)).cloned() else {
+        return Ok(text.to_owned());
+    };
+    let ours =
+        if called.get(3).and_then(Value::as_str) == Some(CALL[2]) { 4 } else { called.len() };
+    for _ in 0..ours {
+        called.remove(0);
+    }
+    match called.get_mut(0) {
+        Some(first) => {
+            if prefix(first) == " " {
+                first.decor_mut().set_prefix("");
+            }
+            settings[KEY] = Item::Value(Value::Array(called));
+        }
+        None => {
+            settings.remove(KEY);
+        }
+    }
+    Ok(settings.to_string())
+}
+
+fn prefix(value: &Value) -> &str {
+    value.decor().prefix().and_then(RawString::as_str).unwrap_or_default()
+}
+
+fn is_ours(list: &Array) -> bool {
+    let argument = |at| list.get(at).and_then(Value::as_str);
+    argument(0).is_some_and(is_steno)
+        && argument(1) == Some(CALL[0])
+        && argument(2) == Some(CALL[1])
+}
+
+fn list(settings: &DocumentMut) -> Result<Option<&Array>, Refusal> {
+    let Some(item) = settings.get(KEY) else { return Ok(None) };
+    let texts = item.as_array().filter(|list| list.iter().all(Value::is_str));
+    texts
+        .map(Some)
+        .ok_or_else(|| Refusal { line: 1, reason: format!("`{KEY}` should be a list of texts") })
+}
+
+fn parse(text: &str) -> Result<DocumentMut, Refusal> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = 1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count();
+        Refusal { line, reason: error.message().to_lowercase() }
+    })
+}

@@ -1,0 +1,161 @@
+use super::*;
+
+fn registration(name: &str) -> Registration<'static> {
+    let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+    Registration { agent, program: "/opt/my tools/steno" }
+}
+
+#[test]
+fn a_new_file_has_only_our_hooks() {
+    insta::assert_snapshot!(registration("cursor").added("").unwrap(), @r#"
+    {
+      "version": 1,
+      "hooks": {
+        "sessionStart": [
+          {
+            "command": "'/opt/my tools/steno' hook cursor"
+          }
+        ],
+        "stop": [
+          {
+            "command": "'/opt/my tools/steno' hook cursor"
+          }
+        ],
+        "subagentStop": [
+          {
+            "command": "'/opt/my tools/steno' hook cursor"
+          }
+        ],
+        "preCompact": [
+          {
+            "command": "'/opt/my tools/steno' hook cursor"
+          }
+        ],
+        "sessionEnd": [
+          {
+            "command": "'/opt/my tools/steno' hook cursor"
+          }
+        ]
+      }
+    }
+    "#);
+    let codex = registration("codex").added("").unwrap();
+    assert_eq!(codex, "notify = [\"/opt/my tools/steno\", \"hook\", \"codex\"]\n");
+}
+
+#[test]
+fn other_settings_and_comments_stay() {
+    let before = "{\n  // mine\n  \"model\": \"opus\", /* why */\n  \"hooks\": {\n    \"Stop\": [\n      \
+        { \"hooks\": [{ \"type\": \"command\", \"command\": \"beep\" }] }, // loud\n    ],\n  },\n}\n";
+    let after = registration("claude-code").added(before).unwrap();
+    insta::assert_snapshot!(after, @r#"
+    {
+      // mine
+      "model": "opus", /* why */
+      "hooks": {
+        "Stop": [
+          { "hooks": [{ "type": "command", "command": "beep" }] }, // loud
+          {
+            "hooks": [
+              {
+                "type": "command",
+                "command": "'/opt/my tools/steno' hook claude-code",
+              },
+            ],
+          },
+        ],
+        "SessionStart": [
+          {
+            "hooks": [
+              {
+                "type": "command",
+                "command": "'/opt/my tools/steno' hook claude-code"
+              }
+            ]
+          }
+        ],
+        "SubagentStop": [
+          {
+            "hooks": [
+              {
+                "type": "command",
+                "command": "'/opt/my tools/steno' hook claude-code"
+              }
+            ]
+          }
+        ],
+        "PreCompact": [
+          {
+            "hooks": [
+              {
+                "type": "command",
+                "command": "'/opt/my tools/steno' hook claude-code"
+              }
+            ]
+          }
+        ],
+        "SessionEnd": [
+          {
+            "hooks": [
+              {
+                "type": "command",
+                "command": "'/opt/my tools/steno' hook claude-code"
+              }
+            ]
+          }
+        ],
+      },
+    }
+    "#);
+    assert_eq!(registration("claude-code").removed(&after).unwrap(), before);
+}
+
+#[test]
+fn another_program_to_notify_is_called_too() {
+    let before =
+        "# mine\nmodel = \"o3\" # best\nnotify = [\"say\", \"done\"] # loud\n\n[tui]\nx = 1\n";
+    let codex = registration("codex");
+    let after = codex.added(before).unwrap();
+    insta::assert_snapshot!(after, @r#"
+    # mine
+    model = "o3" # best
+    notify = ["/opt/my tools/steno", "hook", "codex", "--", "say", "done"] # loud
+
+    [tui]
+    x = 1
+    "#);
+    assert_eq!(codex.removed(&after).unwrap(), before);
+    assert_eq!(codex.added(&after).unwrap(), after);
+    let tables = "[tui]\nx = 1\n";
+    let after = codex.added(tables).unwrap();
+    insta::assert_snapshot!(after, @r#"
+    notify = ["/opt/my tools/steno", "hook", "codex"]
+    [tui]
+    x = 1
+    "#);
+    assert_eq!(codex.removed(&after).unwrap(), tables);
+}
+
+#[test]
+fn the_state_tells_another_program_from_ours() {
+    for agent in &AGENTS {
+        let now = Registration { agent, program: "/new/steno" };
+        let text = Registration { agent, program: "/old it's/steno" }.added("").unwrap();
+        assert_eq!(now.state("").unwrap(), State::NotInstalled);
+        assert_eq!(now.state(&text).unwrap(), State::Outdated, "{text}");
+        let text = now.added(&text).unwrap();
+        assert_eq!(now.state(&text).unwrap(), State::Installed, "{text}");
+        assert!(!text.contains("old"));
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_refused_with_their_line() {
+    let refused = |name: &str, text: &str| registration(name).added(text).unwrap_err();
+    assert_eq!(refused("claude-code", "{\n  \"a\": 1,\n  oops\n}").line, 3);
+    assert_eq!(refused("claude-code", "[]").reason, "the settings should be an object");
+    assert_eq!(refused("qwen", "{\"hooks\": 1}").reason, "`hooks` should be an object");
+    assert_eq!(refused("gemini", "{\"hooks\": {\"SessionEnd\": 1}}").line, 1);
+    assert_eq!(refused("codex", "a = 1\nb = \n").line, 2);
+    assert_eq!(refused("codex", "notify = \"x\"").reason, "`notify` should be a list of texts");
+}
