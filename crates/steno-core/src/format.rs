@@ -9,12 +9,13 @@ pub mod devflow;
 pub mod leslie;
 pub mod native;
 pub mod shape;
-pub(crate) mod tree;
+pub mod tree;
 pub mod weakincentives;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use self::tree::Tree;
 use crate::agent;
 use crate::durable::FileError;
 use crate::entry::Entry;
@@ -27,10 +28,17 @@ use crate::source::Bundle;
 pub struct Reader {
     /// The agent that writes it.
     pub agent: &'static str,
-    /// The sessions at or below a path, told by their content; empty when there is none.
-    pub find: fn(&Path) -> Result<Vec<Bundle>, FileError>,
+    /// The sessions among files, told by their content; empty when there is none.
+    pub find: fn(&Tree) -> Result<Vec<Bundle>, FileError>,
     /// Reads one session item by item. The session that it gives says only what the source states.
     pub read: fn(&Bundle, Emit<'_>) -> Result<Session, FormatError>,
+}
+
+impl Reader {
+    /// The sessions at or below a path.
+    pub fn find_at(&self, path: &Path) -> Result<Vec<Bundle>, FileError> {
+        (self.find)(&Tree::at(path)?)
+    }
 }
 
 /// Every format of the seed systems, then every agent's, then our own.
@@ -117,10 +125,13 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
 /// Every session of any format at or below `path`. No file belongs to sessions of two formats.
 pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
     let mut found = Vec::new();
+    let mut tree = Tree::at(path)?;
     let mut taken: HashSet<PathBuf> = HashSet::new();
     for reader in readers() {
-        let mut bundles = (reader.find)(path)?;
+        let mut bundles = (reader.find)(&tree)?;
+        // A session takes what stands beside its file too.
         bundles.retain(|bundle| !bundle.sources.iter().any(|file| taken.contains(file.path())));
+        tree.take(&bundles);
         for bundle in bundles {
             taken.extend(bundle.sources.iter().map(|source| source.path().to_owned()));
             found.push(Found { reader, bundle });

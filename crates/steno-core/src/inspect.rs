@@ -153,7 +153,7 @@ fn split(found: &Found) -> (Found, Vec<Found>) {
         return (main, parts);
     }
     for source in main.bundle.sources.iter_mut().filter(|source| source.path() != root) {
-        let mut alone = (found.reader.find)(source.path()).unwrap_or_default();
+        let mut alone = found.reader.find_at(source.path()).unwrap_or_default();
         alone.retain(|bundle| bundle.root == source.path());
         if !alone.is_empty() {
             *source = Source::in_memory(source.name(), source.path(), Vec::new());

@@ -27,7 +27,7 @@ fn text(path: &Path) -> String {
 
 /// Reads the context in `folder`, writes it, and compares the files named.
 fn assert_comes_back(folder: &Path, names: &[&str]) {
-    let found = chibi::find(folder).unwrap();
+    let found = chibi::READER.find_at(folder).unwrap();
     let bundle = found.iter().find(|bundle| bundle.root == folder).unwrap();
     let transcript = chibi::read(bundle).unwrap();
     assert_eq!(transcript.problems, []);
@@ -51,7 +51,7 @@ fn contexts_come_back_byte_for_byte() {
 #[test]
 fn usage_reaches_the_answer() {
     let Some(golden) = golden() else { return };
-    let bundle = &chibi::find(&golden).unwrap()[0];
+    let bundle = &chibi::READER.find_at(&golden).unwrap()[0];
     let transcript = chibi::read(bundle).unwrap();
     let answer = transcript.entries.iter().find(|entry| entry.usage.is_some()).unwrap();
     assert!(answer.content.starts_with("Rust is a systems"));

@@ -34,7 +34,7 @@ fn transcript_json(folder: &Path) -> String {
 #[test]
 fn runs_come_back_byte_for_byte() {
     let Some(golden) = golden() else { return };
-    let found = devflow::find(&golden.join("runs")).unwrap();
+    let found = devflow::READER.find_at(&golden.join("runs")).unwrap();
     let folders = fs::read_dir(golden.join("runs")).unwrap().count();
     assert_eq!(found.len(), folders);
     let base = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ fn gzip_headers_are_the_same() {
     let Some(golden) = golden() else { return };
     let base = tempfile::tempdir().unwrap();
     let folder = golden.join("runs/2025-01-15-manual-run-001");
-    let found = devflow::find(&folder).unwrap();
+    let found = devflow::READER.find_at(&folder).unwrap();
     let transcript = devflow::read(&found[0]).unwrap();
     let written = devflow::write(&transcript, base.path(), Shape::Shipped).unwrap();
     let head = |folder: &Path| fs::read(folder.join("transcript.json.gz")).unwrap()[..10].to_vec();
@@ -68,7 +68,7 @@ fn gzip_headers_are_the_same() {
 fn the_sample_of_the_decision_comes_back_in_its_own_shape() {
     let Some(golden) = golden() else { return };
     let path = golden.join("adr-011-sample/transcript.json");
-    let found = devflow::find(&path).unwrap();
+    let found = devflow::READER.find_at(&path).unwrap();
     let transcript = devflow::read(&found[0]).unwrap();
     let run = Run::from(&transcript);
     assert_eq!(run.to_json(Shape::Adr011), text(&path));

@@ -42,7 +42,7 @@ fn the_documented_file_and_its_resolved_form_give_the_same() {
     let name = "20260208-1430-Implement-user-login-functionality.txt";
     let expected = fs::read(golden.join("resolved").join(name)).unwrap();
     for folder in ["seed", "resolved"] {
-        let found = leslie::find(&golden.join(folder)).unwrap();
+        let found = leslie::READER.find_at(&golden.join(folder)).unwrap();
         assert_eq!(found.len(), 1, "{folder}");
         let transcript = leslie::read(&found[0]).unwrap();
         assert!(transcript.problems.is_empty());

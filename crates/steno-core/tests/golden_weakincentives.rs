@@ -70,7 +70,7 @@ fn the_type_can_be_put_into_every_line() {
 fn folders_are_searched() {
     let Some(golden) = golden() else { return };
     for era in ERAS {
-        let found = weakincentives::find(&golden.join(era)).unwrap();
+        let found = weakincentives::READER.find_at(&golden.join(era)).unwrap();
         let roots: Vec<_> = found.into_iter().map(|bundle| bundle.root).collect();
         let edge = golden.join(era).join("edge_empty_optional.jsonl");
         let snapshot = golden.join(era).join("snapshot_include_all.json");

@@ -34,7 +34,7 @@ const NAMES: [&str; 12] = [
 /// Hands the file to all readers, also to those that do not know it.
 fn try_all(path: &Path) {
     for reader in format::readers() {
-        let found = (reader.find)(path).unwrap_or_default();
+        let found = reader.find_at(path).unwrap_or_default();
         for bundle in found.iter().chain([&Bundle::file(path)]) {
             assert!(items(reader, bundle) == items(reader, bundle), "{}: differs", reader.agent);
         }
@@ -139,7 +139,7 @@ fn no_sample_has_two_readers() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
         fs::write(&path, text).unwrap();
-        let takes = |reader: &&Reader| !(reader.find)(&path).unwrap().is_empty();
+        let takes = |reader: &&Reader| !reader.find_at(&path).unwrap().is_empty();
         let others = format::readers().filter(|reader| reader.agent != format::native::AGENT);
         let takers: Vec<_> = others.filter(takes).map(|reader| reader.agent).collect();
         assert!(takers.len() <= 1, "{name}: {takers:?}");

@@ -9,14 +9,13 @@ mod report;
 
 use std::io::Read;
 use std::mem;
-use std::path::Path;
 
 use self::report::{Report, model};
 use crate::agent::document;
 use crate::agent::output::Output;
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, Kind, Role};
-use crate::format::tree;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::lines::Lines;
 use crate::session::{Session, SessionId};
@@ -34,10 +33,10 @@ const CHAT_START: &str = "# aider chat started at ";
 /// How much of a file is looked at to recognise it.
 const PROBED_BYTES: u64 = 4096;
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    for file in tree::files(path)? {
-        let bundle = Bundle::file(&file);
+    for file in tree.files() {
+        let bundle = Bundle::file(file);
         if recognises(&bundle.sources[0])? {
             bundles.push(bundle);
         }

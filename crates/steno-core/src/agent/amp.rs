@@ -6,7 +6,6 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use super::fields;
 use super::head::Head;
@@ -14,6 +13,7 @@ use super::record::{self, blocks};
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
@@ -26,8 +26,8 @@ pub const AGENT: &str = "amp";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    record::candidates(path, is_thread)
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    record::candidates(tree, is_thread)
 }
 
 fn is_thread(head: &Head) -> bool {

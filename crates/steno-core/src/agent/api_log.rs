@@ -9,14 +9,13 @@ mod conversation;
 mod probe;
 mod stream;
 
-use std::path::Path;
-
 pub(crate) use conversation::Conversation;
 
 use crate::agent::json_lines::JsonLines;
 use crate::agent::{document, repair};
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Item, Reader, tree};
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Item, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
@@ -29,8 +28,8 @@ pub const AGENT: &str = "api-log";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let bundles = tree::files(path)?.into_iter().map(|file| Bundle::file(&file));
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let bundles = tree.files().iter().map(|file| Bundle::file(file));
     Ok(bundles.filter(|bundle| probe::is_log(&bundle.sources[0])).collect())
 }
 

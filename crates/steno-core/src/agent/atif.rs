@@ -14,6 +14,7 @@ use super::fields::{as_count, items, string};
 use super::output::Output;
 use crate::durable::FileError;
 use crate::entry::{PRIMARY, Usage};
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
@@ -28,8 +29,8 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 /// What of a trajectory no field of a session holds.
 const KEPT: [&str; 5] = ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    document::find(path, |head| {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    document::find(tree, |head| {
         head.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
     })
 }

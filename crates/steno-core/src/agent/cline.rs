@@ -14,9 +14,9 @@ use super::document;
 use super::fields::{items, string};
 use super::head::Head;
 use super::output::Output;
-use crate::durable::{FileError, OnPath};
+use crate::durable::FileError;
 use crate::entry::EntryError;
-use crate::format::tree;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Object;
 use crate::problem::Problem;
@@ -36,17 +36,17 @@ const CONVERSATION: &str = "api_conversation_history.json";
 const TASK: &str = "task_metadata.json";
 const HISTORY_ITEM: &str = "history_item.json";
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let is_folder = std::fs::metadata(path).on("open", path)?.is_dir();
-    if !is_folder {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    if !tree.is_folder() {
+        let path = tree.root();
         let name = path.file_name().unwrap_or_default();
         let is_ours = name == SCREEN || name == CONVERSATION;
         let folder = path.parent().filter(|_| is_ours);
         return Ok(folder.map(task).transpose()?.flatten().into_iter().collect());
     }
     let mut bundles = Vec::new();
-    for folder in tree::folders(path)? {
-        bundles.extend(task(&folder.path)?);
+    for folder in tree.folders() {
+        bundles.extend(task(folder)?);
     }
     Ok(bundles)
 }

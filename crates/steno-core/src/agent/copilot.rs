@@ -6,12 +6,12 @@ mod reading;
 mod tokens;
 
 use std::io::BufRead;
-use std::path::Path;
 
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader, tree};
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};
 use crate::lines::Lines;
 use crate::session::Session;
@@ -29,8 +29,8 @@ const PROBED_LINES: usize = 5;
 /// The longest line that is looked at for that.
 const PROBED_BYTES: usize = 8 << 20;
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let bundles = tree::files(path)?.into_iter().map(|file| Bundle::file(&file));
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let bundles = tree.files().iter().map(|file| Bundle::file(file));
     Ok(bundles.filter(is_event_log).collect())
 }
 

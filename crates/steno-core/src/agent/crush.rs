@@ -3,8 +3,6 @@
 //! Times are from_seconds, whatever the schema's comments say. The token columns of a session are those of its last request, so
 //! they are no totals; only the cost adds up.
 
-use std::path::Path;
-
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result};
 use crate::agent::fields::{filled, from_seconds};
@@ -14,6 +12,7 @@ use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
@@ -36,8 +35,8 @@ const SCHEMA: Schema = Schema {
 /// Columns of a session that have a place in [`Session`].
 const KNOWN: [&str; 4] = ["id", "parent_session_id", "title", "cost"];
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    sqlite::find(path, &SCHEMA)
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    sqlite::find(tree, &SCHEMA)
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

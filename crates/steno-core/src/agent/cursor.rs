@@ -15,7 +15,8 @@ use std::path::Path;
 
 use crate::agent::sqlite::{self, Database};
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader, tree};
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
@@ -29,13 +30,13 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 /// The file beside an editor's database that names the folder it is about.
 const WORKSPACE: &str = "workspace.json";
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    for file in tree::files(path)? {
-        if sqlite::is_database(&file) {
-            bundles.extend(in_database(&file));
-        } else if transcript::is_transcript(&file) && !transcript::is_owned(&file, path) {
-            bundles.push(transcript::bundle(&file));
+    for file in tree.files() {
+        if sqlite::is_database(file) {
+            bundles.extend(in_database(file));
+        } else if transcript::is_transcript(file) && !transcript::is_owned(file, tree.root()) {
+            bundles.push(transcript::bundle(file));
         }
     }
     Ok(bundles)

@@ -1,25 +1,23 @@
 //! What readers of formats share whose session is one JSON document: knowing it by its beginning
 //! and reading it whole. Its file may have any name: its first byte tells most others apart.
 
-use std::path::Path;
-
 use super::head::Head;
 use super::repair;
 use crate::durable::FileError;
 use crate::format::FormatError;
-use crate::format::tree;
+use crate::format::tree::Tree;
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 
-/// The files at or below `path` whose first bytes `recognises` takes, each as a session.
+/// The files whose first bytes `recognises` takes, each as a session.
 pub(super) fn find(
-    path: &Path,
+    tree: &Tree,
     recognises: impl Fn(&Head) -> bool,
 ) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    for file in tree::files(path)? {
-        let bundle = Bundle::file(&file);
+    for file in tree.files() {
+        let bundle = Bundle::file(file);
         if recognises(&Head::of_document(&bundle.sources[0])?) {
             bundles.push(bundle);
         }

@@ -7,8 +7,6 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 use super::entries;
 use super::fields;
 use super::head::Head;
@@ -17,6 +15,7 @@ use super::telling::Telling;
 use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Object;
 use crate::problem::Problem;
@@ -32,8 +31,8 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 /// How the name of the file of settings ends.
 const SETTINGS: &str = ".settings.json";
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let mut bundles = record::candidates(path, |head| is_store(head) || stream::recognises(head))?;
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = record::candidates(tree, |head| is_store(head) || stream::recognises(head))?;
     for bundle in &mut bundles {
         let settings = bundle.root.with_extension(&SETTINGS[1..]);
         if settings.is_file() {

@@ -20,6 +20,7 @@ use super::record;
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::PRIMARY;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::problem::Problem;
@@ -33,8 +34,8 @@ pub const AGENT: &str = "gemini";
 pub const READER: Reader =
     Reader { agent: AGENT, find, read: |bundle, emit| read_as(AGENT, bundle, emit) };
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    sessions(path, |head| is_chat(head) && !head.shows(r#""type":"qwen""#))
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    sessions(tree, |head| is_chat(head) && !head.shows(r#""type":"qwen""#))
 }
 
 /// Whether a file starts as a chat of Gemini CLI, or of one that was made from it, does.
@@ -46,15 +47,15 @@ pub(super) fn is_chat(head: &Head) -> bool {
 
 /// The chats at or below `path` that are wanted, each with its subagents' and with its older copy.
 pub(super) fn sessions(
-    path: &Path,
+    tree: &Tree,
     is_wanted: impl Fn(&Head) -> bool,
 ) -> Result<Vec<Bundle>, FileError> {
-    let mut files = record::candidates(path, &is_wanted)?;
+    let mut files = record::candidates(tree, &is_wanted)?;
     if let [file] = files.as_slice()
-        && file.root == path
+        && file.root == tree.root()
         && let Some(folder) = agents_folder(file)?
     {
-        files.extend(record::candidates(&folder, &is_wanted)?);
+        files.extend(record::candidates(&Tree::at(&folder)?, &is_wanted)?);
     }
     grouped(files)
 }

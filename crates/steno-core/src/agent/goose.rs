@@ -6,15 +6,14 @@
 mod content;
 mod lines;
 
-use std::path::Path;
-
 use crate::agent::fields::from_seconds;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::Usage;
-use crate::format::{Emit, FormatError, Reader, tree};
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
 use crate::source::Bundle;
@@ -38,13 +37,13 @@ const SCHEMA: Schema = Schema {
 /// Columns of a session that have a place in [`Session`].
 const KNOWN: [&str; 3] = ["id", "name", "working_dir"];
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    for file in tree::files(path)? {
-        if sqlite::is_database(&file) {
-            bundles.extend(sqlite::sessions(&file, &SCHEMA));
-        } else if lines::is_session(&file) {
-            bundles.push(Bundle::file(&file));
+    for file in tree.files() {
+        if sqlite::is_database(file) {
+            bundles.extend(sqlite::sessions(file, &SCHEMA));
+        } else if lines::is_session(file) {
+            bundles.push(Bundle::file(file));
         }
     }
     Ok(bundles)

@@ -6,15 +6,13 @@
 mod log;
 mod sample;
 
-use std::path::Path;
-
 use self::log::HEADER;
 use super::document;
 use super::fields::{as_count, string};
 use super::output::Output;
 use crate::durable::FileError;
 use crate::entry::Usage;
-use crate::format::tree;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId, Status};
@@ -29,10 +27,10 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 /// What of a sample no field of a session holds.
 const KEPT: [&str; 5] = ["id", "epoch", "target", "scores", "limit"];
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    for file in tree::files(path)? {
-        bundles.extend(log::samples(&file)?);
+    for file in tree.files() {
+        bundles.extend(log::samples(file)?);
     }
     Ok(bundles)
 }

@@ -16,6 +16,7 @@ use super::record;
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::PRIMARY;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Object;
 use crate::problem::Problem;
@@ -37,8 +38,8 @@ const AGENTS: &str = "agents";
 /// The agent that speaks with the person.
 const MAIN: &str = "main";
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let logs = record::candidates(path, |head| {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let logs = record::candidates(tree, |head| {
         let fields = head.fields();
         let typed = fields::text(&fields, "type") == Some("metadata");
         typed && fields.contains_key("protocol_version") && fields.contains_key("created_at")
@@ -46,7 +47,7 @@ fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
     let mut sessions: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for log in logs {
-        match session_folder(&log.root).filter(|folder| folder.starts_with(path)) {
+        match session_folder(&log.root).filter(|folder| folder.starts_with(tree.root())) {
             Some(folder) => sessions.entry(folder).or_default().push(log.root),
             None => bundles.push(log),
         }

@@ -5,13 +5,13 @@
 mod call;
 
 use std::io::{BufRead, Read};
-use std::path::Path;
 
 use crate::agent::api_log::Conversation;
 use crate::agent::json_lines::JsonLines;
 use crate::agent::{document, repair};
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Item, Reader, tree};
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Item, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
@@ -27,10 +27,10 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 /// How much of a file is looked at before it is taken for something else.
 const HEAD: u64 = 1 << 20;
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    for file in tree::files(path)? {
-        let bundle = Bundle::file(&file);
+    for file in tree.files() {
+        let bundle = Bundle::file(file);
         if may_be_log(&bundle.sources[0]) {
             bundles.extend(conversations(bundle)?);
         }

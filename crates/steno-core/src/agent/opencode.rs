@@ -10,11 +10,11 @@ mod part;
 mod storage;
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use crate::agent::sqlite;
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader, tree};
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Reader};
 use crate::session::Session;
 use crate::source::Bundle;
 
@@ -24,11 +24,11 @@ pub const AGENT: &str = "opencode";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
     let mut files = Vec::new();
-    for file in tree::files(path)? {
-        let sessions = sqlite::sessions(&file, &database::SCHEMA);
+    for file in tree.files() {
+        let sessions = sqlite::sessions(file, &database::SCHEMA);
         if sessions.is_empty() {
             files.push(file);
         }

@@ -9,7 +9,6 @@ mod message;
 mod span;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use self::conversation::Conversation;
 use self::span::Span;
@@ -18,6 +17,7 @@ use super::json_lines::JsonLines;
 use super::output::Output;
 use super::repair;
 use crate::durable::FileError;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
@@ -29,9 +29,9 @@ pub const AGENT: &str = "otel";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    let files = document::find(path, |head| {
+    let files = document::find(tree, |head| {
         head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
     })?;
     for bundle in files {

@@ -7,8 +7,6 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 use super::entries;
 use super::fields;
 use super::head::Head;
@@ -17,6 +15,7 @@ use super::telling::Telling;
 use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Object;
 use crate::problem::Problem;
@@ -29,8 +28,8 @@ pub const AGENT: &str = "pi";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    record::candidates(path, |head| is_header(&head.fields()))
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    record::candidates(tree, |head| is_header(&head.fields()))
 }
 
 fn is_header(fields: &Object) -> bool {

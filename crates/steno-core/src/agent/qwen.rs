@@ -3,7 +3,6 @@
 //! All records are told, those of branches that a rewind left too.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use super::entries;
 use super::fields;
@@ -14,6 +13,7 @@ use super::telling::Telling;
 use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role, Usage};
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
@@ -29,9 +29,9 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 /// How many records of a file are looked at to see whether they are Qwen's.
 const PROBED: usize = 20;
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let mut bundles = record::candidates(path, is_log)?;
-    bundles.extend(gemini::sessions(path, is_old_chat)?);
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = record::candidates(tree, is_log)?;
+    bundles.extend(gemini::sessions(tree, is_old_chat)?);
     Ok(bundles)
 }
 

@@ -4,13 +4,11 @@
 
 pub(crate) mod blocks;
 
-use std::path::Path;
-
 use crate::agent::fields::{self, text};
 use crate::agent::head::Head;
 use crate::agent::{attachment, json_lines};
 use crate::durable::FileError;
-use crate::format::tree;
+use crate::format::tree::Tree;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
@@ -20,18 +18,18 @@ pub(crate) fn document(source: &Source) -> Result<Result<Object, Problem>, FileE
     Ok(json_lines::object(&source.bytes()?).map_err(|why| Problem::of(source.path(), why)))
 }
 
-/// The JSON files at or below `path` whose start `is_wanted`; a file that is itself `path` may have any name.
+/// The JSON files whose start `is_wanted`; a file that is itself the root may have any name.
 pub(crate) fn candidates(
-    path: &Path,
+    tree: &Tree,
     is_wanted: impl Fn(&Head) -> bool,
 ) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    for file in tree::files(path)? {
+    for file in tree.files() {
         let extension = file.extension().and_then(|extension| extension.to_str());
-        if file != path && !matches!(extension, Some("json" | "jsonl")) {
+        if file != tree.root() && !matches!(extension, Some("json" | "jsonl")) {
             continue;
         }
-        let bundle = Bundle::file(&file);
+        let bundle = Bundle::file(file);
         if is_wanted(&Head::of(&bundle.sources[0])?) {
             bundles.push(bundle);
         }

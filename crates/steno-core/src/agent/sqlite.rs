@@ -16,7 +16,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
 use crate::durable::{FileError, OnPath};
-use crate::format::{FormatError, tree};
+use crate::format::FormatError;
+use crate::format::tree::Tree;
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 
@@ -48,9 +49,9 @@ pub(crate) struct Database {
     _snapshot: Option<Rc<Snapshot>>,
 }
 
-/// One bundle for each session of each database of this schema at or below `path`.
-pub(crate) fn find(path: &Path, schema: &Schema) -> Result<Vec<Bundle>, FileError> {
-    Ok(tree::files(path)?.iter().flat_map(|file| sessions(file, schema)).collect())
+/// One bundle for each session of each database of this schema.
+pub(crate) fn find(tree: &Tree, schema: &Schema) -> Result<Vec<Bundle>, FileError> {
+    Ok(tree.files().iter().flat_map(|file| sessions(file, schema)).collect())
 }
 
 /// The sessions of one file; none if it is not a database of this schema.

@@ -7,8 +7,6 @@
 mod history;
 mod steps;
 
-use std::path::Path;
-
 use self::history::History;
 use super::document;
 use super::fields::{as_count, items, string, unpacked};
@@ -16,6 +14,7 @@ use super::head::Head;
 use super::output::Output;
 use crate::durable::FileError;
 use crate::entry::Usage;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::problem::Problem;
@@ -28,8 +27,8 @@ pub const AGENT: &str = "swe-agent";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    document::find(path, |head| is_run(head) || is_mini_run(head))
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    document::find(tree, |head| is_run(head) || is_mini_run(head))
 }
 
 fn is_run(head: &Head) -> bool {

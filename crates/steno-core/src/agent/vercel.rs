@@ -4,14 +4,13 @@
 
 mod message;
 
-use std::path::Path;
-
 use crate::agent::fields::text;
 use crate::agent::head::Head;
 use crate::agent::output::Output;
 use crate::agent::{document, repair};
 use crate::durable::FileError;
-use crate::format::{Emit, FormatError, Reader, tree};
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
@@ -23,8 +22,8 @@ pub const AGENT: &str = "vercel";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let bundles = tree::files(path)?.into_iter().map(|file| Bundle::file(&file));
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let bundles = tree.files().iter().map(|file| Bundle::file(file));
     Ok(bundles.filter(|bundle| is_chat(&bundle.sources[0])).collect())
 }
 

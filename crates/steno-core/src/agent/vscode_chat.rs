@@ -9,13 +9,13 @@ mod request;
 mod tests;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use super::fields;
 use super::head::Head;
 use super::record;
 use super::telling::Telling;
 use crate::durable::FileError;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
@@ -31,10 +31,10 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 /// The file that names the folder which was open.
 const WORKSPACE: &str = "workspace.json";
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut known: HashMap<_, usize> = HashMap::new();
     let mut bundles: Vec<Bundle> = Vec::new();
-    for chat in record::candidates(path, |head| is_document(head) || is_log(head))? {
+    for chat in record::candidates(tree, |head| is_document(head) || is_log(head))? {
         // The log continues the document of the same name.
         let at = *known.entry(chat.root.with_extension("")).or_insert(bundles.len());
         match bundles.get_mut(at) {

@@ -6,7 +6,6 @@ mod legacy;
 mod thread;
 
 use std::io::Read;
-use std::path::Path;
 
 use crate::agent::fields::filled;
 use crate::agent::output::Output;
@@ -14,6 +13,7 @@ use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Row, Schema};
 use crate::agent::usage;
 use crate::durable::FileError;
+use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
@@ -37,8 +37,8 @@ const THREAD_LIMIT: u64 = 1 << 30;
 const KNOWN: [&str; 7] =
     ["id", "summary", "updated_at", "created_at", "data_type", "data", "parent_id"];
 
-fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    sqlite::find(path, &SCHEMA)
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    sqlite::find(tree, &SCHEMA)
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

@@ -50,9 +50,10 @@ pub use table::{meta_list, stats_text};
 pub use view::{Look, View, thousands};
 
 use self::fields::Fields;
-use crate::durable::{self, FileError, OnPath};
+use crate::durable::{self, FileError};
 use crate::entry::{Entry, EntryError};
-use crate::format::{FormatError, Reader, emit_all, tree};
+use crate::format::tree::Tree;
+use crate::format::{FormatError, Reader, emit_all};
 use crate::json::{Object, Value};
 use crate::session::Transcript;
 use crate::source::{Bundle, Source};
@@ -65,19 +66,16 @@ pub const READER: Reader =
     Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
 /// The runs at or below a path: a run folder, any folder above one, or a single transcript file.
-pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let metadata = fs::symlink_metadata(path).on("open", path)?;
-    if metadata.is_file() && is_transcript(path) {
-        return Ok(vec![Bundle::file(path)]);
+pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    if !tree.is_folder() && is_transcript(tree.root()) {
+        return Ok(vec![Bundle::file(tree.root())]);
     }
     let mut found: Vec<Bundle> = Vec::new();
-    if metadata.is_dir() {
-        for folder in tree::folders(path)? {
-            // What a run folder holds belongs to the run.
-            let within = found.last().is_some_and(|run| folder.path.starts_with(&run.root));
-            if !within && is_run_folder(&folder.path) {
-                found.push(folder::bundle(&folder.path));
-            }
+    for folder in tree.folders() {
+        // What a run folder holds belongs to the run.
+        let within = found.last().is_some_and(|run| folder.starts_with(&run.root));
+        if !within && is_run_folder(folder) {
+            found.push(folder::bundle(folder));
         }
     }
     Ok(found)

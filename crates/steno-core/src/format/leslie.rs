@@ -9,9 +9,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::durable::{FileError, OnPath, create_private_dir};
+use crate::durable::{self, FileError, OnPath};
 use crate::entry::Numbering;
-use crate::format::{FormatError, Reader, emit_all, tree};
+use crate::format::tree::Tree;
+use crate::format::{FormatError, Reader, emit_all};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status, Transcript};
 use crate::source::{Bundle, Source};
@@ -38,30 +39,26 @@ pub const READER: Reader =
 const HEAD: u64 = 8 << 10;
 
 /// The sessions at or below `path`: files of one folder that share thread and chat are one session.
-pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    if !path.is_dir() {
+pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    if !tree.is_folder() {
+        let path = tree.root();
         let header = header_of(path).on("open", path)?;
         return Ok(header.map(|_| Bundle::file(path)).into_iter().collect());
     }
-    let mut bundles = Vec::new();
-    for folder in tree::folders(path)? {
-        let mut sessions: BTreeMap<_, Vec<Source>> = BTreeMap::new();
-        for path in folder.files {
-            if path.extension().is_none_or(|extension| extension != "txt") {
-                continue;
-            }
-            // A file that cannot be opened may be anybody's.
-            let Ok(Some(header)) = header_of(&path) else {
-                continue;
-            };
-            let sources = sessions.entry((header.thread_id, header.chat_id)).or_default();
-            sources.extend(Bundle::file(&path).sources);
+    let mut sessions: BTreeMap<_, Vec<Source>> = BTreeMap::new();
+    for path in tree.files() {
+        if path.extension().is_none_or(|extension| extension != "txt") {
+            continue;
         }
-        bundles.extend(
-            sessions.into_values().map(|sources| Bundle::new(folder.path.clone(), sources)),
-        );
+        // A file that cannot be opened may be anybody's.
+        let Ok(Some(header)) = header_of(path) else {
+            continue;
+        };
+        let session = (durable::parent(path), header.thread_id, header.chat_id);
+        sessions.entry(session).or_default().extend(Bundle::file(path).sources);
     }
-    Ok(bundles)
+    let bundles = sessions.into_iter().map(|((folder, ..), sources)| Bundle::new(folder, sources));
+    Ok(bundles.collect())
 }
 
 /// Reads the files of one session, in the order of their names.
@@ -111,7 +108,7 @@ pub fn write(
     dir: &Path,
     clock: &Clock,
 ) -> Result<Vec<PathBuf>, FileError> {
-    create_private_dir(dir)?;
+    durable::create_private_dir(dir)?;
     folder::write(dir, &unit::units(transcript, Some(clock.now())))
 }
 

@@ -1,16 +1,15 @@
 //! Our own JSON: a transcript as one document, or its entries as JSON Lines.
 
-use std::path::Path;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use super::shape::{self, Shape};
 use super::weakincentives::claude;
-use super::{FormatError, Reader, emit_all, tree};
+use super::{FormatError, Reader, emit_all};
 use crate::agent::claude_code;
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryError, Numbering, take_object, take_string, take_timestamp};
+use crate::format::tree::Tree;
 use crate::json::{Object, Style};
 use crate::lines::{Line, Lines};
 use crate::problem::{Problem, json_reason};
@@ -48,10 +47,10 @@ pub fn render_lines(transcript: &Transcript) -> String {
 }
 
 /// The session in `path`, when it is a file of ours or one of lines whose shape is known.
-pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    for file in tree::files(path)? {
-        let bundle = Bundle::file(&file);
+    for file in tree.files() {
+        let bundle = Bundle::file(file);
         if recognises(&bundle.sources[0])? {
             bundles.push(bundle);
         }

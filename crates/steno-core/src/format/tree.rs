@@ -1,9 +1,11 @@
 //! Files and folders below a path, for formats that look for their sessions there.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::durable::{FileError, OnPath};
+use crate::source::Bundle;
 
 /// Folders that hold other people's files by the thousand and no transcripts.
 const SKIPPED: [&str; 2] = [".git", "node_modules"];
@@ -42,12 +44,61 @@ pub(crate) fn folders(root: &Path) -> Result<Vec<Folder>, FileError> {
 
 /// The file `path` itself, or all plain files below the folder `path`, in the order of their paths.
 pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
-    if !fs::metadata(path).on("open", path)?.is_dir() {
-        return Ok(vec![path.to_owned()]);
+    Tree::at(path).map(|tree| tree.files)
+}
+
+/// What stands at or below a path, for readers that look for their sessions there.
+#[derive(Debug)]
+pub struct Tree {
+    root: PathBuf,
+    is_folder: bool,
+    folders: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+impl Tree {
+    /// Lists a folder and all below it, or one file; links are not followed.
+    pub fn at(path: &Path) -> Result<Self, FileError> {
+        let root = path.to_owned();
+        if !fs::metadata(path).on("open", path)?.is_dir() {
+            let (folders, files) = (Vec::new(), vec![root.clone()]);
+            return Ok(Self { root, is_folder: false, folders, files });
+        }
+        let (mut paths, mut files) = (Vec::new(), Vec::new());
+        for folder in folders(path)? {
+            paths.push(folder.path);
+            files.extend(folder.files);
+        }
+        files.sort();
+        Ok(Self { root, is_folder: true, folders: paths, files })
     }
-    let mut files: Vec<_> = folders(path)?.into_iter().flat_map(|folder| folder.files).collect();
-    files.sort();
-    Ok(files)
+
+    /// The path itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether the path is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.is_folder
+    }
+
+    /// The folder itself and all folders below it, in the order of their paths; none for a file.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// The files that no reader has taken yet, in the order of their paths.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Leaves out the files of sessions that were found.
+    pub(crate) fn take(&mut self, bundles: &[Bundle]) {
+        let sources = bundles.iter().flat_map(|bundle| &bundle.sources);
+        let taken: HashSet<&Path> = sources.map(|source| source.path()).collect();
+        self.files.retain(|file| !taken.contains(file.as_path()));
+    }
 }
 
 fn is_skipped(path: &Path) -> bool {

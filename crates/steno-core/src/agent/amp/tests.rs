@@ -68,7 +68,7 @@ fn threads_are_found_by_their_start() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("T-1.json"), THREAD).unwrap();
     std::fs::write(dir.path().join("session.json"), "{\"id\":\"T-1\"}").unwrap();
-    assert_eq!(find(dir.path()).unwrap().len(), 1);
+    assert_eq!(READER.find_at(dir.path()).unwrap().len(), 1);
 }
 
 #[test]

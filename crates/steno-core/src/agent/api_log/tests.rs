@@ -191,7 +191,7 @@ fn logs_are_told_by_their_content() {
     write("list.json", &json!([request]), true);
     write("other.json", &json!({"model": "gpt", "messages": [], "threadId": 1}), true);
     write("another.json", &json!({"type": "message", "role": "assistant", "content": "x"}), false);
-    let found = find(folder.path()).unwrap();
+    let found = READER.find_at(folder.path()).unwrap();
     let names: Vec<_> = found.iter().map(|bundle| bundle.sources[0].name()).collect();
     assert_eq!(names, ["chunk.txt", "list.json", "request.json"]);
 }

@@ -79,7 +79,7 @@ fn trajectories_are_told_by_their_version() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("x.json"), trajectory().to_string()).unwrap();
     std::fs::write(dir.path().join("y.json"), r#"{"schema_version":"1"}"#).unwrap();
-    assert_eq!(find(dir.path()).unwrap().len(), 1);
+    assert_eq!(READER.find_at(dir.path()).unwrap().len(), 1);
 }
 
 #[test]

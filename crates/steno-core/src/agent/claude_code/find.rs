@@ -7,23 +7,23 @@ use uuid::Uuid;
 
 use super::probe::{Known, probe};
 use crate::durable::{self, FileError};
-use crate::format::tree;
+use crate::format::tree::{self, Tree};
 use crate::source::{Bundle, Source};
 
 /// The folders of a session's own folder that belong to its record.
 const SIDE_FOLDERS: [&str; 3] = ["subagents", "tool-results", "workflows"];
 
 /// The sessions at or below a path; a subagent whose session is not there is one of its own.
-pub(super) fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    let is_given = path.is_file();
-    let files = tree::files(path)?.into_iter().filter(|file| is_given || is_candidate(file));
+pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let is_given = !tree.is_folder();
+    let files = tree.files().iter().filter(|file| is_given || is_candidate(file));
     let (agents, others): (Vec<_>, Vec<_>) =
         files.partition(|file| agent_id(&file.to_string_lossy()).is_some());
     let mut flat = FlatAgents::default();
     let mut bundles = Vec::new();
     for file in others {
-        if let Some(known) = known(&file, is_given)? {
-            bundles.push(bundle(&file, &known, &mut flat)?);
+        if let Some(known) = known(file, is_given)? {
+            bundles.push(bundle(file, &known, &mut flat)?);
         }
     }
     let taken: HashSet<PathBuf> = bundles
@@ -31,7 +31,7 @@ pub(super) fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
         .flat_map(|bundle: &Bundle| &bundle.sources)
         .map(|source| source.path().to_owned())
         .collect();
-    for file in agents.iter().filter(|file| !taken.contains(*file)) {
+    for file in agents.into_iter().filter(|file| !taken.contains(*file)) {
         if known(file, is_given)?.is_some() {
             bundles.push(alone(file));
         }

@@ -122,7 +122,7 @@ fn a_task_is_a_folder() {
     fs::write(folder.join(HISTORY_ITEM), r#"{"workspace":"/w","parentTaskId":"p"}"#).unwrap();
     fs::write(folder.join(TASK), r#"{"model_usage":[{"model_id":"m"}]}"#).unwrap();
     for path in [dir.path().to_owned(), folder.join(SCREEN)] {
-        let found = find(&path).unwrap();
+        let found = READER.find_at(&path).unwrap();
         assert_eq!((found.len(), found[0].sources.len()), (1, 4));
         let session = format::read(&READER, &found[0]).unwrap().session;
         assert_eq!(session.native_id.as_deref(), Some("17"));
@@ -132,7 +132,7 @@ fn a_task_is_a_folder() {
     }
     fs::write(folder.join(SCREEN), r#"[{"else":1}]"#).unwrap();
     fs::write(folder.join(CONVERSATION), "no JSON").unwrap();
-    assert!(find(dir.path()).unwrap().is_empty());
+    assert!(READER.find_at(dir.path()).unwrap().is_empty());
 }
 
 #[test]

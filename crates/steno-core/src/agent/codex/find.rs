@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::Record;
 use crate::durable::{FileError, OnPath};
-use crate::format::tree;
+use crate::format::tree::Tree;
 use crate::lines::Lines;
 use crate::source::{Bundle, Source};
 
@@ -22,19 +22,19 @@ const PROBED_BYTES: usize = 8 << 20;
 /// The sessions at or below `path`, one per file.
 ///
 /// A rollout may stand there twice, compressed or archived: then the plain and active one is taken.
-pub(super) fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut chosen: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut rollouts = Vec::new();
-    for file in tree::files(path)? {
-        if !is_rollout(&file) {
+    for file in tree.files() {
+        if !is_rollout(file) {
             continue;
         }
-        match chosen.get_mut(&identity(&file)) {
-            Some(other) if rank(&file) < rank(other) => *other = file,
+        match chosen.get_mut(&identity(file)) {
+            Some(other) if rank(file) < rank(other) => *other = file.clone(),
             Some(_) => {}
             None => {
-                rollouts.push(identity(&file));
-                chosen.insert(identity(&file), file);
+                rollouts.push(identity(file));
+                chosen.insert(identity(file), file.clone());
             }
         }
     }

@@ -266,7 +266,7 @@ fn the_plain_and_active_file_is_taken_and_titled() {
     fs::write(day.join("rollout-a.jsonl"), &plain).unwrap();
     let index = "{\"id\":\"019f05f8-7f53-7492-a941-83098e16765c\",\"thread_name\":\"Old\"}\n{\"id\":\"019f05f8-7f53-7492-a941-83098e16765c\",\"thread_name\":\"New\"}\n";
     fs::write(home.path().join("session_index.jsonl"), index).unwrap();
-    let found = find::find(home.path()).unwrap();
+    let found = READER.find_at(home.path()).unwrap();
     let roots: Vec<_> = found.iter().map(|bundle| bundle.root.clone()).collect();
     assert_eq!(roots, [day.join("rollout-a.jsonl"), archive.join("rollout-b.jsonl.zst")]);
     for root in roots {

@@ -103,7 +103,7 @@ fn logs_are_told_by_their_events() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("events.jsonl"), sample().join("\n")).unwrap();
     std::fs::write(folder.path().join("other.jsonl"), "{\"type\":\"user\",\"data\":{}}\n").unwrap();
-    let found = find(folder.path()).unwrap();
+    let found = READER.find_at(folder.path()).unwrap();
     assert_eq!(found.len(), 1);
     assert!(found[0].root.ends_with("events.jsonl"));
 }

@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -48,7 +49,7 @@ fn made(path: &Path) -> Connection {
 }
 
 fn first(path: &Path) -> Transcript {
-    format::read(&READER, &find(path).unwrap()[0]).unwrap()
+    format::read(&READER, &READER.find_at(path).unwrap()[0]).unwrap()
 }
 
 #[test]
@@ -132,7 +133,7 @@ proptest! {
             *place = byte;
         }
         fs::write(&file, bytes).unwrap();
-        for bundle in find(&file).unwrap() {
+        for bundle in READER.find_at(&file).unwrap() {
             let _ = format::read(&READER, &bundle);
         }
     }

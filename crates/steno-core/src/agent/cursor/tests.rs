@@ -26,7 +26,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Transcript, FormatError> {
 }
 
 fn only(path: &Path) -> Transcript {
-    let bundles = find(path).unwrap();
+    let bundles = READER.find_at(path).unwrap();
     assert_eq!(bundles.len(), 1);
     format::read(&READER, &bundles[0]).unwrap()
 }
@@ -74,7 +74,7 @@ fn other_lines_are_not_taken() {
     let claude = r#"{"type":"user","role":"user","message":{"content":"x"}}"#;
     fs::write(folder.path().join("a.jsonl"), claude).unwrap();
     fs::write(folder.path().join("b.jsonl"), r#"{"role":"user","content":"x"}"#).unwrap();
-    assert!(find(folder.path()).unwrap().is_empty());
+    assert!(READER.find_at(folder.path()).unwrap().is_empty());
 }
 
 #[test]
@@ -217,7 +217,7 @@ proptest! {
         connection.execute(update, (value, "bubbleId:new:b1")).unwrap();
         connection.execute(update, (number, "bubbleId:new:b2")).unwrap();
         connection.execute("UPDATE ItemTable SET value = ?1", [number.to_string()]).unwrap();
-        for bundle in find(folder.path()).unwrap() {
+        for bundle in READER.find_at(folder.path()).unwrap() {
             let _ = format::read(&READER, &bundle);
         }
     }

@@ -76,7 +76,7 @@ fn tokens_stand_in_the_settings() {
     std::fs::write(&path, STORE).unwrap();
     let settings = r#"{"model":"opus","tokenUsage":{"inputTokens":7,"outputTokens":3}}"#;
     std::fs::write(dir.path().join("d.settings.json"), settings).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     assert_eq!((found.len(), found[0].sources.len()), (1, 2));
     let session = (READER.read)(&found[0], &mut |_| {}).unwrap();
     assert_eq!(session.models, ["opus"]);

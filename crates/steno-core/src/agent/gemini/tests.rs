@@ -110,7 +110,7 @@ fn files_of_one_session_are_one_bundle() {
     std::fs::write(agents.join("s2.jsonl"), LOG.replace("s1", "s2")).unwrap();
     std::fs::write(dir.path().join("logs.json"), "[]").unwrap();
     for (path, files) in [(dir.path(), 3), (&chat, 2)] {
-        let found = find(path).unwrap();
+        let found = READER.find_at(path).unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].sources.len(), files);
         let transcript = format::read(&READER, &found[0]).unwrap();
@@ -118,7 +118,7 @@ fn files_of_one_session_are_one_bundle() {
         let spoken = transcript.entries.iter().filter(|entry| entry.source == "subagent:s2");
         assert_eq!(spoken.count(), 7);
     }
-    assert_eq!(find(&agents.join("s2.jsonl")).unwrap().len(), 1);
+    assert_eq!(READER.find_at(&agents.join("s2.jsonl")).unwrap().len(), 1);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use rusqlite::Connection;
+use std::path::Path;
 
 use super::*;
 use crate::entry::Kind;
@@ -94,7 +95,7 @@ fn the_database_says_what_the_file_says() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
     database(&path);
-    let bundles = find(folder.path()).unwrap();
+    let bundles = READER.find_at(folder.path()).unwrap();
     assert_eq!(bundles[0].key.as_deref(), Some("20250101_1"));
     let got = format::read(&READER, &bundles[0]).unwrap();
     let wanted = from_bytes(file().as_bytes()).unwrap();
@@ -111,7 +112,7 @@ fn bad_rows_and_lines_cost_only_themselves() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
     database(&path).execute("UPDATE messages SET content_json = '[' WHERE id = 2", []).unwrap();
-    let transcript = format::read(&READER, &find(&path).unwrap()[0]).unwrap();
+    let transcript = format::read(&READER, &READER.find_at(&path).unwrap()[0]).unwrap();
     assert!(transcript.problems[0].reason.starts_with("message 2: not JSON"));
     let torn = file().replace("\"role\":\"assistant\"", "\"role\":");
     let transcript = from_bytes(torn.as_bytes()).unwrap();
@@ -124,7 +125,7 @@ fn files_are_known_by_their_first_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a"), file()).unwrap();
     std::fs::write(folder.path().join("b.jsonl"), "{\"role\":\"user\"}\n").unwrap();
-    assert_eq!(find(folder.path()).unwrap().len(), 1);
+    assert_eq!(READER.find_at(folder.path()).unwrap().len(), 1);
 }
 
 #[test]

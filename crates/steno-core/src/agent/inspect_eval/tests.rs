@@ -1,5 +1,6 @@
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -91,7 +92,7 @@ fn archives_of_any_method_are_read() {
     {
         let dir = tempfile::tempdir().unwrap();
         archive(&dir.path().join("a.eval"), method);
-        let found = find(dir.path()).unwrap();
+        let found = READER.find_at(dir.path()).unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].key.as_deref(), Some("1_epoch_1"));
         let transcript = format::read(&READER, &found[0]).unwrap();
@@ -106,7 +107,7 @@ fn documents_are_read_sample_by_sample() {
     let text = log().to_string().replace("\"C\"", "NaN");
     fs::write(dir.path().join("a.json"), text).unwrap();
     fs::write(dir.path().join("b.json"), r#"{"version":1,"status":"x","eval":{}}"#).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     let keys: Vec<_> = found.iter().map(|bundle| bundle.key.as_deref()).collect();
     assert_eq!(keys, [Some("1_epoch_1"), Some("x/y_epoch_2")]);
     let transcript = format::read(&READER, &found[0]).unwrap();
@@ -123,7 +124,7 @@ fn other_archives_are_not_ours() {
     let bytes = fs::read(&path).unwrap();
     for end in 0..bytes.len() {
         fs::write(&path, &bytes[..end]).unwrap();
-        assert!(find(&path).unwrap().is_empty());
+        assert!(READER.find_at(&path).unwrap().is_empty());
     }
 }
 
@@ -137,7 +138,7 @@ fn a_damaged_archive_is_no_panic() {
         let mut changed = bytes.clone();
         changed[at] ^= 0xff;
         fs::write(&path, &changed).unwrap();
-        for bundle in find(&path).unwrap() {
+        for bundle in READER.find_at(&path).unwrap() {
             let _ = format::read(&READER, &bundle);
         }
     }

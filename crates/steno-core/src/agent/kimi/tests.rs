@@ -62,7 +62,7 @@ fn agents_of_one_session_are_one_bundle() {
         std::fs::write(session.join("agents").join(agent).join("wire.jsonl"), LOG).unwrap();
     }
     std::fs::write(session.join("state.json"), r#"{"title":"Hi","workDir":"/q"}"#).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     assert_eq!(found.len(), 1);
     let transcript = format::read(&READER, &found[0]).unwrap();
     assert_eq!(transcript.session.native_id.as_deref(), Some("session_1"));
@@ -71,7 +71,7 @@ fn agents_of_one_session_are_one_bundle() {
     assert_eq!(transcript.session.subagent_files, 1);
     let of = |source| transcript.entries.iter().filter(|entry| entry.source == source).count();
     assert_eq!((of("primary"), of("subagent:agent-0")), (11, 11));
-    let alone = find(&session.join("agents/agent-0/wire.jsonl")).unwrap();
+    let alone = READER.find_at(&session.join("agents/agent-0/wire.jsonl")).unwrap();
     let transcript = format::read(&READER, &alone[0]).unwrap();
     assert!(transcript.entries.iter().all(|entry| entry.source == PRIMARY));
 }

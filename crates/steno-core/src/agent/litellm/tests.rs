@@ -28,7 +28,7 @@ fn sample() -> Vec<Value> {
 fn write(calls: &str) -> (tempfile::TempDir, Vec<Bundle>) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("log.jsonl"), calls).unwrap();
-    let found = find(folder.path()).unwrap();
+    let found = READER.find_at(folder.path()).unwrap();
     (folder, found)
 }
 

@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -94,7 +95,7 @@ fn storage(root: &Path) {
 }
 
 fn only(path: &Path) -> Transcript {
-    let bundles = find(path).unwrap();
+    let bundles = READER.find_at(path).unwrap();
     assert_eq!(bundles.len(), 1);
     format::read(&READER, &bundles[0]).unwrap()
 }
@@ -151,7 +152,7 @@ fn database_and_tree_say_what_the_export_says() {
     storage(&folder.path().join("storage"));
     assert_eq!(only(&folder.path().join("storage")).entries, exported.entries);
     assert_eq!(only(folder.path()).entries, exported.entries);
-    let bundle = &find(folder.path()).unwrap()[0];
+    let bundle = &READER.find_at(folder.path()).unwrap()[0];
     assert_eq!(bundle.key.as_deref(), Some("ses_1"));
 }
 
@@ -199,7 +200,7 @@ fn ids_cannot_leave_their_folder() {
     let mut info = session();
     info["id"] = "../../secret".into();
     fs::write(&file, info.to_string()).unwrap();
-    assert!(find(&file).unwrap().is_empty());
+    assert!(READER.find_at(&file).unwrap().is_empty());
 }
 
 proptest! {

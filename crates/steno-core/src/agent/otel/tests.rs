@@ -167,7 +167,7 @@ fn lines_are_read_one_by_one() {
     let lines =
         [document(&spans()).to_string(), "{torn".to_owned(), document(&[other]).to_string()];
     std::fs::write(&path, lines.join("\n")).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     let keys: Vec<_> = found.iter().map(|bundle| bundle.key.as_deref()).collect();
     assert_eq!(keys, [Some("conv"), Some("conv 2")]);
     let transcript = format::read(&READER, &found[1]).unwrap();

@@ -78,7 +78,7 @@ fn only_files_with_a_header_are_found() {
     std::fs::write(dir.path().join("a.jsonl"), LOG).unwrap();
     std::fs::write(dir.path().join("b.jsonl"), "{\"type\":\"session\"}\n").unwrap();
     std::fs::write(dir.path().join("c.jsonl"), "").unwrap();
-    assert_eq!(find(dir.path()).unwrap().len(), 1);
+    assert_eq!(READER.find_at(dir.path()).unwrap().len(), 1);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn glued_records_are_a_bad_line_of_a_known_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     std::fs::write(&path, &glued).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     let transcript = format::read(&READER, &found[0]).unwrap();
     assert_eq!((transcript.entries.len(), transcript.problems.len()), (0, 1));
 }
@@ -74,7 +74,7 @@ fn a_first_record_longer_than_what_is_looked_at_is_known() {
         LOG.replacen("\"text\":\"Look\"", &format!("\"text\":\"{}\"", "x".repeat(100_000)), 1);
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("s.jsonl"), long).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     assert_eq!(format::read(&READER, &found[0]).unwrap().session.native_id.as_deref(), Some("s"));
 }
 
@@ -83,8 +83,8 @@ fn old_chats_are_those_of_gemini_with_another_name() {
     let chat = r#"{"sessionId":"s","projectHash":"0","messages":[{"id":"q","type":"qwen","content":"Hi"}]}"#;
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("session-1.json"), chat).unwrap();
-    assert!((gemini::READER.find)(dir.path()).unwrap().is_empty());
-    let transcript = format::read(&READER, &find(dir.path()).unwrap()[0]).unwrap();
+    assert!(gemini::READER.find_at(dir.path()).unwrap().is_empty());
+    let transcript = format::read(&READER, &READER.find_at(dir.path()).unwrap()[0]).unwrap();
     assert_eq!(transcript.session.agent, AGENT);
     assert_eq!(transcript.entries[0].role, Role::Assistant);
 }

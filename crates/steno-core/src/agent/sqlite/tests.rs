@@ -56,7 +56,7 @@ fn rows_in_the_log_are_read_and_nothing_changes() {
     let folder = tempfile::tempdir().unwrap();
     let file = logged(folder.path());
     let before = (names(folder.path()), fs::read(&file).unwrap(), fs::read(log_of(&file)).unwrap());
-    let bundles = find(folder.path(), &NOTES).unwrap();
+    let bundles = find(&Tree::at(folder.path()).unwrap(), &NOTES).unwrap();
     let keys: Vec<_> = bundles.iter().map(|bundle| bundle.key.clone().unwrap()).collect();
     assert_eq!(keys, ["a", "b"]);
     assert_eq!(bundles[0].sources.len(), 2);
@@ -96,7 +96,7 @@ fn views_are_no_tables() {
     let file = folder.path().join("v.db");
     let view = "CREATE TABLE t (x); CREATE VIEW notes AS SELECT 1 AS id, 2 AS body";
     Connection::open(&file).unwrap().execute_batch(view).unwrap();
-    assert!(find(&file, &NOTES).unwrap().is_empty());
+    assert!(find(&Tree::at(&file).unwrap(), &NOTES).unwrap().is_empty());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_newer_log_makes_a_newer_copy() {
     connection.pragma_update(None, "journal_mode", "wal").unwrap();
     connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT)").unwrap();
     for count in 0..3 {
-        assert_eq!(find(&file, &NOTES).unwrap().len(), count);
+        assert_eq!(find(&Tree::at(&file).unwrap(), &NOTES).unwrap().len(), count);
         connection.execute("INSERT INTO notes VALUES (?1, '')", [count.to_string()]).unwrap();
     }
 }
@@ -125,7 +125,7 @@ proptest! {
             *place = byte;
         }
         fs::write(&file, bytes).unwrap();
-        for bundle in find(&file, &NOTES).unwrap() {
+        for bundle in find(&Tree::at(&file).unwrap(), &NOTES).unwrap() {
             let database = Database::open(&bundle);
             let _ = database.and_then(|database| database.texts("SELECT body FROM notes", &[]));
         }

@@ -130,7 +130,7 @@ fn runs_are_told_by_content() {
     std::fs::write(dir.path().join("b.traj"), r#"{"trajectory": "x"}"#).unwrap();
     let mini = r#"{"info":{"mini_version":"2"},"messages":[]}"#;
     std::fs::write(dir.path().join("c.traj.json"), mini).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     let names: Vec<_> = found.iter().map(|bundle| bundle.sources[0].name()).collect();
     assert_eq!(names, ["a.json", "c.traj.json"]);
 }

@@ -82,7 +82,7 @@ fn chats_are_told_by_their_messages() {
     write("chat.json", sample());
     write("other.json", json!([{"info": {"role": "user"}, "parts": [{"type": "text"}]}]));
     write("more.json", json!([{"role": "user", "parts": [{"text": "x"}]}]));
-    let found = find(folder.path()).unwrap();
+    let found = READER.find_at(folder.path()).unwrap();
     let names: Vec<_> = found.iter().map(|bundle| bundle.sources[0].name()).collect();
     assert_eq!(names, ["chat.json"]);
 }

@@ -78,7 +78,7 @@ fn a_chat_is_found_with_its_older_copy_and_its_folder() {
     std::fs::write(chats.join("s.json"), DOCUMENT).unwrap();
     std::fs::write(chats.join("s.jsonl"), log()).unwrap();
     std::fs::write(dir.path().join("abc/workspace.json"), r#"{"folder":"file:///p"}"#).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     let names: Vec<_> = found[0].sources.iter().map(Source::name).collect();
     assert_eq!((found.len(), names), (1, vec!["s.jsonl", "s.json", "workspace.json"]));
     let transcript = format::read(&READER, &found[0]).unwrap();

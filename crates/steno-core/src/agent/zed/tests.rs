@@ -45,7 +45,7 @@ fn from_row(kind: &str, data: &[u8]) -> Transcript {
     connection.execute_batch(table).unwrap();
     let insert = "INSERT INTO threads VALUES ('t', 'Title', '2026-02-01T10:00:00Z', ?1, ?2, ?3)";
     connection.execute(insert, (kind, data, "/home/u/p\n/home/u/q")).unwrap();
-    format::read(&READER, &find(folder.path()).unwrap()[0]).unwrap()
+    format::read(&READER, &READER.find_at(folder.path()).unwrap()[0]).unwrap()
 }
 
 fn kinds(transcript: &Transcript) -> Vec<(&str, Kind)> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{inbox, markdown, recognises, records};
 use crate::durable::FileError;
-use crate::format::tree::{self, Folder};
+use crate::format::tree::Tree;
 use crate::json::Value;
 use crate::lines::Lines;
 use crate::source::{Bundle, Source};
@@ -39,14 +39,13 @@ const FILES: [&str; 11] = [
 const PROBED: usize = 5;
 
 /// The contexts at or below `path`, each as one session.
-pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
-    if !path.is_dir() {
-        let bundle = Bundle::file(path);
+pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    if !tree.is_folder() {
+        let bundle = Bundle::file(tree.root());
         bundle.sources[0].open()?;
         return Ok(Some(bundle).filter(is_context).into_iter().collect());
     }
-    let folders = tree::folders(path)?;
-    Ok(folders.iter().map(bundle).filter(is_context).collect())
+    Ok(tree.folders().iter().map(|folder| bundle(folder)).filter(is_context).collect())
 }
 
 /// The name of the context that a bundle holds: its folder's, or that of a file that could be anybody's.
@@ -66,19 +65,19 @@ pub(super) fn is_named(source: &Source) -> bool {
     FILES.contains(&source.name())
 }
 
-fn bundle(folder: &Folder) -> Bundle {
+fn bundle(folder: &Path) -> Bundle {
     let mut sources = Vec::new();
     let mut add = |name: &str| {
-        let path = folder.path.join(name);
+        let path = folder.join(name);
         if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
             sources.push(Source::on_disk(name, path));
         }
     };
     FILES.into_iter().for_each(&mut add);
-    for name in partitions(&folder.path.join(PARTITIONS)) {
+    for name in partitions(&folder.join(PARTITIONS)) {
         add(&format!("{PARTITIONS}{name}"));
     }
-    Bundle::new(folder.path.clone(), sources)
+    Bundle::new(folder, sources)
 }
 
 /// The names of all partitions, whether a manifest lists them or not.

@@ -156,12 +156,12 @@ fn contexts_are_found_by_their_content() {
     put("state.json", "{}");
     put("loose.jsonl", &line(1, 10, "x"));
     let names = |path: &std::path::Path| -> Vec<_> {
-        let found = find(path).unwrap();
+        let found = READER.find_at(path).unwrap();
         found.iter().map(|bundle| read(bundle).unwrap().session.native_id.unwrap()).collect()
     };
     assert_eq!(names(dir.path()), ["a", "b", "c"]);
     assert_eq!(names(&dir.path().join("contexts/a/context.jsonl")), ["a"]);
     assert_eq!(names(&dir.path().join("loose.jsonl")), ["loose"]);
     assert!(names(&dir.path().join("state.json")).is_empty());
-    assert!(find(&dir.path().join("gone")).is_err());
+    assert!(READER.find_at(&dir.path().join("gone")).is_err());
 }

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use super::context::meta;
 use super::convert::{id_of, line_of, native, response_of};
 use super::debug::{DebugFile, second};
-use super::find::{ARCHIVE, CONTEXT, MARKDOWN, META, find};
+use super::find::{ARCHIVE, CONTEXT, MARKDOWN, META};
 use super::inbox::INBOX;
 use super::line::Line;
 use super::merge::ARCHIVED;
 use super::name::ContextName;
-use super::{AGENT, markdown, read};
+use super::{AGENT, READER, markdown, read};
 use crate::durable::{FileError, create_private_dir, write_atomic};
 use crate::entry::{Entry, Kind, Numbering};
 use crate::format::FormatError;
@@ -52,7 +52,7 @@ fn holds_nothing_else(dir: &Path, known: &HashSet<String>) -> Result<bool, Forma
     if !dir.exists() {
         return Ok(true);
     }
-    for bundle in find(dir)?.iter().filter(|bundle| bundle.root == dir) {
+    for bundle in READER.find_at(dir)?.iter().filter(|bundle| bundle.root == dir) {
         let there = read(bundle)?;
         let mut records = there.entries.iter().flat_map(records);
         if !there.problems.is_empty() || !records.all(|record| known.contains(&record)) {

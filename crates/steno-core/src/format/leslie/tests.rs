@@ -91,7 +91,7 @@ fn sessions_are_told_by_chat_thread_and_folder() {
     ]);
     write(&first, dir.path(), &clock()).unwrap();
     fs::write(dir.path().join("README.txt"), "Thread ID: no header here").unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     let counts: Vec<_> = found.iter().map(|bundle| bundle.sources.len()).collect();
     assert_eq!(counts, [2, 1, 1]);
     let read = read(&found[0]).unwrap();
@@ -100,9 +100,9 @@ fn sessions_are_told_by_chat_thread_and_folder() {
     assert_eq!(read.session.status, Status::Canceled);
     let texts: Vec<_> = read.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert_eq!(texts, ["z", "a"]);
-    let single = find(&inner.join("20260101-1000-b.txt")).unwrap();
+    let single = READER.find_at(&inner.join("20260101-1000-b.txt")).unwrap();
     assert_eq!(single.len(), 1);
-    assert!(find(&dir.path().join("README.txt")).unwrap().is_empty());
+    assert!(READER.find_at(&dir.path().join("README.txt")).unwrap().is_empty());
 }
 
 #[test]
@@ -151,7 +151,7 @@ proptest! {
     fn written_folders_come_back_byte_for_byte(entries in prop::collection::vec(entry(), 1..8)) {
         let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         write(&transcript(entries), first.path(), &clock()).unwrap();
-        for bundle in find(first.path()).unwrap() {
+        for bundle in READER.find_at(first.path()).unwrap() {
             write(&read(&bundle).unwrap(), second.path(), &clock()).unwrap();
         }
         prop_assert_eq!(content(second.path()), content(first.path()));
@@ -168,7 +168,7 @@ proptest! {
         let given = transcript(entries.collect());
         let dir = tempfile::tempdir().unwrap();
         write(&given, dir.path(), &clock()).unwrap();
-        let back = read(&find(dir.path()).unwrap()[0]).unwrap();
+        let back = read(&READER.find_at(dir.path()).unwrap()[0]).unwrap();
         let told = |transcript: &Transcript| -> Vec<_> {
             let tell = |entry: &Entry| (entry.role.clone(), entry.content.clone(), entry.created_at);
             transcript.entries.iter().map(tell).collect()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{FILE_NAME, jsonl, recognises};
 use crate::durable::FileError;
-use crate::format::tree;
+use crate::format::tree::Tree;
 use crate::lines::Lines;
 use crate::source::Bundle;
 
@@ -27,23 +27,21 @@ const PROBED_LINES: usize = 8;
 const PROBED_BYTES: usize = 8 << 20;
 
 /// The sessions at or below `path`, one per file. Links are not followed.
-pub fn find(path: &Path) -> Result<Vec<Bundle>, FileError> {
+pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     // A snapshot is one line in a file of its own.
-    let files = files_ending(path, &["json", "jsonl"])?;
-    Ok(files.iter().filter(|file| is_ours(file)).map(|file| Bundle::file(file)).collect())
+    let files = files_ending(tree, &["json", "jsonl"]);
+    Ok(files.filter(|file| is_ours(file)).map(|file| Bundle::file(file)).collect())
 }
 
 /// The file `path`, or all `.jsonl` files below the folder `path`, in order.
 pub(super) fn jsonl_files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
-    files_ending(path, &["jsonl"])
+    Ok(files_ending(&Tree::at(path)?, &["jsonl"]).cloned().collect())
 }
 
-fn files_ending(path: &Path, ends: &[&str]) -> Result<Vec<PathBuf>, FileError> {
-    let mut files = tree::files(path)?;
+fn files_ending<'a>(tree: &'a Tree, ends: &'a [&str]) -> impl Iterator<Item = &'a PathBuf> {
     let known =
         |file: &Path| file.extension().is_some_and(|end| ends.iter().any(|known| end == *known));
-    files.retain(|file| file == path || known(file));
-    Ok(files)
+    tree.files().iter().filter(move |file| *file == tree.root() || known(file))
 }
 
 fn is_ours(path: &Path) -> bool {

@@ -122,7 +122,7 @@ fn sessions_are_found_by_name_or_by_content() {
     put(&format!("d/{FILE_NAME}"), "");
     put("e/foreign.jsonl", r#"{"role":"user","content":"hi"}"#);
     put("f/notes.txt", LINE);
-    let found = find(folder.path()).unwrap();
+    let found = READER.find_at(folder.path()).unwrap();
     let names: Vec<_> =
         found.iter().map(|bundle| bundle.root.strip_prefix(folder.path()).unwrap()).collect();
     assert_eq!(
@@ -133,7 +133,7 @@ fn sessions_are_found_by_name_or_by_content() {
             Path::new("c/other.jsonl"),
         ]
     );
-    assert!(find(&folder.path().join("nowhere")).is_err());
+    assert!(READER.find_at(&folder.path().join("nowhere")).is_err());
 }
 
 #[test]

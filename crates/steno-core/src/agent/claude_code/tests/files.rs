@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{SESSION, count, lines, user};
-use crate::agent::claude_code::{READER, find};
+use crate::agent::claude_code::READER;
 use crate::format::{self, Found};
 use crate::inspect::{inspect, inspect_all};
 use crate::source::Bundle;
@@ -63,7 +63,7 @@ fn names(bundle: &Bundle) -> Vec<String> {
 #[test]
 fn files_beside_a_session_belong_to_it() {
     let project = project();
-    let bundles = find::find(project.path()).unwrap();
+    let bundles = READER.find_at(project.path()).unwrap();
     assert_eq!(
         bundles.iter().map(names).collect::<Vec<_>>(),
         [
@@ -81,13 +81,13 @@ fn files_beside_a_session_belong_to_it() {
         ]
     );
     let file = project.path().join(format!("{SESSION}.jsonl"));
-    assert_eq!(names(&find::find(&file).unwrap()[0]), names(&bundles[0]));
+    assert_eq!(names(&READER.find_at(&file).unwrap()[0]), names(&bundles[0]));
 }
 
 #[test]
 fn subagents_speak_as_themselves_and_are_counted_apart() {
     let project = project();
-    let bundle = find::find(project.path()).unwrap().remove(0);
+    let bundle = READER.find_at(project.path()).unwrap().remove(0);
     let found = Found { reader: &READER, bundle };
     let entries = found.read().unwrap().entries;
     let sources: Vec<_> = entries.iter().map(|entry| entry.source.as_str()).collect();
@@ -104,7 +104,7 @@ fn subagents_speak_as_themselves_and_are_counted_apart() {
 fn a_subagent_given_alone_is_a_session() {
     let project = project();
     let agent = project.path().join(format!("{SESSION}/subagents/agent-a1.jsonl"));
-    let alone = Found { reader: &READER, bundle: find::find(&agent).unwrap().remove(0) };
+    let alone = Found { reader: &READER, bundle: READER.find_at(&agent).unwrap().remove(0) };
     let session = alone.read().unwrap().session;
     assert_eq!(session.parent.as_deref(), Some(SESSION));
     assert_eq!(session.native_id.as_deref(), Some("agent-a1"));
@@ -117,7 +117,7 @@ fn a_subagent_given_alone_is_a_session() {
 #[test]
 fn a_subagent_that_is_gone_is_a_problem_of_its_session() {
     let project = project();
-    let bundle = find::find(project.path()).unwrap().remove(0);
+    let bundle = READER.find_at(project.path()).unwrap().remove(0);
     fs::remove_file(project.path().join("agent-b1.jsonl")).unwrap();
     let transcript = Found { reader: &READER, bundle }.read().unwrap();
     assert_eq!(transcript.entries.len(), 3);
@@ -131,6 +131,6 @@ fn claude_desktop_keeps_the_title_in_a_file_of_its_own() {
     write(dir.path(), &session, &lines(&[user(json!("Hi"))]));
     let sidecar = json!({"cliSessionId": SESSION, "title": "Cowork"});
     write(dir.path(), "local_1.json", &sidecar.to_string());
-    let bundles = find::find(dir.path()).unwrap();
+    let bundles = READER.find_at(dir.path()).unwrap();
     assert_eq!(count(bundles[0].clone()).title.as_deref(), Some("Cowork"));
 }

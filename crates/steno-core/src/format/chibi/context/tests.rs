@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::*;
 use crate::entry::{Kind, Role};
 use crate::format::chibi::find::{ARCHIVE, MARKDOWN};
-use crate::format::chibi::{find, read};
+use crate::format::chibi::{READER, read};
 use crate::timestamp::Timestamp;
 
 struct Scratch {
@@ -50,7 +50,7 @@ impl Scratch {
 
     /// The whole session, as a reader sees it.
     fn session(&self) -> Vec<String> {
-        let bundle = find(&self.context.dir).unwrap().remove(0);
+        let bundle = READER.find_at(&self.context.dir).unwrap().remove(0);
         read(&bundle).unwrap().entries.into_iter().map(|entry| entry.content).collect()
     }
 }

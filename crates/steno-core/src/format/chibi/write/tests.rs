@@ -43,7 +43,7 @@ fn content(dir: &Path) -> Vec<(String, String)> {
 }
 
 fn read_back(base: &Path) -> Transcript {
-    read(&find(base).unwrap()[0]).unwrap()
+    read(&READER.find_at(base).unwrap()[0]).unwrap()
 }
 
 #[test]

@@ -24,21 +24,21 @@ fn runs_are_found_at_any_depth_and_as_single_files() {
     fs::write(dir.path().join("noise/transcript.json"), "{\"chat\": 1}").unwrap();
     let file = folder.join("transcript.json");
     for path in [dir.path(), &deep, &folder, &file] {
-        let found = find(path).unwrap();
+        let found = READER.find_at(path).unwrap();
         assert_eq!(found.len(), 1, "{}", path.display());
         let transcript = read(&found[0]).unwrap();
         assert_eq!(transcript.entries[0].content, "Hi");
         assert_eq!(transcript.session.id.as_str(), "2026-01-05-claude-s1");
     }
-    assert_eq!(find(&dir.path().join("noise")).unwrap().len(), 0);
-    assert!(find(&dir.path().join("missing")).is_err());
+    assert_eq!(READER.find_at(&dir.path().join("noise")).unwrap().len(), 0);
+    assert!(READER.find_at(&dir.path().join("missing")).is_err());
 }
 
 #[test]
 fn the_same_bytes_give_the_same_entries() {
     let dir = tempfile::tempdir().unwrap();
     write(&sample("Hi"), dir.path(), Shape::Adr011).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     assert_eq!(read(&found[0]).unwrap(), read(&found[0]).unwrap());
 }
 
@@ -53,7 +53,7 @@ fn only_an_earlier_state_is_replaced() {
     let mut grown = sample("Hi");
     grown.push(Entry::new(Role::Assistant, Kind::Text, "Hello"));
     write(&grown, dir.path(), Shape::Shipped).unwrap();
-    let found = find(dir.path()).unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
     assert_eq!(read(&found[0]).unwrap().entries.len(), 2);
 }
 
@@ -79,5 +79,5 @@ fn links_are_not_followed_and_files_are_private() {
     assert_eq!(mode(&folder.join("metadata.json")), 0o600);
     let other = tempfile::tempdir().unwrap();
     symlink(dir.path(), other.path().join("link")).unwrap();
-    assert_eq!(find(other.path()).unwrap().len(), 0);
+    assert_eq!(READER.find_at(other.path()).unwrap().len(), 0);
 }
