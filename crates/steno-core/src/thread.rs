@@ -40,8 +40,8 @@ pub use relations::{Links, Operation, Relations, Thread};
 pub use spawn::{Spawn, Spawned};
 pub use store::ThreadStore;
 pub use words::{
-    Action, Binding, Direction, Executor, Inherit, ObjectiveStatus, Operator, Status, Strategy,
-    WordError,
+    Action, Binding, ConflictStrategy, Direction, Executor, Inherit, ObjectiveStatus, Operator,
+    Status, WordError,
 };
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The assets of a thread: found and listed as paths, never read.
 
+use serde::Serialize;
+
 use super::error::{ThreadError, Warning};
 use super::id::Id;
-use super::store::{BASE, THREADS, ThreadStore};
-use serde::Serialize;
+use super::store::{BASE, THREADS, TRANSCRIPTS, ThreadStore};
 
 /// What an asset is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -42,7 +43,7 @@ pub(super) const PLACES: [(&str, AssetKind); 8] = [
     ("design", AssetKind::Design),
     ("learnings", AssetKind::Learnings),
     ("discuss", AssetKind::Discuss),
-    (".meta/transcripts", AssetKind::Transcript),
+    (TRANSCRIPTS, AssetKind::Transcript),
 ];
 
 impl AssetKind {

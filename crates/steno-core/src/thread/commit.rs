@@ -8,12 +8,16 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use super::step;
+use super::store::THREADS;
 use crate::durable::{FileError, OnPath, create_private_dir, parent, private_options, sync_dir};
 
 /// Where a change is prepared.
 const STAGING: &str = ".steno-staging";
 /// Where a change stands that holds but is not in its place yet.
 const COMMIT: &str = ".steno-commit";
+
+/// Where a thread keeps what was replaced.
+const REPLACED: &str = ".meta/replaced";
 
 /// A change that is being prepared; what was not committed is removed.
 pub(super) struct Staging {
@@ -31,7 +35,7 @@ impl Staging {
 
     /// Wants a folder to be there.
     pub(super) fn folder(&self, place: &Path) -> Result<(), FileError> {
-        create_private_dir(&self.path(place))?;
+        create_folders(&self.path(place))?;
         step::done();
         Ok(())
     }
@@ -39,7 +43,7 @@ impl Staging {
     /// Wants a file to have this content.
     pub(super) fn write(&self, place: &Path, content: &[u8]) -> Result<(), FileError> {
         let path = self.path(place);
-        create_private_dir(parent(&path))?;
+        create_folders(parent(&path))?;
         let mut file = private_options()
             .write(true)
             .create(true)
@@ -55,7 +59,9 @@ impl Staging {
     /// Wants a file to have the content and the mode of another.
     pub(super) fn copy(&self, from: &Path, place: &Path) -> Result<(), FileError> {
         let path = self.path(place);
-        create_private_dir(parent(&path))?;
+        create_folders(parent(&path))?;
+        // What was copied here before may not be writable.
+        let _ = fs::remove_file(&path);
         fs::copy(from, &path).on("copy", from)?;
         fs::File::open(&path).and_then(|file| file.sync_all()).on("sync", &path)?;
         step::done();
@@ -146,16 +152,24 @@ fn is_folder(target: &Path, at: &Path) -> bool {
     data.is_ok_and(|data| data.is_dir())
 }
 
-/// Keeps what stands in the way of a thread's asset in the thread's `.meta/replaced`.
+/// Moves aside what stands in the way of `new`: a thread's asset that says something else, and anything that a
+/// rename could not replace.
 fn move_aside(base: &Path, at: &Path, new: &Path) -> Result<(), FileError> {
     let target = base.join(at);
-    let Some((thread, rest)) = asset(at) else {
+    let Ok(data) = fs::symlink_metadata(&target) else {
         return Ok(());
     };
-    if fs::symlink_metadata(&target).is_err() || same_content(&target, new) {
+    let both_files = data.is_file() && !new.is_dir();
+    let thread_and_rest = asset(at);
+    if both_files && (thread_and_rest.is_none() || same_content(&target, new)) {
         return Ok(());
     }
-    let kept = base.join(thread).join(".meta/replaced").join(rest);
+    let kept = match thread_and_rest {
+        Some((thread, rest)) if has_real_folders(&base.join(&thread), REPLACED) => {
+            base.join(thread).join(REPLACED).join(rest)
+        }
+        _ => target.clone(),
+    };
     create_private_dir(parent(&kept))?;
     let kept = free_name(kept);
     fs::rename(&target, &kept).on("move aside", &target)?;
@@ -164,14 +178,23 @@ fn move_aside(base: &Path, at: &Path, new: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
+/// Whether no link or file stands where folders `below` the folder `top` should be.
+pub(super) fn has_real_folders(top: &Path, below: &str) -> bool {
+    let mut path = top.to_owned();
+    Path::new(below).components().all(|part| {
+        path.push(part);
+        fs::symlink_metadata(&path).map_or(true, |data| data.is_dir())
+    })
+}
+
 /// The thread's folder and the rest of the path, where it is a thread's own asset and no copy of another's.
 fn asset(at: &Path) -> Option<(PathBuf, &Path)> {
     let mut parts = at.components();
     let (folder, id) = (parts.next()?, parts.next()?);
     let rest = parts.as_path();
     let first = parts.next()?;
-    let copies = [".meta", "context"].iter().any(|name| first == Component::Normal(name.as_ref()));
-    let is_asset = folder == Component::Normal(super::store::THREADS.as_ref()) && !copies;
+    let is = |part: Component<'_>, name: &str| part.as_os_str() == name;
+    let is_asset = is(folder, THREADS) && !is(first, ".meta") && !is(first, "context");
     is_asset.then(|| (Path::new(&folder).join(id), rest))
 }
 
@@ -189,6 +212,14 @@ fn free_name(path: PathBuf) -> PathBuf {
     let names = std::iter::once(path.clone()).chain((2..).map(numbered));
     let mut free = names.filter(|path| fs::symlink_metadata(path).is_err());
     free.next().expect("numbers never end")
+}
+
+/// Makes a folder and those above it; they become durable with the commit.
+fn create_folders(path: &Path) -> Result<(), FileError> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path).on("create folder", path)
 }
 
 /// Makes the names in a folder, and in all below it, durable.

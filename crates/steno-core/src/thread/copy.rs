@@ -1,5 +1,6 @@
 //! Copying parts of a thread's folder. Nothing outside of it is ever read: no `..`, no absolute path, no link.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -7,8 +8,10 @@ use super::commit::Staging;
 use super::error::{ThreadError, Warning};
 use crate::durable::OnPath;
 
-/// What of a thread is not copied with the thread as a whole: what it has from others, and what is kept about it.
-const NOT_ITS_OWN: [&str; 2] = [".meta", "context"];
+/// What is kept about a thread.
+const META: &str = ".meta";
+/// What a thread has from others.
+const CONTEXT: &str = "context";
 
 /// Where a path asked for leads to.
 enum Found {
@@ -30,6 +33,9 @@ pub(super) struct Origin<'a> {
 impl Origin<'_> {
     /// Copies the file or folder at `path` to the place `to`; says whether there was one.
     pub(super) fn copy(&mut self, path: &str, to: &Path) -> Result<bool, ThreadError> {
+        if !self.folder.exists() {
+            return Ok(false);
+        }
         match find(self.folder, path) {
             Found::Inside(relative) if relative.as_os_str().is_empty() => self.copy_all(to),
             Found::Inside(relative) => {
@@ -48,7 +54,7 @@ impl Origin<'_> {
     pub(super) fn copy_all(&mut self, to: &Path) -> Result<bool, ThreadError> {
         self.staging.folder(to)?;
         for name in names(self.folder)? {
-            if !NOT_ITS_OWN.iter().any(|other| name == Path::new(other)) {
+            if name != META && name != CONTEXT {
                 self.copy_item(&self.folder.join(&name), &to.join(&name))?;
             }
         }
@@ -71,34 +77,33 @@ impl Origin<'_> {
     }
 }
 
-/// The plain files below a thread's folder, without what is kept about it, sorted; links are not followed.
-pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, ThreadError> {
+/// The plain files below a thread's folder, without what is kept about it, sorted.
+pub(super) fn files(
+    folder: &Path,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<PathBuf>, ThreadError> {
     let mut found = Vec::new();
-    for name in names(folder)? {
-        if name != Path::new(NOT_ITS_OWN[0]) {
-            collect(folder, name, &mut found)?;
+    let mut waiting: Vec<_> =
+        names(folder)?.into_iter().filter(|name| name != META).map(PathBuf::from).collect();
+    while let Some(at) = waiting.pop() {
+        let path = folder.join(&at);
+        let kind = fs::symlink_metadata(&path).on("open", &path)?.file_type();
+        if kind.is_file() {
+            found.push(at);
+        } else if kind.is_dir() {
+            waiting.extend(names(&path)?.into_iter().map(|name| at.join(name)));
+        } else {
+            warnings.push(Warning::NotCopied(path.display().to_string()));
         }
     }
+    found.sort();
     Ok(found)
 }
 
-fn collect(folder: &Path, at: PathBuf, found: &mut Vec<PathBuf>) -> Result<(), ThreadError> {
-    let path = folder.join(&at);
-    let kind = fs::symlink_metadata(&path).on("open", &path)?.file_type();
-    if kind.is_file() {
-        found.push(at);
-    } else if kind.is_dir() {
-        for name in names(&path)? {
-            collect(folder, at.join(name), found)?;
-        }
-    }
-    Ok(())
-}
-
-fn names(folder: &Path) -> Result<Vec<PathBuf>, ThreadError> {
+fn names(folder: &Path) -> Result<Vec<OsString>, ThreadError> {
     let mut names = Vec::new();
     for item in fs::read_dir(folder).on("open", folder)? {
-        names.push(item.on("open", folder)?.file_name().into());
+        names.push(item.on("open", folder)?.file_name());
     }
     names.sort();
     Ok(names)

@@ -114,7 +114,10 @@ impl Draft {
 
     /// Adds a line to a file below `.leslie`.
     pub(super) fn append(&self, place: &Path, line: &str) -> Result<(), ThreadError> {
-        let mut bytes = read(&self.store.base().join(place))?.unwrap_or_default();
+        let path = self.store.base().join(place);
+        // A link would be moved aside, and is not followed.
+        let bytes = if path.is_symlink() { None } else { read(&path)? };
+        let mut bytes = bytes.unwrap_or_default();
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
             bytes.push(b'\n');
         }

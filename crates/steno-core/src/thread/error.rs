@@ -9,7 +9,8 @@ use super::words::{Action, Status};
 use crate::durable::FileError;
 use crate::json::Value;
 
-/// An operation on threads that failed. Nothing has changed then.
+/// An operation on threads that failed. Nothing has changed; only where the file system failed at the very end,
+/// the next operation finishes this one.
 #[derive(Debug, thiserror::Error)]
 pub enum ThreadError {
     /// There is no such thread.

@@ -63,10 +63,11 @@ impl Fields {
         text.parse().map_err(|_| self.invalid(name, expected))
     }
 
-    /// An id, or `null`.
+    /// An id, or `null`; leslie also writes an empty text for none.
     pub(super) fn optional_id(&mut self, name: &str) -> Result<Option<Id>, Invalid> {
         match self.take(name) {
             Value::Null => Ok(None),
+            Value::String(text) if text.is_empty() => Ok(None),
             Value::String(text) => {
                 text.parse().map(Some).map_err(|_| self.invalid(name, "an id or null"))
             }
@@ -82,7 +83,11 @@ impl Fields {
 
     /// A text that may be absent.
     pub(super) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Invalid> {
-        if self.object.contains_key(name) { self.text(name).map(Some) } else { Ok(None) }
+        match self.object.shift_remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(self.invalid(name, "a text")),
+        }
     }
 
     /// A whole number.

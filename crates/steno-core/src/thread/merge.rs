@@ -9,10 +9,10 @@ use serde_json::json;
 use super::assets::storage_path;
 use super::copy::files;
 use super::draft::Draft;
-use super::error::ThreadError;
+use super::error::{ThreadError, Warning};
 use super::id::Id;
 use super::store::{THREADS, ThreadStore};
-use super::words::{Operator, Strategy};
+use super::words::{ConflictStrategy, Operator};
 use crate::durable::OnPath;
 
 /// A merge to be made.
@@ -25,7 +25,7 @@ pub struct Merge {
     /// How the paths begin that are taken; all when there are none.
     pub scope: Vec<String>,
     /// What happens when two sources differ.
-    pub strategy: Strategy,
+    pub strategy: ConflictStrategy,
     /// Who asks for it.
     pub operator: Operator,
 }
@@ -37,6 +37,8 @@ pub struct Merged {
     pub files: Vec<String>,
     /// The files in which sources differ, as paths from a thread's folder.
     pub conflicts: Vec<String>,
+    /// What was left out.
+    pub warnings: Vec<Warning>,
 }
 
 impl ThreadStore {
@@ -59,7 +61,7 @@ impl ThreadStore {
                 ("conflicts", json!(merged.conflicts)),
             ];
             draft.record("merge", merge.operator, params)?;
-            Ok(merged)
+            Ok(Merged { warnings: std::mem::take(&mut draft.warnings), ..merged })
         })
     }
 }
@@ -78,14 +80,14 @@ impl Draft {
             if !folder.exists() {
                 continue;
             }
-            for file in files(&folder)? {
+            for file in files(&folder, &mut self.warnings)? {
                 let (path, name) = (folder.join(&file), shown(&file));
                 if !in_scope(&name, &merge.scope) {
                     continue;
                 }
                 let before = first.entry(name.clone()).or_insert_with(|| path.clone());
                 if differ(before, &path)? {
-                    if merge.strategy == Strategy::Strict {
+                    if merge.strategy == ConflictStrategy::Strict {
                         return Err(ThreadError::Conflict(name));
                     }
                     merged.conflicts.push(name.clone());

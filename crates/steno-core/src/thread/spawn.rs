@@ -12,7 +12,7 @@ use super::id::Id;
 use super::objectives::Objective;
 use super::reference::Reference;
 use super::relations::{Links, Thread};
-use super::store::{THREADS, ThreadStore};
+use super::store::{THREADS, TRANSCRIPTS, ThreadStore};
 use super::words::{Binding, Executor, Inherit, ObjectiveStatus, Operator, Status};
 use crate::json::Object;
 
@@ -160,7 +160,7 @@ impl Draft {
 
     fn make_folder(&mut self, spawn: &Spawn, thread: &Thread) -> Result<(), ThreadError> {
         let to = Path::new(THREADS).join(thread.id.as_str());
-        for folder in ["context/inherited", "context/live", ".meta/transcripts"] {
+        for folder in ["context/inherited", "context/live", TRANSCRIPTS] {
             self.staging.folder(&to.join(folder))?;
         }
         let Some(parent) = &thread.parent_id else {

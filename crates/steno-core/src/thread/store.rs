@@ -24,6 +24,8 @@ pub(super) const BASE: &str = ".leslie";
 pub(super) const RELATIONS: &str = "thread_relations.json";
 pub(super) const OBJECTIVES: &str = "objectives.json";
 pub(super) const THREADS: &str = "threads";
+/// The folder of a thread's transcripts.
+pub(super) const TRANSCRIPTS: &str = ".meta/transcripts";
 
 /// The threads of one project, in the `.leslie` folder of `root`.
 #[derive(Clone, Debug)]
@@ -108,7 +110,11 @@ impl ThreadStore {
         transcript: &Transcript,
     ) -> Result<Vec<PathBuf>, ThreadError> {
         let folder = self.folder(&self.thread(id)?.id)?;
-        Ok(leslie::write(transcript, &folder.join(".meta/transcripts"), &self.clock)?)
+        let transcripts = folder.join(TRANSCRIPTS);
+        if !commit::has_real_folders(&folder, TRANSCRIPTS) {
+            return Err(ThreadError::NotAFolder(transcripts));
+        }
+        Ok(leslie::write(transcript, &transcripts, &self.clock)?)
     }
 
     /// The folder of a thread, which may be missing but is never a link.

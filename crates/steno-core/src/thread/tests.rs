@@ -104,7 +104,7 @@ pub(super) fn merge(sources: &[&Thread], target: &Thread) -> Merge {
         sources: sources.iter().map(|thread| thread.id.to_string()).collect(),
         target: target.id.to_string(),
         scope: Vec::new(),
-        strategy: Strategy::Interactive,
+        strategy: ConflictStrategy::Interactive,
         operator: Operator::User,
     }
 }

@@ -167,7 +167,7 @@ words! {
 
 words! {
     /// What happens when two sources of a merge differ; all but `strict` take the last one and tell.
-    Strategy {
+    ConflictStrategy {
         /// Somebody will look at them.
         Interactive = "interactive",
         /// The agent's is preferred.

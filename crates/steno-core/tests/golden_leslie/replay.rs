@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use steno_core::format::leslie;
 use steno_core::thread::guide::Guide;
 use steno_core::thread::{
-    Action, Binding, Direction, Executor, IdSource, Inherit, Inject, Lifecycle, Merge, Operator,
-    Reference, Spawn, Strategy, Thread, ThreadStore, Transfer,
+    Action, Binding, ConflictStrategy, Direction, Executor, IdSource, Inherit, Inject, Lifecycle,
+    Merge, Operator, Reference, Spawn, Thread, ThreadStore, Transfer,
 };
 use steno_core::{Clock, Entry, Kind, Role, Session, SessionId, Transcript};
 
@@ -126,7 +126,7 @@ impl Replay {
             sources: vec![self.id(3), self.id(4)],
             target: self.id(2),
             scope: Vec::new(),
-            strategy: Strategy::Interactive,
+            strategy: ConflictStrategy::Interactive,
             operator: Operator::User,
         };
         self.store.merge(&merge).unwrap();

@@ -166,7 +166,7 @@ fn an_injection_is_recorded_and_logged_or_neither() {
 }
 
 #[test]
-fn threads_of_many_processes_are_all_recorded() {
+fn threads_of_many_writers_are_all_recorded() {
     let project = Project::new();
     let objective = project.objective();
     std::thread::scope(|scope| {

@@ -1,7 +1,6 @@
 //! The two files: read, checked, written again.
 
 use proptest::prelude::*;
-use proptest::strategy::Strategy;
 use serde_json::{Value, json};
 
 use super::*;
@@ -40,6 +39,13 @@ fn what_was_pending_is_active() {
     value["threads"]["t"]["status"] = json!("pending");
     let read = Relations::from_value(value).unwrap();
     assert_eq!(read.threads["t"].status, Status::Active);
+}
+
+#[test]
+fn an_empty_parent_is_none() {
+    let mut value = relations();
+    value["threads"]["t"]["parent_id"] = json!("");
+    assert_eq!(Relations::from_value(value).unwrap().threads["t"].parent_id, None);
 }
 
 #[test]

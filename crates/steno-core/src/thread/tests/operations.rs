@@ -1,6 +1,7 @@
 //! Each command, and what leslie does or should have done.
 
 use super::*;
+use crate::session::{Session, SessionId, Transcript};
 
 fn code<T: std::fmt::Debug>(result: Result<T, ThreadError>) -> &'static str {
     result.unwrap_err().code()
@@ -135,7 +136,8 @@ fn nothing_outside_of_a_thread_is_copied() {
     let spawned = project.store.spawn(&spawn).unwrap();
     assert_eq!(spawned.warnings, expected);
     project.store.reference(&reference(&spawned.thread, a.id.as_str())).unwrap();
-    project.store.merge(&merge(&[&a], &b)).unwrap();
+    let merged = project.store.merge(&merge(&[&a], &b)).unwrap();
+    assert_eq!((merged.files.len(), merged.warnings.len()), (1, 2));
     let threads = project.path(".leslie/threads");
     let found: Vec<_> =
         tree(&threads).into_iter().filter(|path| path.ends_with("plan.md")).collect();
@@ -160,6 +162,61 @@ fn a_thread_whose_folder_is_a_link_is_refused() {
     assert_eq!(tree(&project.path("elsewhere")), [""; 0]);
 }
 
+#[cfg(unix)]
+#[test]
+fn links_in_a_thread_are_moved_out_of_the_way_and_not_followed() {
+    let project = Project::new();
+    let objective = project.objective();
+    let (a, b) = (project.spawn(&objective, "a"), project.spawn(&objective, "b"));
+    project.asset(&a, "design/api.md", "api");
+    let (outside, folder) = (project.path("outside"), project.path(&b.storage_path));
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("injections.log"), "secret").unwrap();
+    for name in ["context", ".meta"] {
+        fs::remove_dir_all(folder.join(name)).unwrap();
+    }
+    for name in ["context", ".meta", "design"] {
+        std::os::unix::fs::symlink(&outside, folder.join(name)).unwrap();
+    }
+    let transcript = Transcript::new(Session::new(SessionId::for_native("x", "y"), "x"));
+    assert_eq!(code(project.store.write_transcript(b.id.as_str(), &transcript)), "T202");
+    project.store.reference(&reference(&b, a.id.as_str())).unwrap();
+    project.store.merge(&merge(&[&a], &b)).unwrap();
+    let inject = Inject {
+        thread: b.id.to_string(),
+        kind: "note".to_owned(),
+        content: "hi".to_owned(),
+        operator: Operator::User,
+    };
+    project.store.inject(&inject).unwrap();
+    assert_eq!(tree(&outside), ["injections.log"]);
+    assert_eq!(fs::read_to_string(outside.join("injections.log")).unwrap(), "secret");
+    for name in ["context~2", ".meta~2", "design~2"] {
+        assert!(folder.join(name).is_symlink(), "{name}");
+    }
+    assert_eq!(fs::read_to_string(folder.join("design/api.md")).unwrap(), "api");
+    assert_eq!(project.store.relations().unwrap().operations.len(), 5);
+}
+
+#[cfg(unix)]
+#[test]
+fn copies_keep_their_mode_even_where_it_forbids_writing() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    let objective = project.objective();
+    let threads = ["a", "b", "target"].map(|name| project.spawn(&objective, name));
+    let [a, b, target] = &threads;
+    for thread in [a, b] {
+        project.asset(thread, "design/run.sh", "#!/bin/sh");
+        let path = project.path(&thread.storage_path).join("design/run.sh");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o555)).unwrap();
+    }
+    project.store.merge(&merge(&[a, b], target)).unwrap();
+    project.store.merge(&merge(&[a, b], target)).unwrap();
+    let path = project.path(&target.storage_path).join("design/run.sh");
+    assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o555);
+}
+
 #[test]
 fn merging_takes_the_last_and_tells_conflicts() {
     let project = Project::new();
@@ -171,7 +228,7 @@ fn merging_takes_the_last_and_tells_conflicts() {
     project.asset(a, "design/same.md", "same");
     project.asset(b, "design/same.md", "same");
     project.asset(a, ".meta/transcripts/t.txt", "said");
-    let strict = Merge { strategy: Strategy::Strict, ..merge(&[a, b], target) };
+    let strict = Merge { strategy: ConflictStrategy::Strict, ..merge(&[a, b], target) };
     let error = project.store.merge(&strict).unwrap_err();
     assert_eq!(
         (error.code(), error.to_string()),
