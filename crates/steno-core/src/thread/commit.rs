@@ -113,8 +113,7 @@ pub(super) fn finish(base: &Path) -> Result<(), FileError> {
     if !commit.exists() {
         return Ok(());
     }
-    place(base, &commit, Path::new(""))?;
-    sync_dir(base)
+    place(base, &commit, Path::new(""))
 }
 
 /// Moves what stands in the folder `from` to the place `at` below `base`: folders first, so that the stores
@@ -222,13 +221,15 @@ fn create_folders(path: &Path) -> Result<(), FileError> {
     builder.recursive(true).create(path).on("create folder", path)
 }
 
-/// Makes the names in a folder, and in all below it, durable.
+/// Makes the names in a folder, and in all below it, durable; an empty one has none.
 fn sync_folders(dir: &Path) -> Result<(), FileError> {
+    let mut is_empty = true;
     for item in fs::read_dir(dir).on("open", dir)? {
         let path = item.on("open", dir)?.path();
+        is_empty = false;
         if path.is_dir() {
             sync_folders(&path)?;
         }
     }
-    sync_dir(dir)
+    if is_empty { Ok(()) } else { sync_dir(dir) }
 }

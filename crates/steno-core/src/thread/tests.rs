@@ -8,6 +8,8 @@ use super::*;
 use crate::timestamp::{Clock, Timestamp};
 
 mod crash;
+#[cfg(unix)]
+mod hostile;
 mod json;
 mod operations;
 mod recovery;
