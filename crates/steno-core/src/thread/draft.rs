@@ -157,8 +157,8 @@ impl Draft {
 fn split<T: Clone>(loaded: Option<Loaded<T>>, empty: T) -> (T, Before<T>) {
     match loaded {
         None => (empty, Before { value: None, damaged: None }),
-        Some(Loaded { value, intact, damaged }) => {
-            let before = intact.then(|| value.clone());
+        Some(Loaded { value, problem, damaged }) => {
+            let before = problem.is_none().then(|| value.clone());
             (value, Before { value: before, damaged })
         }
     }

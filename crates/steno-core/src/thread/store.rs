@@ -16,6 +16,7 @@ use super::words::Status;
 use crate::durable::{OnPath, create_private_dir};
 use crate::format::leslie;
 use crate::json::Value;
+use crate::problem::Problem;
 use crate::session::Transcript;
 use crate::timestamp::{Clock, Timestamp};
 
@@ -38,9 +39,9 @@ pub struct ThreadStore {
 /// What a store's file says.
 pub(super) struct Loaded<T> {
     pub(super) value: T,
-    /// Whether it came from the file itself and not from the backup.
-    pub(super) intact: bool,
-    /// The file's bytes, where the backup had to do.
+    /// Why it had to come from the backup, if it had to.
+    pub(super) problem: Option<StoreProblem>,
+    /// The bytes of a file that cannot be read.
     pub(super) damaged: Option<Vec<u8>>,
 }
 
@@ -101,6 +102,19 @@ impl ThreadStore {
     pub fn objective(&self, id: &str) -> Result<Objective, ThreadError> {
         let found = self.objectives()?.into_iter().find(|objective| objective.id.as_str() == id);
         found.ok_or_else(|| ThreadError::ObjectiveNotFound(id.to_owned()))
+    }
+
+    /// The stores that cannot be read, so that their backups had to do; the next change heals them.
+    pub fn problems(&self) -> Result<Vec<Problem>, ThreadError> {
+        self.recover()?;
+        let (threads, objectives) = (self.base().join(RELATIONS), self.base().join(OBJECTIVES));
+        let of_threads = load(&threads, Relations::from_value)?.and_then(|it| it.problem);
+        let of_objectives = load(&objectives, Objectives::from_value)?.and_then(|it| it.problem);
+        let found = [(threads, of_threads), (objectives, of_objectives)];
+        let told = found.into_iter().filter_map(|(path, problem)| {
+            Some(Problem::of(&path, format_args!("{}; its backup is used", problem?)))
+        });
+        Ok(told.collect())
     }
 
     /// Writes a transcript of a thread, one file per unit, and gives the files' paths.
@@ -178,12 +192,12 @@ pub(super) fn load<T>(
         |bytes: &[u8]| -> Result<T, StoreProblem> { Ok(parse(serde_json::from_slice(bytes)?)?) };
     let bytes = read(path)?;
     let problem = match bytes.as_deref().map(parse) {
-        Some(Ok(value)) => return Ok(Some(Loaded { value, intact: true, damaged: None })),
+        Some(Ok(value)) => return Ok(Some(Loaded { value, problem: None, damaged: None })),
         Some(Err(problem)) => problem,
         None => StoreProblem::Missing,
     };
     match read(&backup(path))?.as_deref().map(parse) {
-        Some(Ok(value)) => Ok(Some(Loaded { value, intact: false, damaged: bytes })),
+        Some(Ok(value)) => Ok(Some(Loaded { value, problem: Some(problem), damaged: bytes })),
         None if bytes.is_none() => Ok(None),
         _ => Err(ThreadError::Unreadable { path: path.to_owned(), source: problem }),
     }

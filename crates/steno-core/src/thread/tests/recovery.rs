@@ -14,6 +14,8 @@ fn a_damaged_store_costs_nothing_and_its_backup_stays() {
         fs::write(project.path(MAIN), damage).unwrap();
         assert_eq!(project.store.thread(first.id.as_str()).unwrap(), first);
         assert_eq!(project.text(MAIN), damage, "reading writes nothing");
+        let told = project.store.problems().unwrap();
+        assert_eq!((told.len(), &told[0].path), (1, &project.path(MAIN)));
         for _ in 0..2 {
             let unknown = project.store.spawn(&Spawn::new("x", "obj-none")).unwrap_err();
             assert_eq!(unknown.code(), "T601");
@@ -22,6 +24,7 @@ fn a_damaged_store_costs_nothing_and_its_backup_stays() {
         let second = project.spawn(&objective, "second");
         let threads = project.store.threads(None).unwrap();
         assert_eq!(threads, [first, second]);
+        assert_eq!(project.store.problems().unwrap(), []);
         assert_eq!(project.text(MAIN), project.text(&format!("{MAIN}.bak")));
         let kept = tree(project.dir.path()).into_iter().find(|path| path.contains(".damaged-"));
         assert_eq!(project.text(&kept.unwrap()), damage);
@@ -37,6 +40,8 @@ fn a_store_that_is_gone_comes_from_its_backup() {
         fs::remove_file(project.path(".leslie").join(name)).unwrap();
     }
     assert_eq!(project.store.objectives().unwrap().len(), 1);
+    let told = project.store.problems().unwrap().into_iter().map(|problem| problem.reason);
+    assert_eq!(told.collect::<Vec<_>>(), ["the file is missing; its backup is used"; 2]);
     project.store.init().unwrap();
     assert_eq!(project.store.threads(None).unwrap(), [thread]);
 }
