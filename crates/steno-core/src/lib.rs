@@ -17,6 +17,7 @@ pub mod timestamp;
 pub mod usage;
 
 pub mod format;
+pub mod thread;
 pub mod vault;
 pub mod view;
 

@@ -4,10 +4,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use steno_core::format::chibi::{self, Context, DebugFile};
-use steno_core::{Clock, Timestamp};
+use steno_core::format::chibi::{self, Context, ContextError, DebugFile};
+use steno_core::{Clock, Entry, Kind, Role, Timestamp};
 
 fn golden() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("STENO_GOLDEN") else {
@@ -96,6 +97,43 @@ fn a_live_context_leaves_the_same_files() {
         let expected = golden.join(format!("{name}.after-archive"));
         assert_eq!(text(&dir.join(name)), text(&expected), "{name}");
     }
+}
+
+#[test]
+fn a_lock_is_written_as_chibi_writes_it_and_respected_until_its_heart_stops() {
+    let Some(golden) = golden() else { return };
+    let held = text(&golden.join(".lock.while-running"));
+    let since: i64 = held.parse().unwrap();
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("default");
+    let lock = dir.join(".lock");
+    let append = |clock| {
+        let context = Context::open(&dir, clock).unwrap();
+        context.append(Entry::new(Role::User, Kind::Text, "hi"))
+    };
+
+    // A clock that looks at the lock each time it is asked.
+    let (seen, path) = (Arc::new(Mutex::new(Vec::new())), lock.clone());
+    let list = Arc::clone(&seen);
+    let looking = Clock::new(move || {
+        list.lock().unwrap().extend(fs::read_to_string(&path));
+        Timestamp::from_unix(since).unwrap()
+    });
+    append(looking).unwrap();
+    assert!(!lock.exists());
+    let seen = seen.lock().unwrap();
+    assert!(!seen.is_empty() && seen.iter().all(|stamp| *stamp == held), "{seen:?}");
+
+    fs::write(&lock, &held).unwrap();
+    for second in [since, since + 45] {
+        let refused = append(at(second)).unwrap_err();
+        assert!(matches!(refused, ContextError::Locked(path) if path == lock), "{second}");
+        assert_eq!(text(&lock), held, "{second}");
+    }
+    append(at(since + 46)).unwrap();
+    assert!(!lock.exists());
+    let (lines, _) = Context::open(&dir, at(since)).unwrap().lines().unwrap();
+    assert_eq!(lines.len(), 2);
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! Threads: the units of work of a project, their objectives and their assets, as leslie keeps them in `.leslie/`.
+//!
+//! # Crashes
+//! A change of the two stores and of the threads' folders is prepared aside, becomes valid by one rename, and is
+//! then put in its place. Whoever comes next finishes what a crash left in between. The stores can never disagree,
+//! and nothing of a thread is overwritten: what stands in the way moves to `.meta/replaced`.
+//!
+//! # Locking
+//! One lock for both stores, which leslie's own processes respect too. Reading takes none.
+
+mod assets;
+mod commit;
+mod context;
+mod copy;
+mod draft;
+mod error;
+mod fields;
+pub mod guide;
+mod id;
+mod lifecycle;
+mod lock;
+mod merge;
+mod objectives;
+mod reference;
+mod relations;
+mod spawn;
+mod step;
+mod store;
+mod words;
+
+pub use assets::{Asset, AssetKind};
+pub use error::{StoreProblem, ThreadError, Warning};
+pub use fields::Invalid;
+pub use id::{Id, IdError, IdSource};
+pub use lifecycle::{Inject, Lifecycle, Transfer};
+pub use merge::{Merge, Merged};
+pub use objectives::{Objective, Objectives};
+pub use reference::{Reference, Referenced};
+pub use relations::{Links, Operation, Relations, Thread};
+pub use spawn::{Spawn, Spawned};
+pub use store::ThreadStore;
+pub use words::{
+    Action, Binding, ConflictStrategy, Direction, Executor, Inherit, ObjectiveStatus, Operator,
+    Status, WordError,
+};
+
+#[cfg(test)]
+mod tests;

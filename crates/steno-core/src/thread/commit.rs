@@ -1,0 +1,235 @@
+//! A change of several files that happens as a whole or not at all.
+//!
+//! New files are made in a folder aside, in the shape of `.leslie`. Renaming that folder is the moment from
+//! which the change holds; then its files are put in their places. [`finish`] does the rest after a crash.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+
+use super::step;
+use super::store::THREADS;
+use crate::durable::{FileError, OnPath, create_private_dir, parent, private_options, sync_dir};
+
+/// Where a change is prepared.
+const STAGING: &str = ".steno-staging";
+/// Where a change stands that holds but is not in its place yet.
+const COMMIT: &str = ".steno-commit";
+
+/// Where a thread keeps what was replaced.
+const REPLACED: &str = ".meta/replaced";
+
+/// A change that is being prepared; what was not committed is removed.
+pub(super) struct Staging {
+    base: PathBuf,
+}
+
+impl Staging {
+    /// Prepares a change of the files in `base`, whose lock is held.
+    pub(super) fn begin(base: &Path) -> Result<Self, FileError> {
+        finish(base)?;
+        let staging = Self { base: base.to_owned() };
+        staging.discard()?;
+        Ok(staging)
+    }
+
+    /// Wants a folder to be there.
+    pub(super) fn folder(&self, place: &Path) -> Result<(), FileError> {
+        create_folders(&self.path(place))?;
+        step::done();
+        Ok(())
+    }
+
+    /// Wants a file to have this content.
+    pub(super) fn write(&self, place: &Path, content: &[u8]) -> Result<(), FileError> {
+        let path = self.path(place);
+        create_folders(parent(&path))?;
+        let mut file = private_options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .on("create", &path)?;
+        file.write_all(content).on("write", &path)?;
+        file.sync_all().on("sync", &path)?;
+        step::done();
+        Ok(())
+    }
+
+    /// Wants a file to have the content and the mode of another.
+    pub(super) fn copy(&self, from: &Path, place: &Path) -> Result<(), FileError> {
+        let path = self.path(place);
+        create_folders(parent(&path))?;
+        // What was copied here before may not be writable.
+        let _ = fs::remove_file(&path);
+        fs::copy(from, &path).on("copy", from)?;
+        fs::File::open(&path).and_then(|file| file.sync_all()).on("sync", &path)?;
+        step::done();
+        Ok(())
+    }
+
+    /// Makes the change hold, and puts everything in its place.
+    pub(super) fn commit(self) -> Result<(), FileError> {
+        let staged = self.base.join(STAGING);
+        if !staged.exists() {
+            return Ok(());
+        }
+        sync_folders(&staged)?;
+        let commit = self.base.join(COMMIT);
+        fs::rename(&staged, &commit).on("commit", &commit)?;
+        sync_dir(&self.base)?;
+        step::done();
+        finish(&self.base)
+    }
+
+    fn path(&self, place: &Path) -> PathBuf {
+        self.base.join(STAGING).join(place)
+    }
+
+    fn discard(&self) -> Result<(), FileError> {
+        let path = self.base.join(STAGING);
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other.on("remove", &path),
+        }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What stays here after all is removed by the next change.
+        let _ = self.discard();
+    }
+}
+
+/// Whether a change in `base` holds that is not in its place yet.
+pub(super) fn is_pending(base: &Path) -> bool {
+    base.join(COMMIT).exists()
+}
+
+/// Puts everything in its place that a crash kept from it.
+pub(super) fn finish(base: &Path) -> Result<(), FileError> {
+    let commit = base.join(COMMIT);
+    if !commit.exists() {
+        return Ok(());
+    }
+    place(base, &commit, Path::new(""))
+}
+
+/// Moves what stands in the folder `from` to the place `at` below `base`: folders first, so that the stores
+/// never name a thread without a folder.
+fn place(base: &Path, from: &Path, at: &Path) -> Result<(), FileError> {
+    let mut items = Vec::new();
+    for item in fs::read_dir(from).on("open", from)? {
+        let path = item.on("open", from)?.path();
+        items.push((!path.is_dir(), path));
+    }
+    items.sort();
+    for (is_file, path) in items {
+        let at = at.join(path.file_name().unwrap_or_default());
+        let target = base.join(&at);
+        if !is_file && is_folder(&target, &at) {
+            place(base, &path, &at)?;
+            continue;
+        }
+        move_aside(base, &at, &path)?;
+        fs::rename(&path, &target).on("replace", &target)?;
+        step::done();
+    }
+    sync_dir(&base.join(at))?;
+    fs::remove_dir(from).on("remove", from)?;
+    step::done();
+    Ok(())
+}
+
+/// Whether a folder stands there; only the folders above the threads may be links.
+fn is_folder(target: &Path, at: &Path) -> bool {
+    let data = match at.components().count() {
+        1 => fs::metadata(target),
+        _ => fs::symlink_metadata(target),
+    };
+    data.is_ok_and(|data| data.is_dir())
+}
+
+/// Moves aside what stands in the way of `new`: a thread's asset that says something else, and anything that a
+/// rename could not replace.
+fn move_aside(base: &Path, at: &Path, new: &Path) -> Result<(), FileError> {
+    let target = base.join(at);
+    let Ok(data) = fs::symlink_metadata(&target) else {
+        return Ok(());
+    };
+    let both_files = data.is_file() && !new.is_dir();
+    let thread_and_rest = asset(at);
+    if both_files && (thread_and_rest.is_none() || same_content(&target, new)) {
+        return Ok(());
+    }
+    let kept = match thread_and_rest {
+        Some((thread, rest)) if has_real_folders(&base.join(&thread), REPLACED) => {
+            base.join(thread).join(REPLACED).join(rest)
+        }
+        _ => target.clone(),
+    };
+    create_private_dir(parent(&kept))?;
+    let kept = free_name(kept);
+    fs::rename(&target, &kept).on("move aside", &target)?;
+    sync_dir(parent(&kept))?;
+    step::done();
+    Ok(())
+}
+
+/// Whether no link or file stands where folders `below` the folder `top` should be.
+pub(super) fn has_real_folders(top: &Path, below: &str) -> bool {
+    let mut path = top.to_owned();
+    Path::new(below).components().all(|part| {
+        path.push(part);
+        fs::symlink_metadata(&path).map_or(true, |data| data.is_dir())
+    })
+}
+
+/// The thread's folder and the rest of the path, where it is a thread's own asset and no copy of another's.
+fn asset(at: &Path) -> Option<(PathBuf, &Path)> {
+    let mut parts = at.components();
+    let (folder, id) = (parts.next()?, parts.next()?);
+    let rest = parts.as_path();
+    let first = parts.next()?;
+    let is = |part: Component<'_>, name: &str| part.as_os_str() == name;
+    let is_asset = is(folder, THREADS) && !is(first, ".meta") && !is(first, "context");
+    is_asset.then(|| (Path::new(&folder).join(id), rest))
+}
+
+fn same_content(old: &Path, new: &Path) -> bool {
+    let plain = |path: &Path| fs::symlink_metadata(path).is_ok_and(|data| data.is_file());
+    plain(old) && plain(new) && matches!((fs::read(old), fs::read(new)), (Ok(a), Ok(b)) if a == b)
+}
+
+fn free_name(path: PathBuf) -> PathBuf {
+    let numbered = |number: u64| {
+        let mut name = path.clone().into_os_string();
+        name.push(format!("~{number}"));
+        PathBuf::from(name)
+    };
+    let names = std::iter::once(path.clone()).chain((2..).map(numbered));
+    let mut free = names.filter(|path| fs::symlink_metadata(path).is_err());
+    free.next().expect("numbers never end")
+}
+
+/// Makes a folder and those above it; they become durable with the commit.
+fn create_folders(path: &Path) -> Result<(), FileError> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path).on("create folder", path)
+}
+
+/// Makes the names in a folder, and in all below it, durable; an empty one has none.
+fn sync_folders(dir: &Path) -> Result<(), FileError> {
+    let mut is_empty = true;
+    for item in fs::read_dir(dir).on("open", dir)? {
+        let path = item.on("open", dir)?.path();
+        is_empty = false;
+        if path.is_dir() {
+            sync_folders(&path)?;
+        }
+    }
+    if is_empty { Ok(()) } else { sync_dir(dir) }
+}

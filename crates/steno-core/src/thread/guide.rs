@@ -1,0 +1,276 @@
+//! The block in a project's `AGENTS.md` that tells agents how threads work.
+//!
+//! Only the block is ours. Around it every byte stays, and a file that would not change is not written.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use memchr::memmem;
+
+use super::error::ThreadError;
+use super::store::read;
+use crate::durable::{OnPath, replace_atomic, write_atomic};
+
+const OPENING: &[u8] = b"<leslie_system_guide";
+const CLOSING: &[u8] = b"</leslie_system_guide>";
+/// The version of a block that states none.
+const UNSTATED: &str = "0.0.0";
+
+/// A block and its version.
+#[derive(Clone, Copy, Debug)]
+pub struct Guide<'a> {
+    /// The text from tag to tag, without a newline at the end.
+    pub block: &'a str,
+    /// The version that its tag states.
+    pub version: &'a str,
+}
+
+/// What was done with the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuideStatus {
+    /// There was none; now it holds the block.
+    Created,
+    /// It had no block; now it ends with it.
+    Appended,
+    /// Its block is the new one now.
+    Updated,
+    /// The answer was no.
+    Skipped,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was done.
+    pub status: GuideStatus,
+    /// The version that stood there.
+    pub previous: Option<String>,
+    /// Whether the file was written; not when its block was the new one already.
+    pub written: bool,
+}
+
+/// Asks whether the block may go from one version to another.
+pub type Confirm<'a> = &'a mut dyn FnMut(&str, &str) -> bool;
+
+impl Guide<'static> {
+    /// The guide of this program.
+    pub fn ours() -> Self {
+        Self { block: include_str!("guide/block.md").trim_ascii_end(), version: "2.0.0" }
+    }
+}
+
+impl Guide<'_> {
+    /// Puts the block into the file at `path`.
+    ///
+    /// A new major version, and an older one, are confirmed first where somebody can be asked.
+    pub fn put(&self, path: &Path, confirm: Option<Confirm<'_>>) -> Result<Outcome, ThreadError> {
+        let outcome = |status, written| Outcome { status, previous: None, written };
+        let Some(content) = read(path)? else {
+            write_atomic(path, format!("{}\n", self.block).as_bytes())?;
+            return Ok(outcome(GuideStatus::Created, true));
+        };
+        let Some((start, end)) = find(&content) else {
+            replace(path, &self.appended_to(&content))?;
+            return Ok(outcome(GuideStatus::Appended, true));
+        };
+        let old = &content[start..end];
+        let version = stated_version(old);
+        let asks = is_delicate(&version, self.version)?;
+        let previous = Some(version.clone());
+        if asks && confirm.is_some_and(|confirm| !confirm(&version, self.version)) {
+            return Ok(Outcome { previous, ..outcome(GuideStatus::Skipped, false) });
+        }
+        let written = old != self.block.as_bytes();
+        if written {
+            replace(path, &[&content[..start], self.block.as_bytes(), &content[end..]].concat())?;
+        }
+        Ok(Outcome { previous, ..outcome(GuideStatus::Updated, written) })
+    }
+
+    fn appended_to(&self, content: &[u8]) -> Vec<u8> {
+        let mut text = content.to_vec();
+        if !text.ends_with(b"\n") {
+            text.push(b'\n');
+        }
+        text.extend_from_slice(format!("\n{}\n", self.block).as_bytes());
+        text
+    }
+}
+
+impl GuideStatus {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GuideStatus::Created => "created",
+            GuideStatus::Appended => "appended",
+            GuideStatus::Updated => "updated",
+            GuideStatus::Skipped => "skipped",
+        }
+    }
+}
+
+/// The first block that ends before another begins.
+fn find(content: &[u8]) -> Option<(usize, usize)> {
+    let mut starts = memmem::find_iter(content, OPENING).peekable();
+    while let Some(start) = starts.next() {
+        let end = start + memmem::find(&content[start..], CLOSING)? + CLOSING.len();
+        if starts.peek().is_none_or(|next| *next >= end) {
+            return Some((start, end));
+        }
+    }
+    None
+}
+
+/// The version in the tag of a block.
+fn stated_version(block: &[u8]) -> String {
+    let tag = block.split(|byte| *byte == b'>').next().unwrap_or_default();
+    let tag = String::from_utf8_lossy(tag);
+    let after = tag.split_once(" version=\"").map(|(_, after)| after);
+    let version = after.and_then(|after| after.split_once('"')).map(|(version, _)| version);
+    version.filter(|version| !version.is_empty()).unwrap_or(UNSTATED).to_owned()
+}
+
+/// Whether going from one version to another wants a confirmation.
+fn is_delicate(old: &str, new: &str) -> Result<bool, ThreadError> {
+    let (old, new) = (parse(old)?, parse(new)?);
+    Ok(new.3 && (old.0 != new.0 || new < old))
+}
+
+/// A version's three numbers, and whether it is a release.
+fn parse(version: &str) -> Result<(u64, u64, u64, bool), ThreadError> {
+    let unreadable = || ThreadError::GuideVersion(version.to_owned());
+    let text = version.trim().trim_start_matches(['v', '=']);
+    let text = text.split_once('+').map_or(text, |(text, _)| text);
+    let (numbers, release) = text.split_once('-').map_or((text, true), |(text, _)| (text, false));
+    let mut parts = numbers.split('.').map(|part| part.parse().map_err(|_| unreadable()));
+    let mut next = || parts.next().unwrap_or_else(|| Err(unreadable()));
+    let found = (next()?, next()?, next()?, release);
+    if parts.next().is_some() { Err(unreadable()) } else { Ok(found) }
+}
+
+/// Replaces the file, or the file that a link leads to, and keeps its mode.
+fn replace(path: &Path, content: &[u8]) -> Result<(), ThreadError> {
+    let path = fs::canonicalize(path).on("open", path)?;
+    let mode = fs::metadata(&path).on("open", &path)?.permissions();
+    Ok(replace_atomic(&path, |file| {
+        file.set_permissions(mode)?;
+        file.write_all(content)
+    })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(version: &str, text: &str) -> String {
+        format!(
+            "<leslie_system_guide version=\"{version}\" description=\"x\">\n{text}\n</leslie_system_guide>"
+        )
+    }
+
+    fn put(before: &str, version: &str, answer: Option<bool>) -> (&'static str, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("AGENTS.md");
+        fs::write(&path, before).unwrap();
+        let mut confirm = |_: &str, _: &str| answer.unwrap();
+        let confirm: Option<Confirm<'_>> = answer.is_some().then_some(&mut confirm);
+        let block = block(version, "new");
+        let outcome = Guide { block: &block, version }.put(&path, confirm).unwrap();
+        (outcome.status.as_str(), fs::read_to_string(&path).unwrap())
+    }
+
+    #[test]
+    fn ours_is_placed_once_and_then_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("AGENTS.md");
+        let first = Guide::ours().put(&path, None).unwrap();
+        assert_eq!(first.status, GuideStatus::Created);
+        let text = fs::read(&path).unwrap();
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        for _ in 0..3 {
+            let again = Guide::ours().put(&path, Some(&mut |_, _| false)).unwrap();
+            assert_eq!((again.status, again.written), (GuideStatus::Updated, false));
+            assert_eq!(again.previous.as_deref(), Some(Guide::ours().version));
+        }
+        assert_eq!(fs::read(&path).unwrap(), text);
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
+    }
+
+    #[test]
+    fn major_and_older_versions_are_asked_about() {
+        for (old, new, asked) in [
+            ("1.9.0", "2.0.0", true),
+            ("3.0.0", "2.0.0", true),
+            ("2.1.0", "2.0.0", true),
+            ("2.0.0", "2.0.0", false),
+            ("2.0.0", "2.1.0", false),
+            ("1.0.0", "2.0.0-rc.1", false),
+            ("2.0.0-rc.1", "2.0.0", false),
+        ] {
+            let before = format!("a\n{}\nb", block(old, "old"));
+            let updated = ("updated", format!("a\n{}\nb", block(new, "new")));
+            let refused = if asked { ("skipped", before.clone()) } else { updated.clone() };
+            assert_eq!(put(&before, new, Some(false)), refused, "{old} {new}");
+            assert_eq!(put(&before, new, Some(true)), updated, "{old} {new}");
+            assert_eq!(put(&before, new, None), updated, "{old} {new}");
+        }
+        let unstated = "<leslie_system_guide>\nversion=\"2.0.0\"</leslie_system_guide>";
+        assert_eq!(put(unstated, "2.0.0", Some(false)).0, "skipped");
+    }
+
+    #[test]
+    fn an_unreadable_version_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("AGENTS.md");
+        for version in ["two", "1.2", "1.2.3.4", "1.2.x"] {
+            fs::write(&path, block(version, "old")).unwrap();
+            let error = Guide::ours().put(&path, None).unwrap_err();
+            assert_eq!(
+                (error.code(), error.to_string()),
+                ("T902", format!("Invalid Version: {version}"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_without_an_end_never_swallows_what_follows() {
+        let before = "<leslie_system_guide version=\"1.0.0\">\nmine\n";
+        let (status, once) = put(before, "1.0.0", None);
+        assert_eq!(
+            (status, once.as_str()),
+            ("appended", &*format!("{before}\n{}\n", block("1.0.0", "new")))
+        );
+        let old = once.replace("\nnew\n", "\nold\n");
+        assert_eq!(put(&old, "1.0.0", None), ("updated", once));
+    }
+
+    #[test]
+    fn of_two_blocks_the_first_is_replaced() {
+        let before = format!("{}\n{}", block("1.0.0", "a"), block("1.0.0", "b"));
+        let after = format!("{}\n{}", block("1.0.1", "new"), block("1.0.0", "b"));
+        assert_eq!(put(&before, "1.0.1", None), ("updated", after));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_modes_and_foreign_bytes_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("CLAUDE.md"), dir.path().join("AGENTS.md"));
+        fs::write(&path, b"caf\xe9\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        symlink("CLAUDE.md", &link).unwrap();
+        Guide::ours().put(&link, None).unwrap();
+        assert!(link.is_symlink());
+        assert!(fs::read(&path).unwrap().starts_with(b"caf\xe9\n\n<leslie"));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+    }
+
+    #[test]
+    fn our_block_states_its_version() {
+        let guide = Guide::ours();
+        assert_eq!(stated_version(guide.block.as_bytes()), guide.version);
+        assert_eq!(find(guide.block.as_bytes()), Some((0, guide.block.len())));
+    }
+}

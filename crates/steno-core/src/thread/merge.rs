@@ -1,0 +1,119 @@
+//! Bringing the files of several threads together in one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::assets::storage_path;
+use super::copy::files;
+use super::draft::Draft;
+use super::error::{ThreadError, Warning};
+use super::id::Id;
+use super::store::{THREADS, ThreadStore};
+use super::words::{ConflictStrategy, Operator};
+use crate::durable::OnPath;
+
+/// A merge to be made.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    /// The threads whose files are taken; of equal names the last one's.
+    pub sources: Vec<String>,
+    /// The thread that gets them.
+    pub target: String,
+    /// How the paths begin that are taken; all when there are none.
+    pub scope: Vec<String>,
+    /// What happens when two sources differ.
+    pub strategy: ConflictStrategy,
+    /// Who asks for it.
+    pub operator: Operator,
+}
+
+/// A merge that was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// The files, as paths from the project's folder, in the order in which they were taken.
+    pub files: Vec<String>,
+    /// The files in which sources differ, as paths from a thread's folder.
+    pub conflicts: Vec<String>,
+    /// What was left out.
+    pub warnings: Vec<Warning>,
+}
+
+impl ThreadStore {
+    /// Copies the sources' files into the target.
+    ///
+    /// What the target had under the same name is kept in its `.meta/replaced`.
+    pub fn merge(&self, merge: &Merge) -> Result<Merged, ThreadError> {
+        self.change(|draft| {
+            let target = draft.thread(&merge.target)?.id.clone();
+            draft.folder(&target)?;
+            let mut sources = Vec::new();
+            for source in &merge.sources {
+                sources.push(draft.thread(source)?.id.clone());
+            }
+            let merged = draft.take_files(merge, &sources, &target)?;
+            let params = [
+                ("sources", json!(merge.sources)),
+                ("target", json!(merge.target)),
+                ("conflict_strategy", json!(merge.strategy)),
+                ("conflicts", json!(merged.conflicts)),
+            ];
+            draft.record("merge", merge.operator, params)?;
+            Ok(Merged { warnings: std::mem::take(&mut draft.warnings), ..merged })
+        })
+    }
+}
+
+impl Draft {
+    fn take_files(
+        &mut self,
+        merge: &Merge,
+        sources: &[Id],
+        target: &Id,
+    ) -> Result<Merged, ThreadError> {
+        let mut merged = Merged::default();
+        let mut first = BTreeMap::<String, PathBuf>::new();
+        for source in sources {
+            let folder = self.folder(source)?;
+            if !folder.exists() {
+                continue;
+            }
+            for file in files(&folder, &mut self.warnings)? {
+                let (path, name) = (folder.join(&file), shown(&file));
+                if !in_scope(&name, &merge.scope) {
+                    continue;
+                }
+                let before = first.entry(name.clone()).or_insert_with(|| path.clone());
+                if differ(before, &path)? {
+                    if merge.strategy == ConflictStrategy::Strict {
+                        return Err(ThreadError::Conflict(name));
+                    }
+                    merged.conflicts.push(name.clone());
+                }
+                let place = Path::new(THREADS).join(target.as_str()).join(&file);
+                self.staging.copy(&path, &place)?;
+                merged.files.push(format!("{}/{name}", storage_path(target)));
+            }
+        }
+        Ok(merged)
+    }
+}
+
+fn in_scope(name: &str, scope: &[String]) -> bool {
+    scope.is_empty() || scope.iter().any(|prefix| name.starts_with(prefix.as_str()))
+}
+
+fn differ(first: &Path, second: &Path) -> Result<bool, ThreadError> {
+    if first == second {
+        return Ok(false);
+    }
+    Ok(fs::read(first).on("read", first)? != fs::read(second).on("read", second)?)
+}
+
+/// A path with slashes.
+fn shown(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}

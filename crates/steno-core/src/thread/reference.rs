@@ -1,0 +1,132 @@
+//! References from one thread to another, with or without a copy.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::assets::storage_path;
+use super::copy::Origin;
+use super::draft::Draft;
+use super::error::{ThreadError, Warning};
+use super::id::Id;
+use super::store::{THREADS, ThreadStore};
+use super::words::{Binding, Operator};
+use crate::timestamp::Timestamp;
+
+/// A reference to be made.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// The thread that refers.
+    pub from: String,
+    /// The thread that is referred to.
+    pub target: String,
+    /// Whether the target's files are copied.
+    pub binding: Binding,
+    /// The paths that are copied; all when there are none.
+    pub scope: Option<Vec<String>>,
+    /// Who asks for it.
+    pub operator: Operator,
+}
+
+/// A reference that was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Referenced {
+    /// Its id.
+    pub id: String,
+    /// When the target's files were copied, if they were.
+    pub snapshot: Option<Timestamp>,
+    /// What was copied, as paths from the project's folder.
+    pub copied: Vec<String>,
+    /// What was left out.
+    pub warnings: Vec<Warning>,
+}
+
+impl ThreadStore {
+    /// Makes a thread refer to another. A target that does not exist is only warned about.
+    pub fn reference(&self, reference: &Reference) -> Result<Referenced, ThreadError> {
+        self.change(|draft| {
+            let made = draft.add_reference(reference)?;
+            Ok(Referenced { warnings: std::mem::take(&mut draft.warnings), ..made })
+        })
+    }
+}
+
+impl Draft {
+    /// Makes a reference; warnings stay in the draft.
+    pub(super) fn add_reference(
+        &mut self,
+        reference: &Reference,
+    ) -> Result<Referenced, ThreadError> {
+        let from = self.thread(&reference.from)?.id.clone();
+        let target = self.relations.threads.get(reference.target.as_str());
+        let target = target.map(|thread| thread.id.clone());
+        let (id, mut snapshot, mut copied) = (self.operation_id("ref")?, None, Vec::new());
+        match &target {
+            None => self.warnings.push(Warning::TargetNotFound(reference.target.clone())),
+            Some(target) => {
+                self.link(&from, target)?;
+                if reference.binding == Binding::Frozen {
+                    copied = self.freeze(&from, target, reference)?;
+                    snapshot = Some(self.now);
+                }
+            }
+        }
+        let scope = reference.scope.clone().unwrap_or_else(|| vec!["all".to_owned()]);
+        let params = [
+            ("ref_id", json!(id)),
+            ("from_id", json!(reference.from)),
+            ("to_id", json!(reference.target)),
+            ("scope", json!(scope)),
+            ("binding", json!(reference.binding)),
+        ];
+        self.record("reference", reference.operator, params)?;
+        Ok(Referenced { id, snapshot, copied, warnings: Vec::new() })
+    }
+
+    fn link(&mut self, from: &Id, target: &Id) -> Result<(), ThreadError> {
+        if self.relations.leads_to(target, from) {
+            let (from, target) = (from.to_string(), target.to_string());
+            return Err(ThreadError::Circular { from, target });
+        }
+        let references = &mut self.relations.links_of(from).references_to;
+        if !references.contains(target) {
+            references.push(target.clone());
+        }
+        let referenced = &mut self.relations.links_of(target).referenced_by;
+        if !referenced.contains(from) {
+            referenced.push(from.clone());
+        }
+        Ok(())
+    }
+
+    /// Copies the target's files, and tells which.
+    fn freeze(
+        &mut self,
+        from: &Id,
+        target: &Id,
+        reference: &Reference,
+    ) -> Result<Vec<String>, ThreadError> {
+        let inherited = Path::new("context/inherited").join(target.as_str());
+        let to = Path::new(THREADS).join(from.as_str()).join(inherited);
+        self.staging.folder(&to)?;
+        let folder = self.folder(target)?;
+        if !folder.exists() {
+            return Ok(Vec::new());
+        }
+        let (staging, warnings) = (&self.staging, &mut self.warnings);
+        let mut origin = Origin { folder: &folder, staging, warnings };
+        let shown = format!("{}/context/inherited/{target}", storage_path(from));
+        let scope = reference.scope.as_deref().unwrap_or_default();
+        if scope.is_empty() {
+            origin.copy_all(&to)?;
+            return Ok(vec![shown]);
+        }
+        let mut copied = Vec::new();
+        for path in scope {
+            if origin.copy(path, &to)? {
+                copied.push(if path == "." { shown.clone() } else { format!("{shown}/{path}") });
+            }
+        }
+        Ok(copied)
+    }
+}

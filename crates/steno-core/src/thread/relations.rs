@@ -1,0 +1,232 @@
+//! `thread_relations.json`: the threads, what was done with them, and how they hang together.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::fields::{Fields, Invalid};
+use super::id::Id;
+use super::words::{Executor, Operator, Status};
+use crate::json::{Object, Style, Value};
+use crate::timestamp::Timestamp;
+
+/// The version of both stores that is written.
+pub(super) const VERSION: &str = "1.0";
+
+/// What `thread_relations.json` says. Fields that nobody knows are kept.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Relations {
+    /// The version of the format.
+    pub version: String,
+    metadata: Metadata,
+    /// The threads, in the order in which they were spawned.
+    pub threads: IndexMap<Id, Thread>,
+    /// What was done, oldest first.
+    pub operations: Vec<Operation>,
+    /// How each thread hangs together with others.
+    #[serde(rename = "relations")]
+    pub links: IndexMap<Id, Links>,
+    #[serde(flatten)]
+    extra: Object,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Metadata {
+    last_updated: Timestamp,
+    thread_count: usize,
+    #[serde(flatten)]
+    extra: Object,
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Thread {
+    /// Its id.
+    pub id: Id,
+    /// What it is to achieve.
+    pub title: String,
+    /// The objective it belongs to.
+    pub objective: Id,
+    /// When it was spawned.
+    pub created_at: Timestamp,
+    /// Where it stands.
+    pub status: Status,
+    /// Words to find it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// The thread that it was spawned from.
+    pub parent_id: Option<Id>,
+    /// Its folder, as leslie states it; the folder that is used follows from the id alone.
+    pub storage_path: String,
+    /// Who works on it.
+    pub executor: Executor,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// The agent's session, by which a run can go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Fields that nobody knows.
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+/// One thing that was done with threads.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Operation {
+    /// Its id.
+    pub id: String,
+    /// When it was done.
+    pub timestamp: Timestamp,
+    /// The command.
+    pub command: String,
+    /// Who asked for it.
+    pub operator: Operator,
+    /// What was asked.
+    pub params: Object,
+    /// Fields that nobody knows.
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+/// How a thread hangs together with others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Links {
+    /// The threads that were spawned from it.
+    pub children: Vec<Id>,
+    /// The threads that it refers to.
+    pub references_to: Vec<Id>,
+    /// The threads that refer to it.
+    pub referenced_by: Vec<Id>,
+    /// The threads that it builds on.
+    pub depends_on: Vec<Id>,
+    /// Fields that nobody knows.
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+impl Relations {
+    /// A store without threads.
+    pub fn empty(now: Timestamp) -> Self {
+        let metadata = Metadata { last_updated: now, thread_count: 0, extra: Object::new() };
+        Self {
+            version: VERSION.to_owned(),
+            metadata,
+            threads: IndexMap::new(),
+            operations: Vec::new(),
+            links: IndexMap::new(),
+            extra: Object::new(),
+        }
+    }
+
+    /// Reads the file, and checks all that leslie checks.
+    pub fn from_value(value: Value) -> Result<Self, Invalid> {
+        let mut fields = Fields::new(value, "")?;
+        let mut metadata = fields.fields("metadata")?;
+        let threads = fields.each("threads")?.into_iter();
+        let operations = fields.list("operations")?.into_iter().enumerate();
+        let links = fields.each("relations")?.into_iter();
+        Ok(Self {
+            version: fields.text("version")?,
+            metadata: Metadata {
+                last_updated: metadata.time("last_updated")?,
+                thread_count: metadata.count("thread_count")?,
+                extra: metadata.rest(),
+            },
+            threads: threads.map(Thread::take).collect::<Result<_, _>>()?,
+            operations: operations.map(Operation::take).collect::<Result<_, _>>()?,
+            links: links.map(Links::take).collect::<Result<_, _>>()?,
+            extra: fields.rest(),
+        })
+    }
+
+    /// The content of the file.
+    pub fn print(&self) -> String {
+        Style::PRETTY.print(self) + "\n"
+    }
+
+    /// Notes that something changed.
+    pub(super) fn touch(&mut self, now: Timestamp) {
+        self.metadata.last_updated = now;
+        self.metadata.thread_count = self.threads.len();
+    }
+
+    /// The links of a thread, made where they are missing.
+    pub(super) fn links_of(&mut self, id: &Id) -> &mut Links {
+        self.links.entry(id.clone()).or_default()
+    }
+
+    /// Whether following references from one thread leads to the other; each leads to itself.
+    pub(super) fn leads_to(&self, from: &Id, to: &Id) -> bool {
+        let mut seen = vec![from];
+        let mut next = 0;
+        while let Some(id) = seen.get(next).copied() {
+            if id == to {
+                return true;
+            }
+            let further = self.links.get(id).map_or(&[][..], |links| &links.references_to);
+            seen.extend(further.iter().filter(|id| !seen.contains(id)).collect::<Vec<_>>());
+            next += 1;
+        }
+        false
+    }
+}
+
+impl Thread {
+    fn take((key, mut fields): (Id, Fields)) -> Result<(Id, Self), Invalid> {
+        let thread = Self {
+            id: fields.parsed("id", "an id")?,
+            title: fields.text("title")?,
+            objective: fields.parsed("objective", "an id")?,
+            created_at: fields.time("created_at")?,
+            status: fields.status()?,
+            tags: fields.optional_texts("tags")?,
+            parent_id: fields.optional_id("parent_id")?,
+            storage_path: fields.text("storage_path")?,
+            executor: fields.parsed("executor", "human, agent or system")?,
+            updated_at: fields.time("updated_at")?,
+            session_id: fields.optional_text("session_id")?,
+            extra: Object::new(),
+        };
+        if thread.id != key {
+            return Err(fields.invalid("id", "the thread's key"));
+        }
+        Ok((key, Self { extra: fields.rest(), ..thread }))
+    }
+}
+
+impl Operation {
+    fn take((index, value): (usize, Value)) -> Result<Self, Invalid> {
+        let mut fields = Fields::new(value, format!("operations[{index}]"))?;
+        Ok(Self {
+            id: fields.text("id")?,
+            timestamp: fields.time("timestamp")?,
+            command: fields.text("command")?,
+            operator: fields.parsed("operator", "user, system or agent")?,
+            params: fields.fields("params")?.rest(),
+            extra: fields.rest(),
+        })
+    }
+}
+
+impl Links {
+    fn take((key, mut fields): (Id, Fields)) -> Result<(Id, Self), Invalid> {
+        let links = Self {
+            children: fields.ids("children")?,
+            references_to: fields.ids("references_to")?,
+            referenced_by: fields.ids("referenced_by")?,
+            depends_on: fields.ids("depends_on")?,
+            extra: Object::new(),
+        };
+        Ok((key, Self { extra: fields.rest(), ..links }))
+    }
+}
+
+impl Fields {
+    /// A thread's status; what was once called `pending` is active.
+    fn status(&mut self) -> Result<Status, Invalid> {
+        let text = self.text("status")?;
+        match text.as_str() {
+            "pending" => Ok(Status::Active),
+            other => other.parse().map_err(|_| self.invalid("status", "a status")),
+        }
+    }
+}

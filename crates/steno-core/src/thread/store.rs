@@ -1,0 +1,211 @@
+//! The threads of one project: what can be asked. The commands that change them stand in files of their own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::commit;
+use super::draft::Draft;
+use super::error::{StoreProblem, ThreadError};
+use super::fields::Invalid;
+use super::id::{Id, IdSource};
+use super::lock;
+use super::objectives::{Objective, Objectives};
+use super::relations::{Relations, Thread};
+use super::words::Status;
+use crate::durable::{OnPath, create_private_dir};
+use crate::format::leslie;
+use crate::json::Value;
+use crate::problem::Problem;
+use crate::session::Transcript;
+use crate::timestamp::{Clock, Timestamp};
+
+/// The folder of all this in a project.
+pub(super) const BASE: &str = ".leslie";
+pub(super) const RELATIONS: &str = "thread_relations.json";
+pub(super) const OBJECTIVES: &str = "objectives.json";
+pub(super) const THREADS: &str = "threads";
+/// The folder of a thread's transcripts.
+pub(super) const TRANSCRIPTS: &str = ".meta/transcripts";
+
+/// The threads of one project, in the `.leslie` folder of `root`.
+#[derive(Clone, Debug)]
+pub struct ThreadStore {
+    root: PathBuf,
+    clock: Clock,
+    pub(super) ids: IdSource,
+}
+
+/// What a store's file says.
+pub(super) struct Loaded<T> {
+    pub(super) value: T,
+    /// Why it had to come from the backup, if it had to.
+    pub(super) problem: Option<StoreProblem>,
+    /// The bytes of a file that cannot be read.
+    pub(super) damaged: Option<Vec<u8>>,
+}
+
+impl ThreadStore {
+    /// The threads of the project at `root`. Nothing is read or made yet.
+    pub fn new(root: &Path, clock: Clock, ids: IdSource) -> Self {
+        Self { root: root.to_owned(), clock, ids }
+    }
+
+    /// The project's folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Makes the stores where they are missing; otherwise writes nothing.
+    pub fn init(&self) -> Result<(), ThreadError> {
+        let base = self.base();
+        let there = [RELATIONS, OBJECTIVES, THREADS].iter().all(|name| base.join(name).exists());
+        if there && !commit::is_pending(&base) {
+            return Ok(());
+        }
+        self.change(|draft| Ok(draft.staging.folder(Path::new(THREADS))?))
+    }
+
+    /// All that is known about threads.
+    pub fn relations(&self) -> Result<Relations, ThreadError> {
+        self.recover()?;
+        let loaded = load(&self.base().join(RELATIONS), Relations::from_value)?;
+        Ok(loaded.map_or_else(|| Relations::empty(self.now()), |loaded| loaded.value))
+    }
+
+    /// The threads that stand so, or all, oldest first.
+    pub fn threads(&self, status: Option<Status>) -> Result<Vec<Thread>, ThreadError> {
+        let threads = self.relations()?.threads.into_values();
+        let asked = |thread: &Thread| status.is_none_or(|status| status == thread.status);
+        let mut threads: Vec<_> = threads.filter(asked).collect();
+        threads.sort_by_key(|thread| thread.created_at.instant());
+        Ok(threads)
+    }
+
+    /// One thread.
+    pub fn thread(&self, id: &str) -> Result<Thread, ThreadError> {
+        let thread = self.relations()?.threads.shift_remove(id);
+        thread.ok_or_else(|| ThreadError::ThreadNotFound(id.to_owned()))
+    }
+
+    /// All objectives, oldest first.
+    pub fn objectives(&self) -> Result<Vec<Objective>, ThreadError> {
+        self.recover()?;
+        let loaded = load(&self.base().join(OBJECTIVES), Objectives::from_value)?;
+        let known = loaded.map(|loaded| loaded.value.objectives).unwrap_or_default();
+        let mut objectives: Vec<_> = known.into_values().collect();
+        objectives.sort_by_key(|objective| objective.created_at.instant());
+        Ok(objectives)
+    }
+
+    /// One objective.
+    pub fn objective(&self, id: &str) -> Result<Objective, ThreadError> {
+        let found = self.objectives()?.into_iter().find(|objective| objective.id.as_str() == id);
+        found.ok_or_else(|| ThreadError::ObjectiveNotFound(id.to_owned()))
+    }
+
+    /// The stores that cannot be read, so that their backups had to do; the next change heals them.
+    pub fn problems(&self) -> Result<Vec<Problem>, ThreadError> {
+        self.recover()?;
+        let (threads, objectives) = (self.base().join(RELATIONS), self.base().join(OBJECTIVES));
+        let of_threads = load(&threads, Relations::from_value)?.and_then(|it| it.problem);
+        let of_objectives = load(&objectives, Objectives::from_value)?.and_then(|it| it.problem);
+        let found = [(threads, of_threads), (objectives, of_objectives)];
+        let told = found.into_iter().filter_map(|(path, problem)| {
+            Some(Problem::of(&path, format_args!("{}; its backup is used", problem?)))
+        });
+        Ok(told.collect())
+    }
+
+    /// Writes a transcript of a thread, one file per unit, and gives the files' paths.
+    pub fn write_transcript(
+        &self,
+        id: &str,
+        transcript: &Transcript,
+    ) -> Result<Vec<PathBuf>, ThreadError> {
+        let folder = self.folder(&self.thread(id)?.id)?;
+        let transcripts = folder.join(TRANSCRIPTS);
+        if !commit::has_real_folders(&folder, TRANSCRIPTS) {
+            return Err(ThreadError::NotAFolder(transcripts));
+        }
+        Ok(leslie::write(transcript, &transcripts, &self.clock)?)
+    }
+
+    /// The folder of a thread, which may be missing but is never a link.
+    pub(super) fn folder(&self, id: &Id) -> Result<PathBuf, ThreadError> {
+        let path = self.base().join(THREADS).join(id.as_str());
+        if fs::symlink_metadata(&path).is_ok_and(|data| !data.is_dir()) {
+            return Err(ThreadError::NotAFolder(path));
+        }
+        Ok(path)
+    }
+
+    pub(super) fn base(&self) -> PathBuf {
+        self.root.join(BASE)
+    }
+
+    /// Now, as the stores state it: in UTC, to the millisecond.
+    pub(super) fn now(&self) -> Timestamp {
+        let now = self.clock.now().instant();
+        let whole = jiff::Timestamp::from_millisecond(now.as_millisecond());
+        Timestamp::from_instant(whole.unwrap_or(now), 3)
+    }
+
+    /// Changes both stores and the threads' folders as a whole, or not at all.
+    pub(super) fn change<T>(
+        &self,
+        work: impl FnOnce(&mut Draft) -> Result<T, ThreadError>,
+    ) -> Result<T, ThreadError> {
+        let base = self.base();
+        create_private_dir(&base)?;
+        let _held = lock::take(&base, &self.clock)?;
+        let mut draft = Draft::begin(self)?;
+        let result = work(&mut draft)?;
+        draft.commit()?;
+        Ok(result)
+    }
+
+    /// Finishes a change that a crash interrupted.
+    fn recover(&self) -> Result<(), ThreadError> {
+        let base = self.base();
+        if commit::is_pending(&base) {
+            let _held = lock::take(&base, &self.clock)?;
+            commit::finish(&base)?;
+        }
+        Ok(())
+    }
+}
+
+/// The backup of a store's file.
+pub(super) fn backup(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".bak");
+    name.into()
+}
+
+/// Reads a store, or its backup where the file is missing or bad; `None` when there is neither.
+pub(super) fn load<T>(
+    path: &Path,
+    parse: fn(Value) -> Result<T, Invalid>,
+) -> Result<Option<Loaded<T>>, ThreadError> {
+    let parse =
+        |bytes: &[u8]| -> Result<T, StoreProblem> { Ok(parse(serde_json::from_slice(bytes)?)?) };
+    let bytes = read(path)?;
+    let problem = match bytes.as_deref().map(parse) {
+        Some(Ok(value)) => return Ok(Some(Loaded { value, problem: None, damaged: None })),
+        Some(Err(problem)) => problem,
+        None => StoreProblem::Missing,
+    };
+    match read(&backup(path))?.as_deref().map(parse) {
+        Some(Ok(value)) => Ok(Some(Loaded { value, problem: Some(problem), damaged: bytes })),
+        None if bytes.is_none() => Ok(None),
+        _ => Err(ThreadError::Unreadable { path: path.to_owned(), source: problem }),
+    }
+}
+
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, ThreadError> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => Ok(Some(other.on("read", path)?)),
+    }
+}
