@@ -36,7 +36,7 @@ pub mod places;
 pub mod qwen;
 mod record;
 mod repair;
-mod sqlite;
+pub(crate) mod sqlite;
 pub mod swe_agent;
 mod telling;
 mod usage;

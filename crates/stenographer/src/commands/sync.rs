@@ -1,16 +1,17 @@
 //! `steno sync`: keeps what every agent has left on this machine.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use steno_core::Source;
 use steno_core::agent::places::{Place, places};
 use steno_core::format::{self, Found};
+use steno_core::source::Fingerprint;
 use steno_core::vault::keep::Growth;
+use steno_core::{Bundle, Source};
 
 use crate::error::{CommandError, Exit};
 use crate::keeper::Keeper;
@@ -26,7 +27,7 @@ const STILL: Duration = Duration::from_secs(3600);
 /// Keep every session that agents have left on this machine.
 ///
 /// Looks where each agent keeps its sessions, or at the paths that are named, and keeps what is new. What has not
-/// changed since the last time is not even opened. Databases with many sessions are not kept yet.
+/// changed since the last time is not even opened. Of a database, the rows of each session are kept.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Look here instead of where agents keep their sessions.
@@ -51,9 +52,9 @@ struct Row {
     sessions: u64,
     entries: u64,
     bytes_new: u64,
+    /// Bytes that these sessions take in the vault.
+    bytes_kept: u64,
     problems: u64,
-    /// Sessions in databases, which are not kept yet.
-    not_kept: u64,
 }
 
 /// Runs the command.
@@ -112,15 +113,20 @@ impl Sync {
     /// Keeps what is new at or below a path.
     fn root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
         let mut changed: HashMap<PathBuf, Stamp> = HashMap::new();
-        for file in format::files(root)? {
+        for file in format::files(root)?.into_iter().filter(|file| !is_index(file)) {
             if let Some(stamp) = stamp(&file).filter(|stamp| !self.seen.knows(&file, *stamp)) {
                 changed.insert(file, stamp);
             }
         }
         let folders: BTreeSet<PathBuf> = changed.keys().map(|file| below(root, file)).collect();
+        let mut again = HashSet::new();
         for folder in folders {
             match format::find(&folder) {
-                Ok(found) => found.iter().for_each(|found| self.found(found, agents, &mut changed)),
+                Ok(found) => {
+                    found
+                        .iter()
+                        .for_each(|found| again.extend(self.found(found, agents, &changed)));
+                }
                 Err(error) => {
                     self.failures.push(error.into());
                     changed.retain(|file, _| !file.starts_with(&folder));
@@ -128,58 +134,119 @@ impl Sync {
             }
         }
         if !self.dry_run {
+            changed.retain(|file, _| !again.contains(file));
             changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
         }
         Ok(())
     }
 
-    /// Keeps a session that was found, if it is wanted and has changed; what must be looked at again is taken out of
-    /// `changed`.
-    fn found(&mut self, found: &Found, agents: &[String], changed: &mut HashMap<PathBuf, Stamp>) {
+    /// Keeps a session that was found, if it is wanted and has changed; gives the files that must be looked at again.
+    fn found(
+        &mut self,
+        found: &Found,
+        agents: &[String],
+        changed: &HashMap<PathBuf, Stamp>,
+    ) -> Vec<PathBuf> {
         let wanted = agents.is_empty() || agents.iter().any(|name| name == found.reader.agent);
-        let sources = &found.bundle.sources;
+        let sources = sources(&found.bundle);
         if !sources.iter().any(|source| changed.contains_key(source.path())) {
-            return;
+            return Vec::new();
         }
-        let done = wanted && self.session(found, changed);
-        for source in sources {
-            if !done || (growth(found, self.now) == Growth::Expected && is_torn(source)) {
-                changed.remove(source.path());
-            }
-        }
+        let done = wanted && self.changed(found, &sources, changed);
+        let expected = growth(found, self.now) == Growth::Expected;
+        let again = sources.iter().filter(|source| !done || (expected && is_torn(source)));
+        again.map(|source| source.path().to_owned()).collect()
     }
 
-    /// Keeps one session; whether that is done for now.
-    fn session(&mut self, found: &Found, changed: &HashMap<PathBuf, Stamp>) -> bool {
+    /// Keeps a session of which some file has changed; whether that is done for now.
+    fn changed(
+        &mut self,
+        found: &Found,
+        sources: &[Source],
+        changed: &HashMap<PathBuf, Stamp>,
+    ) -> bool {
         self.progress.step(found.bundle.root.display());
-        let row = self.rows.entry(found.reader.agent.to_owned()).or_default();
-        row.agent = found.reader.agent.to_owned();
-        if found.bundle.key.is_some() {
-            row.not_kept += 1;
-            return true;
-        }
-        row.sessions += 1;
-        if self.dry_run {
-            let sources = found.bundle.sources.iter();
-            let sizes =
-                sources.filter_map(|source| changed.get(source.path())).map(|(size, _)| size);
-            row.bytes_new += sizes.sum::<u64>();
-            return true;
-        }
-        match self.keeper.keep(found, growth(found, self.now)) {
-            Ok(kept) => {
-                row.entries += kept.entries;
-                row.bytes_new += kept.added;
-                row.problems += kept.problems.len() as u64;
-                true
+        match found.bundle.fingerprint() {
+            // Most sessions of a database that has changed have not.
+            Ok(Some(print)) => {
+                let name = place(&found.bundle);
+                if self.seen.knows(&name, digest(&print)) {
+                    return true;
+                }
+                let done = self.session(found, print.bytes);
+                if done && !self.dry_run {
+                    self.seen.note(&name, digest(&print));
+                }
+                done
+            }
+            Ok(None) => {
+                let sizes = sources.iter().filter_map(|source| changed.get(source.path()));
+                self.session(found, sizes.map(|(size, _)| size).sum())
             }
             Err(error) => {
-                row.problems += 1;
-                self.failures.push(error);
+                self.row(found).problems += 1;
+                self.failures.push(error.into());
                 false
             }
         }
     }
+
+    fn row(&mut self, found: &Found) -> &mut Row {
+        let row = self.rows.entry(found.reader.agent.to_owned()).or_default();
+        row.agent = found.reader.agent.to_owned();
+        row
+    }
+
+    /// Keeps one session, of which `size` bytes may have changed; whether that is done for now.
+    fn session(&mut self, found: &Found, size: u64) -> bool {
+        let (dry_run, growth) = (self.dry_run, growth(found, self.now));
+        let kept = (!dry_run).then(|| self.keeper.keep(found, growth));
+        let row = self.row(found);
+        row.sessions += 1;
+        match kept {
+            None => row.bytes_new += size,
+            Some(Ok(kept)) => {
+                row.entries += kept.entries;
+                row.bytes_new += kept.added;
+                row.bytes_kept += kept.stored;
+                row.problems += kept.problems.len() as u64;
+            }
+            Some(Err(error)) => {
+                row.problems += 1;
+                self.failures.push(error);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The files on disk in which a session stands.
+fn sources(bundle: &Bundle) -> Vec<Source> {
+    bundle.shared_file().map_or_else(|| bundle.sources.clone(), |file| vec![file])
+}
+
+/// The name under which a session of a database is known.
+fn place(bundle: &Bundle) -> PathBuf {
+    let mut name = bundle.root.clone().into_os_string();
+    name.push("#");
+    name.push(bundle.key.as_deref().unwrap_or_default());
+    PathBuf::from(name)
+}
+
+/// The rows of a session in place of a file's size and time.
+fn digest(print: &Fingerprint) -> Stamp {
+    let half = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&print.sum.as_bytes()[at..at + 8]);
+        bytes
+    };
+    (u64::from_le_bytes(half(0)), i64::from_le_bytes(half(8)))
+}
+
+/// Whether a file only tells users of a database where to look in its log; it changes when anybody reads.
+fn is_index(file: &Path) -> bool {
+    file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
 }
 
 /// The part of the tree to look at for one changed file: all that stands under the same folder of the root.
@@ -219,12 +286,11 @@ fn print(ui: &mut Ui, rows: &BTreeMap<String, Row>, args: &Args) -> Result<(), C
         return Ok(());
     }
     let heading = if args.dry_run { "BYTES CHANGED" } else { "BYTES NEW" };
-    let mut table = Table::new(["AGENT", "SESSIONS", "ENTRIES", "PROBLEMS", "NOT KEPT", heading]);
+    let mut table = Table::new(["AGENT", "SESSIONS", "ENTRIES", heading, "BYTES KEPT", "PROBLEMS"]);
     for row in rows.values() {
-        let numbers = [row.sessions, row.entries, row.problems, row.not_kept, row.bytes_new];
-        let [sessions, entries, problems, not_kept, bytes] =
-            numbers.map(|number| number.to_string());
-        table.row([row.agent.clone(), sessions, entries, problems, not_kept, bytes]);
+        let numbers = [row.sessions, row.entries, row.bytes_new, row.bytes_kept, row.problems];
+        let [sessions, entries, new, kept, problems] = numbers.map(|number| number.to_string());
+        table.row([row.agent.clone(), sessions, entries, new, kept, problems]);
     }
     let text = table.render(ui.width());
     Ok(ui.transcript_text(&text)?)
