@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::*;
+use crate::agent::sqlite::kept;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;
@@ -133,6 +134,14 @@ fn a_torn_file_is_read_to_its_tear() {
     for length in 1..whole.len() {
         let _ = from_bytes(&whole.as_bytes()[..length]);
     }
+}
+
+#[test]
+fn kept_rows_read_as_the_database_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sessions.db");
+    database(&file);
+    assert_eq!(kept::check(&READER, &file), 1);
 }
 
 proptest! {

@@ -5,6 +5,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::agent::sqlite::kept;
 use crate::entry::{Entry, Kind, Role};
 use crate::format;
 use crate::session::Transcript;
@@ -200,6 +201,14 @@ fn ids_cannot_leave_their_folder() {
     info["id"] = "../../secret".into();
     fs::write(&file, info.to_string()).unwrap();
     assert!(find(&file).unwrap().is_empty());
+}
+
+#[test]
+fn kept_rows_read_as_the_database_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("opencode.db");
+    database(&file);
+    assert_eq!(kept::check(&READER, &file), 1);
 }
 
 proptest! {

@@ -81,3 +81,6 @@ struct Create {
     of: [String; 2],
     sql: String,
 }
+
+#[cfg(test)]
+mod tests;
