@@ -25,6 +25,8 @@ pub mod gemini;
 pub mod goose;
 mod head;
 pub mod inspect_eval;
+#[cfg(test)]
+mod kept;
 pub mod kimi;
 pub mod litellm;
 mod message;

@@ -3,8 +3,6 @@
 //! A database whose newest rows are still in its write-ahead log is read from a copy of both files, since opening it
 //! in place would leave files beside it. So is one whose bytes come from the vault.
 
-#[cfg(test)]
-pub(crate) mod kept;
 mod row;
 pub(crate) mod rows;
 mod snapshot;

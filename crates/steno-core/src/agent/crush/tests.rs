@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::*;
-use crate::agent::sqlite::kept;
+use crate::agent::kept;
 use crate::format;
 use crate::session::Transcript;
 

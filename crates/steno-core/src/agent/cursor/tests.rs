@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::*;
-use crate::agent::sqlite::kept;
+use crate::agent::kept;
 use crate::entry::{Entry, Kind};
 use crate::format;
 use crate::session::Transcript;

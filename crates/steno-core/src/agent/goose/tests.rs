@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::*;
-use crate::agent::sqlite::kept;
+use crate::agent::kept;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent::sqlite::kept;
+use crate::agent::kept;
 use crate::entry::{Entry, Kind, Role};
 use crate::format;
 use crate::session::Transcript;

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::*;
-use crate::agent::sqlite::kept;
+use crate::agent::kept;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;

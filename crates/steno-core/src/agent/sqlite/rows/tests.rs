@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
 
 use super::*;
-use crate::agent::sqlite::kept::Kept;
+use crate::agent::kept::Kept;
 use crate::agent::sqlite::{Database, Schema, sessions};
 use crate::problem::Problem;
 use crate::source::Bundle;

@@ -1,4 +1,4 @@
-//! What the tests of every agent with a database ask: that a kept session reads as it did where it was found.
+//! What the tests of every agent ask whose files hold several sessions: that a kept session reads as it did where it was found.
 
 use std::fs;
 use std::path::Path;
