@@ -249,10 +249,14 @@ fn is_index(file: &Path) -> bool {
     file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
 }
 
-/// The part of the tree to look at for one changed file: all that stands under the same folder of the root.
+/// The part of the tree to look at for one changed file: all that stands under the same folder of the root, or the
+/// database whose log it is.
 fn below(root: &Path, file: &Path) -> PathBuf {
     let part = file.strip_prefix(root).ok().and_then(|path| path.components().next());
-    part.map_or_else(|| root.to_owned(), |part| root.join(part))
+    let Some(part) = part.and_then(|part| part.as_os_str().to_str()) else {
+        return root.to_owned();
+    };
+    root.join(part.strip_suffix("-wal").filter(|name| root.join(name).is_file()).unwrap_or(part))
 }
 
 /// Whether a file of lines ends in the middle of one.

@@ -193,7 +193,7 @@ fn a_log_without_its_database_is_in_the_way() {
 
 fn call(id: u32, trace: &str) -> String {
     format!(
-        r#"{{"id":"{id}","trace_id":"{trace}","call_type":"acompletion","status":"success","model":"m","startTime":1767603600.5,"messages":[{{"role":"user","content":"say {id}"}}],"response":{{"id":"r{id}","object":"chat.completion","choices":[{{"index":0,"message":{{"role":"assistant","content":"said {id}"}}}}]}}}}"#
+        r#"{{"id":"{id}","trace_id":"{trace}","call_type":"acompletion","response_cost":0.25,"status":"success","model":"m","startTime":1767603600.5,"endTime":1767603601.0,"prompt_tokens":7,"completion_tokens":3,"messages":[{{"role":"user","content":"say {id}"}}],"response":{{"id":"r{id}","choices":[{{"index":0,"message":{{"role":"assistant","content":"said {id}"}}}}]}}}}"#
     ) + "\n"
 }
 
