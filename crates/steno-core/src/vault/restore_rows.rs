@@ -59,7 +59,7 @@ pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<(), Restore
 /// The kept rows; a log of which any line cannot be read is not put back in part.
 fn whole(kept: &Path) -> Result<Replay, RestoreError> {
     let problems = Problems::default();
-    let replay = replay(&kept.to_owned(), &problems).on("read", kept)?;
+    let replay = replay(kept, &problems).on("read", kept)?;
     let found = problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match found.first() {
         Some(problem) => Err(io::Error::other(problem.to_string())).on("read", kept)?,

@@ -1,7 +1,7 @@
 //! Keeps a session that lives in a database: its rows, in a log that grows by what is new.
 
 use std::io::{self, BufRead, Cursor};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::frame::{FileHeader, Form};
@@ -102,7 +102,7 @@ pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
 }
 
 /// Replays a kept log; damage and bad lines are reported.
-pub(super) fn replay(path: &PathBuf, problems: &Problems) -> io::Result<Replay> {
+pub(super) fn replay(path: &Path, problems: &Problems) -> io::Result<Replay> {
     // The log is read twice: only once is damage told.
     let told = OnceLock::new();
     let open = || -> io::Result<Box<dyn BufRead>> {

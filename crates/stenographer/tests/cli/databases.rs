@@ -1,9 +1,11 @@
 //! Sessions of which several stand in one file: `sync`, `show` and `restore` of databases and logs.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use steno_core::vault::sealed::Sealed;
 
 use crate::harness::{Home, Output};
 
@@ -80,7 +82,7 @@ fn rows_are_kept_as_they_come_and_go() {
     connection.execute_batch(change).unwrap();
     assert_eq!(synced(&home), Some(1), "only the session that changed");
     let log = home.path().join("store/vault/opencode/ses_2/opencode.db.rows.jsonl.zst");
-    let log = zstd(&log);
+    let log = unsealed(&log);
     assert!(log.contains("second") && log.contains("changed") && !log.contains("hush"));
     connection.execute_batch("DELETE FROM message WHERE id = 'msg_3'").unwrap();
     assert_eq!(synced(&home), Some(1));
@@ -94,18 +96,11 @@ fn rows_are_kept_as_they_come_and_go() {
     home.steno(&["verify"]).ok();
 }
 
-fn zstd(path: &std::path::Path) -> String {
-    let dir = path.parent().unwrap();
-    let id = dir.file_name().unwrap().to_str().unwrap();
-    assert!(path.is_file(), "{id}");
-    String::from_utf8_lossy(&steno_core::vault::sealed::Sealed::open(path).map(read).unwrap())
-        .into()
-}
-
-fn read(sealed: steno_core::vault::sealed::Sealed) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut sealed.reader(0), &mut bytes).unwrap();
-    bytes
+/// What a sealed file holds.
+fn unsealed(path: &Path) -> String {
+    let mut text = String::new();
+    Sealed::open(path).unwrap().reader(0).read_to_string(&mut text).unwrap();
+    text
 }
 
 #[test]

@@ -12,6 +12,9 @@ use super::replay::{Replay, insert};
 use super::table::{Table, plain_tables, quoted};
 use crate::agent::sqlite::PATIENCE;
 
+/// Takes a row for a table, and whether another is there in its place.
+type Take<'a> = &'a mut dyn FnMut(&Table, &[Field], bool) -> rusqlite::Result<()>;
+
 /// What was done to a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Merged {
@@ -65,12 +68,7 @@ impl Replay {
     }
 
     /// Hands out every row that must be put into the target, with whether another is there in its place.
-    fn each(
-        &self,
-        target: &Connection,
-        force: bool,
-        take: &mut dyn FnMut(&Table, &[Field], bool) -> rusqlite::Result<()>,
-    ) -> Result<Merged, MergeError> {
+    fn each(&self, target: &Connection, force: bool, take: Take<'_>) -> Result<Merged, MergeError> {
         let there: Vec<String> = plain_tables(target)?.into_iter().map(|(name, _)| name).collect();
         let mut merged = Merged::default();
         let tables: BTreeMap<_, _> = self.tables.iter().collect();
