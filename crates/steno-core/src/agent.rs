@@ -25,6 +25,8 @@ pub mod gemini;
 pub mod goose;
 mod head;
 pub mod inspect_eval;
+#[cfg(test)]
+mod kept;
 pub mod kimi;
 pub mod litellm;
 mod message;
@@ -37,7 +39,7 @@ pub mod places;
 pub mod qwen;
 mod record;
 mod repair;
-mod sqlite;
+pub(crate) mod sqlite;
 pub mod swe_agent;
 mod telling;
 mod usage;

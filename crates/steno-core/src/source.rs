@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::agent::sqlite::{Database, Origin};
 use crate::durable::{FileError, OnPath};
+use crate::format::FormatError;
 
 type Opener = Arc<dyn Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync>;
 
@@ -18,6 +20,15 @@ pub struct Source {
     path: PathBuf,
     on_disk: bool,
     opener: Opener,
+}
+
+/// What the rows of a session in a database are known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// How many bytes their values have.
+    pub bytes: u64,
+    /// The sum of all of them.
+    pub sum: blake3::Hash,
 }
 
 /// All files that make up one session.
@@ -31,6 +42,8 @@ pub struct Bundle {
     pub earlier: Vec<Source>,
     /// Which session of the files it is, where one file holds several.
     pub key: Option<String>,
+    /// The database that holds it, where it is one.
+    pub(crate) origin: Option<Origin>,
 }
 
 impl Source {
@@ -102,7 +115,7 @@ impl fmt::Debug for Source {
 impl Bundle {
     /// A session of several files below `root`.
     pub fn new(root: impl Into<PathBuf>, sources: Vec<Source>) -> Self {
-        Self { root: root.into(), sources, earlier: Vec::new(), key: None }
+        Self { root: root.into(), sources, earlier: Vec::new(), key: None, origin: None }
     }
 
     /// A session that is a single file.
@@ -114,5 +127,32 @@ impl Bundle {
     /// The file named `name`, if the session has it.
     pub fn get(&self, name: &str) -> Option<&Source> {
         self.sources.iter().find(|source| source.name == name)
+    }
+
+    /// The one file that holds this session and others, where there is one and it is no database.
+    pub fn shared_file(&self) -> Option<Source> {
+        let is_shared = self.key.is_some() && self.origin.is_none() && self.root.is_file();
+        is_shared.then(|| Bundle::file(&self.root).sources.remove(0))
+    }
+
+    /// The files whose bytes are kept for the session: those that it has, without its database, or the one that it shares.
+    pub(crate) fn kept_sources(&self) -> Vec<Source> {
+        if let Some(file) = self.shared_file() {
+            return vec![file];
+        }
+        let database = self.sources.first().filter(|_| self.origin.is_some()).map(Source::name);
+        let is_database = |source: &&Source| {
+            database.is_some_and(|name| {
+                source.name().strip_suffix("-wal").unwrap_or(source.name()) == name
+            })
+        };
+        self.sources.iter().filter(|source| !is_database(source)).cloned().collect()
+    }
+
+    /// What the session's rows are known by, if it is in a database: as long as it stays the same, nothing is new.
+    pub fn fingerprint(&self) -> Result<Option<Fingerprint>, FormatError> {
+        let Some(origin) = &self.origin else { return Ok(None) };
+        let database = Database::open(self)?;
+        database.fingerprint(origin.schema, self.key.as_deref()).map(Some)
     }
 }

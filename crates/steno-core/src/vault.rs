@@ -9,17 +9,20 @@ pub(crate) mod head;
 pub mod keep;
 pub(crate) mod live;
 mod manifest;
+mod pointer;
 mod read;
 pub mod record;
 pub mod recorder;
 pub mod restore;
+mod restore_rows;
+mod rows;
 pub mod sealed;
 pub mod verify;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::frame::FileHeader;
+use self::frame::{FileHeader, Form};
 use self::recorder::RECORD;
 use crate::durable::{FileError, OnPath};
 use crate::session::SessionId;
@@ -121,6 +124,22 @@ impl SessionDir {
         Ok(self.kept_files()?.is_empty() && self.live_logs()?.is_empty())
     }
 
+    /// The session of another name in the same vault.
+    fn sibling(&self, agent: &AgentName, id: &SessionId) -> SessionDir {
+        let root = self.path.ancestors().nth(2).unwrap_or(&self.path);
+        Vault::new(root).session(agent, id)
+    }
+
+    /// How many bytes the session's sealed files have.
+    pub fn stored(&self) -> Result<u64, FileError> {
+        let mut stored = 0;
+        for (stem, generation) in self.kept_files()? {
+            let path = self.kept_path(&stem, generation);
+            stored += fs::metadata(&path).on("read", &path)?.len();
+        }
+        Ok(stored)
+    }
+
     /// Held exclusively for each write.
     fn lock_path(&self) -> PathBuf {
         self.path.join(".lock")
@@ -180,6 +199,8 @@ impl SessionDir {
             root: root.to_string_lossy().into_owned(),
             generation,
             gone: false,
+            key: None,
+            form: Form::Bytes,
         }
     }
 }

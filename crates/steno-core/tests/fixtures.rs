@@ -8,9 +8,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use steno_core::Usage;
 use steno_core::format;
 use steno_core::inspect::{Inspection, inspect};
+use steno_core::vault::Vault;
+use steno_core::vault::keep::Growth;
+use steno_core::{SessionId, Usage};
 
 /// What `expected.json` and we both state.
 const KEYS: [&str; 12] = [
@@ -269,4 +271,45 @@ fn vscode_copilot() {
 #[test]
 fn zed() {
     check("zed");
+}
+
+/// Sessions of which several stand in one file: kept, with the files gone, they read as before.
+#[test]
+fn kept_sessions_outlive_their_files() {
+    let Some(fixtures) = std::env::var_os("STENO_FIXTURES") else { return };
+    let temp = tempfile::tempdir().unwrap();
+    let vault = Vault::new(temp.path().join("vault"));
+    for agent in ["crush", "goose", "zed", "cursor", "opencode"] {
+        let copy = temp.path().join(agent);
+        copy_all(&PathBuf::from(&fixtures).join(agent), &copy);
+        let mut kept = Vec::new();
+        for found in format::find(&copy).unwrap() {
+            // Some are there twice, once exported; those would have one folder.
+            let before = found.read().unwrap();
+            let id = SessionId::for_native(agent, &format!("{}", kept.len()));
+            let dir = vault.session(&agent.parse().unwrap(), &id);
+            dir.keep_all(&found.bundle, Growth::Ended).unwrap();
+            kept.push((dir, found.reader.agent, before));
+        }
+        std::fs::remove_dir_all(&copy).unwrap();
+        assert!(!kept.is_empty(), "{agent}");
+        for (dir, reader, before) in kept.iter().filter(|(_, reader, _)| *reader == agent) {
+            let after = dir.read().unwrap();
+            assert_eq!(after.entries, before.entries, "{reader} {}", before.session.id);
+            assert_eq!(after.problems, before.problems);
+            assert_eq!(after.session.totals, before.session.totals);
+        }
+    }
+    assert_eq!(vault.verify(&mut |_| ()).unwrap().damage, []);
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for item in std::fs::read_dir(from).unwrap().flatten() {
+        if item.path().is_dir() {
+            copy_all(&item.path(), &to.join(item.file_name()));
+        } else {
+            std::fs::copy(item.path(), to.join(item.file_name())).unwrap();
+        }
+    }
 }

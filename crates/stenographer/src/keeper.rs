@@ -2,20 +2,23 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::PathBuf;
 
 use steno_core::durable::{self, OnPath};
 use steno_core::format::{Found, Item};
 use steno_core::vault::keep::Growth;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Problem, SessionId};
+use steno_core::{Bundle, Problem, SessionId};
 
 use crate::error::CommandError;
+use crate::seen::{Stamp, stamp};
 
 /// Keeps sessions, each under an id of its own.
 pub(crate) struct Keeper {
     vault: Vault,
     known: HashMap<SessionId, SessionDir>,
+    /// Files with several sessions that were kept, each as it was then and with the session that holds it.
+    shared: HashMap<PathBuf, (Option<Stamp>, SessionDir)>,
     lock: File,
 }
 
@@ -28,6 +31,8 @@ pub(crate) struct Kept {
     pub(crate) entries: u64,
     /// Bytes that are new.
     pub(crate) added: u64,
+    /// Bytes that it takes in the vault.
+    pub(crate) stored: u64,
     /// What of it could not be read.
     pub(crate) problems: Vec<Problem>,
 }
@@ -40,17 +45,11 @@ impl Keeper {
             durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         let sessions = vault.sessions()?.into_iter();
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
-        Ok(Self { vault, known, lock })
+        Ok(Self { vault, known, shared: HashMap::new(), lock })
     }
 
     /// Keeps what is new of a session.
     pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
-        if found.bundle.key.is_some() {
-            let root = found.bundle.root.display();
-            let message = format!("one file with many sessions cannot be kept yet: {root}");
-            let error = CommandError::user(message);
-            return Err(error.hint("`steno show PATH#KEY` and `steno convert` read it where it is"));
-        }
         let (mut entries, mut problems) = (0, Vec::new());
         let session = (found.reader.read)(&found.bundle, &mut |item| match item {
             Item::Entry(_) => entries += 1,
@@ -59,28 +58,66 @@ impl Keeper {
         // Two processes must not give one id to two sessions.
         self.lock.lock()?;
         let kept = self
-            .dir(&session.agent, &session.id, &found.bundle.root)
-            .and_then(|dir| Ok((dir.keep_all(&found.bundle, growth)?, dir)));
+            .dir(&session.agent, &session.id, &found.bundle)
+            .and_then(|dir| Ok((self.keep_files(&dir, &found.bundle, growth)?, dir)));
         self.lock.unlock()?;
         let (added, dir) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
-        Ok(Kept { dir, title: session.title, entries, added, problems })
+        let stored = dir.stored()?;
+        Ok(Kept { dir, title: session.title, entries, added, stored, problems })
+    }
+
+    /// Keeps the session's files. One that holds several sessions is kept with the first of them that comes by.
+    fn keep_files(
+        &mut self,
+        dir: &SessionDir,
+        bundle: &Bundle,
+        growth: Growth,
+    ) -> Result<u64, CommandError> {
+        let Some(file) = bundle.shared_file() else { return Ok(dir.keep_all(bundle, growth)?) };
+        let now = stamp(file.path());
+        if let Some((then, holder)) = self.shared.get(file.path())
+            && *then == now
+            && holder != dir
+        {
+            dir.point_to(holder, bundle)?;
+            return Ok(0);
+        }
+        let holder = dir.holder()?.filter(SessionDir::exists);
+        let added = match &holder {
+            Some(holder) => holder.grow(&file, growth)?,
+            None => dir.keep_all(bundle, growth)?,
+        };
+        let holder = holder.unwrap_or_else(|| dir.clone());
+        self.shared.insert(file.path().to_owned(), (now, holder));
+        Ok(added)
     }
 
     /// The session's folder; a session of the same name from another place gets a name of its own.
-    fn dir(&self, agent: &str, id: &SessionId, root: &Path) -> Result<SessionDir, CommandError> {
+    fn dir(
+        &self,
+        agent: &str,
+        id: &SessionId,
+        bundle: &Bundle,
+    ) -> Result<SessionDir, CommandError> {
         let name = agent.parse()?;
         let dir = self.vault.session(&name, id);
         // Of another agent, or kept by another process since we looked.
         let known = self.known.get(id).unwrap_or(&dir);
-        if known.is_empty()? || (known.agent() == agent && is_kept_from(known, root)?) {
+        if known.is_empty()? || (known.agent() == agent && is_kept_from(known, bundle)?) {
             return Ok(dir);
         }
-        let place = format!("{}\n{id}", root.to_string_lossy());
+        let place = format!("{}\n{id}", bundle.root.to_string_lossy());
         Ok(self.vault.session(&name, &SessionId::for_native(agent, &place)))
     }
 }
 
-fn is_kept_from(dir: &SessionDir, root: &Path) -> Result<bool, CommandError> {
-    Ok(dir.is_imported()? && dir.bundle()?.root.to_string_lossy() == root.to_string_lossy())
+fn is_kept_from(dir: &SessionDir, bundle: &Bundle) -> Result<bool, CommandError> {
+    if !dir.is_imported()? {
+        return Ok(false);
+    }
+    let kept = dir.bundle()?;
+    // A file that holds several sessions now may have held one when it was kept.
+    let is_key = kept.key.is_none() || kept.key == bundle.key;
+    Ok(is_key && kept.root.to_string_lossy() == bundle.root.to_string_lossy())
 }

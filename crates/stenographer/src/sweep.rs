@@ -1,6 +1,6 @@
 //! Looks at what agents left on this machine and keeps what is new; what `sync` and `watch` share.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use steno_core::Source;
 use steno_core::agent::near;
 use steno_core::agent::places::{Place, places};
 use steno_core::format::{self, Found};
+use steno_core::source::Fingerprint;
 use steno_core::vault::keep::Growth;
+use steno_core::{Bundle, Source};
 
 use crate::error::CommandError;
 use crate::keeper::{Keeper, Kept};
@@ -36,9 +37,9 @@ pub(crate) struct Row {
     pub(crate) sessions: u64,
     pub(crate) entries: u64,
     pub(crate) bytes_new: u64,
+    /// Bytes that these sessions take in the vault.
+    pub(crate) bytes_kept: u64,
     pub(crate) problems: u64,
-    /// Sessions in databases, which are not kept yet.
-    pub(crate) not_kept: u64,
 }
 
 /// The folders to look at, each once.
@@ -118,9 +119,13 @@ impl Sweep {
     pub(crate) fn root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
         let mut changed = self.changed(root)?;
         let folders: BTreeSet<PathBuf> = changed.keys().map(|file| below(root, file)).collect();
+        let mut again = HashSet::new();
         for folder in folders {
             match format::find(&folder) {
-                Ok(found) => found.iter().for_each(|found| self.found(found, agents, &mut changed)),
+                Ok(found) => {
+                    let looked = found.iter().flat_map(|found| self.found(found, agents, &changed));
+                    again.extend(looked);
+                }
                 Err(error) => {
                     self.failures.push(error.into());
                     changed.retain(|file, _| !file.starts_with(&folder));
@@ -128,6 +133,7 @@ impl Sweep {
             }
         }
         if !self.dry_run {
+            changed.retain(|file, _| !again.contains(file));
             changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
         }
         Ok(())
@@ -135,7 +141,7 @@ impl Sweep {
 
     /// The files at or below a path that are not as they were seen.
     pub(crate) fn changed(&self, root: &Path) -> Result<HashMap<PathBuf, Stamp>, CommandError> {
-        let files = format::files(root)?.into_iter();
+        let files = format::files(root)?.into_iter().filter(|file| !is_index(file));
         let stamped = files.filter_map(|file| stamp(&file).map(|stamp| (file, stamp)));
         Ok(stamped.filter(|(file, stamp)| self.is_news(file, *stamp)).collect())
     }
@@ -166,7 +172,7 @@ impl Sweep {
         let found = near::find_near(file, root)?;
         self.fresh(&found, &[]);
         self.seen.save()?;
-        let sources = found.iter().flat_map(|found| &found.bundle.sources);
+        let sources = found.iter().flat_map(|found| sources(&found.bundle));
         Ok(sources.map(|source| source.path().to_owned()).collect())
     }
 
@@ -178,12 +184,17 @@ impl Sweep {
 
     /// Keeps sessions as far as their files have changed.
     fn fresh(&mut self, found: &[Found], agents: &[String]) {
-        let sources = found.iter().flat_map(|found| &found.bundle.sources);
-        let stamped = sources.filter_map(|source| Some((source.path(), stamp(source.path())?)));
-        let fresh = stamped.filter(|(path, at)| !self.seen.knows(path, *at));
-        let mut changed: HashMap<_, _> = fresh.map(|(path, at)| (path.to_owned(), at)).collect();
+        let sources = found.iter().flat_map(|found| sources(&found.bundle));
+        let paths = sources.map(|source| source.path().to_owned());
+        let stamped = paths.filter_map(|path| stamp(&path).map(|at| (path, at)));
+        let mut changed: HashMap<_, _> =
+            stamped.filter(|(path, at)| !self.seen.knows(path, *at)).collect();
         self.passed.extend(changed.clone());
-        found.iter().for_each(|found| self.found(found, agents, &mut changed));
+        for found in found {
+            for again in self.found(found, agents, &changed) {
+                changed.remove(&again);
+            }
+        }
         for (path, at) in &changed {
             self.passed.remove(path);
             self.seen.note(path, *at);
@@ -209,58 +220,90 @@ impl Sweep {
         Ok(())
     }
 
-    /// Keeps a session that was found, if it is wanted and has changed; what must be looked at again is taken out of
-    /// `changed`.
-    fn found(&mut self, found: &Found, agents: &[String], changed: &mut HashMap<PathBuf, Stamp>) {
+    /// Keeps a session that was found, if it is wanted and has changed; gives the files that must be looked at again.
+    fn found(
+        &mut self,
+        found: &Found,
+        agents: &[String],
+        changed: &HashMap<PathBuf, Stamp>,
+    ) -> Vec<PathBuf> {
         let wanted = agents.is_empty() || agents.iter().any(|name| name == found.reader.agent);
-        let sources = &found.bundle.sources;
+        let sources = sources(&found.bundle);
         if !sources.iter().any(|source| changed.contains_key(source.path())) {
-            return;
+            return Vec::new();
         }
-        let done = wanted && self.session(found, changed);
-        for source in sources {
-            if !done || (growth(found, self.now) == Growth::Expected && is_torn(source)) {
-                changed.remove(source.path());
-            }
-        }
+        let done = wanted && self.in_session(found, &sources, changed);
+        let expected = growth(found, self.now) == Growth::Expected;
+        let again = sources.iter().filter(|source| !done || (expected && is_torn(source)));
+        again.map(|source| source.path().to_owned()).collect()
     }
 
-    /// Keeps one session; whether that is done for now.
-    fn session(&mut self, found: &Found, changed: &HashMap<PathBuf, Stamp>) -> bool {
+    /// Keeps a session of which some file has changed; whether that is done for now.
+    fn in_session(
+        &mut self,
+        found: &Found,
+        sources: &[Source],
+        changed: &HashMap<PathBuf, Stamp>,
+    ) -> bool {
         if self.stop.load(Ordering::Relaxed) {
             return false;
         }
         self.progress.step(found.bundle.root.display());
+        match found.bundle.fingerprint() {
+            // Most sessions of a database that has changed have not.
+            Ok(Some(print)) => {
+                let name = place(&found.bundle);
+                if self.seen.knows(&name, digest(&print)) {
+                    return true;
+                }
+                let done = self.session(found, print.bytes);
+                if done && !self.dry_run {
+                    self.seen.note(&name, digest(&print));
+                }
+                done
+            }
+            Ok(None) => {
+                let sizes = sources.iter().filter_map(|source| changed.get(source.path()));
+                self.session(found, sizes.map(|(size, _)| size).sum())
+            }
+            Err(error) => {
+                self.row(found).problems += 1;
+                self.failures.push(error.into());
+                false
+            }
+        }
+    }
+
+    fn row(&mut self, found: &Found) -> &mut Row {
         let row = self.rows.entry(found.reader.agent.to_owned()).or_default();
         row.agent = found.reader.agent.to_owned();
-        if found.bundle.key.is_some() {
-            row.not_kept += 1;
-            return true;
-        }
+        row
+    }
+
+    /// Keeps one session, of which `size` bytes may have changed; whether that is done for now.
+    fn session(&mut self, found: &Found, size: u64) -> bool {
+        let (dry_run, growth) = (self.dry_run, growth(found, self.now));
+        let kept = (!dry_run).then(|| self.keeper.keep(found, growth));
+        let row = self.row(found);
         row.sessions += 1;
-        if self.dry_run {
-            let sources = found.bundle.sources.iter();
-            let sizes =
-                sources.filter_map(|source| changed.get(source.path())).map(|(size, _)| size);
-            row.bytes_new += sizes.sum::<u64>();
-            return true;
-        }
-        match self.keeper.keep(found, growth(found, self.now)) {
-            Ok(kept) => {
+        match kept {
+            None => row.bytes_new += size,
+            Some(Ok(kept)) => {
                 row.entries += kept.entries;
                 row.bytes_new += kept.added;
+                row.bytes_kept += kept.stored;
                 row.problems += kept.problems.len() as u64;
                 if let Some(news) = self.news.as_mut().filter(|_| kept.added > 0) {
                     news.push(News::of(found, &kept));
                 }
-                true
             }
-            Err(error) => {
+            Some(Err(error)) => {
                 row.problems += 1;
                 self.failures.push(error);
-                false
+                return false;
             }
         }
+        true
     }
 }
 
@@ -278,10 +321,42 @@ impl News {
     }
 }
 
-/// The part of the tree to look at for one changed file: all that stands under the same folder of the root.
+/// The files on disk in which a session stands.
+fn sources(bundle: &Bundle) -> Vec<Source> {
+    bundle.shared_file().map_or_else(|| bundle.sources.clone(), |file| vec![file])
+}
+
+/// The name under which a session of a database is known.
+fn place(bundle: &Bundle) -> PathBuf {
+    let mut name = bundle.root.clone().into_os_string();
+    name.push("#");
+    name.push(bundle.key.as_deref().unwrap_or_default());
+    PathBuf::from(name)
+}
+
+/// The rows of a session in place of a file's size and time.
+fn digest(print: &Fingerprint) -> Stamp {
+    let half = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&print.sum.as_bytes()[at..at + 8]);
+        bytes
+    };
+    (u64::from_le_bytes(half(0)), i64::from_le_bytes(half(8)))
+}
+
+/// Whether a file only tells users of a database where to look in its log; it changes when anybody reads.
+fn is_index(file: &Path) -> bool {
+    file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
+}
+
+/// The part of the tree to look at for one changed file: all that stands under the same folder of the root, or the
+/// database whose log it is.
 fn below(root: &Path, file: &Path) -> PathBuf {
     let part = file.strip_prefix(root).ok().and_then(|path| path.components().next());
-    part.map_or_else(|| root.to_owned(), |part| root.join(part))
+    let Some(part) = part.and_then(|part| part.as_os_str().to_str()) else {
+        return root.to_owned();
+    };
+    root.join(part.strip_suffix("-wal").filter(|name| root.join(name).is_file()).unwrap_or(part))
 }
 
 /// Whether a file of lines ends in the middle of one.

@@ -9,7 +9,7 @@ use crate::agent::fields::{filled, from_seconds};
 use crate::agent::message::Message;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Row, Schema};
+use crate::agent::sqlite::{self, Database, Part, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
 use crate::format::tree::Tree;
@@ -30,6 +30,8 @@ const SCHEMA: Schema = Schema {
         ("messages", &["id", "session_id", "role", "parts"]),
     ],
     sessions: "SELECT id FROM sessions ORDER BY created_at, rowid",
+    parts: &[Part::own("sessions", "id = ?1"), Part::whole("goose_db_version")],
+    owner: Some("session_id"),
 };
 
 /// Columns of a session that have a place in [`Session`].

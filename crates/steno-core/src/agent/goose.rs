@@ -9,7 +9,7 @@ mod lines;
 use crate::agent::fields::from_seconds;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Row, Schema};
+use crate::agent::sqlite::{self, Database, Part, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::Usage;
 use crate::format::tree::Tree;
@@ -32,6 +32,8 @@ const SCHEMA: Schema = Schema {
         ("messages", &["id", "session_id", "role", "content_json"]),
     ],
     sessions: "SELECT id FROM sessions ORDER BY created_at, id",
+    parts: &[Part::own("sessions", "id = ?1"), Part::whole("schema_version")],
+    owner: Some("session_id"),
 };
 
 /// Columns of a session that have a place in [`Session`].

@@ -36,6 +36,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let bundle = &log::sample_of(bundle)?;
     let source = document::only_source(bundle)?;
     let mut sample = document::parse(source)?;
     // A sample says most about itself: it is read although the header cannot be.

@@ -4,12 +4,13 @@
 //! in place would leave files beside it. So is one whose bytes come from the vault.
 
 mod row;
+pub(crate) mod rows;
 mod snapshot;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
@@ -22,6 +23,7 @@ use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 
 pub(crate) use row::Row;
+pub(crate) use rows::Part;
 use snapshot::Snapshot;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -36,6 +38,18 @@ pub(crate) struct Schema {
     pub(crate) tables: &'static [(&'static str, &'static [&'static str])],
     /// A query for the ids of all sessions, in their order.
     pub(crate) sessions: &'static str,
+    /// Where the rows of one session are.
+    pub(crate) parts: &'static [Part],
+    /// The column by which any other table says to which session its rows belong.
+    pub(crate) owner: Option<&'static str>,
+}
+
+/// The database in which a session was found, as it was then.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) schema: &'static Schema,
+    // All sessions of a database are read from one copy, however long that takes.
+    snapshot: Option<Arc<Snapshot>>,
 }
 
 /// An open database.
@@ -46,18 +60,18 @@ pub(crate) struct Database {
     /// Whether all names of columns are text; in a damaged file they may not be.
     has_names: bool,
     // Removed after the connection is closed.
-    _snapshot: Option<Rc<Snapshot>>,
+    snapshot: Option<Arc<Snapshot>>,
 }
 
 /// One bundle for each session of each database of this schema.
-pub(crate) fn find(tree: &Tree, schema: &Schema) -> Result<Vec<Bundle>, FileError> {
+pub(crate) fn find(tree: &Tree, schema: &'static Schema) -> Result<Vec<Bundle>, FileError> {
     Ok(tree.files().iter().flat_map(|file| sessions(file, schema)).collect())
 }
 
 /// The sessions of one file; none if it is not a database of this schema.
 ///
 /// One whose sessions cannot be listed gives a bundle without a key, so that reading it says what is wrong.
-pub(crate) fn sessions(file: &Path, schema: &Schema) -> Vec<Bundle> {
+pub(crate) fn sessions(file: &Path, schema: &'static Schema) -> Vec<Bundle> {
     let Some((bundle, database)) = known(file, schema) else { return Vec::new() };
     match database.texts(schema.sessions, &[]) {
         Ok(ids) => ids.into_iter().map(|id| Bundle { key: Some(id), ..bundle.clone() }).collect(),
@@ -66,12 +80,13 @@ pub(crate) fn sessions(file: &Path, schema: &Schema) -> Vec<Bundle> {
 }
 
 /// The file and its log, opened, if it is a database of this schema.
-pub(crate) fn known(file: &Path, schema: &Schema) -> Option<(Bundle, Database)> {
+pub(crate) fn known(file: &Path, schema: &'static Schema) -> Option<(Bundle, Database)> {
     if !is_database(file) || is_foreign(file, schema) {
         return None;
     }
-    let bundle = bundle(file);
+    let mut bundle = bundle(file);
     let database = Database::open(&bundle).ok()?;
+    bundle.origin = Some(Origin { schema, snapshot: database.snapshot.clone() });
     database.fits(schema).then_some((bundle, database))
 }
 
@@ -143,13 +158,20 @@ impl Database {
         };
         let wal = bundle.get(&format!("{}-wal", main.name()));
         let path = main.path();
+        let snapshot = bundle.origin.as_ref().and_then(|origin| origin.snapshot.clone());
+        if let Some(snapshot) = snapshot {
+            return Self::in_snapshot(snapshot, path);
+        }
         if main.is_on_disk() && wal.is_none_or(is_empty) {
             // A database that expects a log would be given one by opening it.
             return Self::in_place(path, path, expects_log(path));
         }
-        let snapshot = Snapshot::of(main, wal)?;
+        Self::in_snapshot(Snapshot::of(main, wal)?, path)
+    }
+
+    fn in_snapshot(snapshot: Arc<Snapshot>, path: &Path) -> Result<Self, FormatError> {
         let mut database = Self::in_place(&snapshot.database(), path, false)?;
-        database._snapshot = Some(snapshot);
+        database.snapshot = Some(snapshot);
         Ok(database)
     }
 
@@ -167,7 +189,7 @@ impl Database {
         connection.busy_timeout(PATIENCE).map_err(invalid)?;
         connection.pragma_update(None, "trusted_schema", false).map_err(invalid)?;
         let has_names = has_names(&connection).unwrap_or(false);
-        Ok(Self { connection, path: path.to_owned(), has_names, _snapshot: None })
+        Ok(Self { connection, path: path.to_owned(), has_names, snapshot: None })
     }
 
     /// Whether all tables of the schema are there, as plain tables.

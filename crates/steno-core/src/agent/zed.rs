@@ -10,7 +10,7 @@ use std::io::Read;
 use crate::agent::fields::filled;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Row, Schema};
+use crate::agent::sqlite::{self, Database, Part, Row, Schema};
 use crate::agent::usage;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
@@ -28,6 +28,8 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 const SCHEMA: Schema = Schema {
     tables: &[("threads", &["id", "summary", "updated_at", "data_type", "data"])],
     sessions: "SELECT id FROM threads ORDER BY updated_at, id",
+    parts: &[Part::own("threads", "id = ?1")],
+    owner: None,
 };
 
 /// No thread is longer when unpacked.

@@ -59,6 +59,31 @@ pub struct FileHeader {
     pub generation: u32,
     /// The source was found to be gone; what it held is in the generations before.
     pub gone: bool,
+    /// Which session of the source it is, where that holds several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What the kept bytes are.
+    #[serde(default, skip_serializing_if = "Form::is_bytes")]
+    pub form: Form,
+}
+
+/// What the bytes of a sealed file are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// Those of the source.
+    #[default]
+    Bytes,
+    /// Rows of a database, as JSON Lines.
+    Rows,
+    /// The name of the session that keeps the source for this one too.
+    Pointer,
+}
+
+impl Form {
+    fn is_bytes(&self) -> bool {
+        *self == Form::Bytes
+    }
 }
 
 /// The word that tells our files from others.

@@ -7,10 +7,12 @@ use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use super::SessionDir;
+use super::frame::{FileHeader, Form};
 use super::live::open_lock;
 use super::recorder::RECORD;
 use super::sealed::{Sealed, SealedWriter};
 use crate::durable::{self, FileError, OnPath};
+use crate::format::FormatError;
 use crate::lines::LINE_LIMIT;
 use crate::source::{Bundle, Source};
 
@@ -25,6 +27,14 @@ pub struct Kept {
     pub length: u64,
 }
 
+/// Where a source stood.
+pub(super) struct Place<'a> {
+    /// The file or folder that held the whole session.
+    pub(super) root: &'a Path,
+    /// Which session of the source it is.
+    pub(super) key: Option<&'a str>,
+}
+
 /// Whether a source may still grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
@@ -36,17 +46,23 @@ pub enum Growth {
 
 impl SessionDir {
     /// Keeps every file of a session, and notes which of those kept before are gone. Gives how many bytes are new.
-    pub fn keep_all(&self, bundle: &Bundle, growth: Growth) -> Result<u64, FileError> {
+    ///
+    /// Of a database only the session's rows are kept, of a file that it shares with others all of it.
+    pub fn keep_all(&self, bundle: &Bundle, growth: Growth) -> Result<u64, FormatError> {
         let _lock = self.lock_for_keeping()?;
-        let mut added = 0;
-        for source in &bundle.sources {
+        let (mut added, mut there) = (0, Vec::new());
+        if bundle.origin.is_some() {
+            let (stem, rows) = self.keep_rows(bundle)?;
+            (added, there) = (rows, vec![stem]);
+        }
+        for source in bundle.kept_sources() {
             // Only files of lines grow by lines; any other may end as it likes.
             let lines = source.name().ends_with(".jsonl");
             let growth = if lines { growth } else { Growth::Ended };
-            added += self.keep_locked(source, &bundle.root, growth)?.added;
+            let place = Place { root: &bundle.root, key: bundle.key.as_deref() };
+            added += self.keep_locked(&source, &place, growth)?.added;
+            there.push(super::file_name(source.name()));
         }
-        let there: Vec<String> =
-            bundle.sources.iter().map(|source| super::file_name(source.name())).collect();
         for (stem, generation) in self.newest_files()? {
             if !there.contains(&stem) {
                 self.note_gone(&stem, generation)?;
@@ -59,11 +75,11 @@ impl SessionDir {
     /// Keeps what is new in `source`, a file below `root`. It is on disk when this returns.
     pub fn keep(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
         let _lock = self.lock_for_keeping()?;
-        self.keep_locked(source, root, growth)
+        self.keep_locked(source, &Place { root, key: None }, growth)
     }
 
     /// Takes the session's lock; a session that is recorded is not for files.
-    fn lock_for_keeping(&self) -> Result<File, FileError> {
+    pub(super) fn lock_for_keeping(&self) -> Result<File, FileError> {
         durable::create_private_dir(self.path())?;
         let lock_path = self.lock_path();
         let lock = open_lock(&lock_path)?;
@@ -75,21 +91,33 @@ impl SessionDir {
         Ok(lock)
     }
 
-    fn keep_locked(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
+    pub(super) fn keep_locked(
+        &self,
+        source: &Source,
+        place: &Place<'_>,
+        growth: Growth,
+    ) -> Result<Kept, FileError> {
         let stem = super::file_name(source.name());
-        let newest = self.newest_files()?.into_iter().find(|(kept, _)| *kept == stem);
+        let newest = self.newest_file(&stem)?;
         if let Some((stem, generation)) = &newest {
             let mut input = source.open()?;
-            if let Some(writer) = continued(&self.kept_path(stem, *generation), &mut input)? {
+            let path = self.kept_path(stem, *generation);
+            if let Some(writer) = continued(&path, place.key, &mut input)? {
                 let kept = copy(writer, &mut input, source, growth)?;
                 return Ok(Kept { generation: *generation, ..kept });
             }
         }
         let generation = newest.map_or(0, |(_, generation)| generation + 1);
-        let header = self.header(source.name(), source.path(), root, generation);
+        let header = self.header(source.name(), source.path(), place.root, generation);
+        let header = FileHeader { key: place.key.map(str::to_owned), ..header };
         let writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
         let kept = copy(writer, &mut source.open()?, source, growth)?;
         Ok(Kept { generation, ..kept })
+    }
+
+    /// The last generation of one kept source.
+    pub(super) fn newest_file(&self, stem: &str) -> Result<Option<(String, u32)>, FileError> {
+        Ok(self.newest_files()?.into_iter().find(|(kept, _)| kept == stem))
     }
 
     /// The last generation of every kept source.
@@ -119,11 +147,17 @@ impl SessionDir {
 /// The file to go on with, when the input begins with exactly what it holds; reads past that.
 ///
 /// A damaged file is left as it is: the source then starts a new generation.
-fn continued(path: &Path, input: &mut dyn BufRead) -> Result<Option<SealedWriter>, FileError> {
+fn continued(
+    path: &Path,
+    key: Option<&str>,
+    input: &mut dyn BufRead,
+) -> Result<Option<SealedWriter>, FileError> {
     match SealedWriter::open(path) {
         Ok(mut writer) => {
             let sealed = writer.sealed();
-            let same = !sealed.header().gone && begins_with_kept(sealed, input).unwrap_or(false);
+            let header = sealed.header();
+            let is_own = !header.gone && header.form == Form::Bytes && header.key.as_deref() == key;
+            let same = is_own && begins_with_kept(sealed, input).unwrap_or(false);
             Ok(same.then_some(writer))
         }
         Err(error) if error.source.kind() == io::ErrorKind::Unsupported => Err(error),

@@ -5,10 +5,11 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use super::SessionDir;
+use super::frame::Form;
 use super::record::RecordReader;
 use super::recorder::RECORD;
 use super::sealed::{Problems, Sealed};
+use super::{SessionDir, rows};
 use crate::durable::{FileError, OnPath};
 use crate::format::{self, FormatError};
 use crate::problem::Problem;
@@ -55,10 +56,11 @@ impl SessionDir {
                 }
             };
             bundle.root = PathBuf::from(&sealed.header().root);
+            bundle.key.clone_from(&sealed.header().key);
             if sealed.header().gone {
                 continue;
             }
-            let source = source(&sealed, problems);
+            let Some(source) = self.source(sealed, problems) else { continue };
             if newest.contains(&(stem, generation)) {
                 bundle.sources.push(source);
             } else {
@@ -66,6 +68,23 @@ impl SessionDir {
             }
         }
         Ok(bundle)
+    }
+
+    /// A kept file as its reader finds it.
+    fn source(&self, sealed: Sealed, problems: &Problems) -> Option<Source> {
+        match sealed.header().form {
+            Form::Bytes => Some(bytes_source(&sealed, problems)),
+            Form::Rows => Some(rows::source(&sealed, problems)),
+            Form::Pointer => match self.pointed_to(&sealed) {
+                Ok(sealed) => Some(bytes_source(&sealed, problems)),
+                Err(error) => {
+                    let reason = format!("cannot be read: {}", error.source);
+                    let problem = Problem::of(sealed.path(), reason);
+                    problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
+                    None
+                }
+            },
+        }
     }
 
     /// Whether the session was kept from an agent's files, rather than recorded.
@@ -120,8 +139,8 @@ impl SessionDir {
     }
 }
 
-/// A kept file as its reader finds it.
-fn source(sealed: &Sealed, problems: &Problems) -> Source {
+/// Kept bytes as their reader finds them.
+fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
     let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
     Source::new(header.name.clone(), header.path.clone(), move || {

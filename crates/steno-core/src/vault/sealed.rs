@@ -440,6 +440,8 @@ mod tests {
             root: "/tmp".into(),
             generation: 0,
             gone: false,
+            key: None,
+            form: frame::Form::Bytes,
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::frame::{self, FileHeader, FrameHeader, Trailer};
+use super::frame::{self, FileHeader, Form, FrameHeader, Trailer};
 use super::head::Head;
 use super::live::{FIRST_SUM, Sum, open_lock};
 use super::manifest::MANIFEST;
@@ -142,7 +142,16 @@ impl Report {
         let mut input = BufReader::new(File::open(path).on("open", path)?);
         match check_sealed(&mut input, dir, name) {
             Ok(length) => self.bytes += length,
-            Err(Stop { offset, error }) => self.damage(path, offset, error.to_string()),
+            Err(Stop { offset, error }) => {
+                self.damage(path, offset, error.to_string());
+                return Ok(());
+            }
+        }
+        let sealed = Sealed::open(path)?;
+        if sealed.header().form == Form::Pointer
+            && let Err(error) = dir.pointed_to(&sealed)
+        {
+            self.damage(path, 0, error.source.to_string());
         }
         Ok(())
     }

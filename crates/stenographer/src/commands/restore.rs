@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use steno_core::vault::restore::RestoreError;
-
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
@@ -13,6 +11,9 @@ use crate::ui::Ui;
 ///
 /// They go where they stood, so that the agent's own resume works after it has purged them. Nothing is written when
 /// a file would replace other content. Prints the path of each file.
+///
+/// A session that was kept from a database goes back as rows: what the database lacks is inserted, after a copy of it
+/// was made beside it, and nothing else in it is changed. Where there is none, one with this session alone is made.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session: its id, the beginning of one, or `latest`.
@@ -31,7 +32,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let session = Store::new(scene).kept(&args.session)?;
     let to = args.to.as_ref().map(|to| scene.cwd.join(to));
     let restored = session.restore(to.as_deref(), args.force).map_err(|error| {
-        let taken = matches!(error, RestoreError::Taken(_));
+        let taken = error.is_taken();
         let error = CommandError::user(error);
         if taken { error.hint("use --force to replace it, or --to DIR") } else { error }
     })?;

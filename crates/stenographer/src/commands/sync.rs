@@ -12,7 +12,7 @@ use crate::ui::Ui;
 /// Keep every session that agents have left on this machine.
 ///
 /// Looks where each agent keeps its sessions, or at the paths that are named, and keeps what is new. What has not
-/// changed since the last time is not even opened. Databases with many sessions are not kept yet.
+/// changed since the last time is not even opened. Of a database, the rows of each session are kept.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Look here instead of where agents keep their sessions.
@@ -60,12 +60,11 @@ fn print(ui: &mut Ui, rows: &BTreeMap<String, Row>, args: &Args) -> Result<(), C
         return Ok(());
     }
     let heading = if args.dry_run { "BYTES CHANGED" } else { "BYTES NEW" };
-    let mut table = Table::new(["AGENT", "SESSIONS", "ENTRIES", "PROBLEMS", "NOT KEPT", heading]);
+    let mut table = Table::new(["AGENT", "SESSIONS", "ENTRIES", heading, "BYTES KEPT", "PROBLEMS"]);
     for row in rows.values() {
-        let numbers = [row.sessions, row.entries, row.problems, row.not_kept, row.bytes_new];
-        let [sessions, entries, problems, not_kept, bytes] =
-            numbers.map(|number| number.to_string());
-        table.row([row.agent.clone(), sessions, entries, problems, not_kept, bytes]);
+        let numbers = [row.sessions, row.entries, row.bytes_new, row.bytes_kept, row.problems];
+        let [sessions, entries, new, kept, problems] = numbers.map(|number| number.to_string());
+        table.row([row.agent.clone(), sessions, entries, new, kept, problems]);
     }
     let text = table.render(ui.width());
     Ok(ui.transcript_text(&text)?)

@@ -5,6 +5,7 @@
 mod bad_input;
 mod chibi;
 mod crash;
+mod databases;
 mod devflow;
 mod harness;
 #[cfg(unix)]

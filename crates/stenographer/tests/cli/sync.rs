@@ -29,16 +29,15 @@ fn what_is_new_is_kept_and_nothing_else_is_read() {
     let home = Home::new();
     home.file(SESSION, line(1));
     insta::assert_snapshot!(sync(&home, &["--dry-run"]), @"
-    AGENT        SESSIONS  ENTRIES  PROBLEMS  NOT KEPT  BYTES CHANGED
-    claude-code  1         0        0         0         232
+    AGENT        SESSIONS  ENTRIES  BYTES CHANGED  BYTES KEPT  PROBLEMS
+    claude-code  1         0        232            0           0
     --- exit 0
     ");
     assert_eq!(prompts(&home), 0);
-    insta::assert_snapshot!(sync(&home, &[]), @"
-    AGENT        SESSIONS  ENTRIES  PROBLEMS  NOT KEPT  BYTES NEW
-    claude-code  1         1        0         0         232
-    --- exit 0
-    ");
+    let kept = sync(&home, &[]).ok();
+    let numbers: Vec<_> = kept.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(numbers[..4], ["claude-code", "1", "1", "232"]);
+    assert!(numbers[4].parse::<u64>().unwrap() > 232, "with its headers");
     assert_eq!(prompts(&home), 1);
     insta::assert_snapshot!(sync(&home, &[]), @"
     --- stderr
@@ -46,10 +45,10 @@ fn what_is_new_is_kept_and_nothing_else_is_read() {
     --- exit 0
     ");
     home.file(SESSION, line(1) + &line(2) + "{\"type\":\"us");
-    insta::assert_snapshot!(sync(&home, &["--json", "--agent", "claude-code"]), @r#"
-    {"agent":"claude-code","sessions":1,"entries":2,"bytes_new":232,"problems":1,"not_kept":0}
-    --- exit 0
-    "#);
+    let row = sync(&home, &["--json", "--agent", "claude-code"]).ok();
+    let row: serde_json::Value = serde_json::from_str(&row).unwrap();
+    let numbers = ["sessions", "entries", "bytes_new", "problems"].map(|name| row[name].as_u64());
+    assert_eq!(numbers, [1, 2, 232, 1].map(Some));
     assert_eq!(prompts(&home), 2);
     home.file(SESSION, line(1) + &line(2) + &line(3));
     assert_eq!(sync(&home, &["--agent", "codex"]).stdout, "");

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::*;
+use crate::agent::kept;
 use crate::format;
 use crate::session::Transcript;
 
@@ -105,6 +106,14 @@ fn one_bad_row_costs_only_itself() {
     let transcript = first(&file);
     assert!(transcript.problems[0].reason.starts_with("message m1: not JSON"));
     assert_eq!(transcript.entries.len(), 8);
+}
+
+#[test]
+fn kept_rows_read_as_the_database_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("crush.db");
+    made(&file);
+    assert_eq!(kept::check(&READER, &file), 2);
 }
 
 proptest! {

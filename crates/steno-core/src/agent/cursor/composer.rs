@@ -3,7 +3,7 @@
 use crate::agent::fields::{filled, items, moment};
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Schema};
+use crate::agent::sqlite::{Database, Part, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
@@ -16,6 +16,16 @@ pub(super) const SCHEMA: Schema = Schema {
     sessions: "SELECT substr(key, 14) FROM cursorDiskKV \
                WHERE key > 'composerData:' AND key < 'composerData;' AND value IS NOT NULL \
                ORDER BY key",
+    parts: &[Part::own(
+        "cursorDiskKV",
+        "key = 'composerData:' || ?1 \
+         OR (key > 'bubbleId:' || ?1 || ':' AND key < 'bubbleId:' || ?1 || ';') \
+         OR (key > 'checkpointId:' || ?1 || ':' AND key < 'checkpointId:' || ?1 || ';') \
+         OR (key > 'codeBlockDiff:' || ?1 || ':' AND key < 'codeBlockDiff:' || ?1 || ';') \
+         OR (key > 'messageRequestContext:' || ?1 || ':' \
+             AND key < 'messageRequestContext:' || ?1 || ';')",
+    )],
+    owner: None,
 };
 
 /// The record of one composer, if there is one.

@@ -10,7 +10,7 @@ use crate::agent::fields::{filled, from_millis};
 use crate::agent::message::Message;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Row, Schema};
+use crate::agent::sqlite::{Database, Part, Row, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
@@ -23,6 +23,8 @@ use super::{AGENT, prompt, tree_node};
 pub(super) const SCHEMA: Schema = Schema {
     tables: &[("meta", &["key", "value"]), ("blobs", &["id", "data"])],
     sessions: "SELECT key FROM meta WHERE key = '0'",
+    parts: &[Part::own("meta", "true"), Part::own("blobs", "true")],
+    owner: None,
 };
 
 /// Reads the session of a store.

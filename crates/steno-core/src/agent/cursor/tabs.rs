@@ -4,7 +4,7 @@ use crate::agent::fields::{filled, moment};
 use crate::agent::message::Message;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Schema};
+use crate::agent::sqlite::{Database, Part, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
@@ -19,6 +19,8 @@ pub(super) const SCHEMA: Schema = Schema {
                FROM ItemTable AS item, json_each(CAST(item.value AS TEXT), '$.tabs') AS tab \
                WHERE item.key = 'workbench.panel.aichat.view.aichat.chatdata' \
                AND json_valid(CAST(item.value AS TEXT))",
+    parts: &[Part::own("ItemTable", "key = 'workbench.panel.aichat.view.aichat.chatdata'")],
+    owner: None,
 };
 
 /// Reads one tab.

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use super::*;
+use crate::agent::kept;
 use crate::entry::{Entry, Kind};
 use crate::format;
 use crate::session::Transcript;
@@ -196,6 +197,13 @@ fn all_generations_of_the_editor_are_read() {
     assert_eq!(new.session.project.as_deref(), Some("/home/u/p"));
     assert_eq!(kinds(&tab.entries), [("user", Kind::Text), ("assistant", Kind::Text)]);
     assert_eq!(tab.session.title.as_deref(), Some("Chat"));
+}
+
+#[test]
+fn kept_rows_read_as_the_databases_did() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(kept::check(&READER, &store(folder.path())), 1);
+    assert_eq!(kept::check(&READER, &editor(folder.path())), 3);
 }
 
 proptest! {

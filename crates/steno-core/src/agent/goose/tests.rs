@@ -3,6 +3,7 @@ use rusqlite::Connection;
 use std::path::Path;
 
 use super::*;
+use crate::agent::kept;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;
@@ -134,6 +135,14 @@ fn a_torn_file_is_read_to_its_tear() {
     for length in 1..whole.len() {
         let _ = from_bytes(&whole.as_bytes()[..length]);
     }
+}
+
+#[test]
+fn kept_rows_read_as_the_database_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sessions.db");
+    database(&file);
+    assert_eq!(kept::check(&READER, &file), 1);
 }
 
 proptest! {

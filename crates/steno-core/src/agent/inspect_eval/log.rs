@@ -39,6 +39,52 @@ pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
     if is_log { Ok(listed(path, file.bytes()?)) } else { Ok(Vec::new()) }
 }
 
+/// The sample of a bundle and its header, cut out where the bundle is a whole log that was kept.
+pub(super) fn sample_of(bundle: &Bundle) -> Result<Bundle, FileError> {
+    let (Some(key), [log]) = (&bundle.key, bundle.sources.as_slice()) else {
+        return Ok(bundle.clone());
+    };
+    let bytes = log.bytes()?;
+    let name = format!("{SAMPLES}{key}.json");
+    let is_archive = bytes.starts_with(b"PK\x03\x04");
+    let parts = if is_archive { from_archive(bytes, &name) } else { from_document(bytes, &name) };
+    let [sample_bytes, header] = parts.on("read", log.path())?;
+    let part = |name: &str, bytes| Source::in_memory(name, log.path().join(name), bytes);
+    Ok(sample(log.path(), [part(&name, sample_bytes), part(HEADER, header)]))
+}
+
+fn from_archive(bytes: Vec<u8>, name: &str) -> io::Result<[Vec<u8>; 2]> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes))?;
+    let header = [HEADER, START].into_iter().find(|known| archive.by_name(known).is_ok());
+    let mut member = |name: &str| -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        archive.by_name(name)?.take(MEMBER_LIMIT).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    Ok([member(name)?, member(header.unwrap_or(HEADER))?])
+}
+
+fn from_document(bytes: Vec<u8>, name: &str) -> io::Result<[Vec<u8>; 2]> {
+    let bytes = readable(bytes);
+    let log: Log<'_> = serde_json::from_slice(&bytes)?;
+    let header = about_all(&log);
+    let mut samples = log.samples.unwrap_or_default().into_iter();
+    let sample = samples.find(|raw| named(raw).as_deref() == Some(name));
+    let sample = sample.ok_or_else(|| io::Error::other("no such sample"))?;
+    Ok([sample.get().to_owned().into_bytes(), header])
+}
+
+/// What a document says about all its samples.
+fn about_all(log: &Log<'_>) -> Vec<u8> {
+    format!("{{\"eval\":{}}}", log.eval.get()).into_bytes()
+}
+
+/// The name that a sample has in an archive.
+fn named(raw: &RawValue) -> Option<String> {
+    let name: SampleName = serde_json::from_str(raw.get()).ok()?;
+    Some(format!("{SAMPLES}{}_epoch_{}.json", plain(&name.id), plain(&name.epoch)))
+}
+
 /// The samples of an archive; one that cannot be opened is not ours.
 fn archived(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let file = File::open(path).on("open", path)?;
@@ -85,10 +131,12 @@ struct SampleName {
 fn listed(path: &Path, bytes: Vec<u8>) -> Vec<Bundle> {
     let bytes = readable(bytes);
     let Ok(log) = serde_json::from_slice::<Log<'_>>(&bytes) else { return Vec::new() };
-    let names = log.samples.unwrap_or_default().into_iter().enumerate().filter_map(|(at, raw)| {
-        let name: SampleName = serde_json::from_str(raw.get()).ok()?;
-        Some((at, format!("{SAMPLES}{}_epoch_{}.json", plain(&name.id), plain(&name.epoch))))
-    });
+    let names = log
+        .samples
+        .unwrap_or_default()
+        .into_iter()
+        .enumerate()
+        .filter_map(|(at, raw)| Some((at, named(raw)?)));
     let part = |shown: &str, at: Option<usize>| {
         let file = path.to_owned();
         Source::new(shown, path.join(shown), move || cut_out(&file, at))
@@ -110,12 +158,15 @@ fn readable(bytes: Vec<u8>) -> Vec<u8> {
 fn cut_out(path: &Path, at: Option<usize>) -> io::Result<Box<dyn BufRead>> {
     let bytes = readable(std::fs::read(path)?);
     let log: Log<'_> = serde_json::from_slice(&bytes)?;
+    let header = about_all(&log);
     let samples = log.samples.unwrap_or_default();
     let part = match at {
-        None => format!("{{\"eval\":{}}}", log.eval.get()),
-        Some(at) => samples.get(at).map(|raw| raw.get().to_owned()).unwrap_or_default(),
+        None => header,
+        Some(at) => {
+            samples.get(at).map(|raw| raw.get().to_owned().into_bytes()).unwrap_or_default()
+        }
     };
-    Ok(Box::new(Cursor::new(part.into_bytes())))
+    Ok(Box::new(Cursor::new(part)))
 }
 
 fn sample(path: &Path, sources: [Source; 2]) -> Bundle {

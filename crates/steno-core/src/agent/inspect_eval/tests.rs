@@ -8,6 +8,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::*;
+use crate::agent::kept;
 use crate::format::{self, Found};
 use crate::inspect::inspect;
 use crate::source::Source;
@@ -150,6 +151,16 @@ fn a_cut_anywhere_is_no_panic() {
     for end in 0..text.len() {
         assert!(format::read(&READER, &bundle(&text.as_bytes()[..end])).is_err());
     }
+}
+
+#[test]
+fn a_kept_log_gives_its_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.eval");
+    archive(&file, CompressionMethod::Deflated);
+    assert_eq!(kept::check(&READER, &file), 1);
+    fs::write(&file, log().to_string()).unwrap();
+    assert_eq!(kept::check(&READER, &file), 2);
 }
 
 proptest! {

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::agent::kept;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;
@@ -79,6 +80,12 @@ fn a_file_cut_anywhere_is_read() {
     for end in 0..whole.len() {
         read_bytes(&whole.as_bytes()[..end]);
     }
+}
+
+#[test]
+fn a_kept_file_gives_each_conversation() {
+    let (folder, _) = write(&text(&sample()));
+    assert_eq!(kept::check(&READER, &folder.path().join("log.jsonl")), 2);
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Row, Schema};
+use crate::agent::sqlite::{self, Database, Part, Row, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::session::Session;
@@ -19,6 +19,16 @@ pub(super) const SCHEMA: Schema = Schema {
         ("part", &["id", "message_id", "data"]),
     ],
     sessions: "SELECT id FROM session ORDER BY time_created, id",
+    parts: &[
+        Part::own("session", "id = ?1"),
+        Part::own("part", "message_id IN (SELECT id FROM message WHERE session_id = ?1)"),
+        Part::own("event", "aggregate_id = ?1"),
+        Part::own("event_sequence", "aggregate_id = ?1"),
+        Part::shared("project", "id IN (SELECT project_id FROM session WHERE id = ?1)"),
+        Part::whole("migration"),
+        Part::whole("__drizzle_migrations"),
+    ],
+    owner: Some("session_id"),
 };
 
 /// Reads one session, a message at a time.

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::agent::kept;
 use crate::entry::{Entry, Kind, Role};
 use crate::format;
 use crate::session::Transcript;
@@ -201,6 +202,14 @@ fn ids_cannot_leave_their_folder() {
     info["id"] = "../../secret".into();
     fs::write(&file, info.to_string()).unwrap();
     assert!(READER.find_at(&file).unwrap().is_empty());
+}
+
+#[test]
+fn kept_rows_read_as_the_database_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("opencode.db");
+    database(&file);
+    assert_eq!(kept::check(&READER, &file), 1);
 }
 
 proptest! {

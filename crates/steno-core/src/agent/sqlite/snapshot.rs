@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ use crate::source::Source;
 const ATTEMPTS: usize = 5;
 
 thread_local! {
-    static LAST: RefCell<Option<Rc<Snapshot>>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<Arc<Snapshot>>> = const { RefCell::new(None) };
 }
 
 /// A folder with the two files; removed with the last user.
@@ -33,16 +33,16 @@ type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 impl Snapshot {
     /// A copy of both files as they are now.
-    pub(super) fn of(main: &Source, wal: Option<&Source>) -> Result<Rc<Self>, FileError> {
+    pub(super) fn of(main: &Source, wal: Option<&Source>) -> Result<Arc<Self>, FileError> {
         let stamp = stamp(main, wal);
         let last = LAST.with_borrow(Option::clone);
         if let Some(last) = last.filter(|last| stamp.is_some() && last.stamp == stamp) {
             return Ok(last);
         }
         LAST.set(None);
-        let snapshot = Rc::new(Self::make(main, wal)?);
+        let snapshot = Arc::new(Self::make(main, wal)?);
         if snapshot.stamp.is_some() {
-            LAST.set(Some(Rc::clone(&snapshot)));
+            LAST.set(Some(Arc::clone(&snapshot)));
         }
         Ok(snapshot)
     }

@@ -4,8 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-const NOTES: Schema =
-    Schema { tables: &[("notes", &["id", "body"])], sessions: "SELECT id FROM notes ORDER BY id" };
+const NOTES: Schema = Schema {
+    tables: &[("notes", &["id", "body"])],
+    sessions: "SELECT id FROM notes ORDER BY id",
+    parts: &[Part::own("notes", "id = ?1")],
+    owner: None,
+};
 
 /// A database in `folder` whose rows are still in its log.
 fn logged(folder: &Path) -> PathBuf {

@@ -1,8 +1,11 @@
+use std::path::{Path, PathBuf};
+
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::json;
 
 use super::*;
+use crate::agent::kept;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;
@@ -38,14 +41,19 @@ fn thread() -> Value {
 
 fn from_row(kind: &str, data: &[u8]) -> Transcript {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("threads.db");
+    database(folder.path(), kind, data);
+    format::read(&READER, &READER.find_at(folder.path()).unwrap()[0]).unwrap()
+}
+
+fn database(folder: &Path, kind: &str, data: &[u8]) -> PathBuf {
+    let file = folder.join("threads.db");
     let connection = Connection::open(&file).unwrap();
     let table = "CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT, updated_at TEXT,
         data_type TEXT, data BLOB, folder_paths TEXT)";
     connection.execute_batch(table).unwrap();
     let insert = "INSERT INTO threads VALUES ('t', 'Title', '2026-02-01T10:00:00Z', ?1, ?2, ?3)";
     connection.execute(insert, (kind, data, "/home/u/p\n/home/u/q")).unwrap();
-    format::read(&READER, &READER.find_at(folder.path()).unwrap()[0]).unwrap()
+    file
 }
 
 fn kinds(transcript: &Transcript) -> Vec<(&str, Kind)> {
@@ -118,6 +126,13 @@ fn a_bad_thread_is_a_problem() {
     for (kind, data) in [("zstd", "{}"), ("json", "{"), ("new", "{}")] {
         assert_eq!(from_row(kind, data.as_bytes()).problems.len(), 1, "{kind}");
     }
+}
+
+#[test]
+fn kept_rows_read_as_the_database_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = zstd::encode_all(thread().to_string().as_bytes(), 3).unwrap();
+    assert_eq!(kept::check(&READER, &database(folder.path(), "zstd", &packed)), 1);
 }
 
 proptest! {

@@ -1,0 +1,63 @@
+//! What the tests of every agent ask whose files hold several sessions: that a kept session reads as it did where it was found.
+
+use std::fs;
+use std::path::Path;
+
+use crate::format::{self, Found, Reader};
+use crate::session::Transcript;
+use crate::vault::keep::Growth;
+use crate::vault::{SessionDir, Vault};
+
+/// A vault that is removed with it.
+pub(crate) struct Kept {
+    folder: tempfile::TempDir,
+}
+
+impl Kept {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// The folder of a session.
+    pub(crate) fn dir(&self, agent: &str, id: &str) -> SessionDir {
+        let vault = Vault::new(self.folder.path().join("vault"));
+        vault.session(&agent.parse().unwrap(), &id.parse().unwrap())
+    }
+
+    /// Keeps a session; gives its folder and how many bytes are new.
+    pub(crate) fn keep(&self, found: &Found) -> (SessionDir, u64) {
+        let transcript = found.read().unwrap();
+        let dir = self.dir(found.reader.agent, transcript.session.id.as_str());
+        let added = dir.keep_all(&found.bundle, Growth::Ended).unwrap();
+        (dir, added)
+    }
+}
+
+/// Every session that a reader finds at a path.
+fn found(reader: &'static Reader, path: &Path) -> Vec<Found> {
+    let bundles = reader.find_at(path).unwrap();
+    bundles.into_iter().map(|bundle| Found { reader, bundle }).collect()
+}
+
+/// Keeps all sessions at a path, removes it, and reads them from the vault: nothing may differ. Gives how many there were.
+pub(crate) fn check(reader: &'static Reader, path: &Path) -> usize {
+    let kept = Kept::new();
+    let sessions: Vec<(SessionDir, Transcript)> = found(reader, path)
+        .iter()
+        .map(|found| {
+            let (dir, added) = kept.keep(found);
+            assert!(added > 0);
+            assert_eq!(kept.keep(found).1, 0, "kept again");
+            (dir, format::read(reader, &found.bundle).unwrap())
+        })
+        .collect();
+    fs::remove_file(path).unwrap();
+    for (dir, before) in &sessions {
+        let after = dir.read().unwrap();
+        assert_eq!(after.entries, before.entries);
+        assert_eq!(after.problems, before.problems);
+        assert_eq!(after.session, before.session);
+        assert!(dir.verify().unwrap().damage.is_empty());
+    }
+    sessions.len()
+}

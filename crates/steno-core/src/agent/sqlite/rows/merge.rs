@@ -1,0 +1,181 @@
+//! Puts a session's rows into a database that is in use: what is missing is inserted, all else stays as it is.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params_from_iter};
+
+use super::Share;
+use super::field::Field;
+use super::replay::{Replay, insert};
+use super::table::{Table, plain_tables, quoted};
+use crate::agent::sqlite::PATIENCE;
+
+/// Takes a row for a table, and whether another is there in its place.
+type Take<'a> = &'a mut dyn FnMut(&Table, &[Field], bool) -> rusqlite::Result<()>;
+
+/// What was done to a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Merged {
+    /// Rows that were missing.
+    pub(crate) inserted: u64,
+    /// Rows that had other content.
+    pub(crate) replaced: u64,
+}
+
+/// Why nothing was done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MergeError {
+    /// The agent's tables are others than those that were kept.
+    #[error("no table or column of this name in the database: {0}")]
+    Missing(String),
+    /// The row is there with other content.
+    #[error("another row is there: {0}")]
+    Differs(String),
+    /// SQLite said no.
+    #[error(transparent)]
+    Database(#[from] rusqlite::Error),
+}
+
+impl Merged {
+    /// Whether the database had to be changed.
+    pub(crate) fn is_change(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+impl Replay {
+    /// Tells what [`Replay::merge`] would do, and changes nothing.
+    pub(crate) fn compare(&self, target: &Path, force: bool) -> Result<Merged, MergeError> {
+        let target = open(target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        self.each(&target, force, &mut |_, _, _| Ok(()))
+    }
+
+    /// Inserts the rows that `target` lacks, all or none. One that is there with other content is replaced if `force`
+    /// is given, and an error otherwise.
+    pub(crate) fn merge(&self, target: &Path, force: bool) -> Result<Merged, MergeError> {
+        let mut target = open(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        // What triggers would count or stamp is in the rows already.
+        target.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+        let transaction = target.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.pragma_update(None, "defer_foreign_keys", true)?;
+        let merged = self.each(&transaction, force, &mut |table, fields, is_there| {
+            put(&transaction, table, fields, is_there)
+        })?;
+        transaction.commit()?;
+        Ok(merged)
+    }
+
+    /// Hands out every row that must be put into the target, with whether another is there in its place.
+    fn each(&self, target: &Connection, force: bool, take: Take<'_>) -> Result<Merged, MergeError> {
+        let there: Vec<String> = plain_tables(target)?.into_iter().map(|(name, _)| name).collect();
+        let mut merged = Merged::default();
+        let tables: BTreeMap<_, _> = self.tables.iter().collect();
+        for (name, (kept, share)) in tables.into_iter().filter(|(_, (_, s))| *s != Share::Whole) {
+            let mut statement = self.connection.prepare(&kept.select("true"))?;
+            let mut rows = statement.query([])?;
+            let mut table = None;
+            while let Some(row) = rows.next()? {
+                if table.is_none() {
+                    table = Some(target_table(target, &there, kept)?);
+                }
+                let Some(table) = &table else { continue };
+                let fields = (1..=kept.columns.len())
+                    .map(|at| row.get_ref(at).map(Field::of))
+                    .collect::<rusqlite::Result<Vec<_>>>()?;
+                match find(target, table, &fields)? {
+                    Some(found) if found == fields || *share == Share::Shared => continue,
+                    Some(_) if !force => {
+                        return Err(MergeError::Differs(named(name, table, &fields)));
+                    }
+                    Some(_) => {
+                        merged.replaced += 1;
+                        take(table, &fields, true)?;
+                    }
+                    None => {
+                        merged.inserted += 1;
+                        take(table, &fields, false)?;
+                    }
+                }
+            }
+        }
+        Ok(merged)
+    }
+}
+
+fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(connection)
+}
+
+/// The table into which kept rows go: its identity, but the columns that were kept. Without an identity, only a row
+/// that is the same in all columns is in another's place.
+fn target_table(target: &Connection, there: &[String], kept: &Table) -> Result<Table, MergeError> {
+    if !there.contains(&kept.name) {
+        return Err(MergeError::Missing(kept.name.clone()));
+    }
+    let mut table = Table::of(target, &kept.name)?;
+    let missing = kept.columns.iter().find(|column| !table.columns.contains(column));
+    if let Some(column) = missing {
+        return Err(MergeError::Missing(format!("{}.{column}", kept.name)));
+    }
+    let place = |index: &usize| kept.columns.iter().position(|c| *c == table.columns[*index]);
+    table.identity = table.identity.iter().map(place).collect::<Option<_>>().unwrap_or_default();
+    if table.identity.is_empty() {
+        table.identity = (0..kept.columns.len()).collect();
+    }
+    table.columns.clone_from(&kept.columns);
+    Ok(table)
+}
+
+/// The row of the target that is in the place of a kept one.
+fn find(
+    target: &Connection,
+    table: &Table,
+    fields: &[Field],
+) -> rusqlite::Result<Option<Vec<Field>>> {
+    let mut statement = target.prepare_cached(&table.select(&table.condition(1)))?;
+    let mut rows = statement.query(params_from_iter(identity(table, fields)))?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    (1..=fields.len()).map(|at| row.get_ref(at).map(Field::of)).collect::<Result<_, _>>().map(Some)
+}
+
+fn identity<'a>(table: &Table, fields: &'a [Field]) -> impl Iterator<Item = &'a Field> {
+    table.identity.iter().map(|index| &fields[*index])
+}
+
+fn put(
+    target: &Connection,
+    table: &Table,
+    fields: &[Field],
+    is_there: bool,
+) -> rusqlite::Result<()> {
+    let columns: Vec<String> = table.columns.iter().map(|column| quoted(column)).collect();
+    if !is_there {
+        let mut insert = target.prepare_cached(&insert(&table.name, &columns))?;
+        return insert.execute(params_from_iter(fields)).map(drop);
+    }
+    // Not deleted and inserted: other rows may hang on it.
+    let set: Vec<String> =
+        columns.iter().enumerate().map(|(at, name)| format!("{name} = ?{}", at + 1)).collect();
+    let (name, condition) = (quoted(&table.name), table.condition(columns.len() + 1));
+    let update = format!("UPDATE OR ABORT {name} SET {} WHERE {condition}", set.join(", "));
+    let parameters = fields.iter().chain(identity(table, fields));
+    target.prepare_cached(&update)?.execute(params_from_iter(parameters)).map(drop)
+}
+
+/// How an error names a row.
+fn named(table: &str, target: &Table, fields: &[Field]) -> String {
+    let mut name = table.to_owned();
+    for index in &target.identity {
+        match &fields[*index] {
+            Field::Text(bytes) => name.push_str(&format!(" {}", String::from_utf8_lossy(bytes))),
+            Field::Integer(number) => name.push_str(&format!(" {number}")),
+            _ => {}
+        }
+    }
+    name
+}

@@ -1,0 +1,222 @@
+//! Makes a database of a log, in memory.
+//!
+//! The statements of a log are run nowhere else, and none that is not plainly one of ours. What cannot be taken in is
+//! reported with its line, and the rest goes on.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead};
+use std::path::Path;
+
+use rusqlite::{Connection, MAIN_DB, params_from_iter};
+use serde::Deserialize;
+
+use super::field::Field;
+use super::slots::{self, Slots};
+use super::table::{Table, quoted};
+use super::{About, Create, Share, VERSION};
+use crate::json::{Object, Value};
+use crate::lines::Line;
+use crate::problem::{Problem, json_reason};
+
+/// The database that a log describes.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    pub(super) connection: Connection,
+    /// Its tables, each with who needs the rows.
+    pub(super) tables: HashMap<String, (Table, Share)>,
+    triggers: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct RowLine {
+    of: Vec<Value>,
+    #[serde(default)]
+    share: Share,
+    #[serde(default)]
+    rowid: Option<i64>,
+    values: Object,
+}
+
+impl Replay {
+    /// Replays the log that `open` opens, which is known as `path`.
+    pub(crate) fn of(
+        path: &Path,
+        open: &dyn Fn() -> io::Result<Box<dyn BufRead>>,
+        problem: &mut dyn FnMut(Problem),
+    ) -> io::Result<Self> {
+        let slots = Slots::read(open()?, path, problem)?;
+        let mut replay = Self::empty().map_err(io::Error::other)?;
+        let mut indices = Vec::new();
+        for (number, line) in slots.others() {
+            match replay.made_by(line) {
+                Ok(None) => {}
+                Ok(Some(index)) => indices.push((number, index)),
+                Err(reason) => problem(Problem::at(path, number, reason)),
+            }
+        }
+        replay.rows(&slots, path, open, problem)?;
+        for (number, index) in indices {
+            if let Err(error) = replay.connection.execute(&index, []) {
+                problem(Problem::at(path, number, error));
+            }
+        }
+        Ok(replay)
+    }
+
+    /// The bytes of the database, as agents of any version read them.
+    pub(crate) fn into_bytes(mut self) -> io::Result<Vec<u8>> {
+        self.connection.serialize(MAIN_DB).map(|bytes| bytes.to_vec()).map_err(io::Error::other)
+    }
+
+    /// The bytes of the database with its triggers, for the agent itself.
+    pub(crate) fn into_whole(self) -> io::Result<Vec<u8>> {
+        for trigger in &self.triggers {
+            self.connection.execute(trigger, []).map_err(io::Error::other)?;
+        }
+        self.into_bytes()
+    }
+
+    fn empty() -> rusqlite::Result<Self> {
+        let connection = Connection::open_in_memory()?;
+        // A row came from a table that had it: nothing that the table asks for is asked again.
+        for (name, is_on) in
+            [("foreign_keys", false), ("ignore_check_constraints", true), ("trusted_schema", false)]
+        {
+            connection.pragma_update(None, name, is_on)?;
+        }
+        Ok(Self { connection, tables: HashMap::new(), triggers: Vec::new() })
+    }
+
+    /// Takes in a line that is no row's; gives back the statement of an index, which waits for the rows.
+    fn made_by(&mut self, line: &[u8]) -> Result<Option<String>, String> {
+        if let Ok(about) = serde_json::from_slice::<About>(line) {
+            return self.about(&about).map(|()| None);
+        }
+        let create: Create = serde_json::from_slice(line).map_err(|error| json_reason(&error))?;
+        let [kind, name] = create.of;
+        match kind.as_str() {
+            "table" if is_plain_table(&create.sql) => {
+                self.connection.execute(&create.sql, []).map_err(|error| error.to_string())?;
+                let table =
+                    Table::of(&self.connection, &name).map_err(|error| error.to_string())?;
+                self.tables.insert(name, (table, Share::Own));
+                Ok(None)
+            }
+            "index" if begins(&create.sql, &["CREATE INDEX ", "CREATE UNIQUE INDEX "]) => {
+                Ok(Some(create.sql))
+            }
+            "trigger" if begins(&create.sql, &["CREATE TRIGGER "]) => {
+                self.triggers.push(create.sql);
+                Ok(None)
+            }
+            _ => Err(format!("not a statement that makes a plain table: {name}")),
+        }
+    }
+
+    fn about(&self, about: &About) -> Result<(), String> {
+        if about.version != VERSION {
+            let version = about.version;
+            return Err(format!("rows of version {version}, this steno reads version {VERSION}"));
+        }
+        let set = |name, number| self.connection.pragma_update(None, name, number);
+        set("user_version", about.user_version)
+            .and_then(|()| set("application_id", about.application_id))
+            .map_err(|error| error.to_string())
+    }
+
+    fn rows(
+        &mut self,
+        slots: &Slots,
+        path: &Path,
+        open: &dyn Fn() -> io::Result<Box<dyn BufRead>>,
+        problem: &mut dyn FnMut(Problem),
+    ) -> io::Result<()> {
+        self.connection.execute_batch("BEGIN").map_err(io::Error::other)?;
+        slots::each(open()?, |line| {
+            if slots.holds_row(&line)
+                && let Err(reason) = self.row(&line)
+            {
+                problem(Problem::at(path, line.number, reason));
+            }
+            Ok(())
+        })?;
+        self.connection.execute_batch("COMMIT").map_err(io::Error::other)
+    }
+
+    fn row(&mut self, line: &Line) -> Result<(), String> {
+        let row: RowLine =
+            serde_json::from_slice(&line.bytes).map_err(|error| json_reason(&error))?;
+        let name = row.of.get(1).and_then(Value::as_str).ok_or("no table is named")?;
+        let (table, share) =
+            self.tables.get_mut(name).ok_or_else(|| format!("no such table: {name}"))?;
+        *share = row.share;
+        let (mut columns, mut fields) = (Vec::new(), Vec::new());
+        if let (Some(column), Some(number)) = (table.rowid, row.rowid) {
+            columns.push(column.to_owned());
+            fields.push(Field::Integer(number));
+        }
+        for (column, value) in row.values {
+            if !table.columns.contains(&column) {
+                return Err(format!("no such column: {column}"));
+            }
+            fields.push(Field::from_json(value).ok_or_else(|| format!("no value: {column}"))?);
+            columns.push(quoted(&column));
+        }
+        let insert = insert(name, &columns);
+        let mut statement =
+            self.connection.prepare_cached(&insert).map_err(|error| error.to_string())?;
+        statement.execute(params_from_iter(fields)).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+}
+
+/// A statement that inserts a row; the names of its columns are quoted already.
+pub(super) fn insert(table: &str, columns: &[String]) -> String {
+    let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
+    let (table, columns) = (quoted(table), columns.join(", "));
+    format!("INSERT OR ABORT INTO {table} ({columns}) VALUES ({})", places.join(", "))
+}
+
+fn begins(sql: &str, starts: &[&str]) -> bool {
+    starts.iter().any(|start| sql.starts_with(start))
+}
+
+/// Whether a statement makes a table of columns: neither of a query nor in another database.
+fn is_plain_table(sql: &str) -> bool {
+    let Some(rest) = sql.strip_prefix("CREATE TABLE ") else { return false };
+    let rest = past_comments(rest);
+    let close = match rest.chars().next() {
+        Some('"') => '"',
+        Some('`') => '`',
+        Some('\'') => '\'',
+        Some('[') => ']',
+        _ => {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$');
+            return end.is_some_and(|end| end > 0 && past_comments(&rest[end..]).starts_with('('));
+        }
+    };
+    let mut rest = &rest[1..];
+    // A quote that is doubled stands for itself.
+    while let Some(at) = rest.find(close) {
+        rest = &rest[at + close.len_utf8()..];
+        if close == ']' || !rest.starts_with(close) {
+            return past_comments(rest).starts_with('(');
+        }
+        rest = &rest[close.len_utf8()..];
+    }
+    false
+}
+
+fn past_comments(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        let end = if text.starts_with("--") {
+            text.find('\n').map(|at| at + 1)
+        } else if text.starts_with("/*") {
+            text.find("*/").map(|at| at + 2)
+        } else {
+            return text;
+        };
+        text = end.map_or("", |end| &text[end..]);
+    }
+}

@@ -1,0 +1,338 @@
+use std::fs;
+use std::io::{BufRead, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use rusqlite::Connection;
+use rusqlite::types::Value as Cell;
+
+use super::*;
+use crate::agent::kept::Kept;
+use crate::agent::sqlite::{Database, Schema, sessions};
+use crate::problem::Problem;
+use crate::source::Bundle;
+use crate::vault::SessionDir;
+
+/// Sessions with notes that may have any value, a list that all need, and tables of no use.
+const SCHEMA: Schema = Schema {
+    tables: &[("session", &["id"])],
+    sessions: "SELECT id FROM session ORDER BY id",
+    parts: &[
+        Part::own("session", "id = ?1"),
+        Part::shared("project", "id IN (SELECT project FROM session WHERE id = ?1)"),
+        Part::whole("migration"),
+    ],
+    owner: Some("session_id"),
+};
+
+const TABLES: &str = "
+    PRAGMA user_version = 7;
+    CREATE TABLE project (id TEXT PRIMARY KEY, name TEXT);
+    CREATE TABLE session (id TEXT PRIMARY KEY, project TEXT REFERENCES project(id), notes INTEGER);
+    CREATE TABLE \"odd \"\"name\" -- why not
+        (session_id TEXT REFERENCES session(id) ON DELETE CASCADE, \"x y\", other UNIQUE);
+    CREATE TABLE keyed (a, b, session_id, PRIMARY KEY (a, b)) WITHOUT ROWID;
+    CREATE TABLE migration (id INTEGER PRIMARY KEY, name TEXT);
+    CREATE TABLE secret (token TEXT);
+    CREATE VIEW peek AS SELECT * FROM secret;
+    CREATE INDEX by_session ON \"odd \"\"name\" (session_id);
+    CREATE TRIGGER counted AFTER INSERT ON \"odd \"\"name\"
+        BEGIN UPDATE session SET notes = notes + 1 WHERE id = new.session_id; END;
+    INSERT INTO project VALUES ('p', 'one');
+    INSERT INTO session VALUES ('a', 'p', 0), ('b', 'p', 0);
+    INSERT INTO migration VALUES (1, 'first');
+    INSERT INTO secret VALUES ('hush');
+    INSERT INTO \"odd \"\"name\" VALUES ('a', 1, 'a1'), ('b', 2, 'b1'), ('a', x'ff00', 'a2');
+    INSERT INTO keyed VALUES (1, 2, 'a'), (1, 3, 'b');";
+
+fn made(folder: &Path) -> (PathBuf, Connection) {
+    let file = folder.join("notes.db");
+    let connection = Connection::open(&file).unwrap();
+    connection.execute_batch(TABLES).unwrap();
+    (file, connection)
+}
+
+fn lines(bundle: &Bundle) -> Vec<String> {
+    let mut lines = Vec::new();
+    Database::open(bundle)
+        .unwrap()
+        .each_line(&SCHEMA, bundle.key.as_deref(), &mut |line| {
+            assert!(line.bytes.starts_with(&[b"{\"of\":", line.slot].concat()));
+            lines.push(String::from_utf8(line.bytes.to_vec()).unwrap());
+            Ok(())
+        })
+        .unwrap();
+    lines
+}
+
+fn replayed(log: &str) -> (Replay, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let bytes = log.as_bytes().to_vec();
+    let open =
+        move || -> std::io::Result<Box<dyn BufRead>> { Ok(Box::new(Cursor::new(bytes.clone()))) };
+    let replay = Replay::of(Path::new("log"), &open, &mut |problem| problems.push(problem));
+    (replay.unwrap(), problems)
+}
+
+fn texts(connection: &Connection, query: &str) -> Vec<String> {
+    let mut statement = connection.prepare(query).unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+fn count(connection: &Connection, table: &str) -> i64 {
+    let query = format!("SELECT count(*) FROM {}", table::quoted(table));
+    connection.query_row(&query, [], |row| row.get(0)).unwrap()
+}
+
+const ODD: &str = "odd \"name";
+
+#[test]
+fn a_session_is_its_rows_and_what_they_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, _connection) = made(folder.path());
+    let bundles = sessions(&file, &SCHEMA);
+    let log = lines(&bundles[0]).join("\n") + "\n";
+    assert!(!log.contains("hush") && !log.contains("peek") && !log.contains("b1"));
+    let (replay, problems) = replayed(&log);
+    assert_eq!(problems, []);
+    let counts = ["session", "project", ODD, "keyed", "migration", "secret"]
+        .map(|table| count(&replay.connection, table));
+    assert_eq!(counts, [1, 1, 2, 1, 1, 0]);
+    let bytes = replay.into_whole().unwrap();
+    let copy = folder.path().join("copy.db");
+    fs::write(&copy, bytes).unwrap();
+    let copy = Connection::open(copy).unwrap();
+    let version: i64 = copy.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 7);
+    assert_eq!(texts(&copy, "SELECT name FROM sqlite_master WHERE type = 'trigger'"), ["counted"]);
+    let blob: Cell = copy
+        .query_row("SELECT \"x y\" FROM \"odd \"\"name\" WHERE other = 'a2'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(blob, Cell::Blob(vec![0xff, 0]));
+    // The trigger did not count what it had counted before.
+    let notes: i64 = copy.query_row("SELECT notes FROM session", [], |row| row.get(0)).unwrap();
+    assert_eq!(notes, 2);
+}
+
+#[test]
+fn a_log_grows_by_what_is_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, connection) = made(folder.path());
+    let kept = Kept::new();
+    let keep = || -> (SessionDir, Vec<String>, u64) {
+        let bundle = sessions(&file, &SCHEMA).remove(0);
+        let dir = kept.dir("notes", "a");
+        let added = dir.keep_all(&bundle, crate::vault::keep::Growth::Ended).unwrap();
+        let log = fs::File::open(dir.path().join("notes.db.rows.jsonl.zst")).unwrap();
+        let mut text = String::new();
+        zstd::Decoder::new(log).unwrap().read_to_string(&mut text).unwrap();
+        (dir, text.lines().map(str::to_owned).collect(), added)
+    };
+    let (_, first, _) = keep();
+    assert_eq!(keep().2, 0);
+    connection
+        .execute_batch(
+            "INSERT INTO \"odd \"\"name\" VALUES ('a', 1.5, 'a3'), ('b', 3, 'b2');
+             UPDATE keyed SET session_id = 'b' WHERE b = 2;
+             UPDATE \"odd \"\"name\" SET \"x y\" = 'new' WHERE other = 'a1';",
+        )
+        .unwrap();
+    let (dir, second, _) = keep();
+    assert_eq!(second[..first.len()], first, "what was kept stays");
+    let news: Vec<&str> = second[first.len()..].iter().map(String::as_str).collect();
+    assert_eq!(
+        news,
+        [
+            r#"{"of":["row","odd \"name","a1"],"rowid":1,"values":{"session_id":"a","x y":"new","other":"a1"}}"#,
+            r#"{"of":["row","odd \"name","a3"],"rowid":4,"values":{"session_id":"a","x y":1.5,"other":"a3"}}"#,
+            r#"{"of":["row","session","a"],"rowid":1,"values":{"id":"a","project":"p","notes":3}}"#,
+            r#"{"of":["row","keyed",1,2],"gone":true}"#,
+        ]
+    );
+    let bundle = dir.bundle().unwrap();
+    assert_eq!(bundle.key.as_deref(), Some("a"));
+    let database = Database::open(&bundle).unwrap();
+    assert_eq!(count(&database.connection, ODD), 3);
+    assert_eq!(count(&database.connection, "keyed"), 0);
+    // A row that comes back after it was gone, and a table that was changed.
+    connection
+        .execute_batch(
+            "INSERT INTO keyed VALUES (1, 9, 'a'); ALTER TABLE session ADD COLUMN more TEXT;",
+        )
+        .unwrap();
+    let database = Database::open(&keep().0.bundle().unwrap()).unwrap();
+    assert_eq!(count(&database.connection, "keyed"), 1);
+    assert!(database.columns("session").contains(&"more".to_owned()));
+    assert!(dir.verify().unwrap().damage.is_empty());
+}
+
+#[test]
+fn a_fingerprint_knows_only_the_sessions_own_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, connection) = made(folder.path());
+    let prints = || -> Vec<_> {
+        let bundles = sessions(&file, &SCHEMA);
+        bundles.iter().map(|bundle| bundle.fingerprint().unwrap().unwrap()).collect()
+    };
+    let before = prints();
+    assert_ne!(before[0].sum, before[1].sum);
+    connection.execute_batch("UPDATE project SET name = 'two'; DELETE FROM secret").unwrap();
+    assert_eq!(prints(), before);
+    connection.execute_batch("UPDATE keyed SET b = '2' WHERE b = 2").unwrap();
+    let after = prints();
+    assert_ne!(after[0].sum, before[0].sum);
+    assert_eq!(after[1], before[1]);
+}
+
+#[test]
+fn a_hostile_log_is_harmless() {
+    let folder = tempfile::tempdir().unwrap();
+    let stolen = folder.path().join("stolen");
+    let attach = format!("ATTACH '{}' AS x; CREATE TABLE x.t(a)", stolen.display());
+    let statements = [
+        "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+        "CREATE TABLE t(a); CREATE TABLE u(b)",
+        "CREATE TABLE temp.t(a)",
+        "CREATE VIRTUAL TABLE t USING fts5(a)",
+        "CREATE TABLE \"t",
+        "CREATE TABLE t",
+        "PRAGMA writable_schema = 1",
+        "CREATE VIEW t AS SELECT 1",
+        attach.as_str(),
+    ];
+    for sql in statements {
+        let create = serde_json::json!({"of": ["table", "t"], "sql": sql}).to_string();
+        let row = r#"{"of":["row","t",1],"values":{"a":1}}"#;
+        let (replay, problems) = replayed(&format!("{create}\n{row}\n"));
+        let places: Vec<_> = problems.iter().map(|problem| problem.line).collect();
+        assert_eq!(places, [Some(1), Some(2)], "{sql}");
+        assert_eq!(count(&replay.connection, "sqlite_master"), 0, "{sql}");
+    }
+    assert!(!stolen.exists());
+}
+
+#[test]
+fn bad_lines_cost_only_themselves() {
+    let log = r#"{"of":["database"],"version":2,"user_version":0,"application_id":0}
+{"of":["table","t"],"sql":"CREATE TABLE t(a, b CHECK (b > 0))"}
+{"of":["row","t",1],"rowid":1,"values":{"a":1,"b":-1}}
+not JSON
+{"of":["row","t",2],"rowid":1,"values":{"a":2}}
+{"of":["row","t",3],"rowid":3,"values":{"a) VALUES (1); DROP TABLE t; --":3}}
+{"of":["row","t",4],"rowid":4,"values":{"a":{"blob":"?"}}}
+{"of":["row","sqlite_master",5],"values":{"sql":"x"}}
+{"of":["row","t",6],"rowid":6,"values":{"a":6}}
+{"of":["row","t",7],"rowid":7,"values":{"a":"#;
+    let (replay, problems) = replayed(log);
+    let places: Vec<_> = problems.iter().map(|problem| problem.line.unwrap()).collect();
+    assert_eq!(places, [4, 1, 5, 6, 7, 8]);
+    assert_eq!(problems[0].to_string(), "log:4: not JSON: expected ident (column 2)");
+    assert_eq!(count(&replay.connection, "t"), 2);
+}
+
+/// A session of the database, gone from it, with a copy of what it was.
+fn purged(folder: &Path) -> (Replay, PathBuf, Connection) {
+    let (file, connection) = made(folder);
+    let (replay, _) = replayed(&(lines(&sessions(&file, &SCHEMA)[0]).join("\n") + "\n"));
+    connection.execute_batch("DELETE FROM keyed WHERE session_id = 'a'").unwrap();
+    connection.execute_batch("DELETE FROM session WHERE id = 'a'").unwrap();
+    assert_eq!(count(&connection, ODD), 1);
+    (replay, file, connection)
+}
+
+#[test]
+fn missing_rows_are_inserted_and_nothing_else_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (replay, file, connection) = purged(folder.path());
+    let changes = "UPDATE project SET name = 'renamed'; DELETE FROM migration";
+    connection.execute_batch(changes).unwrap();
+    assert!(replay.compare(&file, false).unwrap().is_change());
+    assert_eq!(count(&connection, "session"), 1);
+    let merged = replay.merge(&file, false).unwrap();
+    assert_eq!((merged.inserted, merged.replaced), (4, 0));
+    let counts = ["session", "project", ODD, "keyed", "migration", "secret"]
+        .map(|table| count(&connection, table));
+    assert_eq!(counts, [2, 1, 3, 2, 0, 1]);
+    assert_eq!(texts(&connection, "SELECT name FROM project"), ["renamed"]);
+    let notes: i64 = connection
+        .query_row("SELECT notes FROM session WHERE id = 'a'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(notes, 2, "no trigger counted again");
+    assert!(!replay.merge(&file, false).unwrap().is_change());
+}
+
+#[test]
+fn other_rows_are_replaced_only_by_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let (replay, file, connection) = purged(folder.path());
+    replay.merge(&file, false).unwrap();
+    connection
+        .execute_batch("UPDATE session SET notes = 99 WHERE id = 'a'; DELETE FROM keyed")
+        .unwrap();
+    let error = replay.merge(&file, false).unwrap_err();
+    assert_eq!(error.to_string(), "another row is there: session a");
+    assert_eq!(count(&connection, "keyed"), 0, "nothing was inserted");
+    let merged = replay.merge(&file, true).unwrap();
+    assert_eq!((merged.inserted, merged.replaced), (1, 1));
+    assert_eq!(count(&connection, ODD), 3, "what hangs on the row is still there");
+}
+
+#[test]
+fn tables_that_are_missing_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let (replay, file, connection) = purged(folder.path());
+    connection.execute_batch("ALTER TABLE keyed RENAME COLUMN a TO z").unwrap();
+    let error = replay.merge(&file, true).unwrap_err();
+    assert_eq!(error.to_string(), "no table or column of this name in the database: keyed.a");
+    connection.execute_batch("DROP TABLE keyed").unwrap();
+    let error = replay.merge(&file, true).unwrap_err();
+    assert_eq!(error.to_string(), "no table or column of this name in the database: keyed");
+    assert_eq!(count(&connection, "session"), 1);
+}
+
+#[test]
+fn one_copy_serves_all_sessions_however_the_database_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, connection) = made(folder.path());
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    connection.execute_batch("INSERT INTO keyed VALUES (5, 5, 'a')").unwrap();
+    let bundles = sessions(&file, &SCHEMA);
+    let before = bundles[1].fingerprint().unwrap();
+    connection.execute_batch("UPDATE keyed SET b = b + 77").unwrap();
+    assert_eq!(bundles[1].fingerprint().unwrap(), before);
+    assert_ne!(sessions(&file, &SCHEMA)[1].fingerprint().unwrap(), before);
+}
+
+fn cell() -> impl Strategy<Value = Cell> {
+    prop_oneof![
+        Just(Cell::Null),
+        any::<i64>().prop_map(Cell::Integer),
+        proptest::num::f64::NORMAL.prop_map(Cell::Real),
+        any::<String>().prop_map(Cell::Text),
+        any::<Vec<u8>>().prop_map(Cell::Blob),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn rows_come_back_as_they_were(cells in proptest::collection::vec((cell(), cell()), 0..6)) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("any.db");
+        let connection = Connection::open(&file).unwrap();
+        connection.execute_batch("CREATE TABLE session (id TEXT);
+            CREATE TABLE any (session_id, a, b INTEGER); INSERT INTO session VALUES ('s')").unwrap();
+        for (a, b) in &cells {
+            connection.execute("INSERT INTO any VALUES ('s', ?1, ?2)", (a, b)).unwrap();
+        }
+        let rows = |connection: &Connection| -> Vec<(i64, Cell, Cell)> {
+            let mut statement = connection.prepare("SELECT rowid, a, b FROM any ORDER BY rowid").unwrap();
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+            rows.unwrap().map(Result::unwrap).collect()
+        };
+        let (replay, problems) = replayed(&(lines(&sessions(&file, &SCHEMA)[0]).join("\n") + "\n"));
+        prop_assert_eq!(problems, []);
+        prop_assert_eq!(rows(&replay.connection), rows(&connection));
+    }
+}

@@ -1,0 +1,102 @@
+//! Puts the rows of a session back: into the database that is there, or as a new one.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, OpenFlags};
+
+use super::restore::RestoreError;
+use super::rows::replay;
+use super::sealed::{Problems, Sealed};
+use crate::agent::sqlite::rows::{MergeError, Replay};
+use crate::durable::{self, OnPath};
+
+/// Pages that are copied at once, before a writer may go on.
+const STEP: i32 = 1000;
+
+/// Whether the database at `path` lacks any of the kept rows.
+pub(super) fn compare(kept: &Path, path: &Path, force: bool) -> Result<bool, RestoreError> {
+    let merged = whole(kept)?.compare(path, force);
+    Ok(merged.map_err(|error| RestoreError::rows(path, &error))?.is_change())
+}
+
+/// Makes sure that no log of another database stands where a new one goes.
+pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
+    for end in ["-wal", "-journal"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(end);
+        let beside = PathBuf::from(beside);
+        if fs::metadata(&beside).is_ok_and(|metadata| metadata.len() > 0) {
+            return Err(RestoreError::Taken(beside));
+        }
+    }
+    Ok(())
+}
+
+/// Makes a database of the rows alone.
+pub(super) fn make(kept: &Path, path: &Path) -> Result<(), RestoreError> {
+    let bytes = whole(kept)?.into_whole().on("make a database of", kept)?;
+    let modified = Sealed::open(kept)?.modified();
+    fs::create_dir_all(durable::parent(path)).on("create folder", path)?;
+    durable::replace_atomic(path, |file| {
+        file.write_all(&bytes)?;
+        modified.map_or(Ok(()), |modified| file.set_modified(modified))
+    })?;
+    Ok(())
+}
+
+/// Puts the rows into the database that is there, after a copy of it was made.
+pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<(), RestoreError> {
+    let replay = whole(kept)?;
+    back_up(path)?;
+    replay.merge(path, force).map_err(|error| RestoreError::rows(path, &error))?;
+    Ok(())
+}
+
+/// The kept rows; a log of which any line cannot be read is not put back in part.
+fn whole(kept: &Path) -> Result<Replay, RestoreError> {
+    let problems = Problems::default();
+    let replay = replay(kept, &problems).on("read", kept)?;
+    let found = problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match found.first() {
+        Some(problem) => Err(io::Error::other(problem.to_string())).on("read", kept)?,
+        None => Ok(replay),
+    }
+}
+
+/// Copies the database as it is now. The copy is compressed, so that nobody takes it for one of the agent's.
+fn back_up(path: &Path) -> Result<(), RestoreError> {
+    let folder = tempfile::tempdir().on("create a folder for", path)?;
+    let copy = folder.path().join("copy");
+    copy_database(path, &copy)
+        .map_err(|error| RestoreError::rows(path, &MergeError::Database(error)))?;
+    let mut input = File::open(&copy).on("open", &copy)?;
+    durable::replace_atomic(&free_name(path), |file| {
+        zstd::stream::copy_encode(&mut input, file, 3)
+    })?;
+    Ok(())
+}
+
+fn copy_database(path: &Path, copy: &Path) -> rusqlite::Result<()> {
+    let source = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut target = Connection::open(copy)?;
+    let backup = Backup::new(&source, &mut target)?;
+    backup.run_to_completion(STEP, Duration::from_millis(1), None)
+}
+
+/// A name beside the database that nothing has yet.
+fn free_name(path: &Path) -> PathBuf {
+    let named = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".before-restore-{number}.zst"));
+        PathBuf::from(name)
+    };
+    let mut number = 1;
+    while named(number).exists() {
+        number += 1;
+    }
+    named(number)
+}

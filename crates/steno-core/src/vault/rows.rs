@@ -1,0 +1,118 @@
+//! Keeps a session that lives in a database: its rows, in a log that grows by what is new.
+
+use std::io::{self, BufRead, Cursor};
+use std::path::Path;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use super::frame::{FileHeader, Form};
+use super::sealed::{Problems, Sealed, SealedWriter};
+use super::{SessionDir, file_name};
+use crate::agent::sqlite::Database;
+use crate::agent::sqlite::rows::{Replay, Slots};
+use crate::durable::FileError;
+use crate::format::FormatError;
+use crate::problem::Problem;
+use crate::source::{Bundle, Source};
+
+/// What a log has after the name of its database.
+const SUFFIX: &str = ".rows.jsonl";
+
+impl SessionDir {
+    /// Keeps the rows of a session that are new or changed, and notes which are gone. Gives the stem of the log and how
+    /// many bytes are new.
+    pub(super) fn keep_rows(&self, bundle: &Bundle) -> Result<(String, u64), FormatError> {
+        let (Some(origin), Some(main)) = (&bundle.origin, bundle.sources.first()) else {
+            return Err(FormatError::Invalid(Problem::of(&bundle.root, "no database")));
+        };
+        let database = Database::open(bundle)?;
+        let name = format!("{}{SUFFIX}", main.name());
+        let stem = file_name(&name);
+        let header = self.header(&name, main.path(), &bundle.root, 0);
+        let header = FileHeader { key: bundle.key.clone(), form: Form::Rows, ..header };
+        let (mut writer, mut slots) = self.log(&stem, header)?;
+        let before = writer.sealed().length();
+        database.each_line(origin.schema, bundle.key.as_deref(), &mut |line| {
+            if slots.is_news(line.slot, line.bytes) {
+                push(&mut writer, line.bytes)?;
+            }
+            Ok(())
+        })?;
+        for line in slots.gone() {
+            push(&mut writer, &line)?;
+        }
+        if writer.has_news() {
+            writer.set_modified(main.modified());
+            writer.finish()?;
+            writer.sync()?;
+        }
+        Ok((stem, writer.sealed().length() - before))
+    }
+
+    /// The log to go on with and what its slots hold: the last one, or a new generation where that cannot be read.
+    fn log(&self, stem: &str, header: FileHeader) -> Result<(SealedWriter, Slots), FileError> {
+        let newest = self.newest_file(stem)?;
+        if let Some((_, generation)) = newest {
+            let path = self.kept_path(stem, generation);
+            if let Some(found) = continued(&path, &header)? {
+                return Ok(found);
+            }
+        }
+        let generation = newest.map_or(0, |(_, generation)| generation + 1);
+        let header = FileHeader { generation, ..header };
+        let writer = SealedWriter::create(&self.kept_path(stem, generation), &header)?;
+        Ok((writer, Slots::default()))
+    }
+}
+
+fn continued(path: &Path, wanted: &FileHeader) -> Result<Option<(SealedWriter, Slots)>, FileError> {
+    let mut writer = match SealedWriter::open(path) {
+        Ok(writer) => writer,
+        Err(error) if error.source.kind() == io::ErrorKind::Unsupported => return Err(error),
+        Err(_) => return Ok(None),
+    };
+    let header = writer.sealed().header();
+    if header.gone || header.form != Form::Rows || header.key != wanted.key {
+        return Ok(None);
+    }
+    let slots = Slots::read(Sealed::open(path)?.reader(0), path, &mut |_| ());
+    Ok(slots.ok().map(|slots| (writer, slots)))
+}
+
+fn push(writer: &mut SealedWriter, line: &[u8]) -> Result<(), FileError> {
+    writer.push(&[line, b"\n"].concat())
+}
+
+/// The name of the database whose rows a log holds.
+pub(super) fn database_name(header: &FileHeader) -> &str {
+    header.name.strip_suffix(SUFFIX).unwrap_or(&header.name)
+}
+
+/// The database that a log describes, as its reader finds it.
+pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
+    let header = sealed.header();
+    let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
+    let made: OnceLock<Arc<[u8]>> = OnceLock::new();
+    Source::new(database_name(header), header.path.clone(), move || {
+        if let Some(bytes) = made.get() {
+            return Ok(Box::new(Cursor::new(Arc::clone(bytes))));
+        }
+        let bytes: Arc<[u8]> = replay(&path, &problems)?.into_bytes()?.into();
+        Ok(Box::new(Cursor::new(Arc::clone(made.get_or_init(|| bytes)))))
+    })
+}
+
+/// Replays a kept log; damage and bad lines are reported.
+pub(super) fn replay(path: &Path, problems: &Problems) -> io::Result<Replay> {
+    // The log is read twice: only once is damage told.
+    let told = OnceLock::new();
+    let open = || -> io::Result<Box<dyn BufRead>> {
+        let problems = match told.set(()) {
+            Ok(()) => Arc::clone(problems),
+            Err(()) => Problems::default(),
+        };
+        Ok(Box::new(Sealed::open(path).map_err(io::Error::other)?.lenient_reader(problems)))
+    };
+    Replay::of(path, &open, &mut |problem| {
+        problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
+    })
+}
