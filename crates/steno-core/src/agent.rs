@@ -36,6 +36,7 @@ pub mod places;
 pub mod qwen;
 mod record;
 mod repair;
+pub mod resume;
 mod sqlite;
 pub mod swe_agent;
 mod telling;

@@ -34,6 +34,7 @@ enum Command {
     Convert(commands::convert::Args),
     Inspect(commands::inspect::Args),
     Restore(commands::restore::Args),
+    Resume(commands::resume::Args),
     Verify(commands::verify::Args),
     /// Speak another system's command line.
     #[command(subcommand)]
@@ -56,6 +57,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Convert(args) => commands::convert::run(ui, scene, &args),
         Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
         Command::Restore(args) => commands::restore::run(ui, scene, &args),
+        Command::Resume(args) => commands::resume::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),
         Command::As(language) => commands::speak::run(ui, scene, language),
         Command::Completions(args) => commands::completions::run(ui, Cli::command(), &args),

@@ -11,11 +11,13 @@ use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Problem, SessionId};
 
 use crate::error::CommandError;
+use crate::projects::Projects;
 
 /// Keeps sessions, each under an id of its own.
 pub(crate) struct Keeper {
     vault: Vault,
     known: HashMap<SessionId, SessionDir>,
+    projects: Projects,
     lock: File,
 }
 
@@ -38,7 +40,8 @@ impl Keeper {
             durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         let sessions = vault.sessions()?.into_iter();
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
-        Ok(Self { vault, known, lock })
+        let projects = Projects::load(durable::parent(vault.root()));
+        Ok(Self { vault, known, projects, lock })
     }
 
     /// Keeps what is new of a session.
@@ -59,6 +62,10 @@ impl Keeper {
         let kept = self
             .dir(&session.agent, &session.id, &found.bundle.root)
             .and_then(|dir| Ok((dir.keep_all(&found.bundle, growth)?, dir)));
+        if let Some(folder) = &session.project {
+            // Only a shortcut for later: what is kept is kept without it.
+            let _ = self.projects.note(folder.as_ref());
+        }
         self.lock.unlock()?;
         let (added, dir) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());

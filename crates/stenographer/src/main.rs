@@ -4,6 +4,8 @@ mod cli;
 mod commands;
 mod error;
 mod keeper;
+mod project;
+mod projects;
 mod scene;
 mod seen;
 mod store;

@@ -11,6 +11,8 @@ mod harness;
 mod readme;
 mod record;
 mod restore;
+#[cfg(unix)]
+mod resume;
 mod sessions;
 mod sync;
 mod verify;

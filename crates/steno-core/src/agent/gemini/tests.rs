@@ -122,6 +122,19 @@ fn files_of_one_session_are_one_bundle() {
 }
 
 #[test]
+fn the_file_beside_the_chats_tells_their_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("chats")).unwrap();
+    std::fs::write(dir.path().join("chats/session-1.jsonl"), LOG).unwrap();
+    std::fs::write(dir.path().join(".project_root"), "/w\n").unwrap();
+    let found = find(dir.path()).unwrap();
+    assert_eq!(found[0].sources.len(), 2);
+    let transcript = format::read(&READER, &found[0]).unwrap();
+    assert_eq!(transcript.session.project.as_deref(), Some("/w"));
+    assert_eq!(transcript.session.subagent_files, 0);
+}
+
+#[test]
 fn every_cut_can_be_read() {
     for end in 0..LOG.len() {
         let bytes = &LOG.as_bytes()[..end];
