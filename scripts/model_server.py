@@ -247,4 +247,4 @@ def smallest(schema):
     kind = schema.get("type", "object").lower()
     if kind == "object":
         return {name: smallest(field) for name, field in schema.get("properties", {}).items()}
-    return {"array": [], "string": "", "number": 0, "integer": 0, "boolean": False}.get(kind)
+    return {"array": [], "string": "", "number": 1, "integer": 1, "boolean": False}.get(kind)

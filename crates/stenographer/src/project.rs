@@ -42,7 +42,9 @@ fn moved(scene: &Scene, session: &Session, folder: &Path) -> Result<PathBuf, Com
     };
     let search = projects.search(&lost);
     let below = folder.strip_prefix(&lost.root).unwrap_or(Path::new(""));
-    let found = search.found.iter().map(|root| root.join(below)).filter(|there| there.is_dir());
+    // Part by part: an empty rest would leave a slash at the end, which agents take for another folder.
+    let there = |root: &PathBuf| root.iter().chain(below).collect::<PathBuf>();
+    let found = search.found.iter().map(there).filter(|there| there.is_dir());
     match found.collect::<Vec<_>>().as_slice() {
         [there] => Ok(there.clone()),
         [] => {

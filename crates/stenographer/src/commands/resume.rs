@@ -1,5 +1,6 @@
 //! `steno resume`: goes on with a session in the agent that held it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -176,7 +177,10 @@ fn start(line: CommandLine) -> Result<Exit, CommandError> {
         Ok(exit) => return Ok(exit),
         Err(error) => error,
     };
-    let message = format!("could not start {}: {error}", line.program);
+    let message = match error.kind() {
+        ErrorKind::NotFound => format!("no such program on PATH: {}", line.program),
+        _ => format!("could not start {}: {error}", line.program),
+    };
     Err(CommandError::user(message).hint(format!("the command is: {line}")))
 }
 

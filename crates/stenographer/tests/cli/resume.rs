@@ -18,7 +18,7 @@ const QWEN: &str = r#"{"uuid":"u1","parentUuid":null,"sessionId":"$ID","timestam
 "#;
 const COPILOT: &str = r#"{"type":"session.start","data":{"sessionId":"$ID","version":1,"producer":"copilot-agent","copilotVersion":"1.0.0","startTime":"2026-01-01T00:00:00.000Z","context":{"cwd":"$P"}},"id":"e1","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}
 "#;
-const AMP: &str = r#"{"v":3,"id":"$ID","created":1770000000000,"env":{"initial":{"trees":[{"uri":"file://$P"}]}},"messages":[{"role":"user","messageId":0,"content":[{"type":"text","text":"Fix it"}]}]}"#;
+const AMP: &str = r#"{"v":3,"id":"T-$ID","created":1770000000000,"env":{"initial":{"trees":[{"uri":"file://$P"}]}},"messages":[{"role":"user","messageId":0,"content":[{"type":"text","text":"Fix it"}]}]}"#;
 const PI: &str = r#"{"type":"session","version":3,"id":"$ID","timestamp":"2026-01-01T00:00:00.000Z","cwd":"$P"}
 "#;
 const DROID: &str = r#"{"type":"session_start","id":"$ID","title":"Fix","cwd":"$P","version":2}
@@ -43,7 +43,7 @@ const AGENTS: [(&str, &str, &str); 12] = [
     ),
     (".qwen/projects/$NAME/chats/$ID.jsonl", QWEN, "qwen --resume $ID"),
     (".copilot/session-state/$ID/events.jsonl", COPILOT, "copilot --resume=$ID"),
-    (".local/share/amp/threads/$ID.json", AMP, "amp threads continue $ID"),
+    (".local/share/amp/threads/T-$ID.json", AMP, "amp threads continue T-$ID"),
     (
         ".pi/agent/sessions/--p--/2026_$ID.jsonl",
         PI,
@@ -175,7 +175,12 @@ fn a_project_that_moved_is_found_by_its_repository() {
     );
     machine.repository("work/clone", "git@x.org:birds/count");
     let output = machine.resume(&[ID]);
-    insta::assert_snapshot!(output, @"");
+    insta::assert_snapshot!(output, @"
+    --- stderr
+    error: the session's folder is gone: $HOME/work/birds
+    hint: use --project with one of: $HOME/work/clone, $HOME/work/water/birds
+    --- exit 1
+    ");
 }
 
 #[test]
@@ -187,7 +192,13 @@ fn what_the_agent_noted_of_the_repository_will_do() {
     let output = machine.resume(&[ID]);
     assert_eq!(output.stdout, format!("$HOME/work/ducks: codex resume {ID}\n"), "{output}");
     fs::remove_dir_all(machine.home.path().join("work/ducks")).unwrap();
-    insta::assert_snapshot!(machine.resume(&[ID]), @"");
+    insta::assert_snapshot!(machine.resume(&[ID]), @"
+    --- stderr
+    error: the session's folder is gone: $HOME/work/birds
+    hint: its repository (x.org/birds/count) is in none of 1 folders
+    hint: use --project DIR if it has moved
+    --- exit 1
+    ");
 }
 
 #[test]
@@ -195,11 +206,25 @@ fn a_folder_can_be_named() {
     let machine = Machine::new();
     machine.keep(AGENTS[3].0, QWEN);
     machine.move_project("far/away");
-    insta::assert_snapshot!(machine.resume(&[ID]), @"");
+    insta::assert_snapshot!(machine.resume(&[ID]), @"
+    --- stderr
+    error: the session's folder is gone: $HOME/work/birds
+    hint: its repository is not known; use --project DIR if it has moved
+    --- exit 1
+    ");
     let output = machine.resume(&[ID, "--project", "far/away"]);
     assert_eq!(output.stdout, format!("$HOME/far/away: qwen --resume {ID}\n"), "{output}");
-    insta::assert_snapshot!(machine.resume(&[ID, "--project", "nowhere"]), @"");
-    insta::assert_snapshot!(machine.resume(&[ID, "--project", "bin/qwen"]), @"");
+    insta::assert_snapshot!(machine.resume(&[ID, "--project", "nowhere"]), @"
+    --- stderr
+    error: could not open $HOME/nowhere
+    caused by: No such file or directory (os error 2)
+    --- exit 1
+    ");
+    insta::assert_snapshot!(machine.resume(&[ID, "--project", "bin/qwen"]), @"
+    --- stderr
+    error: not a folder: $HOME/bin/qwen
+    --- exit 1
+    ");
 }
 
 #[test]
@@ -208,7 +233,12 @@ fn agents_that_would_not_find_their_files_say_so() {
     machine.keep(AGENTS[2].0, GEMINI);
     let there = machine.home.path().join("work/new");
     fs::create_dir(&there).unwrap();
-    insta::assert_snapshot!(machine.resume(&[ID, "--project", "work/new"]), @"");
+    insta::assert_snapshot!(machine.resume(&[ID, "--project", "work/new"]), @"
+    --- stderr
+    error: gemini has no sessions of this folder yet: $HOME/work/new
+    hint: start `gemini` there once
+    --- exit 1
+    ");
     let marker = there.canonicalize().unwrap().display().to_string();
     machine.home.file(".gemini/tmp/new/.project_root", marker);
     machine.resume(&[ID, "--project", "work/new"]);
@@ -217,25 +247,52 @@ fn agents_that_would_not_find_their_files_say_so() {
     let machine = Machine::new();
     machine.keep(AGENTS[7].0, DROID);
     fs::create_dir(machine.home.path().join("work/new")).unwrap();
-    insta::assert_snapshot!(machine.resume(&[ID, "--project", "work/new"]), @"");
+    insta::assert_snapshot!(machine.resume(&[ID, "--project", "work/new"]), @"
+    --- stderr
+    error: droid finds a session by its folder, in a way that is not known: $HOME/work/birds
+    --- exit 1
+    ");
 }
 
 #[test]
 fn what_cannot_be_resumed_says_why() {
     let machine = Machine::new();
-    insta::assert_snapshot!(machine.resume(&["nothing"]), @"");
+    insta::assert_snapshot!(machine.resume(&["nothing"]), @"
+    --- stderr
+    error: no session of this name: nothing
+    hint: run `steno list` to see the sessions that are kept
+    --- exit 1
+    ");
     let line = b"{\"role\":\"user\",\"content\":\"hello\"}\n";
     machine.home.steno_with(&["record", "--agent", "mine", "--session", "s"], line).ok();
-    insta::assert_snapshot!(machine.resume(&["s"]), @"");
+    insta::assert_snapshot!(machine.resume(&["s"]), @"
+    --- stderr
+    error: this agent has no command to go on with a session: mine
+    hint: these have: claude-code, codex, gemini, qwen, copilot, amp, pi, droid, kimi, aider, opencode, goose, crush, cursor
+    --- exit 1
+    ");
     machine.home.steno_with(&["record", "--agent", "codex", "--session", "r"], line).ok();
-    insta::assert_snapshot!(machine.resume(&["r"]), @"");
+    insta::assert_snapshot!(machine.resume(&["r"]), @"
+    --- stderr
+    error: the session was recorded, there are no files to put back
+    --- exit 1
+    ");
     machine.keep(AGENTS[0].0, CLAUDE);
     fs::remove_file(machine.home.path().join("bin/claude")).unwrap();
-    insta::assert_snapshot!(machine.resume(&[ID]), @"");
+    insta::assert_snapshot!(machine.resume(&[ID]), @"
+    --- stderr
+    error: no such program on PATH: claude
+    hint: the command is: cd $HOME/work/birds && claude --resume 1b4e28ba-2fa1-41d2-883f-0016d3cca427
+    --- exit 1
+    ");
     // An id is data: it must not become an option of the program.
     machine.keep("x/rollout-x.jsonl", &CODEX.replace("$ID", "--yolo"));
     let id = list(&machine.home).into_iter().find(|id| id.contains("yolo")).unwrap();
-    insta::assert_snapshot!(machine.resume(&["--print", "--", &id]), @"");
+    insta::assert_snapshot!(machine.resume(&["--print", "--", &id]), @r#"
+    --- stderr
+    error: not a name that codex gives to a session: "--yolo"
+    --- exit 1
+    "#);
 }
 
 /// The ids of all kept sessions.
