@@ -9,6 +9,7 @@ pub(crate) mod head;
 pub mod keep;
 pub(crate) mod live;
 mod manifest;
+pub mod original;
 mod read;
 pub mod record;
 pub mod recorder;

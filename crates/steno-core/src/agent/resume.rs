@@ -33,8 +33,8 @@ enum Folder {
     Marked,
     /// They stand inside of it.
     Inside,
-    /// By a hash or a name that is not documented.
-    Hidden,
+    /// The agent notes it, or makes a name of it in a way that is not documented: there is no other to go on in.
+    Own,
 }
 
 /// The file by which Gemini CLI tells whose a folder is.
@@ -48,13 +48,13 @@ const ALL: [Resume; 14] = [
     row(super::copilot::AGENT, "copilot", &["--resume={id}"], Folder::Any),
     row(super::amp::AGENT, "amp", &["threads", "continue", "{id}"], Folder::Any),
     row(super::pi::AGENT, "pi", &["--session", "{file}"], Folder::Any),
-    row(super::droid::AGENT, "droid", &["--resume", "{id}"], Folder::Hidden),
-    row(super::kimi::AGENT, "kimi", &["--session", "{id}"], Folder::Hidden),
+    row(super::droid::AGENT, "droid", &["--resume", "{id}"], Folder::Own),
+    row(super::kimi::AGENT, "kimi", &["--session", "{id}"], Folder::Own),
     row(super::aider::AGENT, "aider", &["--restore-chat-history"], Folder::Inside),
-    row(super::opencode::AGENT, "opencode", &["--session", "{id}"], Folder::Any).in_database(),
+    row(super::opencode::AGENT, "opencode", &["--session", "{id}"], Folder::Own).in_database(),
     row(super::goose::AGENT, "goose", GOOSE, Folder::Any).in_database(),
     row(super::crush::AGENT, "crush", &["-s", "{id}"], Folder::Inside).in_database(),
-    row(super::cursor::AGENT, "cursor-agent", &["--resume", "{id}"], Folder::Hidden).in_database(),
+    row(super::cursor::AGENT, "cursor-agent", &["--resume", "{id}"], Folder::Own).in_database(),
 ];
 
 const GOOSE: &[&str] = &["session", "--resume", "--session-id", "{id}"];
@@ -71,9 +71,9 @@ const fn row(
 /// Why an agent would not find a session in another folder.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// It is not known by which name the agent would look for it.
-    #[error("{agent} finds a session by its folder, in a way that is not known: {from}")]
-    Hidden {
+    /// The agent does not look for it there.
+    #[error("{agent} goes on with the session only in the folder that it was held in: {from}")]
+    Own {
         /// The agent.
         agent: &'static str,
         /// The folder that the session was held in.
@@ -145,15 +145,15 @@ impl Resume {
             return Ok(file.to_owned());
         }
         match (&self.folder, from) {
-            (Folder::Any, _) | (Folder::Hidden, None) => Ok(file.to_owned()),
+            (Folder::Any, _) | (Folder::Own, None) => Ok(file.to_owned()),
             (Folder::Inside, from) => {
                 let below = from.and_then(|from| file.strip_prefix(from).ok());
                 Ok(below.map_or_else(|| file.to_owned(), |below| to.join(below)))
             }
             (Folder::Named { limit }, from) => self.named(file, from, to, *limit),
             (Folder::Marked, _) => self.marked(file, to),
-            (Folder::Hidden, Some(from)) => {
-                Err(PlaceError::Hidden { agent: self.agent, from: from.to_owned() })
+            (Folder::Own, Some(from)) => {
+                Err(PlaceError::Own { agent: self.agent, from: from.to_owned() })
             }
         }
     }
@@ -262,7 +262,7 @@ mod tests {
         let codex = place("codex", "/h/.codex/sessions/r.jsonl", "/w", "/v").unwrap();
         assert_eq!(codex, Path::new("/h/.codex/sessions/r.jsonl"));
         let error = place("droid", "/h/.factory/sessions/-w/s.jsonl", "/w", "/v").unwrap_err();
-        assert!(error.to_string().ends_with("not known: /w"), "{error}");
+        assert!(error.to_string().ends_with("held in: /w"), "{error}");
     }
 
     #[test]

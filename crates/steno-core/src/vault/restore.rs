@@ -34,6 +34,13 @@ pub enum RestoreError {
     File(#[from] FileError),
 }
 
+impl RestoreError {
+    /// Whether it can be forced.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, Self::Taken(_))
+    }
+}
+
 impl SessionDir {
     /// Puts the session's files back where they stood, or below `to`.
     ///
@@ -43,88 +50,69 @@ impl SessionDir {
             return Err(RestoreError::Recorded);
         }
         let mut targets = Vec::new();
-        for file in self.original_files()? {
-            let target = file.target(to)?;
-            let same = file.is_same_as(&target)?;
+        for (stem, generation) in self.newest_files()? {
+            let kept = self.kept_path(&stem, generation);
+            let sealed = Sealed::open(&kept)?;
+            if sealed.header().gone {
+                continue;
+            }
+            let target = target(&sealed, to)?;
+            let same = is_same(&kept, &target)?;
             if target.exists() && !same && !force {
                 return Err(RestoreError::Taken(target));
             }
-            targets.push((file, target, same));
+            targets.push((kept, target, same));
         }
         let mut restored = Vec::new();
-        for (file, path, same) in targets {
+        for (kept, path, same) in targets {
             if !same {
-                file.put_at(&path)?;
+                put_back(&kept, &path)?;
             }
             restored.push(Restored { path, written: !same });
         }
         Ok(restored)
     }
+}
 
-    /// The files that the session had when it was last kept.
-    pub fn original_files(&self) -> Result<Vec<OriginalFile>, FileError> {
-        let mut files = Vec::new();
-        for (stem, generation) in self.newest_files()? {
-            let kept = self.kept_path(&stem, generation);
-            let header = Sealed::open(&kept)?.header().clone();
-            if !header.gone {
-                files.push(OriginalFile { kept, path: header.path.into(), name: header.name });
-            }
-        }
-        Ok(files)
+fn target(sealed: &Sealed, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
+    let header = sealed.header();
+    let Some(to) = to else { return Ok(PathBuf::from(&header.path)) };
+    let name = Path::new(&header.name);
+    let plain = name.components().all(|part| matches!(part, Component::Normal(_)));
+    let target = to.join(name);
+    let mut above = target.ancestors().skip(1).take_while(|above| *above != to);
+    if plain && !above.any(Path::is_symlink) {
+        Ok(target)
+    } else {
+        Err(RestoreError::Escapes(header.name.clone()))
     }
 }
 
-/// A file that an agent wrote, as it was kept last.
-#[derive(Clone, Debug)]
-pub struct OriginalFile {
-    /// Where it stood.
-    pub path: PathBuf,
-    name: String,
-    kept: PathBuf,
+/// Whether the target holds exactly what is kept.
+pub(super) fn is_same(kept: &Path, target: &Path) -> Result<bool, FileError> {
+    let sealed = Sealed::open(kept)?;
+    let there = match File::open(target) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error).on("open", target),
+    };
+    if there.metadata().on("read", target)?.len() != sealed.length() {
+        return Ok(false);
+    }
+    let hash = |input: &mut dyn Read| {
+        let mut hasher = blake3::Hasher::new();
+        io::copy(input, &mut hasher).map(|_| hasher.finalize())
+    };
+    let wanted = hash(&mut sealed.reader(0)).on("read", kept)?;
+    Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
 }
 
-impl OriginalFile {
-    fn target(&self, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
-        let Some(to) = to else { return Ok(self.path.clone()) };
-        let name = Path::new(&self.name);
-        let plain = name.components().all(|part| matches!(part, Component::Normal(_)));
-        let target = to.join(name);
-        let mut above = target.ancestors().skip(1).take_while(|above| *above != to);
-        if plain && !above.any(Path::is_symlink) {
-            Ok(target)
-        } else {
-            Err(RestoreError::Escapes(self.name.clone()))
-        }
-    }
-
-    /// Whether `target` holds exactly what is kept.
-    pub fn is_same_as(&self, target: &Path) -> Result<bool, FileError> {
-        let sealed = Sealed::open(&self.kept)?;
-        let there = match File::open(target) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(error).on("open", target),
-        };
-        if there.metadata().on("read", target)?.len() != sealed.length() {
-            return Ok(false);
-        }
-        let hash = |input: &mut dyn Read| {
-            let mut hasher = blake3::Hasher::new();
-            io::copy(input, &mut hasher).map(|_| hasher.finalize())
-        };
-        let wanted = hash(&mut sealed.reader(0)).on("read", &self.kept)?;
-        Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
-    }
-
-    /// Writes what is kept to `target`, with the time that the file had.
-    pub fn put_at(&self, target: &Path) -> Result<(), FileError> {
-        let sealed = Sealed::open(&self.kept)?;
-        let modified = sealed.modified();
-        fs::create_dir_all(durable::parent(target)).on("create folder", target)?;
-        durable::replace_atomic(target, |file| {
-            io::copy(&mut sealed.reader(0), file)?;
-            modified.map_or(Ok(()), |modified| file.set_modified(modified))
-        })
-    }
+pub(super) fn put_back(kept: &Path, target: &Path) -> Result<(), FileError> {
+    let sealed = Sealed::open(kept)?;
+    let modified = sealed.modified();
+    fs::create_dir_all(durable::parent(target)).on("create folder", target)?;
+    durable::replace_atomic(target, |file| {
+        io::copy(&mut sealed.reader(0), file)?;
+        modified.map_or(Ok(()), |modified| file.set_modified(modified))
+    })
 }

@@ -7,7 +7,8 @@ use std::process::Command;
 use steno_core::Transcript;
 use steno_core::agent::resume::{Move, PlaceError, Resume};
 use steno_core::vault::SessionDir;
-use steno_core::vault::restore::{OriginalFile, RestoreError};
+use steno_core::vault::original::Original;
+use steno_core::vault::restore::RestoreError;
 
 use crate::error::{CommandError, Exit};
 use crate::project;
@@ -81,25 +82,32 @@ impl Plan<'_> {
 
     fn place(&self, file: &Path) -> Result<PathBuf, CommandError> {
         self.resume.place(file, self.moved).map_err(|error| {
-            let new = matches!(error, PlaceError::New { .. });
-            let error = CommandError::user(error);
-            let program = self.resume.program;
-            if new { error.hint(format!("start `{program}` there once")) } else { error }
+            let hint = match &error {
+                PlaceError::New { .. } => format!("start `{}` there once", self.resume.program),
+                PlaceError::Own { from, .. } if from.is_dir() => "leave --project out".to_owned(),
+                PlaceError::Own { from, .. } => {
+                    let [to, from] =
+                        [self.moved.to, from].map(|path| quoted(&path.to_string_lossy()));
+                    format!("make a link where the folder was: ln -s {to} {from}")
+                }
+                PlaceError::Elsewhere(_) => return CommandError::user(error),
+            };
+            CommandError::user(error).hint(hint)
         })
     }
 
     /// The session's files that are not where the agent would look for them.
-    fn missing(&self) -> Result<Vec<(OriginalFile, PathBuf)>, CommandError> {
+    fn missing(&self) -> Result<Vec<(Original, PathBuf)>, CommandError> {
         if !self.session.is_imported()? {
             return Err(RestoreError::Recorded.into());
         }
         let mut missing = Vec::new();
-        for file in self.session.original_files()? {
+        for file in self.session.originals()? {
             let target = self.place(&file.path)?;
             if target.exists() {
                 continue;
             }
-            if target != file.path && file.path.exists() && !file.is_same_as(&file.path)? {
+            if target != file.path && file.has_changed()? {
                 let path = file.path.display();
                 let message = format!("the agent's file has changed since it was kept: {path}");
                 return Err(CommandError::user(message).hint("run `steno sync` first"));
@@ -140,8 +148,8 @@ impl Plan<'_> {
             return Ok(());
         }
         match self.session.restore(None, false) {
-            Ok(_) | Err(RestoreError::Taken(_)) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) if !error.is_taken() => Err(error.into()),
+            _ => Ok(()),
         }
     }
 }

@@ -83,11 +83,11 @@ impl Machine {
     fn keep(&self, file: &str, content: &str) -> String {
         let project = self.project();
         let name = file.replace("$NAME", &project.replace(['/', '.'], "-")).replace("$ID", ID);
-        let path = self.home.file(&name, content.replace("$P", &project).replace("$ID", ID));
+        self.home.file(&name, content.replace("$P", &project).replace("$ID", ID));
         if file.starts_with(".gemini") {
             self.home.file(".gemini/tmp/birds/.project_root", &project);
         }
-        self.home.steno(&["import", path.to_str().unwrap()]).ok();
+        self.home.steno(&["import", name.split('/').next().unwrap()]).ok();
         name
     }
 
@@ -249,9 +249,14 @@ fn agents_that_would_not_find_their_files_say_so() {
     fs::create_dir(machine.home.path().join("work/new")).unwrap();
     insta::assert_snapshot!(machine.resume(&[ID, "--project", "work/new"]), @"
     --- stderr
-    error: droid finds a session by its folder, in a way that is not known: $HOME/work/birds
+    error: droid goes on with the session only in the folder that it was held in: $HOME/work/birds
+    hint: leave --project out
     --- exit 1
     ");
+    fs::remove_dir(machine.home.path().join("work/birds")).unwrap();
+    let output = machine.resume(&[ID, "--project", "work/new"]);
+    let link = "hint: make a link where the folder was: ln -s $HOME/work/new $HOME/work/birds";
+    assert!(output.stderr.contains(link), "{output}");
 }
 
 #[test]
