@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MODEL = "scripted-1"
+# What each answer says that it took in.
+INPUT_TOKENS = 30
 
 # The tools that run a command, by the names that agents give them, and how they take it.
 SHELLS = {
@@ -138,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
         content = [{"type": "text", "text": text}]
         if name:
             content.append({"type": "tool_use", "id": f"toolu_{number:04}", "name": name, "input": given})
-        usage = {"input_tokens": 30, "output_tokens": 5}
+        usage = {"input_tokens": INPUT_TOKENS, "output_tokens": 5}
         message = {"id": f"msg_{number:04}", "type": "message", "role": "assistant", "model": body.get("model"),
                    "content": content, "stop_reason": "tool_use" if name else "end_turn", "stop_sequence": None,
                    "usage": usage}
@@ -173,7 +175,7 @@ class Handler(BaseHTTPRequestHandler):
         if name:
             output.append({"type": "function_call", "id": f"fc_{number:04}", "call_id": f"call_{number:04}",
                            "name": name, "arguments": json.dumps(given), "status": "completed"})
-        usage = {"input_tokens": 30, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
+        usage = {"input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 35}
         begun = {"id": f"resp_{number:04}", "object": "response", "model": body.get("model"), "output": []}
         done = {**begun, "status": "completed", "output": output, "usage": usage}
@@ -199,7 +201,7 @@ class Handler(BaseHTTPRequestHandler):
             delta["tool_calls"] = [{"index": 0, "id": f"call_{number:04}", "type": "function", "function": call}]
         end = "tool_calls" if name else "stop"
         base = {"id": f"chatcmpl-{number:04}", "created": 1, "model": body.get("model")}
-        usage = {"prompt_tokens": 30, "completion_tokens": 5, "total_tokens": 35}
+        usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": 5, "total_tokens": 35}
         if not body.get("stream"):
             choice = {"index": 0, "message": delta, "finish_reason": end}
             return self.reply({**base, "object": "chat.completion", "choices": [choice], "usage": usage})
@@ -223,7 +225,7 @@ class Handler(BaseHTTPRequestHandler):
         parts = [{"text": json.dumps(smallest(schema)) if schema else text}]
         if name:
             parts.append({"functionCall": {"name": name, "args": given}})
-        usage = {"promptTokenCount": 30, "candidatesTokenCount": 5, "totalTokenCount": 35}
+        usage = {"promptTokenCount": INPUT_TOKENS, "candidatesTokenCount": 5, "totalTokenCount": 35}
         candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
         answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": MODEL,
                   "responseId": f"resp-{number:04}"}
