@@ -39,6 +39,7 @@ pub mod places;
 pub mod qwen;
 mod record;
 mod repair;
+pub mod resume;
 pub(crate) mod sqlite;
 pub mod swe_agent;
 mod telling;

@@ -11,6 +11,7 @@ pub mod json;
 pub mod lines;
 pub mod numbering;
 pub mod problem;
+pub mod repository;
 pub mod session;
 pub mod source;
 pub mod timestamp;

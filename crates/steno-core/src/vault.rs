@@ -9,6 +9,7 @@ pub(crate) mod head;
 pub mod keep;
 pub(crate) mod live;
 mod manifest;
+pub mod original;
 mod pointer;
 mod read;
 pub mod record;

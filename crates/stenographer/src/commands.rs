@@ -10,6 +10,7 @@ pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod record;
 pub(crate) mod restore;
+pub(crate) mod resume;
 pub(crate) mod show;
 pub(crate) mod speak;
 pub(crate) mod sync;

@@ -11,6 +11,7 @@ use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Bundle, Problem, SessionId};
 
 use crate::error::CommandError;
+use crate::projects::Projects;
 use crate::seen::{Stamp, stamp};
 
 /// Keeps sessions, each under an id of its own.
@@ -19,6 +20,7 @@ pub(crate) struct Keeper {
     known: HashMap<SessionId, SessionDir>,
     /// Files with several sessions that were kept, each as it was then and with the session that holds it.
     shared: HashMap<PathBuf, (Option<Stamp>, SessionDir)>,
+    projects: Projects,
     lock: File,
 }
 
@@ -45,7 +47,8 @@ impl Keeper {
             durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         let sessions = vault.sessions()?.into_iter();
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
-        Ok(Self { vault, known, shared: HashMap::new(), lock })
+        let projects = Projects::load(durable::parent(vault.root()));
+        Ok(Self { vault, known, shared: HashMap::new(), projects, lock })
     }
 
     /// Keeps what is new of a session.
@@ -60,6 +63,10 @@ impl Keeper {
         let kept = self
             .dir(&session.agent, &session.id, &found.bundle)
             .and_then(|dir| Ok((self.keep_files(&dir, &found.bundle, growth)?, dir)));
+        if let Some(folder) = &session.project {
+            // Only a shortcut for later: what is kept is kept without it.
+            let _ = self.projects.note(folder.as_ref());
+        }
         self.lock.unlock()?;
         let (added, dir) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());

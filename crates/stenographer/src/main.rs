@@ -5,6 +5,8 @@ mod commands;
 mod error;
 mod hooks;
 mod keeper;
+mod project;
+mod projects;
 mod scene;
 mod seen;
 mod store;

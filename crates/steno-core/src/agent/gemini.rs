@@ -17,6 +17,7 @@ use self::replay::Plan;
 use super::fields;
 use super::head::Head;
 use super::record;
+use super::resume::MARKER;
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::PRIMARY;
@@ -57,7 +58,16 @@ pub(super) fn sessions(
     {
         files.extend(record::candidates(&Tree::at(&folder)?, &is_wanted)?);
     }
-    grouped(files)
+    let mut bundles = grouped(files)?;
+    bundles.iter_mut().for_each(add_marker);
+    Ok(bundles)
+}
+
+/// Adds the file beside the chats that says which folder they are about.
+fn add_marker(bundle: &mut Bundle) {
+    let chats = bundle.root.parent().filter(|folder| folder.file_name() == Some("chats".as_ref()));
+    let marker = chats.map(|chats| chats.with_file_name(MARKER)).filter(|marker| marker.is_file());
+    bundle.sources.extend(marker.map(|marker| Source::on_disk(MARKER, marker)));
 }
 
 /// The folder in which the subagents of a chat stand, if it has any.
@@ -101,8 +111,9 @@ pub(super) fn read_as(
     bundle: &Bundle,
     emit: Emit<'_>,
 ) -> Result<Session, FormatError> {
+    let told = bundle.sources.iter().filter(|source| source.name() != MARKER);
     let (agents, mut chats): (Vec<_>, Vec<_>) =
-        bundle.sources.iter().partition(|source| source.name().contains('/'));
+        told.partition(|source| source.name().contains('/'));
     chats.sort_by_key(|source| !source.name().ends_with(".jsonl"));
     let Some(chat) = chats.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
@@ -111,6 +122,7 @@ pub(super) fn read_as(
     let id = fields::text(&plan.header, "sessionId").unwrap_or(record::stem(chat)).to_owned();
     let mut telling = Telling::new(agent, &id, emit);
     describe(&mut telling.session, &plan);
+    telling.session.project = project(bundle)?;
     tell(chat, plan, &mut telling)?;
     telling.session.subagent_files = agents.len() as u64;
     for source in agents {
@@ -127,6 +139,12 @@ fn tell(source: &Source, plan: Plan, telling: &mut Telling<'_>) -> Result<(), Fo
     let mut messages = Messages::default();
     plan.replay(source, telling, |telling, message| messages.tell(telling, message))?;
     Ok(())
+}
+
+fn project(bundle: &Bundle) -> Result<Option<String>, FileError> {
+    let Some(marker) = bundle.get(MARKER) else { return Ok(None) };
+    let folder = String::from_utf8_lossy(&marker.bytes()?).trim().to_owned();
+    Ok(Some(folder).filter(|folder| !folder.is_empty()))
 }
 
 /// Fills in what the header says about the session.

@@ -160,7 +160,7 @@ fn target(sealed: &Sealed, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
 }
 
 /// Whether the target holds exactly what is kept.
-fn is_same(kept: &Path, target: &Path) -> Result<bool, FileError> {
+pub(super) fn is_same(kept: &Path, target: &Path) -> Result<bool, FileError> {
     let sealed = Sealed::open(kept)?;
     let there = match File::open(target) {
         Ok(file) => file,
@@ -178,7 +178,7 @@ fn is_same(kept: &Path, target: &Path) -> Result<bool, FileError> {
     Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
 }
 
-fn put_back(kept: &Path, target: &Path) -> Result<(), FileError> {
+pub(super) fn put_back(kept: &Path, target: &Path) -> Result<(), FileError> {
     let sealed = Sealed::open(kept)?;
     let modified = sealed.modified();
     fs::create_dir_all(durable::parent(target)).on("create folder", target)?;

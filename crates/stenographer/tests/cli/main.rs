@@ -14,6 +14,8 @@ mod hooks;
 mod readme;
 mod record;
 mod restore;
+#[cfg(unix)]
+mod resume;
 mod sessions;
 mod sync;
 mod verify;

@@ -141,7 +141,8 @@ impl<'a> Reading<'a> {
         let git = meta.get("git").and_then(|git| git.get("branch"));
         session.branch = git.and_then(Value::as_str).map(str::to_owned);
         session.parent = text("forked_from_id").or(text("parent_thread_id"));
-        for field in ["cli_version", "originator", "source", "thread_source", "history_mode"] {
+        for field in ["cli_version", "originator", "source", "thread_source", "history_mode", "git"]
+        {
             if let Some(value) = meta.get(field).filter(|value| !value.is_null()) {
                 session.extra.insert(field.to_owned(), value.clone());
             }

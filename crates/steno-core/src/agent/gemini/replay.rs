@@ -25,6 +25,8 @@ pub(super) struct Plan {
     pub(super) header: Object,
     slots: Vec<Slot>,
     known: HashMap<String, usize>,
+    /// Where the last version of each answer stands that tells its tokens.
+    counted: HashMap<String, Place>,
 }
 
 #[derive(Debug)]
@@ -33,8 +35,8 @@ enum Slot {
         id: Option<String>,
         place: Place,
     },
-    /// All messages were replaced by a shorter account.
-    Seam,
+    /// All messages were replaced by a shorter account, without those of these ids.
+    Seam(HashSet<String>),
 }
 
 /// What one line of the log does.
@@ -93,6 +95,9 @@ impl Plan {
 
     fn put(&mut self, object: &Object, place: Place) {
         let id = fields::text(object, "id").map(str::to_owned);
+        if let Some(id) = id.as_ref().filter(|_| fields::object(object, "tokens").is_some()) {
+            self.counted.insert(id.clone(), place);
+        }
         let at = id.as_ref().and_then(|id| self.known.get(id).copied());
         if let Some(id) = &id {
             self.known.insert(id.clone(), at.unwrap_or(self.slots.len()));
@@ -103,20 +108,33 @@ impl Plan {
         }
     }
 
+    /// Begins anew with a list of messages. A chat that is resumed forgets all that was said and then states it again,
+    /// which is no compaction, and without tokens: the answers stay as they were told first.
     fn replace(&mut self, messages: &[Value], line: u64) {
         let objects =
             || messages.iter().enumerate().filter_map(|(at, it)| Some((at, it.as_object()?)));
-        let kept: HashSet<_> = objects().filter_map(|(_, it)| fields::text(it, "id")).collect();
-        let lost = self.slots.iter().any(|slot| match slot {
-            Slot::Record { id: Some(id), .. } => !kept.contains(id.as_str()),
-            _ => false,
-        });
-        self.slots.retain(|slot| matches!(slot, Slot::Seam));
-        self.known.clear();
-        if lost {
-            self.slots.push(Slot::Seam);
+        let stated: HashSet<_> = objects().filter_map(|(_, it)| fields::text(it, "id")).collect();
+        let mut lost = HashSet::new();
+        for slot in std::mem::take(&mut self.slots) {
+            match slot {
+                Slot::Seam(mut ids) => {
+                    ids.retain(|id| !stated.contains(id.as_str()));
+                    self.slots.extend((!ids.is_empty()).then_some(Slot::Seam(ids)));
+                }
+                Slot::Record { id, .. } => {
+                    lost.extend(id.filter(|id| !stated.contains(id.as_str())));
+                }
+            }
         }
-        objects().for_each(|(at, object)| self.put(object, (line, at)));
+        self.known.clear();
+        if !lost.is_empty() {
+            self.slots.push(Slot::Seam(lost));
+        }
+        for (at, object) in objects() {
+            let told = fields::text(object, "id").and_then(|id| self.counted.get(id).copied());
+            let is_answer = fields::text(object, "type") != Some("user");
+            self.put(object, told.filter(|_| is_answer).unwrap_or((line, at)));
+        }
     }
 
     /// Reads the log for the second time and tells of its messages in their order.
@@ -132,7 +150,7 @@ impl Plan {
             .enumerate()
             .filter_map(|(at, slot)| match slot {
                 Slot::Record { place, .. } => Some((*place, at)),
-                Slot::Seam => None,
+                Slot::Seam(_) => None,
             })
             .collect();
         let mut waiting: HashMap<usize, Object> = HashMap::new();
@@ -151,7 +169,7 @@ impl Plan {
             }
             while let Some((at, slot)) = slots.peek() {
                 match (slot, waiting.remove(at)) {
-                    (Slot::Seam, _) => {
+                    (Slot::Seam(_), _) => {
                         telling.entry(Entry::new(Role::System, Kind::Compaction, ""))
                     }
                     (_, Some(record)) => tell(telling, record),

@@ -91,6 +91,25 @@ fn replacing_messages_is_a_compaction_when_some_are_lost() {
 }
 
 #[test]
+fn a_resumed_chat_keeps_what_was_counted() {
+    let log = format!(
+        "{HEADER}\n{}\n{}\n{}\n{HEADER}\n{}\n{}\n{}\n",
+        r#"{"$set":{"messages":[{"id":"c","type":"user","content":"<session_context>one"}]}}"#,
+        r#"{"id":"a","type":"user","content":"Fix it"}"#,
+        r#"{"id":"b","type":"gemini","content":"Done","model":"gemini-3","tokens":{"input":30,"output":5}}"#,
+        r#"{"$set":{"messages":[{"id":"c","type":"user","content":"<session_context>two"}]}}"#,
+        r#"{"$set":{"messages":[{"id":"c","type":"user","content":"<session_context>two"},{"id":"a","type":"user","content":[{"text":"Fix it"}]},{"id":"b","type":"gemini","content":[{"text":"Done"}]}]}}"#,
+        r#"{"id":"d","type":"gemini","content":"More","tokens":{"input":40,"output":6}}"#,
+    );
+    let transcript = read("chat.jsonl", &log);
+    let said: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(said, ["<session_context>two", "Fix it", "Done", "More"]);
+    let usage = transcript.session.totals.usage;
+    assert_eq!((usage.input, usage.output), (70, 11));
+    assert_eq!(transcript.session.models, ["gemini-3"]);
+}
+
+#[test]
 fn rewinding_to_an_unknown_message_clears_all() {
     let log = format!(
         "{HEADER}\n{}\n{}\n",
@@ -119,6 +138,19 @@ fn files_of_one_session_are_one_bundle() {
         assert_eq!(spoken.count(), 7);
     }
     assert_eq!(READER.find_at(&agents.join("s2.jsonl")).unwrap().len(), 1);
+}
+
+#[test]
+fn the_file_beside_the_chats_tells_their_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("chats")).unwrap();
+    std::fs::write(dir.path().join("chats/session-1.jsonl"), LOG).unwrap();
+    std::fs::write(dir.path().join(".project_root"), "/w\n").unwrap();
+    let found = READER.find_at(dir.path()).unwrap();
+    assert_eq!(found[0].sources.len(), 2);
+    let transcript = format::read(&READER, &found[0]).unwrap();
+    assert_eq!(transcript.session.project.as_deref(), Some("/w"));
+    assert_eq!(transcript.session.subagent_files, 0);
 }
 
 #[test]

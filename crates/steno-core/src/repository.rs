@@ -1,0 +1,181 @@
+//! Which Git repository a folder belongs to, told from its files alone, so that a folder that moved is known again.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// A checkout and what makes it known again elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repository {
+    /// The folder that holds it.
+    pub root: PathBuf,
+    /// Where it is pulled from, as `host/path`: without scheme, user and ending.
+    pub remote: Option<String>,
+    /// The first thing that was done in this very checkout: it moves with the folder.
+    pub first: Option<String>,
+}
+
+/// How much two checkouts have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Likeness {
+    /// Both come from one remote.
+    Remote,
+    /// It is the same checkout.
+    Checkout,
+}
+
+impl Repository {
+    /// The repository that `folder` is in.
+    pub fn of(folder: &Path) -> Option<Self> {
+        folder.ancestors().find_map(Self::at)
+    }
+
+    /// The repository whose root is `folder`, if anything makes it known again.
+    pub fn at(folder: &Path) -> Option<Self> {
+        let own = git_folder(&folder.join(".git"))?;
+        let shared = match fs::read_to_string(own.join("commondir")) {
+            Ok(common) => own.join(common.trim_end()),
+            Err(_) => own.clone(),
+        };
+        let remote = fs::read_to_string(shared.join("config")).ok().and_then(|text| remote(&text));
+        let first = first_line(&own.join("logs/HEAD"));
+        let known = remote.is_some() || first.is_some();
+        known.then(|| Self { root: folder.to_owned(), remote, first })
+    }
+
+    /// What this checkout has in common with another.
+    pub fn likeness(&self, other: &Self) -> Option<Likeness> {
+        if self.first.is_some() && self.first == other.first {
+            Some(Likeness::Checkout)
+        } else if self.remote.is_some() && self.remote == other.remote {
+            Some(Likeness::Remote)
+        } else {
+            None
+        }
+    }
+}
+
+/// The folder with the repository's own files; a worktree's `.git` is a file that names it.
+fn git_folder(git: &Path) -> Option<PathBuf> {
+    if git.is_dir() {
+        return Some(git.to_owned());
+    }
+    let text = fs::read_to_string(git).ok()?;
+    let named = text.strip_prefix("gitdir:")?.trim();
+    Some(git.parent()?.join(named))
+}
+
+/// The remote `origin`, else the first one.
+fn remote(config: &str) -> Option<String> {
+    let mut found = None;
+    let mut section = "";
+    for line in config.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if section.starts_with("[remote ")
+            && let Some((key, url)) = line.split_once('=')
+            && key.trim() == "url"
+        {
+            if section == "[remote \"origin\"]" {
+                return remote_name(url);
+            }
+            found = found.or_else(|| remote_name(url));
+        }
+    }
+    found
+}
+
+/// A remote's address as `host/path`, the same for every way to reach it, and without what may be secret in it.
+pub fn remote_name(url: &str) -> Option<String> {
+    let url = url.trim().trim_matches('"');
+    let (host, path) = match url.split_once("://") {
+        Some((_, rest)) => rest.split_once('/')?,
+        // `user@host:path`; a path on this machine has no host.
+        None => match url.split_once(':') {
+            Some((host, path)) if !host.contains('/') => (host, path),
+            _ => ("", url),
+        },
+    };
+    let host = host.rsplit('@').next().unwrap_or(host);
+    let path = path.trim_end_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path).trim_matches('/');
+    (!path.is_empty()).then(|| format!("{}/{path}", host.to_ascii_lowercase()))
+}
+
+/// The first line of the log of a checkout; a line that is too long is none of Git's.
+fn first_line(path: &Path) -> Option<String> {
+    let mut line = String::new();
+    let file = fs::File::open(path).ok()?;
+    BufReader::new(file.take(4096)).read_line(&mut line).ok()?;
+    // Who did it and with which words is no part of what makes it known again.
+    let (hashes, rest) = line.split_at_checked(81)?;
+    let at = rest.rsplit_once('>')?.1.split('\t').next()?;
+    Some(format!("{}{}", hashes.trim(), at.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_has_one_name_however_it_is_reached() {
+        for url in [
+            "https://github.com/ada/engine.git",
+            "https://token:x@GitHub.com/ada/engine",
+            "git@github.com:ada/engine.git",
+            "ssh://git@github.com/ada/engine/",
+        ] {
+            assert_eq!(remote_name(url).as_deref(), Some("github.com/ada/engine"), "{url}");
+        }
+        assert_eq!(remote_name("/srv/engine.git").as_deref(), Some("/srv/engine"));
+        assert_eq!(remote_name(" "), None);
+    }
+
+    #[test]
+    fn origin_goes_before_other_remotes() {
+        let config = "[core]\n\turl = no\n[remote \"fork\"]\n\turl = git@x.org:b/p\n\
+                      [remote \"origin\"]\n\turl = git@x.org:a/p\n";
+        assert_eq!(remote(config).as_deref(), Some("x.org/a/p"));
+        assert_eq!(remote(&config.replace("origin", "up")).as_deref(), Some("x.org/b/p"));
+        assert_eq!(remote("[core]\n\tbare = false\n"), None);
+    }
+
+    #[test]
+    fn a_checkout_is_known_again_where_it_moved() {
+        let temp = tempfile::tempdir().unwrap();
+        let log =
+            format!("{} {} Ada <a@b> 1700000000 +0100\tcommit\n", "0".repeat(40), "a".repeat(40));
+        let make = |name: &str, log: &str, url: &str| {
+            let git = temp.path().join(name).join(".git");
+            fs::create_dir_all(git.join("logs")).unwrap();
+            fs::write(git.join("logs/HEAD"), log).unwrap();
+            fs::write(git.join("config"), format!("[remote \"origin\"]\nurl = {url}\n")).unwrap();
+            Repository::of(&temp.path().join(name).join("src/deep")).unwrap()
+        };
+        let before = make("p", &log, "https://x.org/p");
+        assert_eq!(before.root, temp.path().join("p"));
+        fs::rename(temp.path().join("p"), temp.path().join("q")).unwrap();
+        let moved = Repository::at(&temp.path().join("q")).unwrap();
+        assert_eq!(before.likeness(&moved), Some(Likeness::Checkout));
+        let cloned = make("r", &log.replace("1700", "1800"), "git@x.org:p");
+        assert_eq!(before.likeness(&cloned), Some(Likeness::Remote));
+        let other = make("s", "", "https://x.org/other");
+        assert_eq!(before.likeness(&other), None);
+        assert_eq!(Repository::at(temp.path()), None);
+    }
+
+    #[test]
+    fn a_worktree_has_the_remote_of_its_repository() {
+        let temp = tempfile::tempdir().unwrap();
+        let main = temp.path().join("main/.git");
+        fs::create_dir_all(main.join("worktrees/w")).unwrap();
+        fs::write(main.join("config"), "[remote \"origin\"]\nurl = https://x.org/p\n").unwrap();
+        fs::write(main.join("worktrees/w/commondir"), "../..\n").unwrap();
+        let tree = temp.path().join("w");
+        fs::create_dir(&tree).unwrap();
+        fs::write(tree.join(".git"), format!("gitdir: {}/worktrees/w\n", main.display())).unwrap();
+        assert_eq!(Repository::at(&tree).unwrap().remote.as_deref(), Some("x.org/p"));
+    }
+}

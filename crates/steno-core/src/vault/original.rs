@@ -1,0 +1,43 @@
+//! The files of a session as an agent wrote them, each to be looked at and put back on its own.
+
+use std::path::{Path, PathBuf};
+
+use super::SessionDir;
+use super::restore::{is_same, put_back};
+use super::sealed::Sealed;
+use crate::durable::FileError;
+
+/// A file that an agent wrote, as it was kept last.
+#[derive(Clone, Debug)]
+pub struct Original {
+    /// Where it stood.
+    pub path: PathBuf,
+    kept: PathBuf,
+}
+
+impl SessionDir {
+    /// The files that the session had when it was last kept.
+    pub fn originals(&self) -> Result<Vec<Original>, FileError> {
+        let mut originals = Vec::new();
+        for (stem, generation) in self.newest_files()? {
+            let kept = self.kept_path(&stem, generation);
+            let header = Sealed::open(&kept)?.header().clone();
+            if !header.gone {
+                originals.push(Original { path: PathBuf::from(header.path), kept });
+            }
+        }
+        Ok(originals)
+    }
+}
+
+impl Original {
+    /// Whether the file that stands at its place is no longer what is kept.
+    pub fn has_changed(&self) -> Result<bool, FileError> {
+        Ok(self.path.exists() && !is_same(&self.kept, &self.path)?)
+    }
+
+    /// Writes what is kept to `target`, with the time that the file had.
+    pub fn put_at(&self, target: &Path) -> Result<(), FileError> {
+        put_back(&self.kept, target)
+    }
+}

@@ -1,0 +1,218 @@
+//! `steno resume`: goes on with a session in the agent that held it.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use steno_core::Transcript;
+use steno_core::agent::resume::{Move, PlaceError, Resume};
+use steno_core::vault::SessionDir;
+use steno_core::vault::original::Original;
+use steno_core::vault::restore::RestoreError;
+
+use crate::error::{CommandError, Exit};
+use crate::project;
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::ui::Ui;
+
+/// Go on with a session in the agent that held it.
+///
+/// Puts back those of the session's files that the agent has purged, then runs the agent's own resume command in the
+/// session's folder. A folder that has moved is found by its repository, or named by `--project`. Files that are
+/// there are left as they are.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, or `latest`.
+    #[arg(value_name = "ID")]
+    session: String,
+    /// Print the command and change nothing.
+    #[arg(long)]
+    print: bool,
+    /// The folder to go on in [default: the session's own].
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let session = Store::new(scene).kept(&args.session)?;
+    let resume = Resume::of(session.agent()).ok_or_else(|| unable(session.agent()))?;
+    let transcript = session.read()?;
+    let folder = match &args.project {
+        Some(named) => project::named(&scene.cwd.join(named))?,
+        None => project::of(scene, &transcript.session, resume.needs_folder())?,
+    };
+    let from = transcript.session.project.as_deref().map(Path::new);
+    let plan = Plan { session, resume, moved: Move { from, to: &folder } };
+    let line = plan.command_line(&transcript)?;
+    if args.print {
+        plan.tell(ui)?;
+        writeln!(ui.out(), "{line}")?;
+        return Ok(Exit::Done);
+    }
+    plan.restore(ui)?;
+    ui.flush()?;
+    start(line)
+}
+
+fn unable(agent: &str) -> CommandError {
+    let agents: Vec<&str> = Resume::agents().collect();
+    CommandError::user(format!("this agent has no command to go on with a session: {agent}"))
+        .hint(format!("these have: {}", agents.join(", ")))
+}
+
+/// A session and the folder to go on in.
+struct Plan<'a> {
+    session: SessionDir,
+    resume: &'static Resume,
+    moved: Move<'a>,
+}
+
+impl Plan<'_> {
+    fn command_line(&self, transcript: &Transcript) -> Result<CommandLine, CommandError> {
+        let id = transcript.session.native_id.as_deref().unwrap_or(self.session.id().as_str());
+        let file = self.place(&self.session.bundle()?.root)?;
+        let program = self.resume.program;
+        let arguments = self.resume.arguments(id, &file).ok_or_else(|| {
+            CommandError::user(format!("not a name that {program} gives to a session: {id:?}"))
+        })?;
+        Ok(CommandLine { folder: self.moved.to.to_owned(), program, arguments })
+    }
+
+    fn place(&self, file: &Path) -> Result<PathBuf, CommandError> {
+        self.resume.place(file, self.moved).map_err(|error| {
+            let hint = match &error {
+                PlaceError::New { .. } => format!("start `{}` there once", self.resume.program),
+                PlaceError::Own { from, .. } if from.is_dir() => "leave --project out".to_owned(),
+                PlaceError::Own { from, .. } => {
+                    let [to, from] =
+                        [self.moved.to, from].map(|path| quoted(&path.to_string_lossy()));
+                    format!("make a link where the folder was: ln -s {to} {from}")
+                }
+                PlaceError::Elsewhere(_) => return CommandError::user(error),
+            };
+            CommandError::user(error).hint(hint)
+        })
+    }
+
+    /// The session's files that are not where the agent would look for them.
+    fn missing(&self) -> Result<Vec<(Original, PathBuf)>, CommandError> {
+        if !self.session.is_imported()? {
+            return Err(RestoreError::Recorded.into());
+        }
+        let mut missing = Vec::new();
+        for file in self.session.originals()? {
+            let target = self.place(&file.path)?;
+            if target.exists() {
+                continue;
+            }
+            if target != file.path && file.has_changed()? {
+                let path = file.path.display();
+                let message = format!("the agent's file has changed since it was kept: {path}");
+                return Err(CommandError::user(message).hint("run `steno sync` first"));
+            }
+            missing.push((file, target));
+        }
+        Ok(missing)
+    }
+
+    /// Tells what would have to be put back.
+    fn tell(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        if self.resume.database {
+            let id = self.session.id();
+            ui.status(format_args!("`steno restore {id}` puts back what the agent has purged"));
+            return Ok(());
+        }
+        for (_, target) in self.missing()? {
+            ui.note(format_args!("{} has to be put back first", target.display()));
+        }
+        Ok(())
+    }
+
+    fn restore(&self, ui: &mut Ui) -> Result<(), CommandError> {
+        if self.resume.database {
+            return self.restore_rows();
+        }
+        for (file, target) in self.missing()? {
+            file.put_at(&target)?;
+            ui.status(format_args!("{} was put back", target.display()));
+        }
+        Ok(())
+    }
+
+    /// What stands in a database is put back as a whole, unless the agent has gone on with it.
+    fn restore_rows(&self) -> Result<(), CommandError> {
+        let has_moved = self.moved.from.is_some_and(|from| from != self.moved.to);
+        if self.resume.is_inside() && has_moved {
+            return Ok(());
+        }
+        match self.session.restore(None, false) {
+            Err(error) if !error.is_taken() => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A program with its arguments and the folder to run it in.
+struct CommandLine {
+    folder: PathBuf,
+    program: &'static str,
+    arguments: Vec<String>,
+}
+
+impl std::fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cd {} && {}", quoted(&self.folder.to_string_lossy()), self.program)?;
+        self.arguments.iter().try_for_each(|argument| write!(f, " {}", quoted(argument)))
+    }
+}
+
+/// Text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Becomes the agent, where that can be done; else waits for it.
+fn start(line: CommandLine) -> Result<Exit, CommandError> {
+    let mut command = Command::new(line.program);
+    command.args(&line.arguments).current_dir(&line.folder).env("PWD", &line.folder);
+    let error = match become_it(&mut command) {
+        Ok(exit) => return Ok(exit),
+        Err(error) => error,
+    };
+    let message = match error.kind() {
+        ErrorKind::NotFound => format!("no such program on PATH: {}", line.program),
+        _ => format!("could not start {}: {error}", line.program),
+    };
+    Err(CommandError::user(message).hint(format!("the command is: {line}")))
+}
+
+#[cfg(unix)]
+fn become_it(command: &mut Command) -> Result<Exit, std::io::Error> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+#[cfg(not(unix))]
+fn become_it(command: &mut Command) -> Result<Exit, std::io::Error> {
+    let status = command.status()?;
+    Ok(if status.success() { Exit::Done } else { Exit::Failed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_reach_a_shell_as_they_are() {
+        assert_eq!(quoted("/a/b-c_1.x"), "/a/b-c_1.x");
+        assert_eq!(quoted("/a b"), "'/a b'");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+}

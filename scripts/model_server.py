@@ -1,0 +1,252 @@
+"""A scripted model on loopback that speaks the agents' four protocols: Anthropic Messages, OpenAI Responses and
+chat completions, Gemini. It answers a prompt by the first turn of the script whose word is in it, and keeps every
+request. Python's standard library only."""
+
+import gzip
+import json
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MODEL = "scripted-1"
+# What each answer says that it took in.
+INPUT_TOKENS = 30
+
+# The tools that run a command, by the names that agents give them, and how they take it.
+SHELLS = {
+    "Bash": lambda command: {"command": command, "description": "Count"},
+    "bash": lambda command: {"command": command, "description": "Count"},
+    "exec_command": lambda command: {"cmd": command},
+    "shell_command": lambda command: {"command": command},
+    "shell": lambda command: {"command": ["bash", "-c", command]},
+    "run_shell_command": lambda command: {"command": command, "description": "Count"},
+}
+
+
+@dataclass
+class Turn:
+    """What the model does when a prompt has the word: it runs the command, if there is one, then answers."""
+
+    word: str
+    command: str | None
+    answer: str
+
+
+class ModelServer(ThreadingHTTPServer):
+    """The server; `requests` has the body of every request that came."""
+
+    daemon_threads = True
+
+    def __init__(self, script):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script = script
+        self.requests = []
+        self.lock = threading.Lock()
+
+    @property
+    def address(self):
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def start(self):
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def take(self, body):
+        """Keeps a request and gives its number."""
+        with self.lock:
+            self.requests.append(body)
+            return len(self.requests)
+
+    def next_step(self, prompt, has_output, tools):
+        """What comes next: (text, name of a tool or None, its input)."""
+        turn = next((turn for turn in self.script if turn.word in prompt), None)
+        if turn is None or not tools:
+            return "ok", None, None
+        name = next((name for name in SHELLS if name in tools), None)
+        if turn.command and not has_output and name:
+            return "I will count.", name, SHELLS[name](turn.command)
+        return turn.answer, None, None
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.reply({})
+
+    def do_GET(self):
+        entry = {"id": MODEL, "object": "model", "type": "model", "display_name": MODEL}
+        self.reply({"object": "list", "data": [entry], "models": [], "has_more": False})
+
+    def do_POST(self):
+        body = self.body()
+        number = self.server.take(body)
+        path = self.path.split("?")[0]
+        if path.endswith("/messages"):
+            self.answer_messages(body, number)
+        elif path.endswith("/responses"):
+            self.answer_responses(body, number)
+        elif path.endswith("/chat/completions"):
+            self.answer_chat(body, number)
+        elif path.lower().endswith("generatecontent"):
+            self.answer_gemini(body, number)
+        else:
+            self.reply({"input_tokens": 40, "totalTokens": 40})
+
+    def body(self):
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if self.headers.get("content-encoding") == "gzip":
+            raw = gzip.decompress(raw)
+        try:
+            return json.loads(raw or b"{}")
+        except ValueError:
+            return {}
+
+    def reply(self, value):
+        data = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def stream(self, events, last=None):
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        for event in events:
+            if "type" in event:
+                self.wfile.write(f"event: {event['type']}\n".encode())
+            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+        if last:
+            self.wfile.write(f"data: {last}\n\n".encode())
+
+    def answer_messages(self, body, number):
+        """Anthropic Messages."""
+        prompt, has_output = "", False
+        for message in body.get("messages", []):
+            if message["role"] != "user":
+                continue
+            for block in blocks(message["content"]):
+                has_output |= block.get("type") == "tool_result"
+                if is_prompt(block.get("text")):
+                    prompt, has_output = block["text"], False
+        tools = {tool.get("name") for tool in body.get("tools") or []}
+        text, name, given = self.server.next_step(prompt, has_output, tools)
+        content = [{"type": "text", "text": text}]
+        if name:
+            content.append({"type": "tool_use", "id": f"toolu_{number:04}", "name": name, "input": given})
+        usage = {"input_tokens": INPUT_TOKENS, "output_tokens": 5}
+        message = {"id": f"msg_{number:04}", "type": "message", "role": "assistant", "model": body.get("model"),
+                   "content": content, "stop_reason": "tool_use" if name else "end_turn", "stop_sequence": None,
+                   "usage": usage}
+        if not body.get("stream"):
+            return self.reply(message)
+        events = [{"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}]
+        for index, block in enumerate(content):
+            if block["type"] == "text":
+                start, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+            else:
+                start = {**block, "input": {}}
+                delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
+            events += [{"type": "content_block_start", "index": index, "content_block": start},
+                       {"type": "content_block_delta", "index": index, "delta": delta},
+                       {"type": "content_block_stop", "index": index}]
+        end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+        events += [{"type": "message_delta", "delta": end, "usage": usage}, {"type": "message_stop"}]
+        self.stream(events)
+
+    def answer_responses(self, body, number):
+        """OpenAI Responses."""
+        prompt, has_output = "", False
+        for item in body.get("input") or []:
+            has_output |= item.get("type", "").endswith("_output")
+            for block in blocks(item.get("content")) if item.get("role") == "user" else []:
+                if is_prompt(block.get("text")):
+                    prompt, has_output = block["text"], False
+        tools = {tool.get("name") for tool in body.get("tools") or []}
+        text, name, given = self.server.next_step(prompt, has_output, tools)
+        output = [{"type": "message", "id": f"msg_{number:04}", "role": "assistant", "status": "completed",
+                   "content": [{"type": "output_text", "text": text, "annotations": []}]}]
+        if name:
+            output.append({"type": "function_call", "id": f"fc_{number:04}", "call_id": f"call_{number:04}",
+                           "name": name, "arguments": json.dumps(given), "status": "completed"})
+        usage = {"input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
+                 "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 35}
+        begun = {"id": f"resp_{number:04}", "object": "response", "model": body.get("model"), "output": []}
+        done = {**begun, "status": "completed", "output": output, "usage": usage}
+        events = [{"type": "response.created", "response": {**begun, "status": "in_progress"}}]
+        for index, item in enumerate(output):
+            for kind in ["added", "done"]:
+                events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
+        self.stream(events + [{"type": "response.completed", "response": done}])
+
+    def answer_chat(self, body, number):
+        """OpenAI chat completions."""
+        prompt, has_output = "", False
+        for message in body.get("messages", []):
+            has_output |= message["role"] == "tool"
+            for block in blocks(message.get("content")) if message["role"] == "user" else []:
+                if is_prompt(block.get("text")):
+                    prompt, has_output = block["text"], False
+        tools = {tool.get("function", {}).get("name") for tool in body.get("tools") or []}
+        text, name, given = self.server.next_step(prompt, has_output, tools)
+        delta = {"role": "assistant", "content": text}
+        if name:
+            call = {"name": name, "arguments": json.dumps(given)}
+            delta["tool_calls"] = [{"index": 0, "id": f"call_{number:04}", "type": "function", "function": call}]
+        end = "tool_calls" if name else "stop"
+        base = {"id": f"chatcmpl-{number:04}", "created": 1, "model": body.get("model")}
+        usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": 5, "total_tokens": 35}
+        if not body.get("stream"):
+            choice = {"index": 0, "message": delta, "finish_reason": end}
+            return self.reply({**base, "object": "chat.completion", "choices": [choice], "usage": usage})
+        base["object"] = "chat.completion.chunk"
+        choices = [{"index": 0, "delta": delta, "finish_reason": None}, {"index": 0, "delta": {}, "finish_reason": end}]
+        events = [{**base, "choices": [choice]} for choice in choices]
+        self.stream(events + [{**base, "choices": [], "usage": usage}], last="[DONE]")
+
+    def answer_gemini(self, body, number):
+        """Gemini's generateContent, streamed or not."""
+        prompt, has_output = "", False
+        for content in body.get("contents", []):
+            for part in content.get("parts", []) if content.get("role") != "model" else []:
+                has_output |= "functionResponse" in part
+                if is_prompt(part.get("text")):
+                    prompt, has_output = part["text"], False
+        offered = [tool for group in body.get("tools") or [] for tool in group.get("functionDeclarations", [])]
+        text, name, given = self.server.next_step(prompt, has_output, {tool["name"] for tool in offered})
+        wanted = body.get("generationConfig", {})
+        schema = wanted.get("responseJsonSchema") or wanted.get("responseSchema")
+        parts = [{"text": json.dumps(smallest(schema)) if schema else text}]
+        if name:
+            parts.append({"functionCall": {"name": name, "args": given}})
+        usage = {"promptTokenCount": INPUT_TOKENS, "candidatesTokenCount": 5, "totalTokenCount": 35}
+        candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+        answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": MODEL,
+                  "responseId": f"resp-{number:04}"}
+        return self.stream([answer]) if "stream" in self.path else self.reply(answer)
+
+
+def blocks(content):
+    """The blocks of a message, whose content may be plain text."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+
+
+def is_prompt(text):
+    """Whether a user said it: what agents add on their own stands in angle brackets."""
+    return bool(text) and not text.lstrip().startswith("<")
+
+
+def smallest(schema):
+    """The smallest value that a JSON schema allows."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type", "object").lower()
+    if kind == "object":
+        return {name: smallest(field) for name, field in schema.get("properties", {}).items()}
+    return {"array": [], "string": "", "number": 1, "integer": 1, "boolean": False}.get(kind)
