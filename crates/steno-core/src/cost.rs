@@ -1,0 +1,203 @@
+//! What tokens cost: prices per model, and the sum for one API message.
+//!
+//! Prices are data (`cost/prices.jsonl`, in dollars per million tokens, each with its source and date); a user's own
+//! come before them. A model without a price costs an unknown sum, never nothing.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::usage::Usage;
+
+const BUNDLED: &str = include_str!("cost/prices.jsonl");
+
+/// Dollars per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Rates {
+    /// Counts for requests whose prompt is longer than this.
+    #[serde(default)]
+    pub above: u64,
+    /// Prompt tokens that no cache served.
+    pub input: f64,
+    /// Answer tokens.
+    pub output: f64,
+    /// Prompt tokens read from a cache; where it is not stated, they cost what others do.
+    #[serde(default)]
+    pub cache_read: Option<f64>,
+    /// Prompt tokens written to a cache for five minutes; where it is not stated, they cost what others do.
+    #[serde(default)]
+    pub cache_write_5m: Option<f64>,
+    /// Prompt tokens written to a cache for an hour; where it is not stated, as for five minutes.
+    #[serde(default)]
+    pub cache_write_1h: Option<f64>,
+}
+
+/// What one model costs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Price {
+    /// The model's name, without a date.
+    pub model: String,
+    /// What its tokens cost; those for longer prompts come later.
+    pub rates: Vec<Rates>,
+    /// Where the price was found.
+    #[serde(default)]
+    pub source: String,
+    /// When it was found.
+    #[serde(default)]
+    pub date: String,
+}
+
+/// What models cost.
+#[derive(Clone, Debug, Default)]
+pub struct Prices {
+    models: HashMap<String, Price>,
+}
+
+impl Prices {
+    /// The prices that come with Steno.
+    pub fn bundled() -> Self {
+        let lines = BUNDLED.lines().map(serde_json::from_str);
+        Self::new(lines.map(|price| price.expect("our own table can be read")))
+    }
+
+    /// A table of these prices.
+    pub fn new(prices: impl IntoIterator<Item = Price>) -> Self {
+        Self { models: prices.into_iter().map(|price| (price.model.clone(), price)).collect() }
+    }
+
+    /// Puts prices before those that are there.
+    pub fn override_with(&mut self, prices: impl IntoIterator<Item = Price>) {
+        self.models.extend(Self::new(prices).models);
+    }
+
+    /// The price of a model, also where its name has a date, a provider or a release around it.
+    ///
+    /// Only what says nothing about the price is taken off a name: a model that merely has a similar name may cost
+    /// something else.
+    pub fn of(&self, model: &str) -> Option<&Price> {
+        let name = bare(model);
+        let known = |name: &str| self.models.get(name);
+        known(model).or_else(|| known(name)).or_else(|| known(undated(name)))
+    }
+}
+
+impl Price {
+    /// What the tokens of one API message cost, in dollars; a prompt that is long costs more as a whole.
+    pub fn cost(&self, usage: &Usage) -> Option<f64> {
+        let is_long = |rates: &&Rates| rates.above > 0 && usage.prompt() > rates.above;
+        let rates = self.rates.iter().rfind(is_long).or(self.rates.first())?;
+        let short_write = rates.cache_write_5m.unwrap_or(rates.input);
+        let long_write = rates.cache_write_1h.unwrap_or(short_write);
+        let hour = usage.cache_write_1h.min(usage.cache_write);
+        let parts = [
+            (usage.input, rates.input),
+            (usage.cache_read, rates.cache_read.unwrap_or(rates.input)),
+            (usage.cache_write - hour, short_write),
+            (hour, long_write),
+            (usage.output, rates.output),
+        ];
+        Some(parts.iter().map(|(tokens, rate)| *tokens as f64 * rate).sum::<f64>() / 1e6)
+    }
+}
+
+/// A model's name without what providers put around it: `us.anthropic.claude-x-v1:0`, `openai/gpt-x`, `claude-x[1m]`.
+fn bare(model: &str) -> &str {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    let (name, release) = name.rsplit_once("-v").unwrap_or((name, ""));
+    let is_release = release.split_once(':').is_some_and(|(major, _)| is_number(major));
+    if is_release || release.is_empty() { name } else { &model[model.len() - name.len()..] }
+}
+
+/// A model's name without its date: `-20250929`, `@20250929` or `-2025-08-07`.
+fn undated(name: &str) -> &str {
+    if let Some((head, date)) = name.rsplit_once(['-', '@'])
+        && date.len() == 8
+        && is_number(date)
+    {
+        return head;
+    }
+    let (head, date) = name.split_at_checked(name.len().saturating_sub(11)).unwrap_or((name, ""));
+    let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
+        0 | 5 | 8 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    if date.len() == 11 && is_date { head } else { name }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(model: &str) -> Option<Price> {
+        Prices::bundled().of(model).cloned()
+    }
+
+    #[test]
+    fn names_are_known_with_what_stands_around_them() {
+        let plain = price("claude-sonnet-4-5").unwrap();
+        for name in [
+            "claude-sonnet-4-5-20250929",
+            "anthropic/claude-sonnet-4-5",
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "claude-sonnet-4-5@20250929",
+            "claude-sonnet-4-5-20250929[1m]",
+        ] {
+            assert_eq!(price(name).unwrap(), plain, "{name}");
+        }
+        assert_eq!(price("gpt-5-2025-08-07"), price("gpt-5"));
+        assert_eq!(price("models/gemini-2.5-pro"), price("gemini-2.5-pro"));
+        assert_eq!(price("deepseek-v4-pro").unwrap().model, "deepseek-v4-pro");
+    }
+
+    #[test]
+    fn what_is_unknown_has_no_price() {
+        for name in ["", "claude", "claude-sonnet-4-5-turbo", "gpt-5-2025", "é-20250101"] {
+            assert_eq!(price(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_token_has_its_rate() {
+        let opus = price("claude-opus-4-5").unwrap();
+        let million = 1_000_000;
+        let usage = Usage {
+            input: 100_000,
+            cache_read: million,
+            cache_write: 300_000,
+            cache_write_5m: 200_000,
+            cache_write_1h: 100_000,
+            output: 10_000,
+            reasoning: 9_000,
+        };
+        let due = 0.5 + 0.5 + 0.2 * 6.25 + 0.1 * 10.0 + 0.25;
+        let cost = opus.cost(&usage).unwrap();
+        assert!((cost - due).abs() < 1e-9, "{cost}");
+    }
+
+    #[test]
+    fn a_long_prompt_costs_more_as_a_whole() {
+        let pro = price("gemini-2.5-pro").unwrap();
+        let asked =
+            |input, cache_read| Usage { input, cache_read, output: 1000, ..Usage::default() };
+        assert!((pro.cost(&asked(200_000, 0)).unwrap() - (0.25 + 0.01)).abs() < 1e-9);
+        assert!(
+            (pro.cost(&asked(100_000, 100_001)).unwrap() - (0.25 + 0.025_000_25 + 0.015)).abs()
+                < 1e-9
+        );
+    }
+
+    #[test]
+    fn what_a_user_says_comes_first() {
+        let own = r#"{"model":"claude-opus-4-5","rates":[{"input":1,"output":2}]}"#;
+        let mut prices = Prices::bundled();
+        prices.override_with([serde_json::from_str(own).unwrap()]);
+        let usage = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };
+        assert!((prices.of("claude-opus-4-5").unwrap().cost(&usage).unwrap() - 3.0).abs() < 1e-9);
+    }
+}
