@@ -11,6 +11,7 @@ mod reading;
 mod record;
 mod title;
 mod tokens;
+mod waiting;
 
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;

@@ -9,6 +9,7 @@ use super::inherited::Inherited;
 use super::prompt::{self, Origin, Prompts};
 use super::record::{Body, Head, Layout, Record, decode};
 use super::tokens::Tokens;
+use super::waiting::Waiting;
 use super::{AGENT, event, title};
 use crate::agent::{entries, fields, responses};
 use crate::entry::{Entry, Kind, Numbering, Role};
@@ -29,6 +30,7 @@ pub(super) struct Reading<'a> {
     prompts: Prompts,
     inherited: Option<Inherited>,
     tokens: Tokens,
+    waiting: Waiting,
     session: Session,
     numbering: Option<Numbering>,
     model: Option<String>,
@@ -47,6 +49,7 @@ impl<'a> Reading<'a> {
             prompts: Prompts::new(origin),
             inherited: None,
             tokens: Tokens::default(),
+            waiting: Waiting::default(),
             session: Session::new(SessionId::for_native(AGENT, name), AGENT),
             numbering: None,
             model: None,
@@ -77,6 +80,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn finish(mut self) -> Session {
         self.release();
+        self.waiting.release(&mut entries_to(self.emit));
         self.session.totals.usage = self.tokens.total();
         if let Some(id) = &self.session.native_id {
             self.session.title = title::of(self.path, id).or(self.session.title.take());
@@ -91,6 +95,7 @@ impl<'a> Reading<'a> {
         {
             let early = self.inherited.as_ref().is_some_and(|part| part.may_count(record));
             self.tokens.count(event, copied || early);
+            self.bill();
         }
         if copied {
             return;
@@ -102,7 +107,10 @@ impl<'a> Reading<'a> {
             Body::Event(event) => self.event(event, record.timestamp),
             Body::TurnContext(context) => self.turn_context(context),
             Body::Compacted(compacted) => self.compacted(compacted, record.timestamp),
-            Body::TokenUsage(usage) => self.tokens.response(usage),
+            Body::TokenUsage(usage) => {
+                self.tokens.response(usage);
+                self.bill();
+            }
             Body::Spoken(line) => self.spoken(line, record.timestamp),
             Body::State => {}
             Body::Unknown(line) => self.unknown(line, record.timestamp),
@@ -264,8 +272,20 @@ impl<'a> Reading<'a> {
         let session = self.session.native_id.as_deref().unwrap_or(self.session.id.as_str());
         let numbering = self.numbering.get_or_insert_with(|| Numbering::new(AGENT, session));
         numbering.assign(&mut entry);
-        (self.emit)(Item::Entry(Box::new(entry)));
+        self.waiting.take(entry, &mut entries_to(self.emit));
     }
+
+    /// Gives what was counted since the last time to the answer before it.
+    fn bill(&mut self) {
+        let owed = self.tokens.owed();
+        if !owed.is_empty() && self.waiting.bill(&owed) {
+            self.tokens.bill(&owed);
+        }
+    }
+}
+
+fn entries_to(emit: Emit<'_>) -> impl FnMut(Entry) {
+    move |entry| emit(Item::Entry(Box::new(entry)))
 }
 
 fn message_of(payload: &RawValue) -> Option<String> {

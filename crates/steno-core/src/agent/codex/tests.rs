@@ -302,3 +302,25 @@ proptest! {
         read_bytes(&behind);
     }
 }
+
+#[test]
+fn each_answer_has_the_tokens_that_were_counted_after_it() {
+    let lines = [
+        user("hello"),
+        prompt("hello"),
+        answer("one"),
+        count(4, 100, 5),
+        count(4, 100, 5),
+        answer("two"),
+        event(5, r#"{"type":"turn_aborted","reason":"interrupted"}"#),
+        count(6, 250, 9),
+    ];
+    let transcript = read_lines(&lines);
+    let tokens = transcript.entries.iter().filter_map(|entry| {
+        entry.usage.map(|usage| (entry.content.as_str(), usage.input, usage.output))
+    });
+    assert_eq!(tokens.collect::<Vec<_>>(), [("one", 90, 5), ("two", 150, 4)]);
+    assert_eq!(transcript.session.totals.usage.output, 9);
+    let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.sequence).collect();
+    assert_eq!(kinds, [0, 1, 2, 3]);
+}

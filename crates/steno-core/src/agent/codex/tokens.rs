@@ -18,6 +18,8 @@ pub(super) struct Tokens {
     /// The sum over responses, for files without counts.
     responses: Usage,
     seen: HashSet<String>,
+    /// What entries have on them already.
+    billed: Usage,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +82,16 @@ impl Tokens {
         if response.response_id.is_none_or(|id| self.seen.insert(id)) {
             self.responses.add(&response.usage.usage());
         }
+    }
+
+    /// What no entry has on it yet.
+    pub(super) fn owed(&self) -> Usage {
+        self.total().minus(&self.billed)
+    }
+
+    /// Takes note of what an entry was given.
+    pub(super) fn bill(&mut self, usage: &Usage) {
+        self.billed.add(usage);
     }
 
     /// What this thread was billed.
