@@ -3,14 +3,14 @@
 //! The rules: a prompt is a message that a person wrote, an answer an API message of the model; tool calls and
 //! results count once per id, tokens once per message. What subagents say inside the file does not count to it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemList};
 use crate::source::Source;
 use crate::timestamp::Timestamp;
 use crate::usage::Tally;
@@ -51,7 +51,7 @@ pub struct Inspection {
     pub subagent_files: u64,
     /// Records that could not be read.
     pub bad_lines: u64,
-    /// The same, each with its place.
+    /// The first of them, each with its place.
     #[serde(skip)]
     pub problems: Vec<Problem>,
 }
@@ -87,6 +87,8 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     let session = (found.reader.read)(&found.bundle, &mut |item| counter.item(item))?;
     let mut inspection = counter.inspection;
     inspection.tokens = counter.tally.total();
+    inspection.bad_lines = counter.problems.count();
+    inspection.problems = counter.problems.into_problems();
     inspection.path.clone_from(&found.bundle.root);
     inspection.key.clone_from(&found.bundle.key);
     inspection.agent = session.agent;
@@ -98,9 +100,8 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     if !session.totals.usage.is_empty() {
         inspection.tokens = session.totals.usage;
     }
-    inspection.models.extend(session.models);
-    inspection.models.sort();
-    inspection.models.dedup();
+    counter.models.extend(session.models);
+    inspection.models.extend(counter.models);
     inspection.subagent_files = session.subagent_files;
     Ok(inspection)
 }
@@ -131,6 +132,8 @@ struct Counter {
     inspection: Inspection,
     seen: HashSet<(What, String)>,
     tally: Tally,
+    models: BTreeSet<String>,
+    problems: ProblemList,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -146,10 +149,7 @@ impl Counter {
         match item {
             Item::Entry(entry) if entry.source == PRIMARY => self.entry(&entry),
             Item::Entry(_) => {}
-            Item::Problem(problem) => {
-                self.inspection.bad_lines += 1;
-                self.inspection.problems.push(problem);
-            }
+            Item::Problem(problem) => self.problems.push(problem),
         }
     }
 
@@ -177,8 +177,8 @@ impl Counter {
             counted.assistant_messages += 1;
         }
         self.tally.count(entry);
-        if let Some(model) = entry.model.as_ref().filter(|model| !counted.models.contains(model)) {
-            counted.models.push(model.clone());
+        if let Some(model) = entry.model.as_ref().filter(|model| !self.models.contains(*model)) {
+            self.models.insert(model.clone());
         }
         if let Some(at) = entry.created_at {
             if counted.first_timestamp.is_none_or(|first| at.instant() < first.instant()) {

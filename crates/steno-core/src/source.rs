@@ -9,6 +9,9 @@ use std::time::SystemTime;
 
 use crate::durable::{FileError, OnPath};
 
+/// The largest file that is read as one document: parsed, it may take twenty times its size of memory.
+pub const DOCUMENT_LIMIT: u64 = 128 << 20;
+
 type Opener = Arc<dyn Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync>;
 
 /// One file of a session.
@@ -85,10 +88,18 @@ impl Source {
         (self.opener)().on("open", &self.path)
     }
 
-    /// The whole content.
+    /// The whole content of a document; more than [`DOCUMENT_LIMIT`] is an error.
     pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
+        self.bytes_up_to(DOCUMENT_LIMIT)
+    }
+
+    fn bytes_up_to(&self, limit: u64) -> Result<Vec<u8>, FileError> {
         let mut bytes = Vec::new();
-        self.open()?.read_to_end(&mut bytes).on("read", &self.path)?;
+        self.open()?.take(limit + 1).read_to_end(&mut bytes).on("read", &self.path)?;
+        if bytes.len() as u64 > limit {
+            let reason = format!("a document of more than {} MiB", limit >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason)).on("read", &self.path);
+        }
         Ok(bytes)
     }
 }
@@ -114,5 +125,18 @@ impl Bundle {
     /// The file named `name`, if the session has it.
     pub fn get(&self, name: &str) -> Option<&Source> {
         self.sources.iter().find(|source| source.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_has_a_limit() {
+        let source = Source::in_memory("x", "/x", vec![b' '; 100]);
+        assert_eq!(source.bytes_up_to(100).unwrap().len(), 100);
+        let error = source.bytes_up_to(99).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::FileTooLarge);
     }
 }

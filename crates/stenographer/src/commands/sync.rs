@@ -170,7 +170,7 @@ impl Sync {
             Ok(kept) => {
                 row.entries += kept.entries;
                 row.bytes_new += kept.added;
-                row.problems += kept.problems.len() as u64;
+                row.problems += kept.problems.count();
                 true
             }
             Err(error) => {
