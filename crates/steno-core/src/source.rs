@@ -94,9 +94,13 @@ impl Source {
     }
 
     fn bytes_up_to(&self, limit: u64) -> Result<Vec<u8>, FileError> {
+        let on_disk = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+        let size = on_disk.map_or(0, |file| file.len());
         let mut bytes = Vec::new();
-        self.open()?.take(limit + 1).read_to_end(&mut bytes).on("read", &self.path)?;
-        if bytes.len() as u64 > limit {
+        if size <= limit {
+            self.open()?.take(limit + 1).read_to_end(&mut bytes).on("read", &self.path)?;
+        }
+        if size.max(bytes.len() as u64) > limit {
             let reason = format!("a document of more than {} MiB", limit >> 20);
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason)).on("read", &self.path);
         }

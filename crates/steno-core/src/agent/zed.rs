@@ -17,7 +17,7 @@ use crate::durable::FileError;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use crate::source::Bundle;
+use crate::source::{Bundle, DOCUMENT_LIMIT};
 
 /// The agent's name.
 pub const AGENT: &str = "zed";
@@ -29,9 +29,6 @@ const SCHEMA: Schema = Schema {
     tables: &[("threads", &["id", "summary", "updated_at", "data_type", "data"])],
     sessions: "SELECT id FROM threads ORDER BY updated_at, id",
 };
-
-/// No thread is longer when unpacked.
-const THREAD_LIMIT: u64 = 1 << 30;
 
 /// Columns of a thread that have a place in [`Session`].
 const KNOWN: [&str; 7] =
@@ -75,7 +72,7 @@ fn document(row: &Row<'_>) -> Result<Value, String> {
     let json = match row.text("data_type").as_deref() {
         Some("zstd") => {
             let frames = zstd::Decoder::new(data).map_err(|error| error.to_string())?;
-            let read = frames.take(THREAD_LIMIT).read_to_end(&mut unpacked);
+            let read = frames.take(DOCUMENT_LIMIT).read_to_end(&mut unpacked);
             read.map_err(|error| format!("not zstd: {error}"))?;
             unpacked.as_slice()
         }

@@ -13,7 +13,7 @@ use super::super::head::Head;
 use super::super::repair;
 use crate::durable::{FileError, OnPath};
 use crate::json::Value;
-use crate::source::{Bundle, Source};
+use crate::source::{Bundle, DOCUMENT_LIMIT, Source};
 
 /// What a log says about all its samples.
 pub(super) const HEADER: &str = "header.json";
@@ -22,9 +22,6 @@ pub(super) const HEADER: &str = "header.json";
 const START: &str = "_journal/start.json";
 
 const SAMPLES: &str = "samples/";
-
-/// The most that one file of an archive may hold.
-const MEMBER_LIMIT: u64 = 1 << 30;
 
 /// Every sample in the log at `path`, if it is one.
 pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
@@ -64,7 +61,8 @@ fn archived(path: &Path) -> Result<Vec<Bundle>, FileError> {
 fn unzipped(path: &Path, name: &str) -> io::Result<Box<dyn BufRead>> {
     let mut archive = ZipArchive::new(BufReader::new(File::open(path)?))?;
     let mut bytes = Vec::new();
-    archive.by_name(name)?.take(MEMBER_LIMIT).read_to_end(&mut bytes)?;
+    // One byte more than may be read shows that it is too large.
+    archive.by_name(name)?.take(DOCUMENT_LIMIT + 1).read_to_end(&mut bytes)?;
     Ok(Box::new(Cursor::new(bytes)))
 }
 
