@@ -153,33 +153,37 @@ impl Counter {
         }
     }
 
+    /// Whether it is the first of its id; what has no id is the only one.
+    fn is_first(&mut self, what: What, id: Option<&String>) -> bool {
+        id.is_none_or(|id| self.seen.insert((what, id.clone())))
+    }
+
     fn entry(&mut self, entry: &Entry) {
-        let message = || entry.message_id.clone().unwrap_or_else(|| entry.entry_id.to_string());
-        let tool = || entry.tool_call_id.clone().unwrap_or_else(|| entry.entry_id.to_string());
-        let counted = &mut self.inspection;
+        let (message, tool) = (entry.message_id.as_ref(), entry.tool_call_id.as_ref());
         match (&entry.role, entry.kind) {
-            (Role::User, Kind::Text) if self.seen.insert((What::Prompt, message())) => {
-                counted.user_prompts += 1
+            (Role::User, Kind::Text) if self.is_first(What::Prompt, message) => {
+                self.inspection.user_prompts += 1
             }
-            (_, Kind::ToolResult) if self.seen.insert((What::Result, tool())) => {
-                counted.tool_results += 1
+            (_, Kind::ToolResult) if self.is_first(What::Result, tool) => {
+                self.inspection.tool_results += 1
             }
-            (_, Kind::Compaction) => counted.compactions += 1,
+            (_, Kind::Compaction) => self.inspection.compactions += 1,
             _ => {}
         }
-        if entry.kind == Kind::ToolCall && self.seen.insert((What::Call, tool())) {
-            counted.tool_calls += 1;
+        if entry.kind == Kind::ToolCall && self.is_first(What::Call, tool) {
+            self.inspection.tool_calls += 1;
         }
         // A thought or a call that belongs to no message, as in Codex, is none.
         let part = matches!(entry.kind, Kind::Thinking | Kind::ToolCall);
         let answers = entry.kind == Kind::Text || (part && entry.message_id.is_some());
-        if entry.role == Role::Assistant && answers && self.seen.insert((What::Answer, message())) {
-            counted.assistant_messages += 1;
+        if entry.role == Role::Assistant && answers && self.is_first(What::Answer, message) {
+            self.inspection.assistant_messages += 1;
         }
         self.tally.count(entry);
         if let Some(model) = entry.model.as_ref().filter(|model| !self.models.contains(*model)) {
             self.models.insert(model.clone());
         }
+        let counted = &mut self.inspection;
         if let Some(at) = entry.created_at {
             if counted.first_timestamp.is_none_or(|first| at.instant() < first.instant()) {
                 counted.first_timestamp = Some(at);

@@ -90,22 +90,39 @@ impl Source {
 
     /// The whole content of a document; more than [`DOCUMENT_LIMIT`] is an error.
     pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
-        self.bytes_up_to(DOCUMENT_LIMIT)
-    }
-
-    fn bytes_up_to(&self, limit: u64) -> Result<Vec<u8>, FileError> {
-        let on_disk = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
-        let size = on_disk.map_or(0, |file| file.len());
         let mut bytes = Vec::new();
-        if size <= limit {
-            self.open()?.take(limit + 1).read_to_end(&mut bytes).on("read", &self.path)?;
-        }
-        if size.max(bytes.len() as u64) > limit {
-            let reason = format!("a document of more than {} MiB", limit >> 20);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason)).on("read", &self.path);
-        }
+        self.open_document()?.read_to_end(&mut bytes).on("read", &self.path)?;
         Ok(bytes)
     }
+
+    /// A reader for formats of which all is held at once: after [`DOCUMENT_LIMIT`] it fails.
+    pub fn open_document(&self) -> Result<Box<dyn BufRead>, FileError> {
+        let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+        if file.is_some_and(|file| file.len() > DOCUMENT_LIMIT) {
+            return Err(too_large()).on("read", &self.path);
+        }
+        let input = Limited { input: self.open()?, room: DOCUMENT_LIMIT };
+        Ok(Box::new(BufReader::new(input)))
+    }
+}
+
+/// Input that fails where it is longer than it may be.
+struct Limited {
+    input: Box<dyn BufRead>,
+    room: u64,
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.room = self.room.checked_sub(count as u64).ok_or_else(too_large)?;
+        Ok(count)
+    }
+}
+
+fn too_large() -> io::Error {
+    let reason = format!("a document of more than {} MiB", DOCUMENT_LIMIT >> 20);
+    io::Error::new(io::ErrorKind::FileTooLarge, reason)
 }
 
 impl fmt::Debug for Source {
@@ -138,9 +155,10 @@ mod tests {
 
     #[test]
     fn a_document_has_a_limit() {
-        let source = Source::in_memory("x", "/x", vec![b' '; 100]);
-        assert_eq!(source.bytes_up_to(100).unwrap().len(), 100);
-        let error = source.bytes_up_to(99).unwrap_err();
-        assert_eq!(error.source.kind(), io::ErrorKind::FileTooLarge);
+        let mut input = Limited { input: Box::new(&b"abc"[..]), room: 3 };
+        assert_eq!(input.read_to_end(&mut Vec::new()).unwrap(), 3);
+        let mut input = Limited { input: Box::new(&b"abcd"[..]), room: 3 };
+        let error = input.read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 }
