@@ -19,7 +19,7 @@ use self::tree::Tree;
 use crate::agent;
 use crate::durable::FileError;
 use crate::entry::Entry;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Totals, Transcript};
 use crate::source::Bundle;
 
@@ -73,7 +73,7 @@ pub type Emit<'a> = &'a mut dyn FnMut(Item);
 fn collect(
     read: impl FnOnce(Emit<'_>) -> Result<Session, FormatError>,
 ) -> Result<Transcript, FormatError> {
-    let (mut entries, mut problems) = (Vec::new(), Vec::new());
+    let (mut entries, mut problems) = (Vec::new(), ProblemList::default());
     let session = read(&mut |item| match item {
         Item::Entry(entry) => entries.push(*entry),
         Item::Problem(problem) => problems.push(problem),
@@ -81,7 +81,7 @@ fn collect(
     let stated = session.totals;
     let mut transcript = Transcript::new(session);
     transcript.session.totals = Totals { cost: stated.cost, ..Totals::default() };
-    transcript.problems = problems;
+    transcript.problems = problems.into_problems();
     entries.into_iter().for_each(|entry| transcript.push(entry));
     if !stated.usage.is_empty() {
         transcript.session.totals.usage = stated.usage;

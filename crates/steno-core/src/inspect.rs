@@ -3,14 +3,14 @@
 //! The rules: a prompt is a message that a person wrote, an answer an API message of the model; tool calls and
 //! results count once per id, tokens once per message. What subagents say inside the file does not count to it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemList};
 use crate::source::Source;
 use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
@@ -53,7 +53,7 @@ pub struct Inspection {
     pub subagent_files: u64,
     /// Records that could not be read.
     pub bad_lines: u64,
-    /// The same, each with its place.
+    /// The first of them, each with its place.
     #[serde(skip)]
     pub problems: Vec<Problem>,
     /// Tokens by message.
@@ -124,6 +124,8 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     let mut inspection = counter.inspection;
     inspection.tokens = counter.tally.total();
     inspection.tally = counter.tally;
+    inspection.bad_lines = counter.problems.count();
+    inspection.problems = counter.problems.into_problems();
     inspection.path.clone_from(&found.bundle.root);
     inspection.key.clone_from(&found.bundle.key);
     inspection.agent = session.agent;
@@ -135,9 +137,8 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     if !session.totals.usage.is_empty() {
         inspection.tokens = session.totals.usage;
     }
-    inspection.models.extend(session.models);
-    inspection.models.sort();
-    inspection.models.dedup();
+    counter.models.extend(session.models);
+    inspection.models.extend(counter.models);
     inspection.subagent_files = session.subagent_files;
     Ok(inspection)
 }
@@ -168,6 +169,8 @@ struct Counter {
     inspection: Inspection,
     seen: HashSet<(What, String)>,
     tally: Tally,
+    models: BTreeSet<String>,
+    problems: ProblemList,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -183,40 +186,41 @@ impl Counter {
         match item {
             Item::Entry(entry) if entry.source == PRIMARY => self.entry(&entry),
             Item::Entry(_) => {}
-            Item::Problem(problem) => {
-                self.inspection.bad_lines += 1;
-                self.inspection.problems.push(problem);
-            }
+            Item::Problem(problem) => self.problems.push(problem),
         }
     }
 
+    /// Whether it is the first of its id; what has no id is the only one.
+    fn is_first(&mut self, what: What, id: Option<&String>) -> bool {
+        id.is_none_or(|id| self.seen.insert((what, id.clone())))
+    }
+
     fn entry(&mut self, entry: &Entry) {
-        let message = || entry.message_id.clone().unwrap_or_else(|| entry.entry_id.to_string());
-        let tool = || entry.tool_call_id.clone().unwrap_or_else(|| entry.entry_id.to_string());
-        let counted = &mut self.inspection;
+        let (message, tool) = (entry.message_id.as_ref(), entry.tool_call_id.as_ref());
         match (&entry.role, entry.kind) {
-            (Role::User, Kind::Text) if self.seen.insert((What::Prompt, message())) => {
-                counted.user_prompts += 1
+            (Role::User, Kind::Text) if self.is_first(What::Prompt, message) => {
+                self.inspection.user_prompts += 1
             }
-            (_, Kind::ToolResult) if self.seen.insert((What::Result, tool())) => {
-                counted.tool_results += 1
+            (_, Kind::ToolResult) if self.is_first(What::Result, tool) => {
+                self.inspection.tool_results += 1
             }
-            (_, Kind::Compaction) => counted.compactions += 1,
+            (_, Kind::Compaction) => self.inspection.compactions += 1,
             _ => {}
         }
-        if entry.kind == Kind::ToolCall && self.seen.insert((What::Call, tool())) {
-            counted.tool_calls += 1;
+        if entry.kind == Kind::ToolCall && self.is_first(What::Call, tool) {
+            self.inspection.tool_calls += 1;
         }
         // A thought or a call that belongs to no message, as in Codex, is none.
         let part = matches!(entry.kind, Kind::Thinking | Kind::ToolCall);
         let answers = entry.kind == Kind::Text || (part && entry.message_id.is_some());
-        if entry.role == Role::Assistant && answers && self.seen.insert((What::Answer, message())) {
-            counted.assistant_messages += 1;
+        if entry.role == Role::Assistant && answers && self.is_first(What::Answer, message) {
+            self.inspection.assistant_messages += 1;
         }
         self.tally.count(entry);
-        if let Some(model) = entry.model.as_ref().filter(|model| !counted.models.contains(model)) {
-            counted.models.push(model.clone());
+        if let Some(model) = entry.model.as_ref().filter(|model| !self.models.contains(*model)) {
+            self.models.insert(model.clone());
         }
+        let counted = &mut self.inspection;
         if let Some(at) = entry.created_at {
             if counted.first_timestamp.is_none_or(|first| at.instant() < first.instant()) {
                 counted.first_timestamp = Some(at);

@@ -25,7 +25,7 @@ pub mod view;
 
 pub use entry::{Entry, Kind, Role};
 pub use numbering::Numbering;
-pub use problem::Problem;
+pub use problem::{Problem, ProblemList};
 pub use session::{Session, SessionId, Status, Totals, Transcript};
 pub use source::{Bundle, Source};
 pub use timestamp::{Clock, Timestamp};

@@ -36,6 +36,42 @@ impl fmt::Display for Problem {
     }
 }
 
+/// How many problems of one session are kept.
+const KEPT: usize = 1000;
+
+/// The problems of one session: all are counted, only the first are kept, since a file of noise has one per line.
+#[derive(Clone, Debug, Default)]
+pub struct ProblemList {
+    first: Vec<Problem>,
+    count: u64,
+}
+
+impl ProblemList {
+    /// Takes in one more.
+    pub fn push(&mut self, problem: Problem) {
+        self.count += 1;
+        if self.first.len() < KEPT {
+            self.first.push(problem);
+        }
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Those that were kept, and a last one that tells how many were not.
+    pub fn into_problems(self) -> Vec<Problem> {
+        let mut problems = self.first;
+        let more = self.count - problems.len() as u64;
+        if let Some(last) = problems.last().filter(|_| more > 0) {
+            let reason = format!("{more} more problems, not listed");
+            problems.push(Problem { path: last.path.clone(), line: None, reason });
+        }
+        problems
+    }
+}
+
 /// The first line of `serde_json`'s message, without a line number that would always be 1.
 pub(crate) fn json_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -44,4 +80,27 @@ pub(crate) fn json_reason(error: &serde_json::Error) -> String {
         None => &text,
     };
     format!("not JSON: {reason} (column {})", error.column())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_beyond_the_first_are_only_counted() {
+        let mut list = ProblemList::default();
+        (1..=KEPT as u64 + 5).for_each(|line| list.push(Problem::at(Path::new("x"), line, "bad")));
+        assert_eq!(list.count(), KEPT as u64 + 5);
+        let problems = list.into_problems();
+        assert_eq!(problems.len(), KEPT + 1);
+        assert_eq!(problems[KEPT - 1].to_string(), "x:1000: bad");
+        assert_eq!(problems[KEPT].to_string(), "x: 5 more problems, not listed");
+    }
+
+    #[test]
+    fn few_problems_are_all_kept() {
+        let mut list = ProblemList::default();
+        list.push(Problem::of(Path::new("x"), "bad"));
+        assert_eq!(list.into_problems(), [Problem::of(Path::new("x"), "bad")]);
+    }
 }

@@ -11,6 +11,9 @@ use crate::agent::sqlite::{Database, Origin};
 use crate::durable::{FileError, OnPath};
 use crate::format::FormatError;
 
+/// The largest file that is read as one document: parsed, it may take twenty times its size of memory.
+pub const DOCUMENT_LIMIT: u64 = 128 << 20;
+
 type Opener = Arc<dyn Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync>;
 
 /// One file of a session.
@@ -98,12 +101,41 @@ impl Source {
         (self.opener)().on("open", &self.path)
     }
 
-    /// The whole content.
+    /// The whole content of a document; more than [`DOCUMENT_LIMIT`] is an error.
     pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
         let mut bytes = Vec::new();
-        self.open()?.read_to_end(&mut bytes).on("read", &self.path)?;
+        self.open_document()?.read_to_end(&mut bytes).on("read", &self.path)?;
         Ok(bytes)
     }
+
+    /// A reader for formats of which all is held at once: after [`DOCUMENT_LIMIT`] it fails.
+    pub fn open_document(&self) -> Result<Box<dyn BufRead>, FileError> {
+        let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+        if file.is_some_and(|file| file.len() > DOCUMENT_LIMIT) {
+            return Err(too_large()).on("read", &self.path);
+        }
+        let input = Limited { input: self.open()?, room: DOCUMENT_LIMIT };
+        Ok(Box::new(BufReader::new(input)))
+    }
+}
+
+/// Input that fails where it is longer than it may be.
+struct Limited {
+    input: Box<dyn BufRead>,
+    room: u64,
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.room = self.room.checked_sub(count as u64).ok_or_else(too_large)?;
+        Ok(count)
+    }
+}
+
+fn too_large() -> io::Error {
+    let reason = format!("a document of more than {} MiB", DOCUMENT_LIMIT >> 20);
+    io::Error::new(io::ErrorKind::FileTooLarge, reason)
 }
 
 impl fmt::Debug for Source {
@@ -154,5 +186,19 @@ impl Bundle {
         let Some(origin) = &self.origin else { return Ok(None) };
         let database = Database::open(self)?;
         database.fingerprint(origin.schema, self.key.as_deref()).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_has_a_limit() {
+        let mut input = Limited { input: Box::new(&b"abc"[..]), room: 3 };
+        assert_eq!(input.read_to_end(&mut Vec::new()).unwrap(), 3);
+        let mut input = Limited { input: Box::new(&b"abcd"[..]), room: 3 };
+        let error = input.read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 }

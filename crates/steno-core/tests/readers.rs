@@ -4,15 +4,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "readers/exercise.rs"]
+mod exercise;
+#[path = "readers/hostile.rs"]
+mod hostile;
 #[path = "readers/samples.rs"]
 mod samples;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use exercise::items;
 use proptest::prelude::*;
 use samples::SAMPLES;
-use steno_core::format::{self, Item, Reader};
+use steno_core::format::{self, Reader};
 use steno_core::source::Bundle;
 
 /// Names that some reader asks for.
@@ -39,13 +44,6 @@ fn try_all(path: &Path) {
             assert!(items(reader, bundle) == items(reader, bundle), "{}: differs", reader.agent);
         }
     }
-}
-
-/// What a reader finds in a session, and whether it came to its end.
-fn items(reader: &Reader, bundle: &Bundle) -> (Vec<Item>, bool) {
-    let mut items = Vec::new();
-    let end = (reader.read)(bundle, &mut |item| items.push(item));
-    (items, end.is_ok())
 }
 
 fn try_bytes(name: &str, bytes: &[u8]) {

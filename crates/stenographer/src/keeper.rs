@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use steno_core::durable::{self, OnPath};
-use steno_core::format::{Found, Item};
+use steno_core::durable::{self, FileError, OnPath};
+use steno_core::format::{FormatError, Found, Item};
+use steno_core::session::Session;
 use steno_core::vault::keep::Growth;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Bundle, Problem, SessionId};
+use steno_core::{Bundle, Problem, ProblemList, SessionId};
 
 use crate::error::CommandError;
 use crate::projects::Projects;
@@ -36,7 +38,7 @@ pub(crate) struct Kept {
     /// Bytes that it takes in the vault.
     pub(crate) stored: u64,
     /// What of it could not be read.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: ProblemList,
 }
 
 impl Keeper {
@@ -53,11 +55,18 @@ impl Keeper {
 
     /// Keeps what is new of a session.
     pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
-        let (mut entries, mut problems) = (0, Vec::new());
-        let session = (found.reader.read)(&found.bundle, &mut |item| match item {
+        let (mut entries, mut problems) = (0, ProblemList::default());
+        let read = (found.reader.read)(&found.bundle, &mut |item| match item {
             Item::Entry(_) => entries += 1,
             Item::Problem(problem) => problems.push(problem),
-        })?;
+        });
+        let session = match read {
+            Err(FormatError::File(error)) if is_too_large(&error) => {
+                problems.push(Problem::of(&error.path, &error.source));
+                unread(found)
+            }
+            other => other?,
+        };
         // Two processes must not give one id to two sessions.
         self.lock.lock()?;
         let kept = self
@@ -117,6 +126,18 @@ impl Keeper {
         let place = format!("{}\n{id}", bundle.root.to_string_lossy());
         Ok(self.vault.session(&name, &SessionId::for_native(agent, &place)))
     }
+}
+
+/// Whether a file can be kept but not read.
+fn is_too_large(error: &FileError) -> bool {
+    error.source.kind() == ErrorKind::FileTooLarge
+}
+
+/// A session that only its place names.
+fn unread(found: &Found) -> Session {
+    let agent = found.reader.agent;
+    let name = found.bundle.root.display().to_string();
+    Session::new(SessionId::for_native(agent, &name), agent)
 }
 
 fn is_kept_from(dir: &SessionDir, bundle: &Bundle) -> Result<bool, CommandError> {

@@ -292,7 +292,7 @@ impl Sweep {
                 row.entries += kept.entries;
                 row.bytes_new += kept.added;
                 row.bytes_kept += kept.stored;
-                row.problems += kept.problems.len() as u64;
+                row.problems += kept.problems.count();
                 if let Some(news) = self.news.as_mut().filter(|_| kept.added > 0) {
                     news.push(News::of(found, &kept));
                 }
@@ -316,7 +316,7 @@ impl News {
             path: found.bundle.root.clone(),
             entries: kept.entries,
             bytes_new: kept.added,
-            problems: kept.problems.len() as u64,
+            problems: kept.problems.count(),
         }
     }
 }

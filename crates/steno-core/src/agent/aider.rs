@@ -17,7 +17,7 @@ use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, Kind, Role};
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
-use crate::lines::Lines;
+use crate::lines::{LINE_LIMIT, Lines};
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
 
@@ -147,7 +147,7 @@ impl<'a> History<'a> {
     }
 
     fn add(&mut self, speaker: Speaker, text: &str) {
-        if self.speaker != speaker {
+        if self.speaker != speaker || self.block.len() > LINE_LIMIT {
             self.end_block();
             self.speaker = speaker;
         }

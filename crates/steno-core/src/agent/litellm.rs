@@ -4,11 +4,12 @@
 
 mod call;
 
+use std::collections::HashSet;
 use std::io::{BufRead, Read};
 
 use crate::agent::api_log::Conversation;
 use crate::agent::json_lines::JsonLines;
-use crate::agent::{document, repair};
+use crate::agent::{document, json_lines, repair};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Item, Reader};
@@ -40,10 +41,10 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 
 /// One bundle for each conversation in a file; no key where there is only one.
 fn conversations(bundle: Bundle) -> Result<Vec<Bundle>, FileError> {
-    let mut keys: Vec<String> = Vec::new();
+    let (mut keys, mut seen) = (Vec::new(), HashSet::new());
     for_each_call(&bundle.sources[0], &mut |call| {
         let key = call.map(|call| call.conversation().to_owned());
-        keys.extend(key.ok().filter(|key| !keys.contains(key)));
+        keys.extend(key.ok().filter(|key| seen.insert(key.clone())));
     })?;
     if keys.len() < 2 {
         return Ok(keys.into_iter().map(|_| bundle.clone()).collect());
@@ -109,10 +110,10 @@ fn for_each_call(
     }
     for line in JsonLines::of(source)? {
         let parsed = line.and_then(|line| {
-            repair::parse(&line.bytes)
+            json_lines::object(&line.bytes)
                 .map_err(|reason| Problem::at(source.path(), line.number, reason))
         });
-        if let Some(call) = parsed.map(Call::new).transpose() {
+        if let Some(call) = parsed.map(|object| Call::new(object.into())).transpose() {
             take(call);
         }
     }

@@ -8,7 +8,9 @@ mod conversation;
 mod message;
 mod span;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use serde::de::IgnoredAny;
 
 use self::conversation::Conversation;
 use self::span::Span;
@@ -19,6 +21,7 @@ use super::repair;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
+use crate::lines::Line;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
@@ -35,7 +38,11 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
     })?;
     for bundle in files {
-        let Trace { spans, .. } = Trace::read(&bundle.sources[0])?;
+        let Ok(Trace { spans, .. }) = Trace::read(&bundle.sources[0]) else {
+            // Reading it says why it cannot be.
+            bundles.push(bundle);
+            continue;
+        };
         let sessions = sessions(&spans);
         let has_several = sessions.len() > 1;
         bundles.extend(
@@ -76,7 +83,9 @@ struct Trace {
 impl Trace {
     fn read(source: &Source) -> Result<Self, FileError> {
         let mut trace = Self { spans: Vec::new(), problems: Vec::new() };
-        if let Ok(document) = repair::parse(&source.bytes()?) {
+        if !begins_with_whole_line(source)?
+            && let Ok(document) = repair::parse(&source.bytes()?)
+        {
             trace.spans = span::all(&document);
             return Ok(trace);
         }
@@ -94,6 +103,13 @@ impl Trace {
     }
 }
 
+/// Whether the first line is a document of its own; a file of such lines may be of any size.
+fn begins_with_whole_line(source: &Source) -> Result<bool, FileError> {
+    let first = JsonLines::of(source)?.next();
+    let is_whole = |line: Line| serde_json::from_slice::<IgnoredAny>(&line.bytes).is_ok();
+    Ok(first.and_then(Result::ok).is_some_and(is_whole))
+}
+
 /// The conversation that each trace names first.
 fn session_names(spans: &[Span]) -> HashMap<String, String> {
     let mut names = HashMap::new();
@@ -108,14 +124,9 @@ fn session_names(spans: &[Span]) -> HashMap<String, String> {
 /// The sessions in which a model took part, in the order of the file.
 fn sessions(spans: &[Span]) -> Vec<String> {
     let names = session_names(spans);
-    let mut sessions = Vec::new();
-    for span in spans.iter().filter(|span| span.is_genai()) {
-        let session = span.session(&names);
-        if !sessions.contains(&session) {
-            sessions.push(session);
-        }
-    }
-    sessions
+    let mut seen = HashSet::new();
+    let sessions = spans.iter().filter(|span| span.is_genai()).map(|span| span.session(&names));
+    sessions.filter(|session| seen.insert(session.clone())).collect()
 }
 
 #[cfg(test)]

@@ -18,6 +18,15 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
         .map_err(|error| json_reason(&error))
 }
 
+/// The same record without halves of pairs: a parser that passes over strings would not miss the other half.
+pub(crate) fn without_halves(bytes: Vec<u8>) -> Vec<u8> {
+    let has_escape = |start: &[u8]| memchr::memmem::find(&bytes, start).is_some();
+    if !has_escape(b"\\ud") && !has_escape(b"\\uD") {
+        return bytes;
+    }
+    repaired(&bytes).map_or(bytes, String::into_bytes)
+}
+
 /// The text with such places replaced; none if there are none.
 pub(crate) fn repaired(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
@@ -86,6 +95,13 @@ mod tests {
         let given = br#"["x\ud83d y\\ud83d \ud83d\ude00 \udc00 \"NaN\n"]"#;
         let parsed: [String; 1] = parse(given).unwrap();
         assert_eq!(parsed, ["x\u{fffd} y\\ud83d 😀 \u{fffd} \"NaN\n"]);
+    }
+
+    #[test]
+    fn only_halves_change_a_record() {
+        let whole = br#"{"a":"\ud83d\ude00 \u00e9"}"#;
+        assert_eq!(without_halves(whole.to_vec()), whole);
+        assert_eq!(without_halves(br#"["\uD83d"]"#.to_vec()), br#"["\ufffd"]"#);
     }
 
     #[test]

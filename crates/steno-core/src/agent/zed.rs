@@ -17,7 +17,7 @@ use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use crate::source::Bundle;
+use crate::source::{Bundle, DOCUMENT_LIMIT};
 
 /// The agent's name.
 pub const AGENT: &str = "zed";
@@ -31,9 +31,6 @@ const SCHEMA: Schema = Schema {
     parts: &[Part::own("threads", "id = ?1")],
     owner: None,
 };
-
-/// No thread is longer when unpacked.
-const THREAD_LIMIT: u64 = 1 << 30;
 
 /// Columns of a thread that have a place in [`Session`].
 const KNOWN: [&str; 7] =
@@ -77,7 +74,7 @@ fn document(row: &Row<'_>) -> Result<Value, String> {
     let json = match row.text("data_type").as_deref() {
         Some("zstd") => {
             let frames = zstd::Decoder::new(data).map_err(|error| error.to_string())?;
-            let read = frames.take(THREAD_LIMIT).read_to_end(&mut unpacked);
+            let read = frames.take(DOCUMENT_LIMIT).read_to_end(&mut unpacked);
             read.map_err(|error| format!("not zstd: {error}"))?;
             unpacked.as_slice()
         }

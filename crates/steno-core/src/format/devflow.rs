@@ -30,7 +30,6 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use base::base_of;
@@ -152,7 +151,5 @@ fn is_transcript(path: &Path) -> bool {
     if !folder::is_plain_file(path) {
         return false;
     }
-    let bytes = fs::read(path).ok();
-    let plain = bytes.and_then(|bytes| folder::plain_bytes(path, bytes).ok());
-    plain.is_some_and(|bytes| decode::is_transcript(&bytes))
+    folder::plain_start(path).is_ok_and(|start| decode::is_transcript(&start))
 }

@@ -167,7 +167,7 @@ fn read_lines(source: &Source) -> Result<Transcript, FormatError> {
     session.native_id = Some(stem.to_owned());
     let mut transcript = Transcript::new(session);
     let mut numbering = Numbering::new(AGENT, stem);
-    for line in Lines::new(source.open()?) {
+    for line in Lines::new(source.open_document()?) {
         let line = line.on("read", source.path())?;
         match line_entries(&line) {
             Ok(entries) => {

@@ -66,8 +66,9 @@ pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
 pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
     let mut reading = Reading::default();
     for source in &bundle.sources {
-        let problems =
-            jsonl::read_objects(source.open()?, source.path(), |object| reading.take(object))?;
+        let problems = jsonl::read_objects(source.open_document()?, source.path(), |object| {
+            reading.take(object)
+        })?;
         reading.problems.extend(problems);
     }
     Ok(reading.finish(&bundle.root))

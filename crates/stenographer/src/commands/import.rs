@@ -66,7 +66,7 @@ impl Import<'_> {
 
     fn session(&mut self, found: &Found) -> Result<(), CommandError> {
         let kept = self.keeper.keep(found, Growth::Ended)?;
-        self.ui.problems(&kept.problems);
+        self.ui.problems(&kept.problems.into_problems());
         let (id, agent, entries) = (kept.dir.id(), kept.dir.agent(), kept.entries);
         if self.json {
             let path = found.bundle.root.to_string_lossy();

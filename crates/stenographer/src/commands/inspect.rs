@@ -33,12 +33,14 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let mut exit = Exit::Done;
-    let mut rows = Vec::new();
+    let (mut rows, mut failures) = (Vec::new(), Vec::new());
     for path in &args.paths {
-        match rows_at(&scene.cwd.join(path)) {
-            Ok(found) => rows.extend(found),
-            Err(error) => exit = ui.report(&error),
+        if let Err(error) = rows_at(&scene.cwd.join(path), &mut rows, &mut failures) {
+            failures.push(error);
         }
+    }
+    for failure in &failures {
+        exit = ui.report(failure);
     }
     let mut total = Total::default();
     rows.iter_mut().for_each(|row| total.add(row));
@@ -64,16 +66,23 @@ fn print_json(ui: &mut Ui, row: &impl Serialize) -> Result<(), CommandError> {
     Ok(writeln!(ui.out())?)
 }
 
-fn rows_at(path: &Path) -> Result<Vec<Inspection>, CommandError> {
+/// Counts what is at a path; a session that cannot be read is a failure of its own.
+fn rows_at(
+    path: &Path,
+    rows: &mut Vec<Inspection>,
+    failures: &mut Vec<CommandError>,
+) -> Result<(), CommandError> {
     let found = format::find(path)?;
     if found.is_empty() {
         return Err(unknown_format(path));
     }
-    let mut rows = Vec::new();
     for found in &found {
-        rows.extend(inspect_all(found)?);
+        match inspect_all(found) {
+            Ok(counted) => rows.extend(counted),
+            Err(error) => failures.push(error.into()),
+        }
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn table(rows: &[Inspection], total: Option<&Total>) -> Table<7> {

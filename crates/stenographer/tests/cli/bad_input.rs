@@ -168,3 +168,73 @@ fn ids_that_would_leave_the_store() {
     }
     assert!(!home.path().join("store").exists());
 }
+
+/// A prompt as Claude Code keeps it.
+fn prompt(id: &str) -> String {
+    let text = r#"{"type":"user","uuid":"ID","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/w","version":"2.1.0","message":{"role":"user","content":"hi"}}"#;
+    text.replace("ID", id) + "\n"
+}
+
+#[test]
+fn a_bad_line_is_named_with_its_place() {
+    let home = Home::new();
+    home.file("s.jsonl", prompt("a") + "{\"type\":\n" + &prompt("b"));
+    for command in ["inspect", "show", "import"] {
+        let output = home.steno(&[command, "s.jsonl"]);
+        let warning = "warning: $HOME/s.jsonl:2: not JSON: EOF while parsing a value (column 8)\n";
+        assert!(output.stderr.contains(warning), "{output}");
+        assert_eq!(output.code, 1, "{output}");
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_read_costs_no_other() {
+    let home = Home::new();
+    home.file("d/bad.json", r#"{"schema_version":"ATIF-v1.7","steps":["#);
+    home.file("d/good.jsonl", prompt("a"));
+    let output = home.steno(&["inspect", "d", "--json"]);
+    assert!(output.stdout.contains(r#""agent":"claude-code""#), "{output}");
+    assert!(output.stderr.starts_with("error: $HOME/d/bad.json: not JSON"), "{output}");
+    assert_eq!(output.code, 1);
+}
+
+#[test]
+fn a_line_of_100_megabytes_in_a_session() {
+    let home = Home::new();
+    let long = ["{\"type\":\"user\",\"x\":\"", &"x".repeat(100 << 20), "\"}\n"].concat();
+    home.file("s.jsonl", prompt("a") + &long + &prompt("b"));
+    let output = home.steno(&["inspect", "s.jsonl", "--json"]);
+    assert_eq!(output.stderr, "warning: $HOME/s.jsonl:2: line too long to be a record\n");
+    assert!(output.stdout.contains(r#""user_prompts":2"#), "{output}");
+}
+
+#[test]
+fn noise_is_counted_and_its_beginning_is_shown() {
+    let home = Home::new();
+    home.file("s.jsonl", prompt("a") + &"x\n".repeat(3000));
+    let output = home.steno(&["inspect", "s.jsonl", "--json"]);
+    assert!(output.stdout.contains(r#""bad_lines":3000"#), "{output}");
+    assert_eq!(output.stderr.lines().count(), 1001);
+    assert!(output.stderr.ends_with("$HOME/s.jsonl: 2000 more problems, not listed\n"), "{output}");
+}
+
+#[test]
+fn a_document_that_is_too_large_to_be_read_is_kept() {
+    let home = Home::new();
+    let start = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","messages":["#;
+    let path = home.file("d/session-1.json", start);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(200 << 20).unwrap();
+    insta::assert_snapshot!(home.steno(&["inspect", "d"]), @r"
+    --- stderr
+    error: could not read $HOME/d/session-1.json
+    caused by: a document of more than 128 MiB
+    --- exit 1
+    ");
+    let output = home.steno(&["import", "d"]);
+    assert!(output.stderr.contains("session-1.json: a document of more than 128 MiB"), "{output}");
+    assert!(output.stderr.contains(": 0 entries, 209715200 bytes new"), "{output}");
+    std::fs::remove_file(&path).unwrap();
+    home.steno(&["restore", output.stdout.trim()]).ok();
+    assert_eq!(path.metadata().unwrap().len(), 200 << 20);
+}

@@ -11,7 +11,7 @@ use super::record::{Body, Head, Layout, Record, decode};
 use super::tokens::Tokens;
 use super::waiting::Waiting;
 use super::{AGENT, event, title};
-use crate::agent::{entries, fields, responses};
+use crate::agent::{entries, fields, repair, responses};
 use crate::entry::{Entry, Kind, Numbering, Role};
 use crate::format::{Emit, Item};
 use crate::json::{Object, Value};
@@ -63,7 +63,7 @@ impl<'a> Reading<'a> {
             Err(problem) => return (self.emit)(Item::Problem(problem)),
         };
         self.number = line.number;
-        match Record::parse(&line.bytes, &mut self.layout) {
+        match Record::parse(&repair::without_halves(line.bytes), &mut self.layout) {
             Ok(record) => self.record(&record),
             Err(error) => self.report(&error),
         }

@@ -232,10 +232,12 @@ fn bad_lines_are_reported_and_unknown_kinds_survive() {
 }
 
 #[test]
-fn half_a_surrogate_pair_costs_only_its_record() {
-    let transcript = read_lines(&[META.to_owned(), answer("\\ud800"), answer("On")]);
-    assert_eq!(transcript.problems[0].line, Some(2));
-    assert_eq!(said(&transcript), [("assistant", Kind::Text, "On")]);
+fn half_a_surrogate_pair_is_replaced() {
+    let prompt = r#"{"type":"event_msg","payload":{"type":"user_message","message":"Go \ud83d"}}"#;
+    let transcript = read_lines(&[META.to_owned(), prompt.to_owned(), answer("\\ud800")]);
+    assert_eq!(transcript.problems, []);
+    let expected = [("user", Kind::Text, "Go \u{fffd}"), ("assistant", Kind::Text, "\u{fffd}")];
+    assert_eq!(said(&transcript), expected);
 }
 
 #[test]

@@ -51,8 +51,9 @@ pub(super) fn is_transcript(file: &Path) -> bool {
     if bytes.first() != Some(&b'{') {
         return false;
     }
-    let head = serde_json::from_slice::<Head>(&bytes);
-    head.is_ok_and(|head| {
+    let mut heads = serde_json::Deserializer::from_slice(&bytes).into_iter::<Head>();
+    heads.next().is_some_and(|head| {
+        let Ok(head) = head else { return false };
         let Head { role, message: Content { .. }, r#type } = head;
         r#type.is_none() && matches!(role.as_str(), "user" | "assistant")
     })

@@ -80,8 +80,11 @@ impl Plan {
         match step {
             Step::Rewind(target) => {
                 let cut = self.known.get(&target).copied().unwrap_or(0);
-                self.slots.truncate(cut);
-                self.known.retain(|_, at| *at < cut);
+                for slot in self.slots.drain(cut..) {
+                    if let Slot::Record { id: Some(id), .. } = slot {
+                        self.known.remove(&id);
+                    }
+                }
             }
             Step::Put(object) => self.put(&object, (line, 0)),
             Step::Merge(mut fields) => {

@@ -119,6 +119,17 @@ fn rewinding_to_an_unknown_message_clears_all() {
 }
 
 #[test]
+fn a_message_that_was_rewound_may_come_again() {
+    let said =
+        |id: &str, text: &str| format!(r#"{{"id":"{id}","type":"user","content":"{text}"}}"#);
+    let rewind = r#"{"$rewindTo":"b"}"#.to_owned();
+    let lines = [said("a", "one"), said("b", "two"), said("c", "three"), rewind, said("c", "four")];
+    let transcript = read("chat.jsonl", &format!("{HEADER}\n{}", lines.join("\n")));
+    let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(texts, ["one", "four"]);
+}
+
+#[test]
 fn files_of_one_session_are_one_bundle() {
     let dir = tempfile::tempdir().unwrap();
     let agents = dir.path().join("chats/s1");

@@ -13,7 +13,7 @@ use super::super::head::Head;
 use super::super::repair;
 use crate::durable::{FileError, OnPath};
 use crate::json::Value;
-use crate::source::{Bundle, Source};
+use crate::source::{Bundle, DOCUMENT_LIMIT, Source};
 
 /// What a log says about all its samples.
 pub(super) const HEADER: &str = "header.json";
@@ -22,9 +22,6 @@ pub(super) const HEADER: &str = "header.json";
 const START: &str = "_journal/start.json";
 
 const SAMPLES: &str = "samples/";
-
-/// The most that one file of an archive may hold.
-const MEMBER_LIMIT: u64 = 1 << 30;
 
 /// Every sample in the log at `path`, if it is one.
 pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
@@ -36,7 +33,11 @@ pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let is_log = head.field("version").is_some()
         && head.field("status").is_some()
         && head.field("eval").is_some_and(|eval| eval.contains("\"task\""));
-    if is_log { Ok(listed(path, file.bytes()?)) } else { Ok(Vec::new()) }
+    if !is_log {
+        return Ok(Vec::new());
+    }
+    // Reading one that is too large says so.
+    Ok(file.bytes().map_or_else(|_| vec![Bundle::file(path)], |bytes| listed(path, bytes)))
 }
 
 /// The sample of a bundle and its header, cut out where the bundle is a whole log that was kept.
@@ -58,7 +59,7 @@ fn from_archive(bytes: Vec<u8>, name: &str) -> io::Result<[Vec<u8>; 2]> {
     let header = [HEADER, START].into_iter().find(|known| archive.by_name(known).is_ok());
     let mut member = |name: &str| -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        archive.by_name(name)?.take(MEMBER_LIMIT).read_to_end(&mut bytes)?;
+        archive.by_name(name)?.take(DOCUMENT_LIMIT + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     Ok([member(name)?, member(header.unwrap_or(HEADER))?])
@@ -106,7 +107,8 @@ fn archived(path: &Path) -> Result<Vec<Bundle>, FileError> {
 fn unzipped(path: &Path, name: &str) -> io::Result<Box<dyn BufRead>> {
     let mut archive = ZipArchive::new(BufReader::new(File::open(path)?))?;
     let mut bytes = Vec::new();
-    archive.by_name(name)?.take(MEMBER_LIMIT).read_to_end(&mut bytes)?;
+    // One byte more than may be read shows that it is too large.
+    archive.by_name(name)?.take(DOCUMENT_LIMIT + 1).read_to_end(&mut bytes)?;
     Ok(Box::new(Cursor::new(bytes)))
 }
 
@@ -156,7 +158,8 @@ fn readable(bytes: Vec<u8>) -> Vec<u8> {
 
 /// The bytes of one sample, or without one of what is said about all.
 fn cut_out(path: &Path, at: Option<usize>) -> io::Result<Box<dyn BufRead>> {
-    let bytes = readable(std::fs::read(path)?);
+    let document = Source::on_disk("log", path).bytes().map_err(|error| error.source)?;
+    let bytes = readable(document);
     let log: Log<'_> = serde_json::from_slice(&bytes)?;
     let header = about_all(&log);
     let samples = log.samples.unwrap_or_default();

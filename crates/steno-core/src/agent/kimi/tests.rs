@@ -85,6 +85,17 @@ fn a_silent_step_is_an_empty_answer() {
 }
 
 #[test]
+fn of_many_prompts_the_last_are_told_once() {
+    let prompt =
+        |n| format!(r#"{{"type":"turn.prompt","input":[{{"type":"text","text":"p{n}"}}]}}"#);
+    let message = r#"{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"p149"}]}}"#;
+    let mut lines: Vec<_> = (0..150).map(prompt).collect();
+    lines.push(message.to_owned());
+    let transcript = format::read(&READER, &bundle(lines.join("\n").as_bytes())).unwrap();
+    assert_eq!(transcript.entries.len(), 150);
+}
+
+#[test]
 fn every_cut_can_be_read() {
     for end in 0..LOG.len() {
         format::read(&READER, &bundle(&LOG.as_bytes()[..end])).unwrap();

@@ -12,6 +12,9 @@ use crate::json::{Object, Value};
 use crate::source::Source;
 use crate::timestamp::Timestamp;
 
+/// The model gets a prompt soon after it was typed; of more than these the oldest are forgotten.
+const AWAITED_PROMPTS: usize = 100;
+
 /// Tells of one log. What a step of the model says is held until its end, which tells what it took.
 pub(super) struct Wire<'t, 'a> {
     telling: &'t mut Telling<'a>,
@@ -83,6 +86,9 @@ impl<'t, 'a> Wire<'t, 'a> {
     fn prompt(&mut self, object: &Object) -> Vec<Entry> {
         self.end_step();
         let content = fields::list(object, "input");
+        if self.prompts.len() == AWAITED_PROMPTS {
+            self.prompts.remove(0);
+        }
         self.prompts.push(said(content));
         blocks(content, &Role::User, is_typed(object))
     }

@@ -1,9 +1,11 @@
 //! What `opencode export` prints: one document with all messages, read one message at a time.
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, BufRead, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -12,6 +14,7 @@ use serde_json::value::RawValue;
 use crate::agent::repair::parse;
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
+use crate::lines::LINE_LIMIT;
 use crate::problem::{Problem, json_reason};
 use crate::session::Session;
 use crate::source::{Bundle, Source};
@@ -37,8 +40,11 @@ pub(super) fn is_export(file: &Path) -> bool {
 /// Reads an export. What stands before the place where it breaks off is kept.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = source(bundle)?;
-    let mut state = State { path: source.path(), conversation: None, emit: Some(emit), count: 0 };
-    let mut document = serde_json::Deserializer::from_reader(source.open()?);
+    let room = Rc::new(Cell::new(LINE_LIMIT));
+    let input = Metered { input: source.open()?, room: Rc::clone(&room) };
+    let mut state =
+        State { path: source.path(), conversation: None, emit: Some(emit), count: 0, room };
+    let mut document = serde_json::Deserializer::from_reader(input);
     let ended = Document(&mut state).deserialize(&mut document).and_then(|()| document.end());
     let Some(mut conversation) = state.conversation else {
         let reason = match ended {
@@ -63,11 +69,31 @@ fn after<'a>(text: &'a str, token: &str) -> Option<&'a str> {
     text.trim_start().strip_prefix(token)
 }
 
+/// Input of which no more is read than there is room for.
+struct Metered {
+    input: Box<dyn BufRead>,
+    room: Rc<Cell<usize>>,
+}
+
+impl Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = self.room.get();
+        let count = self.input.read(buffer)?;
+        if count > room {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "message too long"));
+        }
+        self.room.set(room - count);
+        Ok(count)
+    }
+}
+
 struct State<'p, 'a> {
     path: &'p Path,
     conversation: Option<Conversation<'a>>,
     emit: Option<Emit<'a>>,
     count: u64,
+    /// Bytes that the message which is read next may have.
+    room: Rc<Cell<usize>>,
 }
 
 #[derive(Deserialize)]
@@ -152,7 +178,24 @@ impl<'de> Visitor<'de> for Messages<'_, '_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         while let Some(raw) = list.next_element::<Box<RawValue>>()? {
             self.0.record(&raw);
+            self.0.room.set(LINE_LIMIT);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_than_there_is_room() {
+        let room = Rc::new(Cell::new(3));
+        let mut input = Metered { input: Box::new(&b"abcdef"[..]), room: Rc::clone(&room) };
+        let mut byte = [0];
+        for _ in 0..3 {
+            assert_eq!(input.read(&mut byte).unwrap(), 1);
+        }
+        assert_eq!(input.read(&mut byte).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 }

@@ -3,6 +3,7 @@
 use rusqlite::types::ValueRef;
 
 use crate::json::{Object, Value};
+use crate::source::DOCUMENT_LIMIT;
 
 /// One row.
 pub(crate) struct Row<'a> {
@@ -15,10 +16,12 @@ impl<'a> Row<'a> {
         Self { row, has_names }
     }
 
-    /// A text or a blob, as its bytes.
+    /// A text or a blob, as its bytes; none if there are too many to be parsed.
     pub(crate) fn bytes(&self, column: &str) -> Option<&[u8]> {
         match self.row.get_ref(column).ok()? {
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                Some(bytes).filter(|bytes| bytes.len() as u64 <= DOCUMENT_LIMIT)
+            }
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ pub(super) fn records<T>(
 ) -> Result<Vec<T>, FileError> {
     let mut records = Vec::new();
     let mut too_long = 0;
-    for line in Lines::new(source.open()?) {
+    for line in Lines::new(source.open_document()?) {
         let line = line.on("read", source.path())?;
         let number = line.number;
         if line.end == LineEnd::Limit && number != too_long {

@@ -1,8 +1,8 @@
 //! The run folder: `metadata.json`, `transcript.json` or `transcript.json.gz`, and the journal
 //! while it is recorded.
 
-use std::fs;
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use flate2::Compression;
@@ -17,7 +17,7 @@ use super::run::{Run, RunMeta};
 use crate::durable::{self, FileError};
 use crate::format::FormatError;
 use crate::problem::Problem;
-use crate::source::{Bundle, Source};
+use crate::source::{Bundle, DOCUMENT_LIMIT, Source};
 
 /// The run's metadata.
 pub(super) const METADATA: &str = "metadata.json";
@@ -28,6 +28,9 @@ pub(super) const COMPRESSED: &str = "transcript.json.gz";
 
 /// The most bytes of JSON that are stored uncompressed.
 const PLAIN_LIMIT: usize = 100 * 1024;
+
+/// How much of a file is looked at to see whether it is a transcript.
+const START: u64 = 1 << 20;
 
 /// Writes a run's two files; each is replaced all or nothing, and the other form of the transcript
 /// goes last.
@@ -148,9 +151,25 @@ pub(super) fn plain_bytes(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Proble
     }
     let mut plain = Vec::new();
     MultiGzDecoder::new(bytes.as_slice())
+        .take(DOCUMENT_LIMIT + 1)
         .read_to_end(&mut plain)
         .map_err(|error| Problem::of(path, format_args!("corrupt gzip: {error}")))?;
+    if plain.len() as u64 > DOCUMENT_LIMIT {
+        return Err(Problem::of(path, "too large when decompressed"));
+    }
     Ok(plain)
+}
+
+/// The first bytes of a file, decompressed when they are gzip: enough to tell what it is.
+pub(super) fn plain_start(path: &Path) -> io::Result<Vec<u8>> {
+    let mut input = BufReader::new(File::open(path)?);
+    let is_gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    let input: Box<dyn Read> =
+        if is_gzip { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
+    let mut start = Vec::new();
+    // One that is corrupt further on still begins as it does.
+    let _ = input.take(START).read_to_end(&mut start);
+    Ok(start)
 }
 
 /// Writes one gzip member whose header is Go's: no name, no time, unknown system.
@@ -230,5 +249,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let error = load(&bundle(dir.path())).unwrap_err().to_string();
         assert!(error.ends_with("no devflow run here"), "{error}");
+    }
+
+    #[test]
+    fn what_unpacks_without_end_is_refused() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        io::copy(&mut io::repeat(b' ').take(DOCUMENT_LIMIT + 1), &mut encoder).unwrap();
+        let error = plain_bytes(Path::new("t.gz"), encoder.finish().unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "t.gz: too large when decompressed");
     }
 }

@@ -36,7 +36,7 @@ pub fn read(bundle: &Bundle, now: Option<Timestamp>) -> Result<Transcript, Forma
     let mut problems = Vec::new();
     for source in &bundle.sources {
         let agent = agent_of(Path::new(source.name())).map(|id| format!("subagent:{id}"));
-        let found = jsonl::read_objects(source.open()?, source.path(), |object| {
+        let found = jsonl::read_objects(source.open_document()?, source.path(), |object| {
             for mut entry in convert(object, now) {
                 if let (PRIMARY, Some(agent)) = (entry.source.as_str(), &agent) {
                     entry.source.clone_from(agent);
