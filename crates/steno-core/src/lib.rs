@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod durable;
 pub mod entry;
+pub mod index;
 pub mod inspect;
 pub mod json;
 pub mod lines;
