@@ -189,7 +189,7 @@ impl Index {
     }
 
     /// Whether the file is the one that the store has now: another process may have thrown it away.
-    fn is_in_place(&self) -> bool {
+    pub fn is_in_place(&self) -> bool {
         identity(&self.path) == self.identity
     }
 

@@ -136,7 +136,13 @@ impl Sweep {
             changed.retain(|file, _| !again.contains(file));
             changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
         }
+        self.flush();
         Ok(())
+    }
+
+    /// Brings what was kept into the index.
+    fn flush(&mut self) {
+        self.failures.extend(self.keeper.flush().err());
     }
 
     /// The files at or below a path that are not as they were seen.
@@ -199,6 +205,7 @@ impl Sweep {
             self.passed.remove(path);
             self.seen.note(path, *at);
         }
+        self.flush();
     }
 
     /// Whether a file is to be looked at: it has changed, and is not our own.
