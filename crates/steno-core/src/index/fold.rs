@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn scripts_without_spaces_become_pairs() {
-        assert_eq!(fold("Rust言語版 ok").text, "Rust 言語 語版 版 ok");
+        assert_eq!(fold("Rust言語版 ok").text, "Rust 言語 語版 版  ok");
         assert_eq!(fold_query("言語版").0, " 言語 語版");
         assert_eq!(fold_query("版").0, " 版");
     }

@@ -15,7 +15,7 @@ pub(super) fn of(entry: &Entry) -> String {
         text.push('\n');
     }
     arguments(input, &mut text);
-    text.truncate(text.trim_end_matches('\n').len());
+    text.truncate(text.trim_end().len());
     text
 }
 

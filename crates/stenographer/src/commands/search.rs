@@ -18,8 +18,8 @@ use crate::ui::{Ui, defused};
 /// camelCase and paths. `steno show HIT` opens a hit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to look for.
-    #[arg(required = true, value_name = "QUERY", allow_hyphen_values = true)]
+    /// What to look for; quote it for the shell if it has -word, "a phrase" or * in it.
+    #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
     #[command(flatten)]
     asked: Asked,
@@ -134,7 +134,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
 }
 
-/// Words that the shell took apart are put together; one that it kept whole may be a phrase only if it says so.
+/// Words that the shell took apart are put together; what it kept together is a phrase only if it says so.
 fn parse(words: &[String]) -> Result<Query, CommandError> {
     let query = Query::parse(&words.join(" "));
     query.map_err(|error| {
