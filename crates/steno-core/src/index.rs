@@ -109,7 +109,7 @@ impl Index {
             return Err(IndexError::OldSqlite(rusqlite::version()));
         }
         durable::create_private_dir(store)?;
-        match Self::connect(store, None) {
+        match Self::connect(store) {
             Err(error) if error.is_damage() => Self::anew(store, Some(Healed::Damaged)),
             Ok(index) if index.healed == Some(Healed::Older) => {
                 drop(index);
@@ -121,7 +121,7 @@ impl Index {
 
     /// Throws the index of the store away, and opens an empty one.
     pub fn anew(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
-        let _lock = lock(store)?;
+        let _lock = locked(store)?;
         // Another process may have done it while this one waited.
         if healed.is_some()
             && let Ok(index) = Self::connect_locked(store, healed)
@@ -146,21 +146,24 @@ impl Index {
         &self.connection
     }
 
-    fn connect(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
-        let index = Self::bare(store, healed)?;
+    fn connect(store: &Path) -> Result<Self, IndexError> {
+        // Nobody may throw the files away while they are being opened: one would be taken for another's.
+        let lock = lock(store)?;
+        lock.lock_shared().on("lock", store)?;
+        let index = Self::bare(store, None)?;
         match index.on(schema::state(&index.connection))? {
             schema::State::Current => Ok(index),
             schema::State::Newer => Err(IndexError::Newer(index.path)),
             schema::State::Older => Ok(Self { healed: Some(Healed::Older), ..index }),
             schema::State::ToMigrate => {
-                let _lock = lock(store)?;
-                index.on(schema::migrate(&index.connection))?;
-                Ok(index)
+                drop((index, lock));
+                let _lock = locked(store)?;
+                Self::connect_locked(store, None)
             }
         }
     }
 
-    /// The same for who holds the lock.
+    /// The same for who holds the lock alone.
     fn connect_locked(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
         let index = Self::bare(store, healed)?;
         match index.on(schema::state(&index.connection))? {
@@ -235,22 +238,14 @@ fn identity(path: &Path) -> Option<u64> {
     path.exists().then_some(0)
 }
 
-/// Held while the index is made or thrown away.
+/// Held alone while the index is made or thrown away, shared while it is opened.
 fn lock(store: &Path) -> Result<File, FileError> {
     let path = store.join("index.lock");
-    let lock =
-        durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
-    lock.lock().on("lock", &path)?;
-    Ok(lock)
+    durable::private_options().create(true).append(true).open(&path).on("open", &path)
 }
 
-/// Removes the index of a store, as if there had never been one.
-pub fn remove(store: &Path) -> Result<(), FileError> {
-    let _lock = lock(store)?;
-    for entry in fs::read_dir(store).on("read folder", store)?.flatten() {
-        if entry.file_name().to_string_lossy().starts_with("index.db") {
-            durable::remove_file(&entry.path())?;
-        }
-    }
-    Ok(())
+fn locked(store: &Path) -> Result<File, FileError> {
+    let lock = lock(store)?;
+    lock.lock().on("lock", store)?;
+    Ok(lock)
 }

@@ -58,7 +58,7 @@ pub(crate) fn is_cjk(c: char) -> bool {
 enum Ending {
     /// Its last character alone, so that every one begins a token.
     Single,
-    /// Nothing, unless it is the only one.
+    /// Nothing, unless it is the only one or words follow.
     None,
 }
 
@@ -79,6 +79,8 @@ fn pairs(text: &str, ending: Ending) -> String {
         match chars.peek().copied().filter(|next| is_cjk(*next)) {
             Some(next) => out.extend([' ', c, next]),
             None if ending == Ending::Single || length == 1 => out.extend([' ', c]),
+            // What follows stands after the single one.
+            None if chars.clone().any(char::is_alphanumeric) => out.extend([' ', c]),
             None => {}
         }
     }
