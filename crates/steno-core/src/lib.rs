@@ -7,6 +7,7 @@ pub mod agent;
 pub mod cost;
 pub mod durable;
 pub mod entry;
+pub mod index;
 pub mod inspect;
 pub mod json;
 pub mod lines;

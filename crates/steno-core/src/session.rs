@@ -170,9 +170,14 @@ impl Session {
 
     /// Counts one more entry of the session, and fills in what it tells about it.
     pub fn note(&mut self, entry: &Entry, tally: &mut Tally) {
-        self.totals.entries += 1;
         tally.count(entry);
         self.totals.usage = tally.total();
+        self.note_facts(entry);
+    }
+
+    /// The same without its tokens.
+    pub(crate) fn note_facts(&mut self, entry: &Entry) {
+        self.totals.entries += 1;
         if let Some(model) = &entry.model
             && !self.models.contains(model)
         {
@@ -191,6 +196,33 @@ impl Session {
                 self.ended = Some(at);
             }
         }
+    }
+}
+
+impl Session {
+    /// What a source states, completed by what its entries told a session that knew nothing else.
+    pub(crate) fn completed_by(mut self, told: Session) -> Self {
+        self.title = self.title.or(told.title);
+        for model in told.models {
+            if !self.models.contains(&model) {
+                self.models.push(model);
+            }
+        }
+        if let Some(at) = told.started
+            && self.started.is_none_or(|started| at.instant() < started.instant())
+        {
+            self.started = Some(at);
+        }
+        if let Some(at) = told.ended.filter(|_| self.status != Status::Running)
+            && self.ended.is_none_or(|ended| at.instant() > ended.instant())
+        {
+            self.ended = Some(at);
+        }
+        self.totals.entries = told.totals.entries;
+        if self.totals.usage.is_empty() {
+            self.totals.usage = told.totals.usage;
+        }
+        self
     }
 }
 

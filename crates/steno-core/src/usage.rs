@@ -57,6 +57,27 @@ impl Usage {
         self
     }
 
+    /// All numbers, in the order of the fields.
+    pub(crate) fn numbers(&self) -> [u64; 7] {
+        let Self { input, cache_read, cache_write, cache_write_5m, cache_write_1h, .. } = *self;
+        [
+            input,
+            cache_read,
+            cache_write,
+            cache_write_5m,
+            cache_write_1h,
+            self.output,
+            self.reasoning,
+        ]
+    }
+
+    /// The tokens whose [`Usage::numbers`] these are.
+    pub(crate) fn from_numbers(numbers: [u64; 7]) -> Self {
+        let [input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning] =
+            numbers;
+        Self { input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning }
+    }
+
     fn combine(&mut self, other: &Usage, how: impl Fn(u64, u64) -> u64) {
         for (mine, theirs) in [
             (&mut self.input, other.input),
@@ -142,7 +163,7 @@ impl Ledger {
 }
 
 /// What names a message in all sources; nothing where another message may have the same name.
-fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
+pub(crate) fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
     if message.len() >= UNIQUE {
         return Some(format!("{agent}\n{message}"));
     }

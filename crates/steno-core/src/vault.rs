@@ -62,14 +62,23 @@ impl Vault {
     /// Every kept session, by agent and id.
     pub fn sessions(&self) -> Result<Vec<SessionDir>, FileError> {
         let mut sessions = Vec::new();
-        for agent in folders(&self.root)? {
-            for id in folders(&self.root.join(&agent))? {
-                if let (Ok(agent), Ok(id)) = (agent.parse(), id.parse()) {
-                    sessions.push(self.session(&agent, &id));
-                }
-            }
+        for agent in self.agents()? {
+            sessions.extend(self.sessions_of(&agent)?);
         }
         Ok(sessions)
+    }
+
+    /// The agents of which sessions are kept.
+    pub fn agents(&self) -> Result<Vec<String>, FileError> {
+        folders(&self.root)
+    }
+
+    /// Every kept session of an agent, by id.
+    pub fn sessions_of(&self, agent: &str) -> Result<Vec<SessionDir>, FileError> {
+        let Ok(name) = agent.parse() else { return Ok(Vec::new()) };
+        let ids = folders(&self.root.join(agent))?;
+        let ids = ids.iter().filter_map(|id| id.parse().ok());
+        Ok(ids.map(|id| self.session(&name, &id)).collect())
     }
 }
 
@@ -139,6 +148,21 @@ impl SessionDir {
             stored += fs::metadata(&path).on("read", &path)?.len();
         }
         Ok(stored)
+    }
+
+    /// How many bytes all of its files have, those being recorded included: it grows with whatever is kept.
+    pub fn size(&self) -> Result<u64, FileError> {
+        let mut size = self.stored()?;
+        for (_, path) in self.live_logs()? {
+            // One that was sealed meanwhile counts there.
+            size += fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        }
+        Ok(size)
+    }
+
+    /// Whether a source was rewritten or removed since it was first kept.
+    pub fn has_generations(&self) -> Result<bool, FileError> {
+        Ok(self.kept_files()?.iter().any(|(_, generation)| *generation > 0))
     }
 
     /// Held exclusively for each write.

@@ -30,6 +30,7 @@ enum Command {
     Watch(commands::watch::Args),
     Import(commands::import::Args),
     List(commands::list::Args),
+    Search(commands::search::Args),
     Show(commands::show::Args),
     Export(commands::export::Args),
     Convert(commands::convert::Args),
@@ -37,6 +38,7 @@ enum Command {
     Restore(commands::restore::Args),
     Resume(commands::resume::Args),
     Verify(commands::verify::Args),
+    Reindex(commands::reindex::Args),
     Hooks(commands::hooks::Args),
     Hook(commands::hook::Args),
     /// Speak another system's command line.
@@ -53,12 +55,16 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         other => other.unwrap_or_else(|error| error.exit()),
     };
     ui.set_quiet(cli.quiet);
+    if Scene::variable("NO_COLOR").is_some() {
+        ui.set_plain();
+    }
     let exit = match cli.command {
         Command::Record(args) => commands::record::run(ui, scene, args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),
         Command::Watch(args) => commands::watch::run(ui, scene, &args),
         Command::Import(args) => commands::import::run(ui, scene, &args),
         Command::List(args) => commands::list::run(ui, scene, &args),
+        Command::Search(args) => commands::search::run(ui, scene, &args),
         Command::Show(args) => commands::show::run(ui, scene, &args),
         Command::Export(args) => commands::export::run(ui, scene, &args),
         Command::Convert(args) => commands::convert::run(ui, scene, &args),
@@ -66,6 +72,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Restore(args) => commands::restore::run(ui, scene, &args),
         Command::Resume(args) => commands::resume::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),
+        Command::Reindex(args) => commands::reindex::run(ui, scene, &args),
         Command::Hooks(args) => commands::hooks::run(ui, scene, &args),
         Command::Hook(args) => commands::hook::run(ui, scene, &args),
         Command::As(language) => commands::speak::run(ui, scene, language),

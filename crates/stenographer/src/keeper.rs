@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use steno_core::durable::{self, FileError, OnPath};
 use steno_core::format::{FormatError, Found, Item};
-use steno_core::session::Session;
+use steno_core::index::Draft;
 use steno_core::vault::keep::Growth;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Bundle, Problem, ProblemList, SessionId};
+use steno_core::{Bundle, Problem, ProblemList, Session, SessionId};
 
 use crate::error::CommandError;
+use crate::indexer::Indexer;
 use crate::projects::Projects;
 use crate::seen::{Stamp, stamp};
 
@@ -23,6 +24,7 @@ pub(crate) struct Keeper {
     /// Files with several sessions that were kept, each as it was then and with the session that holds it.
     shared: HashMap<PathBuf, (Option<Stamp>, SessionDir)>,
     projects: Projects,
+    indexer: Indexer,
     lock: File,
 }
 
@@ -50,14 +52,16 @@ impl Keeper {
         let sessions = vault.sessions()?.into_iter();
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
         let projects = Projects::load(durable::parent(vault.root()));
-        Ok(Self { vault, known, shared: HashMap::new(), projects, lock })
+        let indexer = Indexer::new(durable::parent(vault.root()));
+        Ok(Self { vault, known, shared: HashMap::new(), projects, indexer, lock })
     }
 
     /// Keeps what is new of a session.
     pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
-        let (mut entries, mut problems) = (0, ProblemList::default());
+        let (mut draft, mut problems) = (Draft::default(), ProblemList::default());
+        let before = stamps(&found.bundle);
         let read = (found.reader.read)(&found.bundle, &mut |item| match item {
-            Item::Entry(_) => entries += 1,
+            Item::Entry(entry) => draft.push(&entry),
             Item::Problem(problem) => problems.push(problem),
         });
         let session = match read {
@@ -67,20 +71,37 @@ impl Keeper {
             }
             other => other?,
         };
+        let entries = draft.len() as u64;
         // Two processes must not give one id to two sessions.
         self.lock.lock()?;
         let kept = self
             .dir(&session.agent, &session.id, &found.bundle)
-            .and_then(|dir| Ok((self.keep_files(&dir, &found.bundle, growth)?, dir)));
+            .and_then(|dir| Ok((self.indexer.mark(&dir)?, dir)))
+            .and_then(|(marker, dir)| {
+                Ok((self.keep_files(&dir, &found.bundle, growth)?, dir.size()?, dir, marker))
+            });
         if let Some(folder) = &session.project {
             // Only a shortcut for later: what is kept is kept without it.
             let _ = self.projects.note(folder.as_ref());
         }
         self.lock.unlock()?;
-        let (added, dir) = kept?;
+        let (added, stored, dir, marker) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
-        let stored = dir.stored()?;
-        Ok(Kept { dir, title: session.title, entries, added, stored, problems })
+        let title = session.title.clone();
+        if stamps(&found.bundle) == before && !dir.has_generations()? {
+            let named = Session { id: dir.id().clone(), ..session };
+            let prepared = draft.finish(named, Some(stored)).on("pack", dir.path())?;
+            self.indexer.add(prepared, marker);
+        } else {
+            // More was kept than was read, or what it was before tells more.
+            self.indexer.add_kept(&dir, marker);
+        }
+        Ok(Kept { dir, title, entries, added, stored, problems })
+    }
+
+    /// Brings what was kept into the index; what that fails of is taken in by the next search.
+    pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
+        self.indexer.flush()
     }
 
     /// Keeps the session's files. One that holds several sessions is kept with the first of them that comes by.
@@ -138,6 +159,11 @@ fn unread(found: &Found) -> Session {
     let agent = found.reader.agent;
     let name = found.bundle.root.display().to_string();
     Session::new(SessionId::for_native(agent, &name), agent)
+}
+
+/// Sizes and times of a session's files.
+fn stamps(bundle: &Bundle) -> Vec<Option<Stamp>> {
+    bundle.sources.iter().map(|source| stamp(source.path())).collect()
 }
 
 fn is_kept_from(dir: &SessionDir, bundle: &Bundle) -> Result<bool, CommandError> {

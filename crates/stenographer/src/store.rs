@@ -4,21 +4,62 @@ use std::path::{Path, PathBuf};
 
 use steno_core::Transcript;
 use steno_core::format::{self, Found};
+use steno_core::index::{Healed, Index, IndexError};
 use steno_core::vault::{SessionDir, Vault};
 
 use crate::error::CommandError;
 use crate::scene::Scene;
+use crate::ui::{Ui, count};
 
 /// `$STENO_HOME`.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) vault: Vault,
+    root: PathBuf,
     cwd: PathBuf,
 }
 
 impl Store {
     pub(crate) fn new(scene: &Scene) -> Self {
-        Self { vault: Vault::new(scene.store.join("vault")), cwd: scene.cwd.clone() }
+        let vault = Vault::new(scene.store.join("vault"));
+        Self { vault, root: scene.store.clone(), cwd: scene.cwd.clone() }
+    }
+
+    /// The index, with all that is kept by now, and what it answers. One that is damaged is built anew first.
+    pub(crate) fn ask<T>(
+        &self,
+        ui: &mut Ui,
+        ask: impl Fn(&Index) -> Result<T, IndexError>,
+    ) -> Result<(Index, T), CommandError> {
+        let index = Index::open(&self.root)?;
+        match self.refresh(ui, &index).and_then(|_| ask(&index)) {
+            Err(error) if error.is_damage() => {
+                drop(index);
+                let index = Index::anew(&self.root, Some(Healed::Damaged))?;
+                self.refresh(ui, &index)?;
+                let answer = ask(&index)?;
+                Ok((index, answer))
+            }
+            answer => Ok((index, answer?)),
+        }
+    }
+
+    /// Takes into the index what was kept since it was last looked after; gives how many sessions those were.
+    pub(crate) fn refresh(&self, ui: &mut Ui, index: &Index) -> Result<usize, IndexError> {
+        match index.healed() {
+            Some(Healed::Damaged) => ui.note("the index was damaged and is built anew"),
+            Some(Healed::Older) => ui.note("the index is of an older version and is built anew"),
+            None => {}
+        }
+        let mut progress = ui.progress("indexing");
+        let refreshed = index.refresh(&self.vault, &mut |_, dir| progress.step(dir.id()));
+        progress.finish();
+        let refreshed = refreshed?;
+        if refreshed.pending > 0 {
+            let sessions = count(refreshed.pending as u64, "session");
+            ui.status(format_args!("{sessions} being kept right now may not be found yet"));
+        }
+        Ok(refreshed.taken)
     }
 
     /// The transcript that `name` means: a session's id, the beginning of one, `latest`, or a path.
@@ -38,10 +79,10 @@ impl Store {
     }
 
     fn session(&self, name: &str) -> Result<Option<SessionDir>, CommandError> {
-        let sessions = self.vault.sessions()?;
         if name == "latest" {
             return self.latest().map(Some);
         }
+        let sessions = self.vault.sessions()?;
         let (exact, like): (Vec<_>, Vec<_>) = sessions
             .into_iter()
             .filter(|session| session.id().as_str().starts_with(name))
@@ -63,20 +104,13 @@ impl Store {
 
     /// The session that began last.
     pub(crate) fn latest(&self) -> Result<SessionDir, CommandError> {
-        let mut latest = None;
-        for session in self.vault.sessions()? {
-            // One that cannot be read is not what anybody is looking for.
-            let Ok(transcript) = session.read() else { continue };
-            let started = transcript.session.started.map(|started| started.instant());
-            if latest.as_ref().is_none_or(|(newest, _)| started >= *newest) {
-                latest = Some((started, session));
-            }
-        }
-        let (_, session) = latest.ok_or_else(|| {
+        // Whoever wants it did not ask about the index.
+        let (_, latest) = self.ask(&mut Ui::silent(), Index::latest)?;
+        let (agent, id) = latest.ok_or_else(|| {
             CommandError::user("nothing is kept yet")
                 .hint("run `steno import PATH` or `steno record`")
         })?;
-        Ok(session)
+        Ok(self.vault.session(&agent.parse()?, &id))
     }
 }
 

@@ -119,24 +119,31 @@ impl Sweep {
     pub(crate) fn root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
         let mut changed = self.changed(root)?;
         let folders: BTreeSet<PathBuf> = changed.keys().map(|file| below(root, file)).collect();
-        let mut again = HashSet::new();
+        let mut found = Vec::new();
         for folder in folders {
             match format::find(&folder) {
-                Ok(found) => {
-                    let looked = found.iter().flat_map(|found| self.found(found, agents, &changed));
-                    again.extend(looked);
-                }
+                Ok(more) => found.extend(more),
                 Err(error) => {
                     self.failures.push(error.into());
                     changed.retain(|file, _| !file.starts_with(&folder));
                 }
             }
         }
+        // The index gives later numbers to later texts.
+        found.sort_by_cached_key(modified);
+        let looked = found.iter().flat_map(|found| self.found(found, agents, &changed));
+        let again: HashSet<PathBuf> = looked.collect();
         if !self.dry_run {
             changed.retain(|file, _| !again.contains(file));
             changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
         }
+        self.flush();
         Ok(())
+    }
+
+    /// Brings what was kept into the index.
+    fn flush(&mut self) {
+        self.failures.extend(self.keeper.flush().err());
     }
 
     /// The files at or below a path that are not as they were seen.
@@ -199,6 +206,7 @@ impl Sweep {
             self.passed.remove(path);
             self.seen.note(path, *at);
         }
+        self.flush();
     }
 
     /// Whether a file is to be looked at: it has changed, and is not our own.
@@ -371,8 +379,12 @@ fn is_torn(source: &Source) -> bool {
     source.name().ends_with(".jsonl") && last().is_ok_and(|last| last != b'\n')
 }
 
+/// When a session's files were last changed.
+fn modified(found: &Found) -> Option<SystemTime> {
+    found.bundle.sources.iter().filter_map(|source| source.modified()).max()
+}
+
 fn growth(found: &Found, now: SystemTime) -> Growth {
-    let times = found.bundle.sources.iter().filter_map(|source| source.modified());
-    let still = times.max().and_then(|newest| now.duration_since(newest).ok());
+    let still = modified(found).and_then(|newest| now.duration_since(newest).ok());
     if still.is_some_and(|still| still > STILL) { Growth::Ended } else { Growth::Expected }
 }

@@ -12,7 +12,9 @@ use crate::error::{CommandError, Exit};
 pub(crate) struct Ui {
     out: Box<dyn Write>,
     terminal: bool,
+    styled: bool,
     quiet: bool,
+    silent: bool,
     troubled: bool,
 }
 
@@ -21,7 +23,20 @@ impl Ui {
     pub(crate) fn stdio() -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
-        Self { out: Box::new(io::BufWriter::new(stdout)), terminal, quiet: false, troubled: false }
+        let out = Box::new(io::BufWriter::new(stdout));
+        Self { out, terminal, styled: terminal, quiet: false, silent: false, troubled: false }
+    }
+
+    /// Says nothing at all.
+    pub(crate) fn silent() -> Self {
+        Self {
+            out: Box::new(io::sink()),
+            terminal: false,
+            styled: false,
+            quiet: true,
+            silent: true,
+            troubled: false,
+        }
     }
 
     /// Drops status messages; results, warnings and errors stay.
@@ -37,6 +52,16 @@ impl Ui {
     /// Whether a person looks at stdout.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
+    }
+
+    /// Prints plain text even on a terminal.
+    pub(crate) fn set_plain(&mut self) {
+        self.styled = false;
+    }
+
+    /// Whether text may be bold or coloured.
+    pub(crate) fn is_styled(&self) -> bool {
+        self.styled
     }
 
     /// Columns that a line may take.
@@ -120,6 +145,9 @@ impl Ui {
     }
 
     fn say(&mut self, message: impl Display) {
+        if self.silent {
+            return;
+        }
         // What was printed before stands before; a closed stdout is found by the next result.
         let _ = self.flush();
         let text = message.to_string();

@@ -1,6 +1,7 @@
 //! The files of a session as an agent wrote them, each to be looked at and put back on its own.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::SessionDir;
 use super::restore::{is_same, put_back};
@@ -13,6 +14,7 @@ pub struct Original {
     /// Where it stood.
     pub path: PathBuf,
     kept: PathBuf,
+    modified: Option<SystemTime>,
 }
 
 impl SessionDir {
@@ -21,9 +23,10 @@ impl SessionDir {
         let mut originals = Vec::new();
         for (stem, generation) in self.newest_files()? {
             let kept = self.kept_path(&stem, generation);
-            let header = Sealed::open(&kept)?.header().clone();
+            let sealed = Sealed::open(&kept)?;
+            let (header, modified) = (sealed.header().clone(), sealed.modified());
             if !header.gone {
-                originals.push(Original { path: PathBuf::from(header.path), kept });
+                originals.push(Original { path: PathBuf::from(header.path), kept, modified });
             }
         }
         Ok(originals)
@@ -31,6 +34,11 @@ impl SessionDir {
 }
 
 impl Original {
+    /// When it was last changed before it was kept, if that is known.
+    pub fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+
     /// Whether the file that stands at its place is no longer what is kept.
     pub fn has_changed(&self) -> Result<bool, FileError> {
         Ok(self.path.exists() && !is_same(&self.kept, &self.path)?)

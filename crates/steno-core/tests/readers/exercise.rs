@@ -55,7 +55,9 @@ fn in_memory(bundle: &Bundle) -> Bundle {
         Ok(bytes) => Source::in_memory(source.name(), source.path(), bytes),
         Err(_) => source.clone(),
     };
-    Bundle { sources: bundle.sources.iter().map(copy).collect(), ..bundle.clone() }
+    let mut copied = bundle.clone();
+    copied.sources = bundle.sources.iter().map(copy).collect();
+    copied
 }
 
 /// Writes the files, and gives them as one session.

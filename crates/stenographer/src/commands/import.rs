@@ -38,6 +38,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             import.exit = Exit::Failed;
         }
     }
+    import.keeper.flush()?;
     Ok(import.exit)
 }
 

@@ -1,6 +1,7 @@
 //! `steno list`: the sessions that are kept.
 
 use serde::Serialize;
+use steno_core::index::{Index, Listed};
 use steno_core::{Session, Status, Timestamp, Usage};
 
 use crate::error::{CommandError, Exit};
@@ -41,22 +42,19 @@ struct Row<'a> {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let mut exit = Exit::Done;
+    let store = Store::new(scene);
+    let ask = |index: &Index| index.sessions(args.agent.as_deref(), args.limit);
+    let (_, listed) = store.ask(ui, ask)?;
     let mut sessions = Vec::new();
-    for dir in Store::new(scene).vault.sessions()? {
-        if args.agent.as_ref().is_some_and(|agent| agent != dir.agent()) {
-            continue;
-        }
-        match dir.read() {
-            Ok(transcript) => sessions.push(transcript.session),
-            Err(error) => {
-                ui.warning(format_args!("session {} cannot be read: {error}", dir.id()));
+    for Listed { session, trouble } in listed {
+        match trouble {
+            None => sessions.push(settled(&store, session)),
+            Some(reason) => {
+                ui.warning(format_args!("session {} cannot be read: {reason}", session.id));
                 exit = Exit::Failed;
             }
         }
     }
-    sessions
-        .sort_by_key(|session| std::cmp::Reverse(session.started.map(|started| started.instant())));
-    sessions.truncate(args.limit.unwrap_or(usize::MAX));
     if args.json {
         for session in &sessions {
             serde_json::to_writer(ui.out(), &row(session))?;
@@ -68,6 +66,18 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         print_table(ui, scene, &sessions)?;
     }
     Ok(exit)
+}
+
+/// A session that was being recorded when it was last looked at may have ended.
+fn settled(store: &Store, session: Session) -> Session {
+    if session.status != Status::Running {
+        return session;
+    }
+    let Ok(agent) = session.agent.parse() else { return session };
+    let dir = store.vault.session(&agent, &session.id);
+    let recorded = dir.is_imported().is_ok_and(|imported| !imported);
+    let now = recorded.then(|| dir.read().ok()).flatten();
+    now.map_or(session, |transcript| transcript.session)
 }
 
 fn row(session: &Session) -> Row<'_> {

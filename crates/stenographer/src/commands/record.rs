@@ -10,6 +10,7 @@ use steno_core::vault::{AgentName, SessionDir};
 use steno_core::{Problem, SessionId, Status};
 
 use crate::error::{CommandError, Exit};
+use crate::indexer::Indexer;
 use crate::scene::Scene;
 use crate::store::Store;
 use crate::ui::Ui;
@@ -39,7 +40,9 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     let dir = session_dir(&Store::new(scene), &args)?;
     let id = dir.id().clone();
     let opening = opening(scene, &args, &dir);
-    let recorder = Recorder::open(dir, &opening, scene.clock.clone())?;
+    let mut indexer = Indexer::new(&scene.store);
+    let marker = indexer.mark(&dir)?;
+    let recorder = Recorder::open(dir.clone(), &opening, scene.clock.clone())?;
     if recorder.cut() > 0 {
         ui.warning(format_args!(
             "cut off {} bytes that a killed recorder had left half written",
@@ -51,6 +54,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     }
     let exit = Recording { ui, recorder: &recorder, ack: args.ack, pending: Vec::new() }.run()?;
     recorder.close(&Closing { status: Status::Completed, reason: None })?;
+    indexer.add_kept(&dir, marker);
+    if let Err(error) = indexer.flush() {
+        ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
+    }
     if !args.ack {
         writeln!(ui.out(), "{id}")?;
     }

@@ -14,7 +14,7 @@ mod terminal;
 /// Show what was said in a session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, `latest`, or a path.
+    /// The session: its id, the beginning of one, `latest`, or a path; with `:N`, what is around a hit.
     #[arg(value_name = "ID")]
     session: String,
     /// Only the last N entries.
@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Only the first N entries.
     #[arg(long, value_name = "N")]
     first: Option<usize>,
+    /// Entries to show before and after a hit.
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 3)]
+    context: usize,
     /// Only entries of this role: system, user, assistant, tool.
     #[arg(long, value_name = "ROLE")]
     only: Option<String>,
@@ -58,8 +61,16 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         let error = CommandError::usage("this style has no summary");
         return Err(error.hint("leave --summary out, or use --style terminal or devflow"));
     }
-    let mut transcript = Store::new(scene).transcript(&args.session)?;
+    let store = Store::new(scene);
+    let (name, number) = match hit(&args.session) {
+        Some((name, number)) if !scene.cwd.join(&args.session).exists() => (name, Some(number)),
+        _ => (args.session.as_str(), None),
+    };
+    let mut transcript = store.transcript(name)?;
     ui.problems(&transcript.problems);
+    if let Some(number) = number {
+        around(&mut transcript.entries, number, args)?;
+    }
     select(&mut transcript.entries, args);
     if args.json {
         for entry in &transcript.entries {
@@ -71,6 +82,24 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let text = render(&transcript, scene, args, ui.width());
     ui.transcript_text(&text)?;
     Ok(Exit::Done)
+}
+
+/// A hit of `steno search`: the session, and the number of the entry in it.
+fn hit(name: &str) -> Option<(&str, usize)> {
+    let (session, number) = name.rsplit_once(':')?;
+    Some((session, number.parse().ok()?))
+}
+
+/// Leaves the entry of a hit, and some before and after it.
+fn around(entries: &mut Vec<Entry>, number: usize, args: &Args) -> Result<(), CommandError> {
+    if number >= entries.len() {
+        let message = format!("no such entry: {}", args.session);
+        let last = entries.len().saturating_sub(1);
+        return Err(CommandError::user(message).hint(format!("its last entry is number {last}")));
+    }
+    entries.truncate(number.saturating_add(args.context).saturating_add(1));
+    entries.drain(..number.saturating_sub(args.context));
+    Ok(())
 }
 
 fn select(entries: &mut Vec<Entry>, args: &Args) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
+use crate::store::Store;
 use crate::sweep::{Row, Sweep, roots};
 use crate::table::Table;
 use crate::ui::Ui;
@@ -40,6 +41,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         }
     }
     sync.progress.finish();
+    if !args.dry_run {
+        // What an earlier run left behind, or kept before there was an index.
+        Store::new(scene).ask(ui, |_| Ok(()))?;
+    }
     for failure in &sync.failures {
         ui.report(failure);
     }

@@ -16,6 +16,7 @@ mod record;
 mod restore;
 #[cfg(unix)]
 mod resume;
+mod search;
 mod sessions;
 mod sync;
 mod verify;

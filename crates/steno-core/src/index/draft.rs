@@ -1,0 +1,225 @@
+//! A session on its way into the index: its entries are taken as they are read, before anything is locked.
+
+use std::collections::HashMap;
+use std::io;
+
+use super::blocks::{Hash, NewText, Packer, hash};
+use super::text;
+use crate::entry::{Entry, Kind, Usage};
+use crate::session::{Session, SessionId};
+use crate::timestamp::Timestamp;
+
+/// Takes the entries of one session.
+#[derive(Debug)]
+pub struct Draft {
+    rows: Vec<Row>,
+    texts: HashMap<Hash, NewText>,
+    packer: Packer,
+    bills: Vec<Bill>,
+    messages: HashMap<String, usize>,
+    /// What the entries tell about their session.
+    told: Session,
+    size: usize,
+    failure: Option<io::Error>,
+}
+
+/// An entry as a row.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) time: Option<i64>,
+    pub(super) role: String,
+    pub(super) kind: Kind,
+    pub(super) tool: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) source: String,
+    pub(super) message: Option<String>,
+    pub(super) parent: Option<String>,
+    pub(super) failed: bool,
+    pub(super) text: Option<Hash>,
+    /// The sum over this entry and all before it.
+    pub(super) digest: Hash,
+}
+
+/// What one message of the session was billed.
+#[derive(Clone, Debug)]
+pub(super) struct Bill {
+    pub(super) message: Option<String>,
+    pub(super) at: Option<Timestamp>,
+    pub(super) model: Option<String>,
+    /// The first entry that states it.
+    pub(super) number: usize,
+    /// The last one.
+    pub(super) last: usize,
+    pub(super) usage: Usage,
+}
+
+/// A session that is ready to be put into the index.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(super) session: Session,
+    pub(super) rows: Vec<Row>,
+    pub(super) texts: HashMap<Hash, NewText>,
+    pub(super) blocks: Vec<Vec<u8>>,
+    pub(super) bills: Vec<Bill>,
+    /// What the messages add up to.
+    pub(super) billed: Usage,
+    pub(super) trouble: Option<String>,
+    /// Its size in the vault, if that holds exactly what was read.
+    pub(super) kept: Option<u64>,
+    pub(super) size: usize,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        let nobody: SessionId = "draft".parse().expect("a plain word");
+        Self {
+            rows: Vec::new(),
+            texts: HashMap::new(),
+            packer: Packer::default(),
+            bills: Vec::new(),
+            messages: HashMap::new(),
+            told: Session::new(nobody, ""),
+            size: 0,
+            failure: None,
+        }
+    }
+}
+
+impl Draft {
+    /// Takes the next entry.
+    pub fn push(&mut self, entry: &Entry) {
+        self.told.note_facts(entry);
+        self.bill(entry);
+        let text = text::of(entry);
+        let text = (!text.trim().is_empty()).then(|| self.text(&text));
+        let mut row = Row {
+            time: entry.created_at.map(|at| at.instant().as_millisecond()),
+            role: entry.role.to_string(),
+            kind: entry.kind,
+            tool: entry.tool_name.clone(),
+            model: entry.model.clone(),
+            source: entry.source.clone(),
+            message: entry.message_id.clone(),
+            parent: entry.parent_id.clone(),
+            failed: entry.kind == Kind::Error || entry.is_tool_error(),
+            text,
+            digest: Hash::default(),
+        };
+        row.digest = self.digest(&row, entry.usage.as_ref());
+        self.rows.push(row);
+    }
+
+    /// How many entries were taken.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether none was taken yet.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The whole session, of which the source states `stated` and which takes `kept` bytes in the vault, if
+    /// exactly that was read.
+    pub fn finish(mut self, stated: Session, kept: Option<u64>) -> io::Result<Prepared> {
+        self.packer.close()?;
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        let mut billed = Usage::default();
+        self.bills.iter().for_each(|bill| billed.add(&bill.usage));
+        self.told.totals.usage = billed;
+        Ok(Prepared {
+            session: stated.completed_by(self.told),
+            rows: self.rows,
+            texts: self.texts,
+            blocks: self.packer.blocks,
+            bills: self.bills,
+            billed,
+            trouble: None,
+            kept,
+            size: self.size,
+        })
+    }
+
+    fn text(&mut self, text: &str) -> Hash {
+        let hash = hash(text);
+        if let std::collections::hash_map::Entry::Vacant(free) = self.texts.entry(hash) {
+            match self.packer.push(hash, text) {
+                Ok(new) => _ = free.insert(new),
+                Err(error) => self.failure = Some(error),
+            }
+            self.size += text.len();
+        }
+        hash
+    }
+
+    /// Counts tokens: of what several records of a message state, the largest number of each kind.
+    fn bill(&mut self, entry: &Entry) {
+        let Some(usage) = &entry.usage else { return };
+        let number = self.rows.len();
+        let known = entry.message_id.as_ref().and_then(|message| self.messages.get(message));
+        if let Some(bill) = known.and_then(|at| self.bills.get_mut(*at)) {
+            bill.usage.max(usage);
+            bill.last = number;
+            bill.model = bill.model.take().or_else(|| entry.model.clone());
+            return;
+        }
+        if let Some(message) = &entry.message_id {
+            self.messages.insert(message.clone(), self.bills.len());
+        }
+        self.bills.push(Bill {
+            message: entry.message_id.clone(),
+            at: entry.created_at,
+            model: entry.model.clone(),
+            number,
+            last: number,
+            usage: *usage,
+        });
+    }
+
+    fn digest(&self, row: &Row, usage: Option<&Usage>) -> Hash {
+        let mut sum = blake3::Hasher::new();
+        if let Some(last) = self.rows.last() {
+            sum.update(&last.digest);
+        }
+        let texts = [Some(row.role.as_str()), Some(&row.source)].into_iter().chain(
+            [&row.tool, &row.model, &row.message, &row.parent].map(|field| field.as_deref()),
+        );
+        for text in texts {
+            let text = text.unwrap_or("\u{0}");
+            sum.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+        sum.update(&[row.kind as u8, u8::from(row.failed)]);
+        sum.update(&row.time.unwrap_or(i64::MIN).to_le_bytes());
+        sum.update(&row.text.unwrap_or_default());
+        for number in usage.map(Usage::numbers).unwrap_or_default() {
+            sum.update(&number.to_le_bytes());
+        }
+        let mut digest = Hash::default();
+        digest.copy_from_slice(&sum.finalize().as_bytes()[..16]);
+        digest
+    }
+}
+
+impl Prepared {
+    /// A session that could not be read.
+    pub fn unreadable(session: Session, reason: String, kept: Option<u64>) -> Self {
+        Self {
+            session,
+            rows: Vec::new(),
+            texts: HashMap::new(),
+            blocks: Vec::new(),
+            bills: Vec::new(),
+            billed: Usage::default(),
+            trouble: Some(reason),
+            kept,
+            size: 0,
+        }
+    }
+
+    /// How many bytes of text it has.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}

@@ -1,0 +1,207 @@
+//! Folding: how text and query are made alike before they meet the word index.
+//!
+//! SQLite splits what it is given at everything that is no letter or digit, and makes it lower case without accents.
+//! That finds `snake_case` and paths by their parts. Here is done what it cannot: the parts of `camelCase` stand in a
+//! column of their own, Chinese, Japanese and Korean become pairs of characters, and encoded bytes are left out.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// From this length on, a run of letters, digits, `+` and `/` may be encoded bytes.
+const ENCODED: usize = 256;
+
+/// The length from which a whole line of such characters is part of a wrapped block of them.
+const WRAPPED: usize = 60;
+
+/// A text as the index takes it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Folded<'a> {
+    /// The words in their order.
+    pub text: Cow<'a, str>,
+    /// The parts of words such as `parseLine`, each such word once.
+    pub parts: String,
+}
+
+/// Folds a text.
+pub fn fold(text: &str) -> Folded<'_> {
+    let shown = without_encoded(text);
+    let mut parts = String::new();
+    camel_parts(&shown, &mut parts);
+    let text = if shown.is_ascii() || !shown.chars().any(is_cjk) {
+        shown
+    } else {
+        Cow::Owned(pairs(&shown, Ending::Single))
+    };
+    Folded { text, parts }
+}
+
+/// Folds a word or phrase of a query: its text, and its parts if it is one word such as `parseLine`.
+pub(crate) fn fold_query(text: &str) -> (String, Option<String>) {
+    let mut parts = String::new();
+    if !text.contains(char::is_whitespace) {
+        camel_parts(text, &mut parts);
+    }
+    let is_word = text.chars().all(char::is_alphanumeric);
+    (pairs(text, Ending::None), Some(parts).filter(|parts| is_word && !parts.is_empty()))
+}
+
+/// Whether a character belongs to a script that is written without spaces.
+pub(crate) fn is_cjk(c: char) -> bool {
+    matches!(c,
+        '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
+        | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{323af}')
+}
+
+/// What a run of characters ends with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Its last character alone, so that every one begins a token.
+    Single,
+    /// Nothing, unless it is the only one or words follow.
+    None,
+}
+
+/// The text with pairs of characters in place of runs without spaces: `日本語` gives `日本 本語 語`.
+fn pairs(text: &str, ending: Ending) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut chars = text.chars().peekable();
+    let mut length = 0;
+    while let Some(c) = chars.next() {
+        if !is_cjk(c) {
+            if std::mem::take(&mut length) > 0 {
+                out.push(' ');
+            }
+            out.push(c);
+            continue;
+        }
+        length += 1;
+        match chars.peek().copied().filter(|next| is_cjk(*next)) {
+            Some(next) => out.extend([' ', c, next]),
+            None if ending == Ending::Single || length == 1 => out.extend([' ', c]),
+            // What follows stands after the single one.
+            None if chars.clone().any(char::is_alphanumeric) => out.extend([' ', c]),
+            None => {}
+        }
+    }
+    out
+}
+
+/// Adds the parts of every word that has an inner capital: `HTTPServer` gives `HTTP Server`.
+fn camel_parts(text: &str, out: &mut String) {
+    let mut done: HashSet<&str> = HashSet::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let begin = at;
+        let mut inner = false;
+        while at < bytes.len() && is_word(bytes[at]) {
+            inner |= bytes[at].is_ascii_uppercase() && at > begin;
+            at += 1;
+        }
+        let word = &text[begin..at];
+        if inner && has_lower(word) && done.insert(word) {
+            push_parts(word, out);
+        }
+        at = at.max(begin + 1);
+    }
+}
+
+/// Letters and digits; bytes of other scripts count, so that no word is cut in the middle of a character.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte >= 0x80
+}
+
+fn has_lower(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_lowercase() || byte >= 0x80)
+}
+
+fn push_parts(word: &str, out: &mut String) {
+    let bytes = word.as_bytes();
+    let mut begin = 0;
+    for at in 1..bytes.len() {
+        let begins = bytes[at].is_ascii_uppercase()
+            && (!bytes[at - 1].is_ascii_uppercase()
+                || bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase));
+        if begins {
+            out.push_str(&word[begin..at]);
+            out.push(' ');
+            begin = at;
+        }
+    }
+    if begin > 0 {
+        out.push_str(&word[begin..]);
+        out.push(' ');
+    }
+}
+
+/// The text without runs of encoded bytes, which nobody looks for and which would fill the index.
+fn without_encoded(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let (mut kept, mut at, mut before) = (0, 0, 0);
+    while at < bytes.len() {
+        let length = bytes[at..].iter().take_while(|byte| is_encoding(**byte)).count();
+        let whole_line = (at == 0 || bytes[at - 1] == b'\n')
+            && bytes.get(at + length).is_none_or(|byte| matches!(byte, b'\n' | b'\r'));
+        let wrapped = whole_line && length >= WRAPPED && length == before;
+        if (length >= ENCODED || wrapped) && is_mixed(&bytes[at..at + length]) {
+            out.push_str(&text[kept..at]);
+            kept = at + length;
+        }
+        if length > 0 {
+            before = if whole_line { length } else { 0 };
+        }
+        at += length.max(1);
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[kept..]);
+    Cow::Owned(out)
+}
+
+fn is_encoding(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// Whether small and capital letters and digits stand in it, as they do in base64.
+fn is_mixed(run: &[u8]) -> bool {
+    run.iter().any(u8::is_ascii_lowercase)
+        && run.iter().any(u8::is_ascii_uppercase)
+        && run.iter().any(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_words_stand_beside_them() {
+        let folded = fold("let parseJSONLine = HTTPServer::new(); plain GitHub parseJSONLine");
+        assert_eq!(
+            folded.text,
+            "let parseJSONLine = HTTPServer::new(); plain GitHub parseJSONLine"
+        );
+        assert_eq!(folded.parts, "parse JSON Line HTTP Server Git Hub ");
+        assert_eq!(fold("ALLCAPS lower Title naïveCase 東京Tower").parts, "naïve Case 東京 Tower ");
+    }
+
+    #[test]
+    fn scripts_without_spaces_become_pairs() {
+        assert_eq!(fold("Rust言語版 ok").text, "Rust 言語 語版 版  ok");
+        assert_eq!(fold_query("言語版").0, " 言語 語版");
+        assert_eq!(fold_query("版").0, " 版");
+    }
+
+    #[test]
+    fn encoded_bytes_are_left_out() {
+        let encoded: String = "aB3/".repeat(100);
+        assert_eq!(fold(&format!("see {encoded} end")).text, "see  end");
+        let line = "aB3+".repeat(19);
+        let wrapped = format!("begin\n{line}\n{line}\n{line}\nend");
+        assert_eq!(fold(&wrapped).text, format!("begin\n{line}\n\n\nend"));
+        let path = "src/deep/Folder1/".repeat(10);
+        assert_eq!(fold(&path).text, path);
+    }
+}

@@ -1,0 +1,171 @@
+//! The lines of a text that match, with what matches marked.
+
+use std::ops::Range;
+
+use super::query::Query;
+
+/// The longest line that is shown whole, in characters.
+const WIDE: usize = 240;
+
+/// How much of a longer line is shown before its first match.
+const BEFORE: usize = 60;
+
+/// One line of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Counted from 1.
+    pub number: usize,
+    /// The line; `…` stands for what was cut off.
+    pub text: String,
+    /// What matches, in bytes of `text`; nothing in a line that only stands beside one that does.
+    pub marks: Vec<Range<usize>>,
+}
+
+/// Which lines are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// At most so many that match.
+    pub lines: usize,
+    /// So many before and after each of them.
+    pub context: usize,
+}
+
+impl Query {
+    /// The lines of `text` that match. If none can be told, the first line stands for the text.
+    pub fn lines(&self, text: &str, shown: Shown) -> Vec<Line> {
+        let found = self.found(text);
+        let all: Vec<Range<usize>> = line_ranges(text);
+        let mut wanted: Vec<usize> = Vec::new();
+        for range in &found {
+            let line = all.partition_point(|line| line.end < range.start);
+            if wanted.last() != Some(&line) && wanted.len() < shown.lines {
+                wanted.push(line);
+            }
+        }
+        if wanted.is_empty() {
+            let first = all.iter().position(|line| !text[line.clone()].trim().is_empty());
+            wanted.push(first.unwrap_or(0));
+        }
+        let mut lines: Vec<Line> = Vec::new();
+        for at in wanted {
+            let until = (at + shown.context).min(all.len().saturating_sub(1));
+            for number in at.saturating_sub(shown.context)..=until {
+                if lines.last().is_none_or(|last| last.number < number + 1) {
+                    lines.push(line(text, &all[number], number + 1, &found));
+                }
+            }
+        }
+        lines
+    }
+
+    /// Every match; only whole words and their parts, unless there are none.
+    fn found(&self, text: &str) -> Vec<Range<usize>> {
+        let Some(marks) = &self.marks else { return Vec::new() };
+        let all = marks.find_iter(text).map(|found| found.range());
+        let all: Vec<_> = all.filter(|range| !range.is_empty()).take(1000).collect();
+        if self.regex.is_some() {
+            return all;
+        }
+        let whole: Vec<_> = all.iter().filter(|range| is_whole(text, range)).cloned().collect();
+        if whole.is_empty() { all } else { whole }
+    }
+}
+
+/// Whether a match begins and ends where a word or a part of one does.
+fn is_whole(text: &str, range: &Range<usize>) -> bool {
+    let found = &text[range.clone()];
+    let (first, last) = (found.chars().next(), found.chars().next_back());
+    let before = text[..range.start].chars().next_back();
+    let after = text[range.end..].chars().next();
+    let joins = |left: Option<char>, right: Option<char>| match (left, right) {
+        (Some(left), Some(right)) => {
+            left.is_alphanumeric()
+                && right.is_alphanumeric()
+                && !(left.is_lowercase() && right.is_uppercase())
+                && !super::fold::is_cjk(left)
+                && !super::fold::is_cjk(right)
+        }
+        _ => false,
+    };
+    !joins(before, first) && !joins(last, after)
+}
+
+fn line_ranges(text: &str) -> Vec<Range<usize>> {
+    let mut begin = 0;
+    let mut ranges: Vec<_> = memchr::memchr_iter(b'\n', text.as_bytes())
+        .map(|end| std::mem::replace(&mut begin, end + 1)..end)
+        .collect();
+    ranges.push(begin..text.len());
+    ranges
+}
+
+/// One line with its marks, cut to what is around the first.
+fn line(text: &str, range: &Range<usize>, number: usize, found: &[Range<usize>]) -> Line {
+    let inside: Vec<_> = found
+        .iter()
+        .filter(|mark| mark.start < range.end && mark.end > range.start)
+        .map(|mark| {
+            mark.start.max(range.start) - range.start..mark.end.min(range.end) - range.start
+        })
+        .collect();
+    let whole = text[range.clone()].trim_end_matches('\r');
+    if whole.chars().count() <= WIDE {
+        let marks = inside.into_iter().filter(|mark| mark.end <= whole.len()).collect();
+        return Line { number, text: whole.to_owned(), marks };
+    }
+    let first = inside.first().map_or(0, |mark| mark.start.min(whole.len()));
+    let begin = whole[..first].char_indices().rev().nth(BEFORE).map_or(0, |(at, _)| at);
+    let end = whole[begin..].char_indices().nth(WIDE).map_or(whole.len(), |(at, _)| begin + at);
+    let ahead = if begin > 0 { "…" } else { "" };
+    let tail = if end < whole.len() { "…" } else { "" };
+    let moved =
+        |mark: &Range<usize>| mark.start - begin + ahead.len()..mark.end - begin + ahead.len();
+    let marks = inside.iter().filter(|mark| mark.start >= begin && mark.end <= end).map(moved);
+    Line { number, marks: marks.collect(), text: format!("{ahead}{}{tail}", &whole[begin..end]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(query: &str, text: &str, context: usize) -> Vec<String> {
+        let lines = Query::parse(query).unwrap().lines(text, Shown { lines: 3, context });
+        let show = |line: Line| {
+            let mut out = line.text.clone();
+            for mark in line.marks.iter().rev() {
+                out.insert(mark.end, ']');
+                out.insert(mark.start, '[');
+            }
+            format!("{}: {out}", line.number)
+        };
+        lines.into_iter().map(show).collect()
+    }
+
+    #[test]
+    fn matches_are_marked_in_their_lines() {
+        let text = "first\nthe Log_in failed\nlogin, again\nblogs\n";
+        assert_eq!(marked("log", text, 0), ["2: the [Log]_in failed"]);
+        assert_eq!(marked("log*", "login blog", 0), ["1: [login] blog"]);
+        assert_eq!(
+            marked("FAILED again", text, 0),
+            ["2: the Log_in [failed]", "3: login, [again]"]
+        );
+        assert_eq!(
+            marked("again", text, 1),
+            ["2: the Log_in failed", "3: login, [again]", "4: blogs"]
+        );
+        assert_eq!(marked("/l.g/", text, 0), ["3: [log]in, again", "4: b[log]s"]);
+        assert_eq!(marked("cafe", "\nCafé", 0), ["2: Café"]);
+        assert_eq!(marked("Line", "parseLine outline", 0), ["1: parse[Line] outline"]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_match() {
+        let text = format!("{} needle {}", "é".repeat(500), "x".repeat(500));
+        let lines = Query::parse("needle").unwrap().lines(&text, Shown { lines: 1, context: 0 });
+        let line = &lines[0];
+        assert_eq!(&line.text[line.marks[0].clone()], "needle");
+        assert!(line.text.starts_with('…') && line.text.ends_with('…'));
+        assert!(line.text.chars().count() <= WIDE + 2);
+    }
+}

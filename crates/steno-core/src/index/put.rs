@@ -1,0 +1,276 @@
+//! Puts sessions into the index: what is new of each, some megabytes to a transaction.
+//!
+//! After each transaction a session has a whole number of its first entries, and says how many. So whoever comes next,
+//! after a crash too, only has to go on from there, once the sum over them shows that they are the same.
+
+use std::io;
+
+use rusqlite::{OptionalExtension, named_params, params};
+
+use super::blocks::{self, Hash, NewText};
+use super::draft::{Prepared, Row};
+use super::fold::fold;
+use super::usage::Books;
+use super::{Index, IndexError};
+use crate::timestamp::Timestamp;
+
+/// How much text is taken under one lock.
+const CHUNK: usize = 4 << 20;
+
+/// What a row costs beside its text.
+const ROW: usize = 256;
+
+impl Index {
+    /// Puts sessions into the index, as far as they are not there yet.
+    pub fn put(&self, sessions: &[Prepared]) -> Result<(), IndexError> {
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        self.on(self.connection.pragma_update(None, "cache_size", -32_000))?;
+        let mut writer = Writer { index: self, work: 0 };
+        self.on(self.connection.execute_batch("BEGIN IMMEDIATE"))?;
+        for session in sessions {
+            if let Err(error) = writer.session(session) {
+                // The failure that is told is the first one.
+                let _ = self.connection.execute_batch("ROLLBACK");
+                return Err(error);
+            }
+        }
+        self.on(self.connection.execute_batch("COMMIT"))
+    }
+
+    /// Removes a session; texts stay, because others may have said the same.
+    pub(super) fn remove(&self, session: i64) -> Result<(), IndexError> {
+        self.clear(session)?;
+        self.run("DELETE FROM session WHERE id = ?1", session)
+    }
+
+    /// Removes what is known of the entries of a session.
+    fn clear(&self, session: i64) -> Result<(), IndexError> {
+        self.run("DELETE FROM entry WHERE session = ?1", session)?;
+        let mut books = Books::new(self);
+        books.remove(session)?;
+        books.close()?;
+        self.run("UPDATE session SET taken = 0, digest = NULL, kept = -1 WHERE id = ?1", session)
+    }
+
+    fn run(&self, sql: &str, session: i64) -> Result<(), IndexError> {
+        self.on(self.connection.execute(sql, [session])).map(|_| ())
+    }
+}
+
+/// Where a session stands in the index.
+struct Standing {
+    id: i64,
+    /// How many of its entries are in.
+    taken: usize,
+    /// Whether all that was told of it when those were put in is in too.
+    whole: bool,
+}
+
+struct Writer<'a> {
+    index: &'a Index,
+    /// What was done since the lock was taken.
+    work: usize,
+}
+
+impl Writer<'_> {
+    /// Puts one session in, in as many steps as it needs.
+    fn session(&mut self, prepared: &Prepared) -> Result<(), IndexError> {
+        let mut standing = self.stand(prepared)?;
+        let mut billed = if standing.whole { standing.taken } else { 0 };
+        let mut texts = Texts::new(self.index, prepared);
+        while standing.taken < prepared.rows.len() {
+            if self.work >= CHUNK {
+                self.note_taken(&standing, prepared)?;
+                self.step()?;
+                standing = self.stand(prepared)?;
+                billed = billed.min(standing.taken);
+                continue;
+            }
+            let row = &prepared.rows[standing.taken];
+            let text = row.text.map(|hash| texts.id(hash)).transpose()?;
+            self.entry(&standing, row, text)?;
+            self.work += ROW + std::mem::take(&mut texts.added);
+            standing.taken += 1;
+        }
+        self.note_taken(&standing, prepared)?;
+        self.facts(standing.id, prepared)?;
+        let mut books = Books::new(self.index);
+        books.session(standing.id, prepared, billed)?;
+        books.close()?;
+        self.work += ROW;
+        if self.work >= CHUNK { self.step() } else { Ok(()) }
+    }
+
+    /// Lets others have the lock.
+    fn step(&mut self) -> Result<(), IndexError> {
+        self.work = 0;
+        self.index.on(self.index.connection.execute_batch("COMMIT; BEGIN IMMEDIATE"))
+    }
+
+    /// How much of the session is in; if that is something else than what comes, it is removed.
+    fn stand(&self, prepared: &Prepared) -> Result<Standing, IndexError> {
+        let connection = &self.index.connection;
+        let names = (prepared.session.agent.as_str(), prepared.session.id.as_str());
+        let query = "SELECT id, taken, digest, kept FROM session WHERE agent = ?1 AND name = ?2";
+        let found = connection.prepare_cached(query).and_then(|mut found| {
+            let columns = |row: &rusqlite::Row<'_>| {
+                Ok((
+                    row.get(0)?,
+                    row.get::<_, u32>(1)?,
+                    row.get::<_, Option<Hash>>(2)?,
+                    row.get::<_, i64>(3)?,
+                ))
+            };
+            found.query_row(names, columns).optional()
+        });
+        let Some((id, taken, digest, kept)): Option<(i64, u32, _, _)> = self.index.on(found)?
+        else {
+            let sql = "INSERT INTO session (agent, name) VALUES (?1, ?2)";
+            self.index.on(connection.prepare_cached(sql).and_then(|mut new| new.execute(names)))?;
+            return Ok(Standing { id: connection.last_insert_rowid(), taken: 0, whole: false });
+        };
+        let taken = taken as usize;
+        let last = taken.checked_sub(1).and_then(|last| prepared.rows.get(last));
+        if last.map(|row| row.digest) == digest && taken <= prepared.rows.len() {
+            return Ok(Standing { id, taken, whole: kept >= 0 });
+        }
+        self.index.clear(id)?;
+        Ok(Standing { id, taken: 0, whole: false })
+    }
+
+    fn note_taken(&self, standing: &Standing, prepared: &Prepared) -> Result<(), IndexError> {
+        let last = standing.taken.checked_sub(1).map(|last| prepared.rows[last].digest);
+        let sql = "UPDATE session SET taken = ?2, digest = ?3, kept = -1 WHERE id = ?1";
+        let connection = &self.index.connection;
+        let done = connection.prepare_cached(sql).and_then(|mut update| {
+            update.execute(params![standing.id, standing.taken as i64, last])
+        });
+        self.index.on(done).map(|_| ())
+    }
+
+    fn entry(&self, at: &Standing, row: &Row, text: Option<i64>) -> Result<(), IndexError> {
+        let sql = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+        let kind = row.kind.to_string();
+        let done = self.index.connection.prepare_cached(sql).and_then(|mut insert| {
+            insert.execute(params![
+                at.id,
+                at.taken as i64,
+                row.time,
+                row.role,
+                kind,
+                row.tool,
+                row.model,
+                row.source,
+                row.message,
+                row.parent,
+                row.failed,
+                text
+            ])
+        });
+        self.index.on(done).map(|_| ())
+    }
+
+    /// What is told about the session as a whole.
+    fn facts(&self, id: i64, prepared: &Prepared) -> Result<(), IndexError> {
+        let session = &prepared.session;
+        let moment = |at: Option<Timestamp>| at.map(|at| at.instant().as_millisecond());
+        let models = serde_json::to_string(&session.models).expect("names are text");
+        let [input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning] =
+            signed(session.totals.usage.numbers());
+        let done = self.index.connection.prepare_cached(FACTS).and_then(|mut update| {
+            update.execute(named_params! {
+                ":id": id, ":native_id": session.native_id, ":project": session.project,
+                ":branch": session.branch, ":title": session.title,
+                ":started": session.started.map(|at| at.to_string()),
+                ":ended": session.ended.map(|at| at.to_string()),
+                ":started_at": moment(session.started), ":ended_at": moment(session.ended),
+                ":status": session.status.as_str(), ":stop_reason": session.stop_reason,
+                ":models": models, ":thread": session.thread, ":parent": session.parent,
+                ":subagent_files": session.subagent_files as i64,
+                ":entries": session.totals.entries as i64,
+                ":input": input, ":cache_read": cache_read, ":cache_write": cache_write,
+                ":cache_write_5m": cache_write_5m, ":cache_write_1h": cache_write_1h,
+                ":output": output, ":reasoning": reasoning, ":cost": session.totals.cost,
+                ":trouble": prepared.trouble, ":kept": prepared.kept.map_or(-1, |kept| kept as i64),
+            })
+        });
+        self.index.on(done).map(|_| ())
+    }
+}
+
+const FACTS: &str = "UPDATE session SET native_id = :native_id, project = :project, branch = :branch,
+    title = :title, started = :started, ended = :ended, started_at = :started_at, ended_at = :ended_at,
+    status = :status, stop_reason = :stop_reason, models = :models, thread = :thread,
+    parent = :parent, subagent_files = :subagent_files, entries = :entries, input = :input,
+    cache_read = :cache_read, cache_write = :cache_write, cache_write_5m = :cache_write_5m,
+    cache_write_1h = :cache_write_1h, output = :output, reasoning = :reasoning, cost = :cost,
+    trouble = :trouble, kept = :kept WHERE id = :id";
+
+/// SQLite's numbers have a sign.
+pub(super) fn signed(numbers: [u64; 7]) -> [i64; 7] {
+    numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// Puts the texts of one session in, each only if no session has it yet.
+struct Texts<'a> {
+    index: &'a Index,
+    prepared: &'a Prepared,
+    /// Which blocks of the session are in, and under which number.
+    blocks: Vec<Option<i64>>,
+    /// The block that was opened last.
+    open: Option<(usize, Vec<u8>)>,
+    /// Bytes that were put in since somebody last asked.
+    added: usize,
+}
+
+impl<'a> Texts<'a> {
+    fn new(index: &'a Index, prepared: &'a Prepared) -> Self {
+        let blocks = vec![None; prepared.blocks.len()];
+        Self { index, prepared, blocks, open: None, added: 0 }
+    }
+
+    /// The number of a text in the index.
+    fn id(&mut self, hash: Hash) -> Result<i64, IndexError> {
+        let index = self.index;
+        let find = index.connection.prepare_cached("SELECT id FROM text WHERE hash = ?1");
+        let found = find.and_then(|mut find| find.query_row([hash], |row| row.get(0)).optional());
+        if let Some(id) = index.on(found)? {
+            return Ok(id);
+        }
+        let new = self.prepared.texts[&hash];
+        index.on(self.insert(new))
+    }
+
+    fn insert(&mut self, new: NewText) -> rusqlite::Result<i64> {
+        let connection = &self.index.connection;
+        let data = &self.prepared.blocks[new.block];
+        let block = match self.blocks[new.block] {
+            Some(block) => block,
+            None => {
+                connection
+                    .prepare_cached("INSERT INTO block (data) VALUES (?1)")?
+                    .execute([data])?;
+                *self.blocks[new.block].insert(connection.last_insert_rowid())
+            }
+        };
+        if self.open.as_ref().is_none_or(|(open, _)| *open != new.block) {
+            self.open = Some((new.block, blocks::unpack(data).map_err(unpacked)?));
+        }
+        let raw = self.open.as_ref().map_or(&[][..], |(_, raw)| raw);
+        let text = blocks::slice(raw, new.start, new.length).unwrap_or_default();
+        let sql = "INSERT INTO text (hash, block, start, length) VALUES (?1, ?2, ?3, ?4)";
+        connection.prepare_cached(sql)?.execute(params![new.hash, block, new.start, new.length])?;
+        let id = connection.last_insert_rowid();
+        let folded = fold(text);
+        let sql = "INSERT INTO words (rowid, text, parts) VALUES (?1, ?2, ?3)";
+        connection.prepare_cached(sql)?.execute(params![id, folded.text, folded.parts])?;
+        self.added += text.len();
+        Ok(id)
+    }
+}
+
+fn unpacked(error: io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}

@@ -1,0 +1,249 @@
+//! What a person asks for: `words "a phrase" -not prefix* this OR that /regex/`.
+
+use regex::{Regex, RegexBuilder};
+
+use super::fold::{fold_query, is_cjk};
+
+/// A question to the index.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// The words, in the language of SQLite's word index.
+    pub(super) words: Option<String>,
+    /// What the text itself has to match.
+    pub(super) regex: Option<Regex>,
+    /// Finds what is to be marked.
+    pub(super) marks: Option<Regex>,
+}
+
+/// A question that cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    /// There is no letter and no digit in it.
+    #[error("nothing to search for: {0:?}")]
+    Empty(String),
+    /// A quotation mark is missing.
+    #[error("a phrase without its closing quotation mark: {0}")]
+    Open(String),
+    /// It only says what must not be there.
+    #[error("only words to leave out; at least one to find is needed: {0}")]
+    OnlyNot(String),
+    /// `OR` has nothing on one side.
+    #[error("OR needs a word on each side: {0}")]
+    LooseOr(String),
+    /// Two regular expressions.
+    #[error("only one /regex/ can be searched for: {0}")]
+    SecondRegex(String),
+    /// The regular expression is none.
+    #[error("not a regular expression: {0}")]
+    Regex(String),
+}
+
+/// One part of a question.
+#[derive(Debug, PartialEq, Eq)]
+enum Term {
+    Word { text: String, phrase: bool, not: bool },
+    Regex { pattern: String, any_case: bool },
+    Or,
+}
+
+impl Query {
+    /// Reads a question.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        let mut groups: Vec<Vec<String>> = Vec::new();
+        let (mut not, mut marks, mut regex) = (Vec::new(), Vec::new(), None);
+        let mut joins = false;
+        for term in terms(text)? {
+            match term {
+                Term::Or if groups.is_empty() || joins => {
+                    return Err(QueryError::LooseOr(text.to_owned()));
+                }
+                Term::Or => joins = true,
+                Term::Regex { .. } if regex.is_some() => {
+                    return Err(QueryError::SecondRegex(text.to_owned()));
+                }
+                Term::Regex { pattern, any_case } => regex = Some(compile(&pattern, any_case)?),
+                Term::Word { text: word, phrase, not: left_out } => {
+                    let Some(expression) = expression(&word, phrase) else { continue };
+                    if left_out {
+                        not.push(expression);
+                        continue;
+                    }
+                    marks.push(mark(&word, phrase));
+                    match groups.last_mut().filter(|_| std::mem::take(&mut joins)) {
+                        Some(group) => group.push(expression),
+                        None => groups.push(vec![expression]),
+                    }
+                }
+            }
+        }
+        if joins {
+            return Err(QueryError::LooseOr(text.to_owned()));
+        }
+        if groups.is_empty() && regex.is_none() {
+            let error = if not.is_empty() { QueryError::Empty } else { QueryError::OnlyNot };
+            return Err(error(text.to_owned()));
+        }
+        if groups.is_empty() && !not.is_empty() {
+            return Err(QueryError::OnlyNot(text.to_owned()));
+        }
+        let marks = match &regex {
+            Some(regex) => Some(regex.clone()),
+            None => compile(&marks.join("|"), true).ok(),
+        };
+        Ok(Self { words: joined(&groups, &not), regex, marks })
+    }
+}
+
+/// All groups, and none of what is left out.
+fn joined(groups: &[Vec<String>], not: &[String]) -> Option<String> {
+    let groups: Vec<_> = groups.iter().map(|group| format!("({})", group.join(" OR "))).collect();
+    let words = Some(groups.join(" AND ")).filter(|words| !words.is_empty())?;
+    Some(if not.is_empty() { words } else { format!("({words}) NOT ({})", not.join(" OR ")) })
+}
+
+fn terms(text: &str) -> Result<Vec<Term>, QueryError> {
+    let mut terms = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (term, left) = term(rest)?;
+        terms.push(term);
+        rest = left.trim_start();
+    }
+    Ok(terms)
+}
+
+/// The first term, and what follows it.
+fn term(text: &str) -> Result<(Term, &str), QueryError> {
+    if let Some((pattern, any_case, rest)) = slashed(text) {
+        return Ok((Term::Regex { pattern: pattern.to_owned(), any_case }, rest));
+    }
+    let (not, body) = match text.strip_prefix('-') {
+        Some(body) if !body.is_empty() && !body.starts_with([' ', '-']) => (true, body),
+        _ => (false, text),
+    };
+    if let Some(quoted) = body.strip_prefix('"') {
+        let end = quoted.find('"').ok_or_else(|| QueryError::Open(text.to_owned()))?;
+        let (phrase, mut rest) = (quoted[..end].to_owned(), &quoted[end + 1..]);
+        let mut word = phrase;
+        if let Some(left) = rest.strip_prefix('*') {
+            word.push('*');
+            rest = left;
+        }
+        return Ok((Term::Word { text: word, phrase: true, not }, rest));
+    }
+    let end = body.find(char::is_whitespace).unwrap_or(body.len());
+    let (word, rest) = body.split_at(end);
+    let term = match word {
+        "OR" if !not => Term::Or,
+        word => Term::Word { text: word.to_owned(), phrase: false, not },
+    };
+    Ok((term, rest))
+}
+
+/// A regular expression between slashes, up to the first that ends a word.
+fn slashed(text: &str) -> Option<(&str, bool, &str)> {
+    let body = text.strip_prefix('/')?;
+    for (at, _) in body.match_indices('/').filter(|(at, _)| *at > 0) {
+        if body[..at].ends_with('\\') {
+            continue;
+        }
+        let after = &body[at + 1..];
+        let (any_case, rest) = match after.strip_prefix('i') {
+            Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => (true, rest),
+            _ => (false, after),
+        };
+        if rest.is_empty() || rest.starts_with(char::is_whitespace) {
+            return Some((&body[..at], any_case, rest));
+        }
+    }
+    None
+}
+
+fn compile(pattern: &str, any_case: bool) -> Result<Regex, QueryError> {
+    let built = RegexBuilder::new(pattern).case_insensitive(any_case).multi_line(true).build();
+    built.map_err(|error| {
+        let text = error.to_string();
+        QueryError::Regex(
+            text.lines().last().unwrap_or(&text).trim_start_matches("error: ").to_owned(),
+        )
+    })
+}
+
+/// A word or phrase in the language of the index; nothing for one without letters and digits.
+fn expression(word: &str, phrase: bool) -> Option<String> {
+    let (word, prefix) = match word.strip_suffix('*') {
+        Some(word) => (word, true),
+        None => (word, word.chars().count() == 1 && word.chars().all(is_cjk)),
+    };
+    if !word.chars().any(char::is_alphanumeric) {
+        return None;
+    }
+    let (text, parts) = fold_query(word);
+    let star = if prefix { "*" } else { "" };
+    let single = word.chars().all(|c| c.is_alphanumeric() && !is_cjk(c));
+    // The parts of two words do not make a phrase.
+    let column = if single { "" } else { "{text} : " };
+    let text = format!("{column}\"{}\"{star}", text.replace('"', " "));
+    match parts.filter(|_| !phrase) {
+        Some(parts) => Some(format!("({text} OR {{parts}} : \"{}\"{star})", parts.trim_end())),
+        None => Some(text),
+    }
+}
+
+/// What is marked for a word or phrase, as a regular expression.
+fn mark(word: &str, phrase: bool) -> String {
+    let (word, prefix) = match word.strip_suffix('*') {
+        Some(word) => (word, true),
+        None => (word, false),
+    };
+    let between = |c: char| !c.is_alphanumeric();
+    let pieces: Vec<_> = word.split(between).filter(|piece| !piece.is_empty()).collect();
+    let pieces: Vec<_> = pieces.iter().map(|piece| regex::escape(piece)).collect();
+    let gap = if phrase { r"[\W_]+" } else { r"[\W_]" };
+    let rest = if prefix { r"[\p{L}\p{N}]*" } else { "" };
+    format!("{}{rest}", pieces.join(gap))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> String {
+        Query::parse(text).unwrap().words.unwrap()
+    }
+
+    #[test]
+    fn words_phrases_and_what_is_left_out() {
+        assert_eq!(words("one two"), r#"("one") AND ("two")"#);
+        assert_eq!(
+            words(r#"one OR "two three" four"#),
+            r#"("one" OR {text} : "two three") AND ("four")"#
+        );
+        assert_eq!(words("one -two pre*"), r#"(("one") AND ("pre"*)) NOT ("two")"#);
+        assert_eq!(words("snake_case"), r#"({text} : "snake_case")"#);
+        assert_eq!(words("parseLine"), r#"(("parseLine" OR {parts} : "parse Line"))"#);
+        assert_eq!(words("src/a\"b.rs"), r#"({text} : "src/a b.rs")"#);
+        assert_eq!(words("日本語 -> x"), r#"({text} : " 日本 本語") AND ("x")"#);
+        assert_eq!(words("日"), r#"({text} : " 日"*)"#);
+    }
+
+    #[test]
+    fn regular_expressions_stand_between_slashes() {
+        let query = Query::parse(r"/a b\/c/i word").unwrap();
+        assert!(query.regex.unwrap().is_match("A B/C"));
+        assert_eq!(query.words.unwrap(), r#"("word")"#);
+        assert!(Query::parse("/usr/lib/x.rs").unwrap().regex.is_none());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        let error = |text| Query::parse(text).unwrap_err().to_string();
+        assert_eq!(error(" -> "), "nothing to search for: \" -> \"");
+        assert_eq!(error("-x"), "only words to leave out; at least one to find is needed: -x");
+        assert_eq!(error("a \"b"), "a phrase without its closing quotation mark: \"b");
+        assert_eq!(error("OR a"), "OR needs a word on each side: OR a");
+        assert_eq!(error("a OR"), "OR needs a word on each side: a OR");
+        assert_eq!(error("/a(/"), "not a regular expression: unclosed group");
+        assert_eq!(error("/a/ /b/"), "only one /regex/ can be searched for: /a/ /b/");
+    }
+}

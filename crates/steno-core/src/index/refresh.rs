@@ -1,0 +1,201 @@
+//! Takes in what is in the vault and not in the index, without looking at every session.
+//!
+//! Sessions that have changed are marked ([`Pending`]); sessions that have come or gone without a mark, as in a
+//! vault that was put back, show in the time of their agent's folder.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::time::UNIX_EPOCH;
+
+use rusqlite::{OptionalExtension, params};
+
+use super::draft::{Draft, Prepared};
+use super::pending::Pending;
+use super::{Index, IndexError};
+use crate::durable::OnPath;
+use crate::format::{self, Item};
+use crate::session::Session;
+use crate::vault::{SessionDir, Vault};
+
+/// Text that is gathered before it is put in.
+const GATHERED: usize = 8 << 20;
+
+/// What a look at the vault brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refreshed {
+    /// Sessions that were taken in.
+    pub taken: usize,
+    /// Sessions that another process is keeping right now.
+    pub pending: usize,
+}
+
+/// Told of each session before it is taken in: how many there are, and which it is.
+pub type Pass<'a> = &'a mut dyn FnMut(usize, &SessionDir);
+
+impl Index {
+    /// Takes in what was kept since the index was last looked after.
+    pub fn refresh(&self, vault: &Vault, pass: Pass<'_>) -> Result<Refreshed, IndexError> {
+        let pending = Pending::new(&self.store);
+        let marked = pending.sessions(vault)?;
+        let mut refreshed = Refreshed::default();
+        let mut claimed = Vec::new();
+        let mut wanted = Vec::new();
+        for dir in &marked {
+            match pending.claim(dir) {
+                Some(marker) => claimed.push(marker),
+                // Somebody is at it. A session that is recorded may take hours; any other is in soon.
+                None if dir.is_imported()? => {
+                    refreshed.pending += 1;
+                    continue;
+                }
+                None => {}
+            }
+            wanted.push(dir.clone());
+        }
+        let folders = self.changed_folders(vault)?;
+        let is_marked: HashSet<_> = marked.iter().map(SessionDir::path).collect();
+        for (agent, _) in &folders {
+            let come = self.come_and_gone(vault, agent)?;
+            wanted.extend(come.into_iter().filter(|dir| !is_marked.contains(dir.path())));
+        }
+        // One that was marked and never kept is not there.
+        wanted.retain(|dir| !dir.is_empty().unwrap_or(false));
+        wanted.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
+        refreshed.taken = wanted.len();
+        self.take_in(&mut wanted, pass)?;
+        if self.is_in_place() {
+            self.note_folders(&folders)?;
+            claimed.into_iter().for_each(super::pending::Marker::done);
+        }
+        Ok(refreshed)
+    }
+
+    /// Whether the index has all that is kept of a session.
+    fn is_up_to_date(&self, dir: &SessionDir) -> Result<bool, IndexError> {
+        let query = "SELECT kept FROM session WHERE agent = ?1 AND name = ?2";
+        let names = params![dir.agent(), dir.id().as_str()];
+        let find = || {
+            let mut find = self.connection.prepare_cached(query)?;
+            find.query_row(names, |row| row.get::<_, i64>(0)).optional()
+        };
+        let kept = self.on(find())?;
+        Ok(kept.is_some_and(|kept| {
+            u64::try_from(kept).is_ok_and(|kept| dir.size().ok() == Some(kept))
+        }))
+    }
+
+    /// Reads sessions from the vault and puts them in, oldest first so that later rows are later texts.
+    fn take_in(&self, sessions: &mut Vec<SessionDir>, pass: Pass<'_>) -> Result<(), IndexError> {
+        if sessions.len() > 1 {
+            sessions.sort_by_cached_key(SessionDir::changed);
+        }
+        let (mut gathered, mut size) = (Vec::new(), 0);
+        for dir in sessions.iter() {
+            pass(sessions.len(), dir);
+            let prepared = self.prepare(dir)?;
+            size += prepared.size();
+            gathered.push(prepared);
+            if size >= GATHERED {
+                self.put(&std::mem::take(&mut gathered))?;
+                size = 0;
+            }
+        }
+        self.put(&gathered)
+    }
+
+    /// Reads a session from the vault.
+    pub fn prepare(&self, dir: &SessionDir) -> Result<Prepared, IndexError> {
+        let size = dir.size()?;
+        let mut draft = Draft::default();
+        let read = dir.read_into(&mut |item| {
+            if let Item::Entry(entry) = item {
+                draft.push(&entry);
+            }
+        });
+        // What grew while it was read is read again.
+        let kept = Some(size).filter(|size| dir.size().ok() == Some(*size));
+        match read {
+            Ok(session) => Ok(draft.finish(session, kept).on("pack", dir.path())?),
+            Err(error) => {
+                let session = Session::new(dir.id().clone(), dir.agent());
+                Ok(Prepared::unreadable(session, error.to_string(), kept))
+            }
+        }
+    }
+
+    /// The agents whose folders have changed, with the time that each has now.
+    fn changed_folders(&self, vault: &Vault) -> Result<Vec<(String, i64)>, IndexError> {
+        let known = || -> rusqlite::Result<HashMap<String, i64>> {
+            let mut all = self.connection.prepare_cached("SELECT agent, changed FROM folder")?;
+            all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        };
+        let mut known = self.on(known())?;
+        let mut changed = Vec::new();
+        for agent in vault.agents()? {
+            let now = changed_at(&vault.root().join(&agent));
+            if known.remove(&agent) != Some(now) {
+                changed.push((agent, now));
+            }
+        }
+        changed.extend(known.into_keys().map(|agent| (agent, 0)));
+        Ok(changed)
+    }
+
+    /// The sessions of an agent that the index does not have; those that are gone are removed from it.
+    fn come_and_gone(&self, vault: &Vault, agent: &str) -> Result<Vec<SessionDir>, IndexError> {
+        let known = || -> rusqlite::Result<HashMap<String, i64>> {
+            let query = "SELECT name, id FROM session WHERE agent = ?1";
+            let mut all = self.connection.prepare_cached(query)?;
+            all.query_map([agent], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        };
+        let mut known = self.on(known())?;
+        let mut come = vault.sessions_of(agent)?;
+        come.retain(|dir| known.remove(dir.id().as_str()).is_none());
+        if !known.is_empty() {
+            self.transaction(|| known.into_values().try_for_each(|session| self.remove(session)))?;
+        }
+        Ok(come)
+    }
+
+    fn note_folders(&self, folders: &[(String, i64)]) -> Result<(), IndexError> {
+        if folders.is_empty() {
+            return Ok(());
+        }
+        self.transaction(|| {
+            for (agent, changed) in folders {
+                let sql = match changed {
+                    0 => "DELETE FROM folder WHERE agent = ?1 AND ?2 = 0",
+                    _ => "INSERT OR REPLACE INTO folder VALUES (?1, ?2)",
+                };
+                self.on(self.connection.execute(sql, params![agent, changed]))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// When a folder was last changed, in nanoseconds; 0 for one that is gone.
+fn changed_at(path: &std::path::Path) -> i64 {
+    let modified = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let distance = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+    distance.map_or(0, |distance| i64::try_from(distance.as_nanos()).unwrap_or(0))
+}
+
+impl SessionDir {
+    /// Reads the session item by item; damage costs what it hit.
+    fn read_into(&self, emit: format::Emit<'_>) -> Result<Session, format::FormatError> {
+        if !self.is_imported()? {
+            return Ok(format::emit_all(self.read()?, emit));
+        }
+        let mut session = (format::reader_of(self.agent()).read)(&self.bundle()?, emit)?;
+        session.id = self.id().clone();
+        session.agent = self.agent().to_owned();
+        Ok(session)
+    }
+
+    /// When its sources were last changed, as far as that is known.
+    fn changed(&self) -> Option<std::time::SystemTime> {
+        let sources = self.originals().ok()?;
+        sources.iter().filter_map(|source| source.modified()).max()
+    }
+}

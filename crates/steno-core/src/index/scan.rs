@@ -1,0 +1,191 @@
+//! Searches every text for a regular expression: two threads, and only texts that can match.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use regex::Regex;
+use regex_syntax::hir::{Hir, HirKind};
+use rusqlite::{Connection, OpenFlags, params_from_iter};
+
+use super::search::{Candidate, Search};
+use super::{Index, IndexError, blocks};
+
+/// How many threads look at texts.
+const THREADS: usize = 2;
+
+impl Index {
+    /// The texts that match, each with its newest entry.
+    pub(super) fn scan(
+        &self,
+        search: &Search<'_>,
+        regex: &Regex,
+    ) -> Result<Vec<Candidate>, IndexError> {
+        let blocks = self.on(self.blocks_that_can_match(search, regex))?;
+        let share = blocks.len().div_ceil(THREADS).max(1);
+        let path = &self.path;
+        let work = |blocks: &[i64]| -> rusqlite::Result<Vec<i64>> {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.busy_timeout(super::PATIENCE)?;
+            let mut found = Vec::new();
+            for block in blocks {
+                matches_in(&connection, *block, regex, &mut found)?;
+            }
+            Ok(found)
+        };
+        let found: Vec<rusqlite::Result<Vec<i64>>> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                blocks.chunks(share).map(|share| scope.spawn(move || work(share))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic in a scan")).collect()
+        });
+        let mut candidates = Vec::new();
+        for texts in found {
+            for text in self.on(texts)? {
+                candidates.extend(self.on(self.entries_of(search, text))?);
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// The blocks to look at: those with the words that every match has, and with texts that are asked.
+    fn blocks_that_can_match(
+        &self,
+        search: &Search<'_>,
+        regex: &Regex,
+    ) -> rusqlite::Result<Vec<i64>> {
+        let required = required_words(regex.as_str());
+        let words: Vec<String> = search.query.words.iter().cloned().chain(required).collect();
+        let (conditions, mut values) = search.filter.conditions();
+        let mut sql = "SELECT DISTINCT text.block FROM text WHERE true".to_owned();
+        if !words.is_empty() {
+            sql.push_str(" AND text.id IN (SELECT rowid FROM words WHERE words MATCH ?1)");
+        }
+        values.insert(0, words.join(" AND ").into());
+        if !search.filter.is_open() {
+            sql.push_str(&format!(
+                " AND text.id IN (SELECT entry.text FROM entry JOIN session
+                  ON session.id = entry.session WHERE ?1 IS NOT NULL{conditions})"
+            ));
+        } else if words.is_empty() {
+            values.clear();
+        }
+        let mut blocks = self.connection.prepare(&sql)?;
+        blocks.query_map(params_from_iter(values), |row| row.get(0))?.collect()
+    }
+
+    /// The newest entry with a text, if any is asked.
+    fn entries_of(&self, search: &Search<'_>, text: i64) -> rusqlite::Result<Option<Candidate>> {
+        let (conditions, mut values) = search.filter.conditions();
+        let words = search.query.words.clone();
+        let mut sql = format!(
+            "SELECT entry.session, entry.number, coalesce(entry.time, session.started_at)
+             FROM entry CROSS JOIN session ON session.id = entry.session
+             WHERE entry.text = {text} AND ?1 IS NOT NULL{conditions}"
+        );
+        if words.is_some() {
+            sql.push_str(&format!(
+                " AND EXISTS (SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = {text})"
+            ));
+        }
+        values.insert(0, words.unwrap_or_default().into());
+        let mut newest: Option<Candidate> = None;
+        let mut entries = self.connection.prepare(&sql)?;
+        let mut rows = entries.query(params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            let (session, number, time) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let candidate = Candidate { text, session, number, time, score: 0.0, copies: 0 };
+            match &mut newest {
+                Some(newest) => newest.join(candidate),
+                None => newest = Some(candidate),
+            }
+        }
+        Ok(newest)
+    }
+}
+
+/// Adds the texts of a block that match.
+fn matches_in(
+    connection: &Connection,
+    block: i64,
+    regex: &Regex,
+    found: &mut Vec<i64>,
+) -> rusqlite::Result<()> {
+    let data = "SELECT data FROM block WHERE id = ?1";
+    let data: Vec<u8> = connection.prepare_cached(data)?.query_row([block], |row| row.get(0))?;
+    let Ok(raw) = blocks::unpack(&data) else { return Ok(()) };
+    let mut texts =
+        connection.prepare_cached("SELECT id, start, length FROM text WHERE block = ?1")?;
+    let mut rows = texts.query([block])?;
+    while let Some(row) = rows.next()? {
+        let text = blocks::slice(&raw, row.get(1)?, row.get(2)?);
+        if text.is_some_and(|text| regex.is_match(text)) {
+            found.push(row.get(0)?);
+        }
+    }
+    Ok(())
+}
+
+/// Words that stand in every match, in the language of the index.
+fn required_words(pattern: &str) -> Vec<String> {
+    let Ok(hir) = regex_syntax::parse(pattern) else { return Vec::new() };
+    let mut words = HashMap::new();
+    for literal in literals(&hir) {
+        for word in whole_words(&literal) {
+            if let Entry::Vacant(free) = words.entry(word.clone()) {
+                free.insert(format!("{{text}} : \"{word}\""));
+            }
+        }
+    }
+    words.into_values().collect()
+}
+
+/// Texts that stand in every match as they are.
+fn literals(hir: &Hir) -> Vec<String> {
+    let parts = match hir.kind() {
+        HirKind::Concat(parts) => parts.as_slice(),
+        _ => std::slice::from_ref(hir),
+    };
+    let literal = |part: &Hir| match part.kind() {
+        HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok(),
+        _ => None,
+    };
+    parts.iter().filter_map(literal).collect()
+}
+
+/// The words of a literal that end where it does not: what is around them is known.
+fn whole_words(literal: &str) -> Vec<String> {
+    let is_end = |c: Option<char>| c.is_some_and(|c| c.is_ascii() && !c.is_ascii_alphanumeric());
+    let mut words = Vec::new();
+    let mut at = 0;
+    for word in literal.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let begin = at;
+        at += word.len();
+        let (before, after) = (literal[..begin].chars().next_back(), literal[at..].chars().next());
+        at += after.map_or(0, char::len_utf8);
+        // What is left out of the index as encoded bytes has only these around its words.
+        let encoded = [before, after].iter().flatten().any(|c| "+/=".contains(*c));
+        if !word.is_empty() && is_end(before) && is_end(after) && !encoded {
+            words.push(word.to_owned());
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_with_known_ends_are_required() {
+        let words = |pattern: &str| {
+            let mut words = required_words(pattern);
+            words.sort();
+            words
+        };
+        assert_eq!(words("could not open (it|them)"), ["{text} : \"not\"", "{text} : \"open\""]);
+        assert_eq!(words("(a b c|d)"), Vec::<String>::new());
+        assert_eq!(words("x/y/z"), Vec::<String>::new());
+        assert_eq!(words("(?i)could not open"), Vec::<String>::new());
+        assert_eq!(words("é not é"), ["{text} : \"not\""]);
+    }
+}

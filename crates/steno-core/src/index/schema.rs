@@ -1,0 +1,208 @@
+//! What stands in the index, and how an index of an earlier version becomes one of this.
+//!
+//! `session` and `entry` say what was said where, `text` and `block` hold each text once, `words` finds texts by
+//! their words (its row is the text's). `usage` has one row per API message, whichever sessions repeat it;
+//! `statement` says what each session states of a message that several have; `rollup` adds `usage` up.
+//!
+//! Times are milliseconds since 1970. A migration that was released is never changed: new ones are added.
+
+use rusqlite::Connection;
+
+/// How the index is made, step by step; `user_version` tells how many steps were taken.
+const MIGRATIONS: [&str; 1] = [FIRST];
+
+/// By which rules the rows are derived. A new number has every index built anew.
+const RULES: i64 = 1;
+
+const FIRST: &str = "
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+-- One kept session. `agent` and `name` are its folder in the vault.
+CREATE TABLE session (
+    id INTEGER PRIMARY KEY,
+    agent TEXT NOT NULL,
+    name TEXT NOT NULL,
+    native_id TEXT,
+    project TEXT,
+    branch TEXT,
+    title TEXT,
+    started TEXT,                        -- as the source wrote it
+    ended TEXT,
+    started_at INTEGER,
+    ended_at INTEGER,
+    status TEXT NOT NULL DEFAULT 'completed',
+    stop_reason TEXT,
+    models TEXT NOT NULL DEFAULT '[]',   -- a JSON list
+    thread TEXT,
+    parent TEXT,
+    subagent_files INTEGER NOT NULL DEFAULT 0,
+    entries INTEGER NOT NULL DEFAULT 0,
+    input INTEGER NOT NULL DEFAULT 0,    -- tokens as the session alone adds up
+    cache_read INTEGER NOT NULL DEFAULT 0,
+    cache_write INTEGER NOT NULL DEFAULT 0,
+    cache_write_5m INTEGER NOT NULL DEFAULT 0,
+    cache_write_1h INTEGER NOT NULL DEFAULT 0,
+    output INTEGER NOT NULL DEFAULT 0,
+    reasoning INTEGER NOT NULL DEFAULT 0,
+    cost REAL,                           -- dollars, where the source states them
+    trouble TEXT,                        -- why it could not be read
+    taken INTEGER NOT NULL DEFAULT 0,    -- how many of its entries are in
+    digest BLOB,                         -- the sum over them
+    kept INTEGER NOT NULL DEFAULT -1,    -- its size in the vault when all was in; -1 before
+    UNIQUE (agent, name)
+);
+CREATE INDEX session_started ON session (started_at);
+
+-- One entry, in the order of its session.
+CREATE TABLE entry (
+    session INTEGER NOT NULL,
+    number INTEGER NOT NULL,             -- from 0, over all sources
+    time INTEGER,
+    role TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    tool TEXT,
+    model TEXT,
+    source TEXT NOT NULL,
+    message TEXT,                        -- the API message's id
+    parent TEXT,
+    failed INTEGER NOT NULL,             -- an error, or a tool that failed
+    text INTEGER,
+    PRIMARY KEY (session, number)
+) WITHOUT ROWID;
+CREATE INDEX entry_text ON entry (text) WHERE text IS NOT NULL;
+
+-- One text, however often it was said.
+CREATE TABLE text (
+    id INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    block INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    length INTEGER NOT NULL
+);
+CREATE TABLE block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5 (
+    text, parts, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
+);
+
+-- What one API message was billed: the largest number of each kind that any of its records states.
+-- It belongs to the session that was seen with it first. What a session states beyond its messages
+-- is a row without a number, and may be negative.
+CREATE TABLE usage (
+    key BLOB PRIMARY KEY,
+    session INTEGER NOT NULL,
+    number INTEGER,                      -- the first entry that states it
+    time INTEGER,
+    model TEXT,
+    input INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    cache_write_5m INTEGER NOT NULL,
+    cache_write_1h INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX usage_session ON usage (session);
+
+-- What each of several sessions states of one message.
+CREATE TABLE statement (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL,
+    session INTEGER NOT NULL,
+    number INTEGER,
+    time INTEGER,
+    model TEXT,
+    input INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    cache_write_5m INTEGER NOT NULL,
+    cache_write_1h INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL,
+    UNIQUE (key, session)
+);
+CREATE INDEX statement_session ON statement (session);
+
+-- `usage` by session, quarter of an hour, model and size of the prompt. A quarter of an hour is part of
+-- one day in every time zone; agent, project and thread are the session's.
+CREATE TABLE rollup (
+    session INTEGER NOT NULL,
+    quarter INTEGER NOT NULL,            -- the time / 900000; -1 without a time
+    model TEXT NOT NULL,                 -- '' where none is told
+    long INTEGER NOT NULL,               -- whether the prompt had more than 200,000 tokens
+    messages INTEGER NOT NULL,
+    input INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    cache_write_5m INTEGER NOT NULL,
+    cache_write_1h INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL,
+    PRIMARY KEY (session, quarter, model, long)
+) WITHOUT ROWID;
+
+-- When the folder of an agent in the vault was last changed, as far as that was looked at.
+CREATE TABLE folder (agent TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
+";
+
+/// How an index stands to this program.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It is as it should be.
+    Current,
+    /// Steps are missing; all of them, in an empty file.
+    ToMigrate,
+    /// It was made by other rules.
+    Older,
+    /// A later version made it.
+    Newer,
+}
+
+/// Tells how the index stands.
+pub(super) fn state(connection: &Connection) -> rusqlite::Result<State> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let steps = MIGRATIONS.len() as i64;
+    if version > steps {
+        return Ok(State::Newer);
+    }
+    if version == 0 {
+        return Ok(State::ToMigrate);
+    }
+    let rules: i64 = connection.query_row(
+        "SELECT coalesce((SELECT value FROM meta WHERE name = 'rules'), 0)",
+        [],
+        |row| row.get(0),
+    )?;
+    Ok(match rules {
+        rules if rules > RULES => State::Newer,
+        rules if rules < RULES => State::Older,
+        _ if version < steps => State::ToMigrate,
+        _ => State::Current,
+    })
+}
+
+/// What every connection is set to.
+pub(super) fn settings(connection: &Connection) -> rusqlite::Result<()> {
+    // The index can be made again: a commit need not wait for the disk.
+    connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;")
+}
+
+/// Takes the steps that are missing; the caller holds the lock.
+pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let done = steps(connection);
+    connection.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+    done
+}
+
+fn steps(connection: &Connection) -> rusqlite::Result<()> {
+    let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    for step in MIGRATIONS.iter().skip(version as usize) {
+        connection.execute_batch(step)?;
+    }
+    if version == 0 {
+        let fill = "INSERT INTO meta VALUES ('rules', ?1), ('made', lower(hex(randomblob(16))))";
+        connection.execute(fill, [RULES])?;
+    }
+    connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
+}

@@ -1,0 +1,100 @@
+//! The sessions of the index, as they are listed.
+
+use rusqlite::{OptionalExtension, Row};
+
+use super::{Index, IndexError};
+use crate::session::{Session, SessionId, Status};
+use crate::usage::Usage;
+
+/// A session as the index knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// The session, without the fields that only its source has.
+    pub session: Session,
+    /// Why it could not be read.
+    pub trouble: Option<String>,
+}
+
+const COLUMNS: &str = "name, agent, native_id, project, branch, title, started, ended, status,
+    stop_reason, models, thread, parent, subagent_files, entries, cost, trouble, input, cache_read,
+    cache_write, cache_write_5m, cache_write_1h, output, reasoning";
+
+impl Index {
+    /// The sessions of one agent or all, newest first.
+    pub fn sessions(
+        &self,
+        agent: Option<&str>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Listed>, IndexError> {
+        let limit = limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(-1);
+        let sql = format!(
+            "SELECT {COLUMNS} FROM session WHERE ?1 IS NULL OR agent = ?1
+             ORDER BY started_at DESC, agent, name LIMIT ?2"
+        );
+        let all = || -> rusqlite::Result<Vec<Option<Listed>>> {
+            let mut all = self.connection.prepare_cached(&sql)?;
+            all.query_map((agent, limit), listed)?.collect()
+        };
+        Ok(self.on(all())?.into_iter().flatten().collect())
+    }
+
+    /// The agents and ids of all sessions whose ids begin so.
+    pub fn like(&self, beginning: &str) -> Result<Vec<(String, SessionId)>, IndexError> {
+        let sql = "SELECT agent, name FROM session WHERE substr(name, 1, length(?1)) = ?1
+            ORDER BY agent, name";
+        let all = || -> rusqlite::Result<Vec<(String, String)>> {
+            let mut all = self.connection.prepare_cached(sql)?;
+            all.query_map([beginning], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        };
+        let all = self.on(all())?.into_iter();
+        Ok(all.filter_map(|(agent, name)| Some((agent, name.parse().ok()?))).collect())
+    }
+
+    /// The session that began last.
+    pub fn latest(&self) -> Result<Option<(String, SessionId)>, IndexError> {
+        let sql = "SELECT agent, name FROM session WHERE trouble IS NULL
+            ORDER BY started_at DESC, agent DESC, name DESC LIMIT 1";
+        let find = || {
+            let mut find = self.connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+            find.query_row([], read).optional()
+        };
+        let found = self.on(find())?;
+        Ok(found.and_then(|(agent, name)| Some((agent, name.parse().ok()?))))
+    }
+}
+
+fn listed(row: &Row<'_>) -> rusqlite::Result<Option<Listed>> {
+    let name: String = row.get(0)?;
+    let Ok(id) = name.parse() else { return Ok(None) };
+    let mut session = Session::new(id, row.get::<_, String>(1)?);
+    session.native_id = row.get(2)?;
+    session.project = row.get(3)?;
+    session.branch = row.get(4)?;
+    session.title = row.get(5)?;
+    let time = |at: usize| -> rusqlite::Result<_> {
+        Ok(row.get_ref(at)?.as_str().ok().and_then(|text| text.parse().ok()))
+    };
+    session.started = time(6)?;
+    session.ended = time(7)?;
+    session.status = match row.get_ref(8)?.as_str().unwrap_or_default() {
+        "running" => Status::Running,
+        "failed" => Status::Failed,
+        "canceled" => Status::Canceled,
+        _ => Status::Completed,
+    };
+    session.stop_reason = row.get(9)?;
+    session.models =
+        serde_json::from_str(row.get_ref(10)?.as_str().unwrap_or("[]")).unwrap_or_default();
+    session.thread = row.get(11)?;
+    session.parent = row.get(12)?;
+    session.subagent_files = row.get::<_, i64>(13)? as u64;
+    session.totals.entries = row.get::<_, i64>(14)? as u64;
+    session.totals.cost = row.get(15)?;
+    let mut numbers = [0; 7];
+    for (at, number) in numbers.iter_mut().enumerate() {
+        *number = u64::try_from(row.get::<_, i64>(17 + at)?).unwrap_or(0);
+    }
+    session.totals.usage = Usage::from_numbers(numbers);
+    Ok(Some(Listed { session, trouble: row.get(16)? }))
+}

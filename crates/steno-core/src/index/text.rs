@@ -1,0 +1,63 @@
+//! The text of an entry, as it is found and shown.
+
+use crate::entry::{Entry, Kind};
+use crate::json::Value;
+
+/// What is searched of an entry: what was said, and the arguments of a tool call.
+pub(super) fn of(entry: &Entry) -> String {
+    let mut text = String::new();
+    let Some(input) = entry.tool_input.as_ref().filter(|_| entry.kind == Kind::ToolCall) else {
+        text.push_str(&entry.content);
+        return text;
+    };
+    if let Some(said) = entry.said_with_call() {
+        text.push_str(said);
+        text.push('\n');
+    }
+    arguments(input, &mut text);
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Every value, each on lines of its own and after its name.
+fn arguments(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => {}
+        Value::String(text) => {
+            out.push_str(text);
+            out.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| arguments(item, out)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                out.push_str(name);
+                out.push_str(": ");
+                arguments(value, out);
+            }
+        }
+        plain => {
+            out.push_str(&plain.to_string());
+            out.push('\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::entry::Role;
+
+    #[test]
+    fn a_call_is_its_arguments() {
+        let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
+        entry.tool_input =
+            Some(json!({"command": "ls -l\n", "lines": [1, true], "more": {"x": null}}));
+        assert_eq!(of(&entry), "command: ls -l\n\nlines: 1\ntrue\nmore: x:");
+        entry.content = "Let me look.".to_owned();
+        assert!(of(&entry).starts_with("Let me look.\ncommand: ls -l"));
+        entry.content = entry.tool_input.as_ref().unwrap().to_string();
+        assert!(of(&entry).starts_with("command: ls -l"));
+    }
+}

@@ -1,0 +1,291 @@
+//! What was billed, once per API message over all sessions, and added up.
+
+use std::collections::BTreeMap;
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params, params_from_iter};
+
+use super::blocks::{Hash, hash};
+use super::draft::{Bill, Prepared};
+use super::put::signed;
+use super::{Index, IndexError};
+use crate::usage::key;
+
+/// The prompt's length above which some vendors ask for more.
+const LONG: i64 = 200_000;
+
+/// Milliseconds of a quarter of an hour.
+const QUARTER: i64 = 900_000;
+
+const COLUMNS: &str =
+    "session, number, time, model, input, cache_read, cache_write, cache_write_5m,
+    cache_write_1h, output, reasoning";
+
+/// The tables of tokens, and what is still to be added up.
+pub(super) struct Books<'a> {
+    index: &'a Index,
+    sums: BTreeMap<(i64, i64, String, bool), [i64; 8]>,
+}
+
+/// What one message was billed.
+#[derive(Clone, Debug, PartialEq)]
+struct Billed {
+    session: i64,
+    number: Option<i64>,
+    time: Option<i64>,
+    model: Option<String>,
+    tokens: [i64; 7],
+}
+
+impl<'a> Books<'a> {
+    pub(super) fn new(index: &'a Index) -> Self {
+        Self { index, sums: BTreeMap::new() }
+    }
+
+    /// Enters what a session states in its entries from number `from` on, and what it states beyond them.
+    pub(super) fn session(
+        &mut self,
+        id: i64,
+        prepared: &Prepared,
+        from: usize,
+    ) -> Result<(), IndexError> {
+        for bill in prepared.bills.iter().filter(|bill| bill.last >= from) {
+            let key = bill_key(prepared, bill);
+            self.state(&key, &Billed::of(id, bill))?;
+        }
+        self.rest(id, prepared)
+    }
+
+    /// Enters what the session's own total has beyond its messages.
+    fn rest(&mut self, id: i64, prepared: &Prepared) -> Result<(), IndexError> {
+        let session = &prepared.session;
+        let key = hash(&format!("rest\n{}\n{}", session.agent, session.id));
+        let (total, billed) = (session.totals.usage.numbers(), prepared.billed.numbers());
+        let mut tokens = signed(total);
+        tokens.iter_mut().zip(signed(billed)).for_each(|(total, billed)| *total -= billed);
+        let before = self.find(&key)?;
+        let at = session.ended.or(session.started);
+        // With several models nobody can tell whose tokens they were.
+        let model = session.models.first().filter(|_| session.models.len() == 1);
+        let rest = Billed {
+            session: id,
+            number: None,
+            time: at.map(|at| at.instant().as_millisecond()),
+            model: model.cloned(),
+            tokens,
+        };
+        if tokens != [0; 7] {
+            self.replace(&key, before.as_ref(), &rest)
+        } else if let Some(before) = before {
+            self.delete(&key, &before)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Enters what a session states of a message.
+    fn state(&mut self, key: &Hash, stated: &Billed) -> Result<(), IndexError> {
+        let Some(before) = self.find(key)? else { return self.replace(key, None, stated) };
+        if before.session == stated.session {
+            let raised =
+                "UPDATE statement SET input = max(input, ?3), cache_read = max(cache_read, ?4),
+                cache_write = max(cache_write, ?5), cache_write_5m = max(cache_write_5m, ?6),
+                cache_write_1h = max(cache_write_1h, ?7), output = max(output, ?8),
+                reasoning = max(reasoning, ?9) WHERE key = ?1 AND session = ?2";
+            let values = [Value::Blob(key.to_vec()), stated.session.into()];
+            let values = values.into_iter().chain(stated.tokens.map(Value::from));
+            self.run(raised, values)?;
+        } else {
+            self.statement(key, &before)?;
+            self.statement(key, stated)?;
+        }
+        let after = before.raised(stated);
+        if after == before { Ok(()) } else { self.replace(key, Some(&before), &after) }
+    }
+
+    /// Notes what one of several sessions states; the larger numbers count if it did before.
+    fn statement(&mut self, key: &Hash, stated: &Billed) -> Result<(), IndexError> {
+        let sql = format!(
+            "INSERT INTO statement (key, {COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+             ON CONFLICT (key, session) DO UPDATE SET input = max(input, excluded.input),
+             cache_read = max(cache_read, excluded.cache_read),
+             cache_write = max(cache_write, excluded.cache_write),
+             cache_write_5m = max(cache_write_5m, excluded.cache_write_5m),
+             cache_write_1h = max(cache_write_1h, excluded.cache_write_1h),
+             output = max(output, excluded.output), reasoning = max(reasoning, excluded.reasoning)
+             WHERE excluded.session != (SELECT session FROM usage WHERE key = ?1)"
+        );
+        self.run(&sql, stated.values(key))
+    }
+
+    /// Forgets what a session states; what others state of the same messages holds then.
+    pub(super) fn remove(&mut self, session: i64) -> Result<(), IndexError> {
+        let shared: Vec<Hash> =
+            self.all("SELECT key FROM statement WHERE session = ?1", session)?;
+        self.run("DELETE FROM statement WHERE session = ?1", [session.into()])?;
+        for key in &shared {
+            let Some(before) = self.find(key)? else { continue };
+            let others = self.statements(key)?;
+            match others.split_first() {
+                None => self.delete(key, &before)?,
+                Some((first, more)) => {
+                    let after = more.iter().fold(first.clone(), |sum, next| sum.raised(next));
+                    self.replace(key, Some(&before), &after)?;
+                }
+            }
+        }
+        let own: Vec<Hash> = self.all("SELECT key FROM usage WHERE session = ?1", session)?;
+        for key in &own {
+            if let Some(before) = self.find(key)? {
+                self.delete(key, &before)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds up what has changed.
+    pub(super) fn close(self) -> Result<(), IndexError> {
+        let connection = &self.index.connection;
+        let sql = "INSERT INTO rollup VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+            ON CONFLICT DO UPDATE SET messages = messages + excluded.messages,
+            input = input + excluded.input, cache_read = cache_read + excluded.cache_read,
+            cache_write = cache_write + excluded.cache_write,
+            cache_write_5m = cache_write_5m + excluded.cache_write_5m,
+            cache_write_1h = cache_write_1h + excluded.cache_write_1h,
+            output = output + excluded.output, reasoning = reasoning + excluded.reasoning";
+        let close = || -> rusqlite::Result<()> {
+            let mut add = connection.prepare_cached(sql)?;
+            let empty = "DELETE FROM rollup WHERE session = ?1 AND quarter = ?2 AND model = ?3
+                AND long = ?4 AND messages = 0 AND input = 0 AND cache_read = 0 AND cache_write = 0
+                AND output = 0 AND reasoning = 0";
+            let mut clean = connection.prepare_cached(empty)?;
+            for ((session, quarter, model, long), sums) in &self.sums {
+                let names =
+                    [(*session).into(), (*quarter).into(), model.clone().into(), (*long).into()];
+                let values = names.into_iter().chain(sums.map(Value::from));
+                add.execute(params_from_iter(values))?;
+                if sums.iter().any(|sum| *sum < 0) {
+                    clean.execute(params![session, quarter, model, long])?;
+                }
+            }
+            Ok(())
+        };
+        self.index.on(close())
+    }
+
+    fn find(&self, key: &Hash) -> Result<Option<Billed>, IndexError> {
+        let sql = format!("SELECT {COLUMNS} FROM usage WHERE key = ?1");
+        let find = || {
+            self.index.connection.prepare_cached(&sql)?.query_row([key], Billed::read).optional()
+        };
+        self.index.on(find())
+    }
+
+    fn statements(&self, key: &Hash) -> Result<Vec<Billed>, IndexError> {
+        let sql = format!("SELECT {COLUMNS} FROM statement WHERE key = ?1 ORDER BY id");
+        let all = || -> rusqlite::Result<Vec<Billed>> {
+            self.index.connection.prepare_cached(&sql)?.query_map([key], Billed::read)?.collect()
+        };
+        self.index.on(all())
+    }
+
+    fn all(&self, sql: &str, session: i64) -> Result<Vec<Hash>, IndexError> {
+        let all = || -> rusqlite::Result<Vec<Hash>> {
+            let mut keys = self.index.connection.prepare_cached(sql)?;
+            keys.query_map([session], |row| row.get(0))?.collect()
+        };
+        self.index.on(all())
+    }
+
+    fn replace(
+        &mut self,
+        key: &Hash,
+        before: Option<&Billed>,
+        after: &Billed,
+    ) -> Result<(), IndexError> {
+        if let Some(before) = before {
+            self.add(before, -1);
+        }
+        self.add(after, 1);
+        let sql = format!(
+            "INSERT OR REPLACE INTO usage (key, {COLUMNS})
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+        );
+        self.run(&sql, after.values(key))
+    }
+
+    fn delete(&mut self, key: &Hash, before: &Billed) -> Result<(), IndexError> {
+        self.add(before, -1);
+        self.run("DELETE FROM usage WHERE key = ?1", [Value::Blob(key.to_vec())])
+    }
+
+    fn add(&mut self, billed: &Billed, sign: i64) {
+        let quarter = billed.time.map_or(-1, |time| time.div_euclid(QUARTER));
+        let long = billed.tokens[..3].iter().sum::<i64>() > LONG;
+        let model = billed.model.clone().unwrap_or_default();
+        let sums = self.sums.entry((billed.session, quarter, model, long)).or_default();
+        sums[0] += sign * i64::from(billed.number.is_some());
+        for (sum, tokens) in sums[1..].iter_mut().zip(billed.tokens) {
+            *sum += sign * tokens;
+        }
+    }
+
+    fn run(&self, sql: &str, values: impl IntoIterator<Item = Value>) -> Result<(), IndexError> {
+        let run = || self.index.connection.prepare_cached(sql)?.execute(params_from_iter(values));
+        self.index.on(run()).map(|_| ())
+    }
+}
+
+/// What names a message in all sessions; one that has no such name is its session's own.
+fn bill_key(prepared: &Prepared, bill: &Bill) -> Hash {
+    let session = &prepared.session;
+    let agent = &session.agent;
+    let Some(message) = &bill.message else {
+        return hash(&format!("entry\n{agent}\n{}\n{}", session.id, bill.number));
+    };
+    match key(agent, message, bill.at) {
+        Some(key) => hash(&format!("message\n{key}")),
+        None => hash(&format!("name\n{agent}\n{}\n{message}", session.id)),
+    }
+}
+
+impl Billed {
+    fn of(session: i64, bill: &Bill) -> Self {
+        Self {
+            session,
+            number: Some(bill.number as i64),
+            time: bill.at.map(|at| at.instant().as_millisecond()),
+            model: bill.model.clone(),
+            tokens: signed(bill.usage.numbers()),
+        }
+    }
+
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let mut tokens = [0; 7];
+        for (at, number) in tokens.iter_mut().enumerate() {
+            *number = row.get(4 + at)?;
+        }
+        let (session, number, time, model) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        Ok(Self { session, number, time, model, tokens })
+    }
+
+    fn values(&self, key: &Hash) -> impl Iterator<Item = Value> {
+        let names: [Value; 5] = [
+            Value::Blob(key.to_vec()),
+            self.session.into(),
+            self.number.into(),
+            self.time.into(),
+            self.model.clone().into(),
+        ];
+        names.into_iter().chain(self.tokens.map(Value::from))
+    }
+
+    /// The same message with the larger number of each kind.
+    fn raised(&self, other: &Self) -> Self {
+        let mut raised = self.clone();
+        for (mine, theirs) in raised.tokens.iter_mut().zip(other.tokens) {
+            *mine = (*mine).max(theirs);
+        }
+        raised
+    }
+}

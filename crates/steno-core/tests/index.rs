@@ -1,0 +1,343 @@
+//! The index is what the vault says: filled step by step or at once, after growth, rewriting and removal.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use steno_core::format;
+use steno_core::index::pending::Pending;
+use steno_core::index::{Filter, Healed, Hit, Index, IndexError, Order, Query, Search};
+use steno_core::usage::{Ledger, Tally};
+use steno_core::vault::keep::Growth;
+use steno_core::vault::{SessionDir, Vault};
+use steno_core::{Source, Usage};
+use tempfile::TempDir;
+
+/// A store with a vault, and a folder for sources.
+struct Store {
+    dir: TempDir,
+}
+
+impl Store {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn vault(&self) -> Vault {
+        Vault::new(self.path().join("vault"))
+    }
+
+    /// Keeps the lines of a session of ours as a process does that then dies.
+    fn keep(&self, name: &str, lines: &[String]) -> SessionDir {
+        let dir = self.vault().session(&"claude-code".parse().unwrap(), &name.parse().unwrap());
+        let _marker = Pending::new(self.path()).mark(&dir).unwrap();
+        let path = self.path().join(format!("{name}.jsonl"));
+        fs::write(&path, lines.concat()).unwrap();
+        dir.keep(&Source::on_disk("main.jsonl", &path), &path, Growth::Ended).unwrap();
+        dir
+    }
+
+    /// The index with all that is kept.
+    fn index(&self) -> Index {
+        let index = Index::open(self.path()).unwrap();
+        index.refresh(&self.vault(), &mut |_, _| {}).unwrap();
+        index
+    }
+}
+
+fn search(index: &Index, query: &str) -> Vec<Hit> {
+    let query = Query::parse(query).unwrap();
+    let now = "2026-02-01T00:00:00Z".parse().unwrap();
+    let filter = Filter::default();
+    index
+        .search(&Search { query: &query, filter, order: Order::Relevance, limit: 1000, now })
+        .unwrap()
+}
+
+fn found(index: &Index, query: &str) -> Vec<String> {
+    let mut names: Vec<_> =
+        search(index, query).iter().map(|hit| format!("{}:{}", hit.session, hit.number)).collect();
+    names.sort();
+    names
+}
+
+fn prompt(session: &str, text: &str) -> String {
+    let text = serde_json::to_string(text).unwrap();
+    format!(
+        "{{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"isSidechain\":false,\"cwd\":\"/p\",\
+         \"sessionId\":\"{session}\",\"version\":\"2.1.0\",\"timestamp\":\"2026-01-05T09:15:30.000Z\",\
+         \"message\":{{\"role\":\"user\",\"content\":{text}}}}}\n"
+    )
+}
+
+fn answer(session: &str, message: &str, output: u64) -> String {
+    format!(
+        "{{\"type\":\"assistant\",\"uuid\":\"a\",\"parentUuid\":\"u\",\"isSidechain\":false,\"cwd\":\"/p\",\
+         \"sessionId\":\"{session}\",\"version\":\"2.1.0\",\"timestamp\":\"2026-01-05T09:15:31.000Z\",\
+         \"message\":{{\"id\":\"{message}\",\"role\":\"assistant\",\"model\":\"m-1\",\
+         \"content\":[{{\"type\":\"text\",\"text\":\"answer {message}\"}}],\
+         \"usage\":{{\"input_tokens\":10,\"output_tokens\":{output}}}}}}}\n"
+    )
+}
+
+fn number(index: &Index, sql: &str) -> i64 {
+    index.connection().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// The tokens of all messages, which the sums must have too.
+fn output(index: &Index) -> i64 {
+    let sum = number(index, "SELECT coalesce(sum(output), 0) FROM usage");
+    assert_eq!(number(index, "SELECT coalesce(sum(output), 0) FROM rollup"), sum);
+    sum
+}
+
+#[test]
+fn a_session_that_grows_is_extended_and_one_that_is_rewritten_replaced() {
+    let store = Store::new();
+    let mut lines = vec![prompt("s1", "first words"), answer("s1", "msg_0000000000000001", 5)];
+    store.keep("s1", &lines);
+    let index = store.index();
+    assert_eq!(found(&index, "first"), ["s1:0"]);
+    assert_eq!(output(&index), 5);
+    lines.push(answer("s1", "msg_0000000000000001", 9));
+    lines.push(prompt("s1", "second words"));
+    store.keep("s1", &lines);
+    let index = store.index();
+    assert_eq!(found(&index, "words"), ["s1:0", "s1:3"]);
+    assert_eq!((output(&index), number(&index, "SELECT messages FROM rollup")), (9, 1));
+    assert_eq!(number(&index, "SELECT count(*) FROM session WHERE kept > 0 AND taken = 4"), 1);
+    let lines = [prompt("s1", "other words"), answer("s1", "msg_0000000000000002", 2)];
+    store.keep("s1", &lines);
+    let index = store.index();
+    let dir = store.vault().sessions().unwrap().remove(0);
+    assert_eq!(
+        number(&index, "SELECT count(*) FROM entry"),
+        dir.read().unwrap().entries.len() as i64
+    );
+    assert_eq!(found(&index, "other"), ["s1:0"]);
+    assert_eq!(
+        i64::try_from(dir.read().unwrap().session.totals.usage.output).unwrap(),
+        output(&index)
+    );
+}
+
+#[test]
+fn what_is_gone_from_the_vault_is_gone_from_the_index() {
+    let store = Store::new();
+    let shared = answer("s1", "msg_0000000000000001", 5);
+    store.keep("s1", &[prompt("s1", "only here"), shared.clone()]);
+    let grown = answer("s1", "msg_0000000000000001", 8);
+    let dir = store.keep("s2", &[prompt("s2", "only there"), shared, grown]);
+    let index = store.index();
+    assert_eq!((output(&index), number(&index, "SELECT count(*) FROM usage")), (8, 1));
+    fs::remove_dir_all(dir.path()).unwrap();
+    let index = store.index();
+    assert_eq!(found(&index, "only"), ["s1:0"]);
+    assert_eq!((output(&index), number(&index, "SELECT count(*) FROM usage")), (5, 1));
+    fs::remove_dir_all(store.path().join("vault")).unwrap();
+    let index = store.index();
+    assert_eq!((found(&index, "only").len(), output(&index)), (0, 0));
+    assert_eq!(number(&index, "SELECT count(*) FROM session"), 0);
+    assert_eq!(number(&index, "SELECT count(*) FROM rollup"), 0);
+}
+
+#[test]
+fn the_same_text_is_indexed_once_and_found_in_its_newest_entry() {
+    let store = Store::new();
+    store.keep("s1", &[prompt("s1", "the very same"), prompt("s1", "the very same")]);
+    store.keep("s2", &[prompt("s2", "the very same").replace("2026-01-05", "2026-01-06")]);
+    let index = store.index();
+    assert_eq!(number(&index, "SELECT count(*) FROM text"), 1);
+    let hits = search(&index, "\"very same\"");
+    assert_eq!((hits.len(), hits[0].session.as_str(), hits[0].copies), (1, "s2", 2));
+}
+
+#[test]
+fn a_damaged_or_older_index_is_built_anew() {
+    let store = Store::new();
+    store.keep("s1", &[prompt("s1", "hello world")]);
+    drop(store.index());
+    let path = store.path().join("index.db");
+    fs::write(&path, "not a database at all, but longer than a header is: ".repeat(50)).unwrap();
+    let index = store.index();
+    assert_eq!(index.healed(), Some(Healed::Damaged));
+    assert_eq!(found(&index, "hello"), ["s1:0"]);
+    index.connection().execute_batch("UPDATE meta SET value = 0 WHERE name = 'rules'").unwrap();
+    drop(index);
+    let index = store.index();
+    assert_eq!(index.healed(), Some(Healed::Older));
+    assert_eq!(found(&index, "hello"), ["s1:0"]);
+    index.connection().execute_batch("DROP TABLE text").unwrap();
+    assert!(
+        index
+            .search(&Search {
+                query: &Query::parse("hello").unwrap(),
+                filter: Filter::default(),
+                order: Order::Time,
+                limit: 1,
+                now: "2026-02-01T00:00:00Z".parse().unwrap(),
+            })
+            .unwrap_err()
+            .is_damage()
+    );
+    index.connection().execute_batch("PRAGMA user_version = 1000").unwrap();
+    drop(index);
+    assert!(matches!(Index::open(store.path()), Err(IndexError::Newer(_))));
+}
+
+#[test]
+fn two_processes_take_in_the_same_sessions_once() {
+    let store = Store::new();
+    let names: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
+    for name in &names {
+        store.keep(
+            name,
+            &[prompt(name, &format!("words of {name}")), answer(name, "msg_0000000000000001", 7)],
+        );
+    }
+    std::thread::scope(|scope| {
+        (0..4).for_each(|_| _ = scope.spawn(|| store.index()));
+    });
+    let index = store.index();
+    assert_eq!(found(&index, "words").len(), names.len());
+    assert_eq!(number(&index, "SELECT count(*) FROM entry"), 2 * names.len() as i64);
+    assert_eq!(output(&index), 7);
+}
+
+/// Every agent's files: the index must say of each session what the vault says, and count each message once.
+#[test]
+fn sessions_and_tokens_are_those_of_the_vault() {
+    let Some(fixtures) = std::env::var_os("STENO_FIXTURES") else {
+        eprintln!("STENO_FIXTURES is not set: nothing is compared");
+        return;
+    };
+    for folder in fs::read_dir(PathBuf::from(fixtures)).unwrap().flatten().map(|entry| entry.path())
+    {
+        if folder.is_dir() {
+            compare(&folder);
+        }
+    }
+}
+
+fn compare(folder: &Path) {
+    let store = Store::new();
+    let mut kept = Vec::new();
+    for found in format::find(folder).unwrap() {
+        let Ok(session) = found.read() else { continue };
+        let (agent, id) = (session.session.agent.parse().unwrap(), session.session.id.clone());
+        let dir = store.vault().session(&agent, &id);
+        if kept.contains(&dir) || dir.keep_all(&found.bundle, Growth::Ended).is_err() {
+            continue;
+        }
+        kept.push(dir);
+    }
+    let index = store.index();
+    let (mut total, mut repeated, mut ledger) =
+        (Usage::default(), Usage::default(), Ledger::default());
+    for dir in &kept {
+        let transcript = dir.read().unwrap();
+        let mut tally = Tally::default();
+        transcript.entries.iter().for_each(|entry| tally.count(entry));
+        repeated.add(&ledger.repeated(dir.agent(), &tally));
+        total.add(&transcript.session.totals.usage);
+    }
+    for listed in index.sessions(None, None).unwrap() {
+        let dir = kept
+            .iter()
+            .find(|dir| *dir.id() == listed.session.id && dir.agent() == listed.session.agent);
+        let mut read = dir.unwrap().read().unwrap().session;
+        read.extra.clear();
+        assert_eq!(listed.session, read);
+    }
+    let columns =
+        "input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning";
+    for table in ["usage", "rollup"] {
+        let sums = columns.split(", ").map(|name| format!("coalesce(sum({name}), 0)"));
+        let sql = format!("SELECT {} FROM {table}", sums.collect::<Vec<_>>().join(", "));
+        let read = |row: &rusqlite::Row<'_>| {
+            let at = |at| row.get::<_, i64>(at).map(|number| u64::try_from(number).unwrap());
+            Ok(Usage {
+                input: at(0)?,
+                cache_read: at(1)?,
+                cache_write: at(2)?,
+                cache_write_5m: at(3)?,
+                cache_write_1h: at(4)?,
+                output: at(5)?,
+                reasoning: at(6)?,
+            })
+        };
+        let mut sum = index.connection().query_row(&sql, [], read).unwrap();
+        sum.add(&repeated);
+        assert_eq!(sum, total, "{table} of {}", folder.display());
+    }
+}
+
+/// Words as they stand in transcripts: plain, snake_case, camelCase, paths, other scripts.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{2,8}",
+        "[a-z]{2,5}_[a-z]{2,5}",
+        "[a-z]{2,5}[A-Z][a-z]{1,4}[A-Z][a-z]{1,4}",
+        "[A-Z]{2,4}[A-Z][a-z]{2,4}",
+        "/[a-z]{2,5}/[a-z]{2,5}\\.rs",
+        "[\u{4e00}-\u{4e20}]{1,5}",
+        "[äöüßéñ]{2,6}[a-z]{0,3}",
+        "[0-9]{1,6}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// A word that stands in a text is found by itself, in any case, by its beginning and by its parts.
+    #[test]
+    fn words_are_found(texts in proptest::collection::vec(proptest::collection::vec(word(), 1..8), 1..6)) {
+        let store = Store::new();
+        let lines: Vec<_> = texts.iter().map(|words| prompt("s", &words.join(" "))).collect();
+        store.keep("s", &lines);
+        let index = store.index();
+        let has = |query: &str, at: usize, text: &str| {
+            search(&index, query).iter().any(|hit| hit.number == at as u64 || hit.text == text)
+        };
+        for (at, words) in texts.iter().enumerate() {
+            let text = words.join(" ");
+            for word in words {
+                prop_assert!(has(word, at, &text), "{word} in {text}");
+                prop_assert!(has(&word.to_lowercase(), at, &text), "lower {word} in {text}");
+                let quoted = format!("\"{word}\"");
+                prop_assert!(has(&quoted, at, &text), "quoted {word} in {text}");
+                let beginning: String = word.chars().take(3).collect();
+                prop_assert!(has(&format!("{beginning}*"), at, &text), "{beginning}* in {text}");
+                for part in parts(word) {
+                    prop_assert!(has(&part, at, &text), "{part} of {word} in {text}");
+                }
+            }
+            prop_assert!(has(&format!("\"{text}\""), at, &text), "all of {text}");
+            let pattern = format!("/{}/", text.replace('/', "\\/").replace('.', "\\."));
+            prop_assert!(has(&pattern, at, &text), "{pattern}");
+        }
+    }
+}
+
+/// What people would call the parts of a word.
+fn parts(word: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut before = ' ';
+    for c in word.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase()) {
+            parts.push(String::new());
+        }
+        if c.is_alphanumeric() {
+            parts.last_mut().unwrap().push(c);
+        }
+        before = c;
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}

@@ -1,0 +1,266 @@
+//! `steno search`: finds what was said in any session.
+
+use serde::Serialize;
+use steno_core::index::mark::{Line, Shown};
+use steno_core::index::{Filter, Hit, Index, Order, Query, Search};
+use steno_core::{Timestamp, entry};
+
+use crate::error::{CommandError, Exit};
+use crate::moment::{self, Edge};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::ui::{Ui, defused};
+
+/// Find what was said, thought, run or answered in any session.
+///
+/// All words must stand in the text; "a phrase" in this order, -word must not, begin* may go on, one OR the other
+/// will do, and /regex/ (or /regex/i in any case) is looked for in every text. Words are found in snake_case,
+/// camelCase and paths. `steno show HIT` opens a hit.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to look for; quote it for the shell if it has -word, "a phrase" or * in it.
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    #[command(flatten)]
+    asked: Asked,
+    /// Which hits come first.
+    #[arg(long, value_enum, default_value_t = Sort::Relevance)]
+    sort: Sort,
+    /// At most so many hits.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
+    limit: usize,
+    /// Lines to show before and after each that matches.
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
+    context: usize,
+    /// Print JSON Lines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which entries are asked.
+#[derive(Debug, clap::Args)]
+struct Asked {
+    /// Only this agent's.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only sessions of this project: its folder, or the last part of its name.
+    #[arg(long, value_name = "DIR")]
+    project: Option<String>,
+    /// Only entries of this role: system, user, assistant, tool.
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// Only calls and results of this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Only what a model wrote whose name has this in it.
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Only what was said at this time or later: a date, a time, or 12h, 7d, 2w ago.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only what was said before this time, or on this day.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only this session: its id, the beginning of one, or `latest`.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only sessions of this thread.
+    #[arg(long, value_name = "NAME")]
+    thread: Option<String>,
+    /// Only errors and tools that failed.
+    #[arg(long)]
+    errors: bool,
+}
+
+/// Which hits come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Sort {
+    /// The best, where newer is better.
+    Relevance,
+    /// The newest.
+    Time,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    hit: String,
+    session: &'a str,
+    agent: &'a str,
+    project: Option<&'a str>,
+    title: Option<&'a str>,
+    entry: u64,
+    time: Option<Timestamp>,
+    role: &'a str,
+    kind: &'a str,
+    tool: Option<&'a str>,
+    model: Option<&'a str>,
+    source: &'a str,
+    copies: u64,
+    lines: Vec<RowLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowLine<'a> {
+    line: usize,
+    text: &'a str,
+    marks: Vec<[usize; 2]>,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let query = parse(&args.query)?;
+    let store = Store::new(scene);
+    let search = Search {
+        query: &query,
+        filter: args.asked.filter(scene, &store)?,
+        order: if args.sort == Sort::Time { Order::Time } else { Order::Relevance },
+        limit: args.limit,
+        now: scene.clock.now(),
+    };
+    let (index, hits) = store.ask(ui, |index| index.search(&search))?;
+    let shown = Shown { lines: 3, context: args.context };
+    for (at, hit) in hits.iter().enumerate() {
+        let lines = query.lines(&hit.text, shown);
+        if args.json {
+            serde_json::to_writer(ui.out(), &row(hit, &lines))?;
+            writeln!(ui.out())?;
+        } else {
+            if at > 0 {
+                writeln!(ui.out())?;
+            }
+            print(ui, scene, &index, (hit, &lines))?;
+        }
+    }
+    Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
+}
+
+/// Words that the shell took apart are put together; what it kept together is a phrase only if it says so.
+fn parse(words: &[String]) -> Result<Query, CommandError> {
+    let query = Query::parse(&words.join(" "));
+    query.map_err(|error| {
+        CommandError::user(error).hint("words, \"a phrase\", -not, begin*, one OR other, /regex/")
+    })
+}
+
+impl Asked {
+    fn filter(&self, scene: &Scene, store: &Store) -> Result<Filter, CommandError> {
+        let moment = |text: &Option<String>, edge| {
+            text.as_ref().map(|text| moment::parse(text, edge, scene)).transpose()
+        };
+        let session = match &self.session {
+            Some(name) => Some(store.kept(name)?.id().clone()),
+            None => None,
+        };
+        let project = self.project.as_ref().map(|project| {
+            let named = scene.cwd.join(project);
+            // A folder that is there is meant by its whole name.
+            let known = named.canonicalize().ok().filter(|named| named.is_dir());
+            known.map_or_else(|| project.clone(), |named| named.to_string_lossy().into_owned())
+        });
+        Ok(Filter {
+            agent: self.agent.clone(),
+            project: project.map(|project| project.trim_end_matches('/').to_owned()),
+            role: self.role.as_ref().map(|role| role.to_lowercase()),
+            tool: self.tool.clone(),
+            model: self.model.clone(),
+            since: moment(&self.since, Edge::Begin)?,
+            until: moment(&self.until, Edge::End)?,
+            session,
+            thread: self.thread.clone(),
+            errors: self.errors,
+        })
+    }
+}
+
+fn row<'a>(hit: &'a Hit, lines: &'a [Line]) -> Row<'a> {
+    let line = |line: &'a Line| RowLine {
+        line: line.number,
+        text: &line.text,
+        marks: line.marks.iter().map(|mark| [mark.start, mark.end]).collect(),
+    };
+    Row {
+        hit: format!("{}:{}", hit.session, hit.number),
+        session: hit.session.as_str(),
+        agent: &hit.agent,
+        project: hit.project.as_deref(),
+        title: hit.title.as_deref(),
+        entry: hit.number,
+        time: hit.time,
+        role: &hit.role,
+        kind: &hit.kind,
+        tool: hit.tool.as_deref(),
+        model: hit.model.as_deref(),
+        source: &hit.source,
+        copies: hit.copies,
+        lines: lines.iter().map(line).collect(),
+    }
+}
+
+/// A hit for a person: where it is and who said it, then its lines.
+fn print(
+    ui: &mut Ui,
+    scene: &Scene,
+    index: &Index,
+    (hit, lines): (&Hit, &[Line]),
+) -> Result<(), CommandError> {
+    let name = if ui.is_terminal() { short(index, hit)? } else { hit.session.to_string() };
+    let mut words = vec![format!("{name}:{}", hit.number)];
+    words.extend(
+        hit.time.map(|at| at.in_zone(&scene.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()),
+    );
+    words.push(hit.agent.clone());
+    if hit.source != entry::PRIMARY {
+        words.push(format!("[{}]", hit.source));
+    }
+    words.push(who(hit));
+    words.extend(hit.title.as_ref().map(|title| format!("· {title}")));
+    if hit.copies > 0 {
+        words.push(format!("(and {} more)", hit.copies));
+    }
+    ui.transcript_text(&format!("{}\n", words.join(" ")))?;
+    for line in lines {
+        print_line(ui, line)?;
+    }
+    Ok(())
+}
+
+/// The line, with what matches in bold where a person looks.
+fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
+    if !ui.is_styled() {
+        return Ok(ui.transcript_text(&format!("  {}\n", line.text))?);
+    }
+    let mut text = String::from("  ");
+    let mut at = 0;
+    for mark in &line.marks {
+        text.push_str(&defused(&line.text[at..mark.start]));
+        text.push_str(&format!("\x1b[1;33m{}\x1b[0m", defused(&line.text[mark.clone()])));
+        at = mark.end;
+    }
+    text.push_str(&defused(&line.text[at..]));
+    Ok(writeln!(ui.out(), "{text}")?)
+}
+
+/// Who said it and what it is, in a few words.
+fn who(hit: &Hit) -> String {
+    let mut words = match hit.kind.as_str() {
+        "text" => hit.role.clone(),
+        "tool_call" | "tool_result" => hit.kind.replace('_', " "),
+        kind => format!("{} {kind}", hit.role),
+    };
+    if let Some(tool) = &hit.tool {
+        words.push_str(&format!(" {tool}"));
+    }
+    words
+}
+
+/// As much of a session's id as tells it from all others, at least eight characters.
+fn short(index: &Index, hit: &Hit) -> Result<String, CommandError> {
+    let id = hit.session.as_str();
+    for length in 8..id.len() {
+        let beginning: String = id.chars().take(length).collect();
+        if index.like(&beginning)?.len() <= 1 {
+            return Ok(beginning);
+        }
+    }
+    Ok(id.to_owned())
+}

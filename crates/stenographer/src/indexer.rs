@@ -1,0 +1,104 @@
+//! Brings what is kept into the index: some sessions at a time, and never at the cost of keeping them.
+
+use std::path::{Path, PathBuf};
+
+use steno_core::index::pending::{Marker, Pending};
+use steno_core::index::{Healed, Index, IndexError, Prepared};
+use steno_core::vault::SessionDir;
+
+use crate::error::CommandError;
+
+/// Text that is gathered before it is put in.
+const GATHERED: usize = 8 << 20;
+
+/// Sessions that are gathered before they are put in.
+const MOST: usize = 256;
+
+/// The way of kept sessions into the index. What it cannot put in stays marked, and is taken in by the next search.
+pub(crate) struct Indexer {
+    store: PathBuf,
+    pending: Pending,
+    index: Option<Index>,
+    gathered: Vec<Prepared>,
+    markers: Vec<Marker>,
+    size: usize,
+    failure: Option<CommandError>,
+}
+
+impl Indexer {
+    pub(crate) fn new(store: &Path) -> Self {
+        Self {
+            store: store.to_owned(),
+            pending: Pending::new(store),
+            index: None,
+            gathered: Vec::new(),
+            markers: Vec::new(),
+            size: 0,
+            failure: None,
+        }
+    }
+
+    /// Marks a session before anything of it is kept.
+    pub(crate) fn mark(&self, dir: &SessionDir) -> Result<Marker, CommandError> {
+        Ok(self.pending.mark(dir)?)
+    }
+
+    /// Takes a session that was read on its way into the vault.
+    pub(crate) fn add(&mut self, prepared: Prepared, marker: Marker) {
+        self.size += prepared.size();
+        self.gathered.push(prepared);
+        self.markers.push(marker);
+        if self.size >= GATHERED || self.gathered.len() >= MOST {
+            self.put();
+        }
+    }
+
+    /// Takes a session as it is in the vault.
+    pub(crate) fn add_kept(&mut self, dir: &SessionDir, marker: Marker) {
+        match self.open().and_then(|index| index.prepare(dir)) {
+            Ok(prepared) => self.add(prepared, marker),
+            Err(error) => self.failed(error),
+        }
+    }
+
+    /// Puts in what was gathered; tells what went wrong since the last time.
+    pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
+        self.put();
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn put(&mut self) {
+        self.size = 0;
+        let gathered = std::mem::take(&mut self.gathered);
+        let markers = std::mem::take(&mut self.markers);
+        if gathered.is_empty() {
+            return;
+        }
+        match self.open().and_then(|index| index.put(&gathered).map(|()| index.is_in_place())) {
+            Ok(true) => markers.into_iter().for_each(Marker::done),
+            // Another process builds a new index, from what is marked too.
+            Ok(false) => self.index = None,
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn open(&mut self) -> Result<&Index, IndexError> {
+        match self.index.take().filter(Index::is_in_place) {
+            Some(index) => Ok(self.index.insert(index)),
+            None => Ok(self.index.insert(Index::open(&self.store)?)),
+        }
+    }
+
+    fn failed(&mut self, error: IndexError) {
+        self.index = None;
+        if error.is_damage() {
+            // Everything is taken in anew by whoever asks next.
+            match Index::anew(&self.store, Some(Healed::Damaged)) {
+                Ok(index) => self.index = Some(index),
+                Err(error) => self.failure = Some(error.into()),
+            }
+            return;
+        }
+        self.failure = Some(error.into());
+    }
+}

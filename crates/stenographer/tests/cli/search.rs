@@ -1,0 +1,283 @@
+//! `steno search`, `steno reindex` and `steno show HIT`.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{Dice, Home, Output};
+
+/// What one session of the tree is called.
+fn id(session: usize) -> String {
+    format!("{session:08}-2fa1-41d2-883f-0016d3cca427")
+}
+
+/// A session of Claude Code with a needle in its prompt, its thought, its tool's input and its tool's output.
+fn session(at: usize) -> String {
+    let head = |kind: &str, second: usize| {
+        format!(
+            "\"type\":\"{kind}\",\"uuid\":\"{kind}{at}-{second}\",\"parentUuid\":null,\"isSidechain\":false,\
+             \"cwd\":\"/work/project{}\",\"sessionId\":\"{}\",\"version\":\"2.1.0\",\
+             \"timestamp\":\"2026-01-{:02}T09:15:{second:02}.000Z\"",
+            at % 3,
+            id(at),
+            1 + at % 28,
+        )
+    };
+    let message = format!(
+        "\"id\":\"msg_{at:020}\",\"role\":\"assistant\",\"model\":\"claude-test-{}\"",
+        at % 2
+    );
+    let usage = "\"usage\":{\"input_tokens\":3,\"output_tokens\":4}";
+    let failed = at % 4 == 0;
+    [
+        format!("{{{},\"message\":{{\"role\":\"user\",\"content\":\"please find pneedle{at}x now\"}}}}", head("user", 1)),
+        format!("{{{},\"message\":{{{message},\"content\":[{{\"type\":\"thinking\",\"thinking\":\"maybe tneedle{at}x helps\",\"signature\":\"\"}}],{usage}}}}}", head("assistant", 2)),
+        format!("{{{},\"message\":{{{message},\"content\":[{{\"type\":\"tool_use\",\"id\":\"t{at}\",\"name\":\"Bash\",\"input\":{{\"command\":\"grep ineedle{at}x src/deep_folder/parseLine.rs\"}}}}],{usage}}}}}", head("assistant", 3)),
+        format!("{{{},\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"t{at}\",\"is_error\":{failed},\"content\":\"one\\ntwo oneedle{at}x\\nthree\"}}]}}}}", head("user", 4)),
+        String::new(),
+    ]
+    .join("\n")
+}
+
+fn tree(home: &Home, sessions: std::ops::Range<usize>) {
+    for at in sessions {
+        home.file(
+            &format!(".claude/projects/-work-project{}/{}.jsonl", at % 3, id(at)),
+            session(at),
+        );
+    }
+}
+
+fn synced(sessions: usize) -> Home {
+    let home = Home::new();
+    tree(&home, 0..sessions);
+    home.steno(&["sync"]).ok();
+    home
+}
+
+/// Every needle of every session must be found exactly where it was planted.
+#[track_caller]
+fn all_found(home: &Home, sessions: usize) {
+    for at in 0..sessions {
+        for (number, place) in ["p", "t", "i", "o"].iter().enumerate() {
+            let hits = home.steno(&["search", &format!("{place}needle{at}x"), "--json"]);
+            assert_eq!(hits.stdout.lines().count(), 1, "{place} of {at}: {hits}");
+            let hit: Value = serde_json::from_str(&hits.stdout).unwrap();
+            assert_eq!(hit["hit"], format!("{}:{number}", id(at)), "{hits}");
+        }
+    }
+}
+
+fn hits(output: &Output) -> Vec<String> {
+    let rows = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    rows.map(|row| {
+        row["hit"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches('0')
+            .replace("-2fa1-41d2-883f-0016d3cca427", "")
+    })
+    .collect()
+}
+
+/// The hits of a search with these flags, as `session:entry`.
+fn found(home: &Home, args: &[&str]) -> Vec<String> {
+    let mut found = hits(&home.steno(&[&["search", "--json", "-n", "100"], args].concat()));
+    found.sort();
+    found
+}
+
+#[test]
+fn every_needle_is_found_after_sync_and_after_reindex() {
+    let home = synced(6);
+    all_found(&home, 6);
+    insta::assert_snapshot!(home.steno(&["reindex"]), @"
+    --- stderr
+    6 sessions taken in
+    --- exit 0
+    ");
+    all_found(&home, 6);
+    fs::remove_dir_all(home.path().join(".claude")).unwrap();
+    fs::remove_file(home.path().join("store/index.db")).unwrap();
+    all_found(&home, 6);
+}
+
+#[test]
+fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
+    let home = synced(2);
+    insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "-C", "1"]), @"
+    00000001-2fa1-41d2-883f-0016d3cca427:3 2026-01-02 09:15 claude-code tool result Bash · please find pneedle1x now
+      one
+      two oneedle1x
+      three
+    --- exit 0
+    ");
+    insta::assert_snapshot!(home.steno(&["show", "00000001:1", "-C", "1"]), @"");
+    insta::assert_snapshot!(home.steno(&["show", "00000001:9"]), @"");
+    insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "--json"]), @"");
+}
+
+#[test]
+fn no_match_and_bad_queries_end_with_one() {
+    let home = synced(1);
+    insta::assert_snapshot!(home.steno(&["search", "absent"]), @"--- exit 1");
+    insta::assert_snapshot!(home.steno(&["search", "a \"b"]), @r#"
+    --- stderr
+    error: a phrase without its closing quotation mark: "b
+    hint: words, "a phrase", -not, begin*, one OR other, /regex/
+    --- exit 1
+    "#);
+    insta::assert_snapshot!(home.steno(&["search", "x", "--since", "soon"]), @"");
+    assert_eq!(home.steno(&["search", "x", "--session", "none"]).code, 1);
+}
+
+#[test]
+fn the_query_language() {
+    let home = synced(3);
+    assert_eq!(found(&home, &["please pneedle1x"]), ["1:0"]);
+    assert_eq!(found(&home, &["please", "pneedle1x"]), ["1:0"]);
+    assert_eq!(found(&home, &["\"find pneedle1x now\""]), ["1:0"]);
+    assert_eq!(found(&home, &["\"now pneedle1x\""]), Vec::<String>::new());
+    assert_eq!(found(&home, &["please -pneedle1x"]), [":0", "2:0"]);
+    assert_eq!(found(&home, &["pneedle*"]), [":0", "1:0", "2:0"]);
+    assert_eq!(found(&home, &["tneedle0x OR tneedle2x"]), [":1", "2:1"]);
+    assert_eq!(found(&home, &["/[pt]needle[12]x/"]), ["1:0", "1:1", "2:0", "2:1"]);
+    assert_eq!(found(&home, &["/PLEASE find/i pneedle1x"]), ["1:0"]);
+    assert_eq!(found(&home, &["deep_folder ineedle1x"]), ["1:2"]);
+    assert_eq!(found(&home, &["folder/parseLine.rs ineedle1x"]), ["1:2"]);
+    assert_eq!(found(&home, &["line ineedle1x"]), ["1:2"]);
+}
+
+#[test]
+fn each_flag_narrows() {
+    let home = synced(6);
+    let needles = "/needle/";
+    assert_eq!(found(&home, &[needles]).len(), 24);
+    assert_eq!(found(&home, &[needles, "--agent", "codex"]).len(), 0);
+    assert_eq!(found(&home, &[needles, "--agent", "claude-code"]).len(), 24);
+    assert_eq!(
+        found(&home, &["needle*", "OR", "pneedle*", "--project", "project1"]),
+        ["1:0", "4:0"]
+    );
+    assert_eq!(found(&home, &["pneedle*", "--project", "/work"]).len(), 6);
+    assert_eq!(found(&home, &[needles, "--role", "user"]).len(), 6);
+    assert_eq!(
+        found(&home, &[needles, "--role", "assistant", "--model", "test-1", "--tool", "bash"]),
+        ["1:2", "3:2", "5:2"]
+    );
+    assert_eq!(
+        found(&home, &["pneedle*", "--since", "2026-01-03", "--until", "2026-01-04"]),
+        ["2:0", "3:0"]
+    );
+    assert_eq!(found(&home, &["pneedle*", "--since", "24h"]), ["4:0", "5:0"]);
+    assert_eq!(found(&home, &["pneedle*", "--session", "00000003"]), ["3:0"]);
+    assert_eq!(found(&home, &["pneedle*", "--session", "latest"]), ["5:0"]);
+    assert_eq!(found(&home, &["pneedle*", "--thread", "none"]).len(), 0);
+    assert_eq!(found(&home, &[needles, "--errors"]), ["4:3", ":3"]);
+    let newest = home.steno(&["search", "pneedle*", "--sort", "time", "-n", "2", "--json"]);
+    assert_eq!(hits(&newest), ["5:0", "4:0"]);
+    assert_eq!(hits(&home.steno(&["search", "pneedle*", "--limit", "1", "--json"])).len(), 1);
+}
+
+#[test]
+fn what_is_recorded_now_is_found_now() {
+    let home = Home::new();
+    let args = ["record", "--agent", "mine", "--session", "live"];
+    let mut recorder =
+        home.command(&args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let input = recorder.stdin.as_mut().unwrap();
+    std::io::Write::write_all(input, b"{\"role\":\"user\",\"content\":\"spoken livenow\"}\n")
+        .unwrap();
+    let is_found = || home.steno(&["search", "livenow"]).code == 0;
+    let tried = (0..200).any(|_| {
+        thread::sleep(Duration::from_millis(20));
+        is_found()
+    });
+    assert!(tried);
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    assert!(is_found());
+    assert!(home.steno(&["list"]).stdout.contains("failed"));
+}
+
+#[test]
+fn an_index_that_is_damaged_heals_itself_and_says_so() {
+    let home = synced(2);
+    let path = home.path().join("store/index.db");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[..100].fill(b'x');
+    fs::write(&path, bytes).unwrap();
+    let output = home.steno(&["search", "pneedle1x", "--json"]);
+    assert_eq!(
+        (output.stderr.as_str(), output.code),
+        ("the index was damaged and is built anew\n", 0)
+    );
+    all_found(&home, 2);
+}
+
+/// Starts a program whose output nobody reads.
+fn start(home: &Home, args: &[&str]) -> Child {
+    let mut command = home.command(args);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn killed_at_random_while_indexing_nothing_is_missing() {
+    let home = Home::new();
+    let mut dice = Dice(0x5eed);
+    let mut sessions = 0;
+    for round in 0..12 {
+        tree(&home, sessions..sessions + 4);
+        sessions += 4;
+        let command = if round % 4 == 3 { "reindex" } else { "sync" };
+        let mut child = start(&home, &[command]);
+        thread::sleep(Duration::from_millis(dice.below(120)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Whatever is kept must be found.
+        for dir in home.vault().sessions().unwrap().iter().filter(|dir| !dir.is_empty().unwrap()) {
+            let at: usize = dir.id().as_str()[..8].parse().unwrap();
+            let entries = dir.read().unwrap().entries.len();
+            let hit = home.steno(&["search", &format!("oneedle{at}x")]);
+            assert_eq!(hit.code, i32::from(entries < 4), "round {round}, session {at}: {hit}");
+        }
+    }
+    home.steno(&["sync"]).ok();
+    all_found(&home, sessions);
+}
+
+#[test]
+fn several_syncs_a_watch_and_searches_do_no_harm() {
+    let home = Home::new();
+    tree(&home, 0..10);
+    let mut watch = start(&home, &["watch"]);
+    thread::scope(|scope| {
+        for from in [10, 20] {
+            let home = &home;
+            scope.spawn(move || {
+                for at in from..from + 10 {
+                    tree(home, at..at + 1);
+                    let output = home.steno(&["sync"]);
+                    assert_eq!(output.code, 0, "{output}");
+                }
+            });
+        }
+        for _ in 0..10 {
+            let home = &home;
+            scope.spawn(move || {
+                for at in 0..4 {
+                    let output = home.steno(&["search", &format!("pneedle{at}x")]);
+                    assert!(!output.stderr.contains("error"), "{output}");
+                }
+            });
+        }
+    });
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    home.steno(&["sync"]).ok();
+    all_found(&home, 30);
+    assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 30);
+}
