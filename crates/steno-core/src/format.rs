@@ -124,11 +124,30 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
 
 /// Every session of any format at or below `path`. No file belongs to sessions of two formats.
 pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
+    look(path).map(|look| look.found)
+}
+
+/// What a look at a path has found.
+#[derive(Debug)]
+pub struct Look {
+    /// The sessions.
+    pub found: Vec<Found>,
+    /// Files and folders below the path that could not be opened.
+    pub failures: Vec<FileError>,
+}
+
+/// As [`find`], and tells what was passed over because it could not be opened.
+pub fn look(path: &Path) -> Result<Look, FileError> {
     let mut found = Vec::new();
     let mut tree = Tree::at(path)?;
     let mut taken: HashSet<PathBuf> = HashSet::new();
     for reader in readers() {
-        let mut bundles = (reader.find)(&tree)?;
+        let mut bundles = loop {
+            match (reader.find)(&tree) {
+                Err(error) if tree.pass_over(&error) => {}
+                other => break other?,
+            }
+        };
         // A session takes what stands beside its file too.
         bundles.retain(|bundle| !bundle.sources.iter().any(|file| taken.contains(file.path())));
         tree.take(&bundles);
@@ -137,7 +156,7 @@ pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
             found.push(Found { reader, bundle });
         }
     }
-    Ok(found)
+    Ok(Look { found, failures: tree.into_failures() })
 }
 
 /// A source that could not be read, or a target that could not be written, as a whole.

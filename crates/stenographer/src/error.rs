@@ -52,8 +52,10 @@ impl CommandError {
 
     /// Whether the reader of our output went away, which is no failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        let error = self.error.downcast_ref::<io::Error>();
-        error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        let plain = self.error.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = self.error.downcast_ref::<serde_json::Error>();
+        let kind = plain.or(json.and_then(serde_json::Error::io_error_kind));
+        kind == Some(io::ErrorKind::BrokenPipe)
     }
 }
 

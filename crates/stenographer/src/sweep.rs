@@ -1,16 +1,18 @@
 //! Looks at what agents left on this machine and keeps what is new; what `sync` and `watch` share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use steno_core::agent::near;
 use steno_core::agent::places::{Place, places};
+use steno_core::durable;
 use steno_core::format::{self, Found};
 use steno_core::source::Fingerprint;
 use steno_core::vault::keep::Growth;
@@ -25,9 +27,6 @@ use crate::ui::{Progress, Ui};
 
 /// A source that has not changed for so long has ended: its last line is kept even without a newline.
 const STILL: Duration = Duration::from_secs(3600);
-
-/// How many folders above a file its session is looked for.
-const FAR: usize = 5;
 
 /// What was done for one agent.
 #[derive(Debug, Default, Serialize)]
@@ -57,6 +56,11 @@ pub(crate) fn wanted(scene: &Scene, paths: &[PathBuf], agents: &[String]) -> Vec
     let wanted = |place: &Place| agents.is_empty() || agents.iter().any(|name| name == place.agent);
     let known = places(&scene.home, &Scene::variable);
     known.into_iter().filter(wanted).map(|place| place.path).collect()
+}
+
+/// The agents whose sessions can be found.
+pub(crate) fn agents() -> PossibleValuesParser {
+    PossibleValuesParser::new(format::readers().map(|reader| reader.agent))
 }
 
 /// The path without links, so that a session has one name however it is reached.
@@ -118,15 +122,18 @@ impl Sweep {
     /// Keeps what is new at or below a path.
     pub(crate) fn root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
         let mut changed = self.changed(root)?;
-        let folders: BTreeSet<PathBuf> = changed.keys().map(|file| below(root, file)).collect();
         let mut found = Vec::new();
-        for folder in folders {
-            match format::find(&folder) {
-                Ok(more) => found.extend(more),
-                Err(error) => {
-                    self.failures.push(error.into());
-                    changed.retain(|file, _| !file.starts_with(&folder));
+        for folder in parts(root, changed.keys()) {
+            let failures = match format::look(&folder) {
+                Ok(look) => {
+                    found.extend(look.found);
+                    look.failures
                 }
+                Err(error) => vec![error],
+            };
+            for error in failures {
+                changed.retain(|file, _| !file.starts_with(&error.path));
+                self.failures.push(error.into());
             }
         }
         // The index gives later numbers to later texts.
@@ -173,9 +180,15 @@ impl Sweep {
     }
 
     /// Keeps what is new of the sessions that a file belongs to, and gives all of their files.
-    pub(crate) fn sessions_of(&mut self, file: &Path) -> Result<Vec<PathBuf>, CommandError> {
-        // Files of subagents stand at most so far below their session.
-        let root = file.ancestors().take(FAR).last().unwrap_or(file);
+    ///
+    /// Only the place of an agent in which the file stands is looked at, or else its own folder.
+    pub(crate) fn sessions_of(
+        &mut self,
+        file: &Path,
+        places: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, CommandError> {
+        let place = places.iter().find(|place| file.starts_with(place));
+        let root = place.map_or_else(|| durable::parent(file), PathBuf::as_path);
         let found = near::find_near(file, root)?;
         self.fresh(&found, &[]);
         self.seen.save()?;
@@ -357,14 +370,25 @@ fn is_index(file: &Path) -> bool {
     file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
 }
 
-/// The part of the tree to look at for one changed file: all that stands under the same folder of the root, or the
-/// database whose log it is.
-fn below(root: &Path, file: &Path) -> PathBuf {
-    let part = file.strip_prefix(root).ok().and_then(|path| path.components().next());
-    let Some(part) = part.and_then(|part| part.as_os_str().to_str()) else {
-        return root.to_owned();
-    };
-    root.join(part.strip_suffix("-wal").filter(|name| root.join(name).is_file()).unwrap_or(part))
+/// The parts of a tree to look at for changed files: the folders in it that hold them.
+///
+/// Where files stand in the root itself, all of it is looked at: a session may have files there and in folders beside.
+fn parts<'a>(root: &Path, changed: impl Iterator<Item = &'a PathBuf>) -> BTreeSet<PathBuf> {
+    let mut parts = BTreeSet::new();
+    for file in changed {
+        let below = file.strip_prefix(root).ok();
+        parts.extend(below.and_then(|path| path.components().next()).map(|part| root.join(part)));
+    }
+    let has_files =
+        || fs::read_dir(root).into_iter().flatten().flatten().any(|item| is_file(&item));
+    if !parts.is_empty() && has_files() {
+        parts = BTreeSet::from([root.to_owned()]);
+    }
+    parts
+}
+
+fn is_file(item: &fs::DirEntry) -> bool {
+    item.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 /// Whether a file of lines ends in the middle of one.

@@ -14,18 +14,22 @@ const SKIPPED: [&str; 2] = [".git", "node_modules"];
 pub(crate) struct Folder {
     pub(crate) path: PathBuf,
     pub(crate) files: Vec<PathBuf>,
+    /// Why it could not be listed.
+    failure: Option<FileError>,
 }
 
 /// `root` and all folders below it, in the order of their paths; links are not followed.
-///
-/// A folder below the root that cannot be opened is not ours to complain about.
 pub(crate) fn folders(root: &Path) -> Result<Vec<Folder>, FileError> {
     let mut found = Vec::new();
     let mut waiting = vec![root.to_owned()];
     while let Some(path) = waiting.pop() {
-        let listing = match fs::read_dir(&path) {
-            Err(_) if path != root => continue,
-            other => other.on("open", &path)?,
+        let listing = match fs::read_dir(&path).on("open", &path) {
+            Err(error) if path != root => {
+                let failure = Some(error).filter(|error| !error.is_missing());
+                found.push(Folder { path, files: Vec::new(), failure });
+                continue;
+            }
+            other => other?,
         };
         let mut files = Vec::new();
         for item in listing.flatten() {
@@ -36,7 +40,7 @@ pub(crate) fn folders(root: &Path) -> Result<Vec<Folder>, FileError> {
             }
         }
         files.sort();
-        found.push(Folder { path, files });
+        found.push(Folder { path, files, failure: None });
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
@@ -54,6 +58,7 @@ pub struct Tree {
     is_folder: bool,
     folders: Vec<PathBuf>,
     files: Vec<PathBuf>,
+    failures: Vec<FileError>,
 }
 
 impl Tree {
@@ -61,16 +66,17 @@ impl Tree {
     pub fn at(path: &Path) -> Result<Self, FileError> {
         let root = path.to_owned();
         if !fs::metadata(path).on("open", path)?.is_dir() {
-            let (folders, files) = (Vec::new(), vec![root.clone()]);
-            return Ok(Self { root, is_folder: false, folders, files });
+            let (folders, files, failures) = (Vec::new(), vec![root.clone()], Vec::new());
+            return Ok(Self { root, is_folder: false, folders, files, failures });
         }
-        let (mut paths, mut files) = (Vec::new(), Vec::new());
+        let (mut paths, mut files, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         for folder in folders(path)? {
+            failures.extend(folder.failure);
             paths.push(folder.path);
             files.extend(folder.files);
         }
         files.sort();
-        Ok(Self { root, is_folder: true, folders: paths, files })
+        Ok(Self { root, is_folder: true, folders: paths, files, failures })
     }
 
     /// The path itself.
@@ -93,6 +99,22 @@ impl Tree {
         &self.files
     }
 
+    /// What could not be opened so far.
+    pub(crate) fn into_failures(self) -> Vec<FileError> {
+        self.failures
+    }
+
+    /// Leaves out a file below the root that cannot be read, so that it costs only itself; whether there is such a file.
+    pub(crate) fn pass_over(&mut self, error: &FileError) -> bool {
+        let is_below = self.is_folder && self.files.contains(&error.path);
+        if is_below {
+            self.files.retain(|file| *file != error.path);
+            // One that has vanished meanwhile is none that could not be read.
+            self.failures.extend(Some(error.again()).filter(|error| !error.is_missing()));
+        }
+        is_below
+    }
+
     /// Leaves out the files of sessions that were found.
     pub(crate) fn take(&mut self, bundles: &[Bundle]) {
         let sources = bundles.iter().flat_map(|bundle| &bundle.sources);
@@ -107,7 +129,29 @@ fn is_skipped(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_costs_only_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = ["a", "b", "c"].map(|name| dir.path().join(name));
+        files.iter().for_each(|file| fs::write(file, "").unwrap());
+        let mut tree = Tree::at(dir.path()).unwrap();
+        let error = |kind: io::ErrorKind, path: &Path| {
+            Err::<(), _>(io::Error::from(kind)).on("open", path).unwrap_err()
+        };
+        assert!(tree.pass_over(&error(io::ErrorKind::PermissionDenied, &files[0])));
+        assert!(tree.pass_over(&error(io::ErrorKind::NotFound, &files[1])));
+        assert!(!tree.pass_over(&error(io::ErrorKind::PermissionDenied, dir.path())));
+        assert!(!tree.pass_over(&error(io::ErrorKind::PermissionDenied, &files[0])), "once");
+        assert_eq!(tree.files(), [files[2].clone()]);
+        let failures = tree.into_failures();
+        assert_eq!(failures.iter().map(|error| &error.path).collect::<Vec<_>>(), [&files[0]]);
+        let mut alone = Tree::at(&files[0]).unwrap();
+        assert!(!alone.pass_over(&error(io::ErrorKind::PermissionDenied, &files[0])));
+    }
 
     #[test]
     fn links_are_not_followed() {

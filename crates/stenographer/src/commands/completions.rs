@@ -18,6 +18,9 @@ pub(crate) fn run(
     mut command: clap::Command,
     args: &Args,
 ) -> Result<Exit, CommandError> {
-    clap_complete::generate(args.shell, &mut command, "steno", ui.out());
+    // Written in one piece: a reader that goes away would be a panic in there.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "steno", &mut script);
+    ui.out().write_all(&script)?;
     Ok(Exit::Done)
 }

@@ -14,7 +14,7 @@ use crate::error::{CommandError, Exit};
 use crate::hooks::log::HookLog;
 use crate::hooks::told::{Told, read_stdin};
 use crate::scene::Scene;
-use crate::sweep::{Sweep, real};
+use crate::sweep::{self, Sweep, real};
 use crate::ui::Ui;
 
 /// An agent may call before it has written the last lines: the session is looked at again after these times.
@@ -101,7 +101,8 @@ fn look(ui: &Ui, scene: &Scene, args: &Args, told: &Told) -> Result<bool, Comman
     let lock =
         durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
     lock.lock().on("lock", &path)?;
-    keep_files(Sweep::new(ui, scene)?, told, &files)
+    let places: Vec<_> = sweep::wanted(scene, &[], &[]).into_iter().map(real).collect();
+    keep_files(Sweep::new(ui, scene)?, told, &files, &places)
 }
 
 fn missing(told: &Told) -> CommandError {
@@ -134,11 +135,16 @@ fn is_transcript(file: &Path) -> bool {
 }
 
 /// Keeps what is new of the session and its subagents; whether there is a session in the files.
-fn keep_files(mut sync: Sweep, told: &Told, files: &[PathBuf]) -> Result<bool, CommandError> {
+fn keep_files(
+    mut sync: Sweep,
+    told: &Told,
+    files: &[PathBuf],
+    places: &[PathBuf],
+) -> Result<bool, CommandError> {
     let mut known: Vec<PathBuf> = Vec::new();
     for file in files {
         if !known.contains(file) {
-            known.extend(sync.sessions_of(file)?);
+            known.extend(sync.sessions_of(file, places)?);
         }
         // Codex tells of no subagents, but keeps them beside.
         if told.is_turn {
@@ -148,7 +154,7 @@ fn keep_files(mut sync: Sweep, told: &Told, files: &[PathBuf]) -> Result<bool, C
     // Most agents keep subagents with their session; to others they are sessions of their own.
     let subagent = told.subagent.clone().filter(|path| path.is_file()).map(real);
     if let Some(file) = subagent.filter(|file| !known.is_empty() && !known.contains(file)) {
-        sync.sessions_of(&file)?;
+        sync.sessions_of(&file, places)?;
     }
     sync.failures.pop().map_or(Ok(!known.is_empty()), Err)
 }

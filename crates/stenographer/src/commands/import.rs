@@ -52,9 +52,13 @@ struct Import<'a> {
 impl Import<'_> {
     fn path(&mut self, path: &Path) -> Result<(), CommandError> {
         let path = path.canonicalize().on("open", path)?;
-        let found = format::find(&path)?;
-        if found.is_empty() {
+        let look = format::look(&path)?;
+        let found = look.found;
+        if found.is_empty() && look.failures.is_empty() {
             return Err(unknown_format(&path));
+        }
+        for failure in look.failures {
+            self.exit = self.ui.report(&failure.into());
         }
         for found in &found {
             if let Err(error) = self.session(found) {

@@ -72,11 +72,12 @@ fn rows_at(
     rows: &mut Vec<Inspection>,
     failures: &mut Vec<CommandError>,
 ) -> Result<(), CommandError> {
-    let found = format::find(path)?;
-    if found.is_empty() {
+    let look = format::look(path)?;
+    if look.found.is_empty() && look.failures.is_empty() {
         return Err(unknown_format(path));
     }
-    for found in &found {
+    failures.extend(look.failures.into_iter().map(CommandError::from));
+    for found in &look.found {
         match inspect_all(found) {
             Ok(counted) => rows.extend(counted),
             Err(error) => failures.push(error.into()),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
-use crate::sweep::{Row, Sweep, roots};
+use crate::sweep::{self, Row, Sweep, roots};
 use crate::table::Table;
 use crate::ui::Ui;
 
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Only this agent's; may be given several times.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = sweep::agents())]
     agent: Vec<String>,
     /// Tell what would be kept, and keep nothing.
     #[arg(long)]

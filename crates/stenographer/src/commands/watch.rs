@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
+use crate::sweep;
 use crate::ui::Ui;
 
 use watching::Watching;
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Only this agent's; may be given several times.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = sweep::agents())]
     agent: Vec<String>,
     /// How many milliseconds a file must be quiet before it is kept.
     #[arg(long, value_name = "MS", default_value_t = 500)]

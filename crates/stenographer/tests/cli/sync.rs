@@ -121,3 +121,39 @@ fn a_folder_that_a_crash_left_empty_is_used() {
     assert_eq!(prompts(&home), 1);
     assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
 }
+
+#[test]
+fn a_project_folder_by_itself_is_read_as_part_of_its_place() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    let agent = SESSION.replace(".jsonl", "/subagents/agent-a1.jsonl");
+    home.file(&agent, line(2).replace("\"isSidechain\":false", "\"isSidechain\":true"));
+    sync(&home, &[".claude/projects/-p"]).ok();
+    let listed = home.steno(&["list", "--json"]).ok();
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    sync(&home, &[]).ok();
+    assert_eq!(home.steno(&["list", "--json"]).ok(), listed);
+}
+
+#[test]
+fn what_changes_beside_a_session_is_kept_with_it() {
+    let home = Home::new();
+    let session = "{\"type\":\"session_start\",\"id\":\"s1\",\"title\":\"t\",\"cwd\":\"/p\"}\n";
+    home.file(".factory/sessions/s1.jsonl", session);
+    home.file(".factory/sessions/s1.settings.json", "{\"tokenUsage\":{\"inputTokens\":7}}");
+    sync(&home, &[]).ok();
+    home.file(".factory/sessions/s1.settings.json", "{\"tokenUsage\":{\"inputTokens\":70}}");
+    let changed = sync(&home, &[]).ok();
+    assert!(changed.contains("droid"), "{changed}");
+    let listed = home.steno(&["list", "--json"]).ok();
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["tokens"]["input"], 70, "{listed}");
+}
+
+#[test]
+fn an_agent_that_is_not_known_is_refused() {
+    let home = Home::new();
+    let refused = sync(&home, &["--agent", "nope"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("claude-code"), "{}", refused.stderr);
+}
