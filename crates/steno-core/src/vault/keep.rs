@@ -102,7 +102,8 @@ impl SessionDir {
         if let Some((stem, generation)) = &newest {
             let mut input = source.open()?;
             let path = self.kept_path(stem, *generation);
-            if let Some(writer) = continued(&path, place.key, &mut input)? {
+            if let Some(mut writer) = continued(&path, place.key, &mut input)? {
+                writer.set_place(source.path(), place.root);
                 let kept = copy(writer, &mut input, source, growth)?;
                 return Ok(Kept { generation: *generation, ..kept });
             }

@@ -43,6 +43,8 @@ impl SessionDir {
         let mut files = self.kept_files()?;
         files.retain(|(stem, _)| stem != RECORD);
         files.sort();
+        // Files that are gone, or were rewritten, may have stood elsewhere.
+        let mut is_placed = false;
         for (stem, generation) in files {
             let path = self.kept_path(&stem, generation);
             let sealed = match Sealed::open(&path) {
@@ -55,13 +57,18 @@ impl SessionDir {
                     continue;
                 }
             };
-            bundle.root = PathBuf::from(&sealed.header().root);
-            bundle.key.clone_from(&sealed.header().key);
+            let is_newest = newest.contains(&(stem, generation));
+            let is_current = is_newest && !sealed.header().gone;
+            if is_current || !is_placed {
+                bundle.root = PathBuf::from(&sealed.header().root);
+                bundle.key.clone_from(&sealed.header().key);
+                is_placed |= is_current;
+            }
             if sealed.header().gone {
                 continue;
             }
             let Some(source) = self.source(sealed, problems) else { continue };
-            if newest.contains(&(stem, generation)) {
+            if is_newest {
                 bundle.sources.push(source);
             } else {
                 bundle.earlier.push(source);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::frame::{self, FRAME_SIZE, FileHeader, FrameHeader, Hash, Trailer};
+use super::frame::{self, FRAME_SIZE, FileHeader, FrameHeader, Hash, Moved, Trailer};
 use crate::durable::{self, FileError, OnPath};
 use crate::problem::Problem;
 
@@ -35,8 +35,10 @@ pub struct Sealed {
     header: FileHeader,
     frames: Vec<(u64, u64)>,
     length: u64,
-    chain: Hash,
+    /// The chain before the first frame, and after the last.
+    chains: [Hash; 2],
     modified: Option<i64>,
+    moved: Option<Moved>,
     /// Where the next frame goes: the end of the last whole one.
     end: u64,
     /// Bytes after `end` that are no trailer.
@@ -59,8 +61,9 @@ impl Sealed {
             header,
             frames: Vec::new(),
             length: 0,
-            chain,
+            chains: [chain; 2],
             modified: None,
+            moved: None,
             end: begin,
             torn: None,
             damaged: false,
@@ -69,8 +72,9 @@ impl Sealed {
             Some((at, trailer)) => {
                 sealed.frames = trailer.frames;
                 sealed.length = trailer.length;
-                sealed.chain = trailer.chain;
+                sealed.chains[1] = trailer.chain;
                 sealed.modified = trailer.modified;
+                sealed.note_move(trailer.moved);
                 sealed.end = at;
             }
             None => sealed.scan(size).on("read", path)?,
@@ -78,7 +82,7 @@ impl Sealed {
         Ok(sealed)
     }
 
-    /// Whose bytes these are.
+    /// Whose bytes these are, and where the source stood last.
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
@@ -166,13 +170,14 @@ impl Sealed {
                 break;
             };
             if header.offset != self.length
-                || frame::link(self.chain, &header, &data) != header.chain
+                || frame::link(self.chains[1], &header, &data) != header.chain
             {
                 break;
             }
             self.frames.push((self.end, header.offset));
             self.length += header.length;
-            self.chain = header.chain;
+            self.chains[1] = header.chain;
+            self.note_move(header.moved);
             self.end += header_size + header.stored;
         }
         self.torn = Some(size.saturating_sub(self.end));
@@ -181,6 +186,17 @@ impl Sealed {
         (&self.file).take(size.saturating_sub(self.end)).read_to_end(&mut rest)?;
         self.damaged = frame::holds_frames(&rest);
         Ok(())
+    }
+}
+
+/// The header says where the source stood first; what is known from later on counts.
+impl Sealed {
+    fn note_move(&mut self, moved: Option<Moved>) {
+        if let Some(Moved { path, root }) = &moved {
+            self.header.path.clone_from(path);
+            self.header.root.clone_from(root);
+            self.moved = moved;
+        }
     }
 }
 
@@ -261,6 +277,8 @@ impl BufRead for FrameReader {
 pub(crate) struct SealedWriter {
     sealed: Sealed,
     pending: Vec<u8>,
+    /// Where the source was found, until a frame says so.
+    moved: Option<Moved>,
     /// The trailer no longer says what is kept.
     unfinished: bool,
 }
@@ -269,7 +287,7 @@ impl SealedWriter {
     /// Makes a new file.
     pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
         let (mut bytes, chain) = frame::begin(header);
-        let trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None };
+        let trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None, moved: None };
         bytes.extend(frame::end(&trailer));
         durable::write_atomic(path, &bytes)?;
         Self::open(path)
@@ -284,7 +302,7 @@ impl SealedWriter {
             return Err(frame::damaged("damaged before its end; left as it is")).on("grow", path);
         }
         sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
-        let mut writer = Self { sealed, pending: Vec::new(), unfinished: false };
+        let mut writer = Self { sealed, pending: Vec::new(), moved: None, unfinished: false };
         if writer.sealed.torn.is_some() {
             writer.finish()?;
         }
@@ -317,14 +335,25 @@ impl SealedWriter {
         }
     }
 
+    /// Notes where the source was found.
+    pub(crate) fn set_place(&mut self, path: &Path, root: &Path) {
+        let [path, root] = [path, root].map(|path| path.to_string_lossy().into_owned());
+        let header = &self.sealed.header;
+        self.moved = (header.path != path || header.root != root).then_some(Moved { path, root });
+    }
+
     /// Whether anything was added since the last trailer.
     pub(crate) fn has_news(&self) -> bool {
-        !self.pending.is_empty() || self.unfinished
+        self.has_pending() || self.unfinished
+    }
+
+    fn has_pending(&self) -> bool {
+        !self.pending.is_empty() || self.moved.is_some()
     }
 
     /// Writes what is pending and the trailer. Durable only after [`SealedWriter::sync`].
     pub(crate) fn finish(&mut self) -> Result<(), FileError> {
-        if !self.pending.is_empty() && self.small_frames() >= SMALL_FRAMES {
+        if self.has_pending() && self.small_frames() >= SMALL_FRAMES {
             return self.merge();
         }
         self.cut()?;
@@ -344,15 +373,17 @@ impl SealedWriter {
     }
 
     fn cut(&mut self) -> Result<(), FileError> {
-        if self.pending.is_empty() {
+        if !self.has_pending() {
             return Ok(());
         }
         let sealed = &mut self.sealed;
         let packed =
-            frame::pack(sealed.chain, sealed.length, &self.pending).on("compress", &sealed.path)?;
+            frame::pack(sealed.chains[1], sealed.length, &self.pending, self.moved.clone())
+                .on("compress", &sealed.path)?;
         write_at(&mut sealed.file, sealed.end, &packed.bytes).on("write", &sealed.path)?;
         sealed.append(&packed);
         self.pending.clear();
+        self.moved = None;
         self.unfinished = true;
         Ok(())
     }
@@ -376,14 +407,16 @@ impl SealedWriter {
         raw.append(&mut self.pending);
         let chain = match keep.checked_sub(1) {
             Some(last) => self.sealed.frame_header(last)?.chain,
-            None => frame::begin(&self.sealed.header).1,
+            None => self.sealed.chains[0],
         };
         let (start, offset) = self.sealed.frames[keep];
-        let packed = frame::pack(chain, offset, &raw).on("compress", &path)?;
+        // Frames that go may have told of a move.
+        let moved = self.moved.take().or_else(|| self.sealed.moved.clone());
+        let packed = frame::pack(chain, offset, &raw, moved.clone()).on("compress", &path)?;
         let mut frames = self.sealed.frames[..keep].to_vec();
         frames.push((start, offset));
         let (length, modified) = (offset + raw.len() as u64, self.sealed.modified);
-        let trailer = Trailer { frames, length, chain: packed.header.chain, modified };
+        let trailer = Trailer { frames, length, chain: packed.header.chain, modified, moved };
         let old = &mut self.sealed.file;
         durable::replace_atomic(&path, |new| {
             old.seek(SeekFrom::Start(0))?;
@@ -398,14 +431,20 @@ impl SealedWriter {
 
 impl Sealed {
     fn trailer(&self) -> Trailer {
-        let (frames, length) = (self.frames.clone(), self.length);
-        Trailer { frames, length, chain: self.chain, modified: self.modified }
+        Trailer {
+            frames: self.frames.clone(),
+            length: self.length,
+            chain: self.chains[1],
+            modified: self.modified,
+            moved: self.moved.clone(),
+        }
     }
 
     fn append(&mut self, packed: &frame::Packed) {
         self.frames.push((self.end, packed.header.offset));
         self.length += packed.header.length;
-        self.chain = packed.header.chain;
+        self.chains[1] = packed.header.chain;
+        self.note_move(packed.header.moved.clone());
         self.end += packed.bytes.len() as u64;
     }
 }
@@ -515,5 +554,48 @@ mod tests {
             assert_eq!(content(&path), [kept, b"three\n".to_vec()].concat(), "cut at {cut}");
             assert!(Sealed::open(&path).unwrap().torn().is_none());
         }
+    }
+
+    /// Notes that the source was found at `path`, without anything new in it.
+    fn move_to(path: &Path, place: &str) {
+        let mut writer = SealedWriter::open(path).unwrap();
+        writer.set_place(place.as_ref(), "/root".as_ref());
+        assert!(writer.has_news());
+        writer.finish().unwrap();
+        writer.set_place(place.as_ref(), "/root".as_ref());
+        assert!(!writer.has_news());
+    }
+
+    fn place(path: &Path) -> String {
+        Sealed::open(path).unwrap().header().path.clone()
+    }
+
+    #[test]
+    fn the_last_place_is_known_after_growth_merging_and_cuts() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.zst");
+        grow(&path, &[b"one\n"]);
+        move_to(&path, "/new/log.jsonl");
+        let moved = fs::metadata(&path).unwrap().len();
+        assert_eq!(place(&path), "/new/log.jsonl");
+        grow(&path, &[b"two\n"]);
+        let whole = fs::read(&path).unwrap();
+        for cut in moved as usize..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            assert_eq!(place(&path), "/new/log.jsonl", "cut at {cut}");
+            grow(&path, &[b"three\n"]);
+            assert_eq!(place(&path), "/new/log.jsonl", "cut at {cut}");
+        }
+        let mut expected = content(&path);
+        for round in 0..100 {
+            move_to(&path, &format!("/{round}"));
+            grow(&path, &[b"more\n"]);
+            expected.extend(b"more\n");
+            assert_eq!(place(&path), format!("/{round}"));
+        }
+        assert_eq!(content(&path), expected);
+        assert!(Sealed::open(&path).unwrap().frame_count() <= SMALL_FRAMES + 2);
+        let plain = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
+        assert_eq!(plain, expected);
     }
 }

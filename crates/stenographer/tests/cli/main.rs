@@ -10,6 +10,7 @@ mod devflow;
 mod harness;
 #[cfg(unix)]
 mod hooks;
+mod moved;
 #[cfg(unix)]
 mod readme;
 mod record;
