@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use steno_core::agent::near;
-use steno_core::agent::places::{Place, places};
+use steno_core::agent::places::{Place, in_projects, places};
 use steno_core::format::{self, Found};
 use steno_core::source::Fingerprint;
 use steno_core::vault::keep::Growth;
@@ -18,6 +18,7 @@ use steno_core::{Bundle, Source};
 
 use crate::error::CommandError;
 use crate::keeper::{Keeper, Kept};
+use crate::projects::Projects;
 use crate::scene::Scene;
 use crate::seen::{Seen, Stamp, stamp};
 use crate::store::Store;
@@ -45,7 +46,7 @@ pub(crate) struct Row {
 /// The folders to look at, each once.
 pub(crate) fn roots(scene: &Scene, paths: &[PathBuf], agents: &[String]) -> Vec<PathBuf> {
     let there = wanted(scene, paths, agents).into_iter();
-    let there = there.filter(|path| !paths.is_empty() || path.is_dir());
+    let there = there.filter(|path| !paths.is_empty() || path.exists());
     there.map(real).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -55,7 +56,9 @@ pub(crate) fn wanted(scene: &Scene, paths: &[PathBuf], agents: &[String]) -> Vec
         return paths.iter().map(|path| scene.cwd.join(path)).collect();
     }
     let wanted = |place: &Place| agents.is_empty() || agents.iter().any(|name| name == place.agent);
-    let known = places(&scene.home, &Scene::variable);
+    let mut known = places(&scene.home, &Scene::variable);
+    let projects = Projects::load(&scene.store).roots();
+    known.extend(in_projects(&projects, &scene.home, &Scene::variable));
     known.into_iter().filter(wanted).map(|place| place.path).collect()
 }
 
@@ -141,7 +144,8 @@ impl Sweep {
 
     /// The files at or below a path that are not as they were seen.
     pub(crate) fn changed(&self, root: &Path) -> Result<HashMap<PathBuf, Stamp>, CommandError> {
-        let files = format::files(root)?.into_iter().filter(|file| !is_index(file));
+        let log = Some(log_of(root)).filter(|log| root.is_file() && log.is_file());
+        let files = format::files(root)?.into_iter().chain(log).filter(|file| !is_index(file));
         let stamped = files.filter_map(|file| stamp(&file).map(|stamp| (file, stamp)));
         Ok(stamped.filter(|(file, stamp)| self.is_news(file, *stamp)).collect())
     }
@@ -347,6 +351,13 @@ fn digest(print: &Fingerprint) -> Stamp {
 /// Whether a file only tells users of a database where to look in its log; it changes when anybody reads.
 fn is_index(file: &Path) -> bool {
     file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
+}
+
+/// What a database that is such a file would not have taken in yet.
+pub(crate) fn log_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
 }
 
 /// The part of the tree to look at for one changed file: all that stands under the same folder of the root, or the

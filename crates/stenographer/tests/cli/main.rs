@@ -11,6 +11,7 @@ mod harness;
 #[cfg(unix)]
 mod hooks;
 mod moved;
+mod places;
 #[cfg(unix)]
 mod readme;
 mod record;
