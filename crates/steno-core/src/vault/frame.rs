@@ -78,6 +78,8 @@ pub enum Form {
     Rows,
     /// The name of the session that keeps the source for this one too.
     Pointer,
+    /// Those lines of the source that are about this session.
+    Excerpt,
 }
 
 impl Form {

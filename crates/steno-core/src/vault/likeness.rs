@@ -5,9 +5,9 @@ use std::io::BufRead;
 use super::frame::Form;
 use super::sealed::Sealed;
 use super::{SessionDir, file_name, rows};
-use crate::durable::{FileError, OnPath};
+use crate::durable::FileError;
 use crate::format::FormatError;
-use crate::source::{Bundle, Source};
+use crate::source::{self, Bundle, Source};
 
 /// What files hold, compared with what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +36,14 @@ impl Likeness {
 impl SessionDir {
     /// Compares a session that was found with what is kept here; nothing is changed.
     ///
-    /// Files of lines decide where there are any, because agents only add to them. What cannot be told apart for sure, such
-    /// as a file that several sessions share, is something else.
+    /// Files of lines decide where there are any, because agents only add to them; one that was compressed is the same.
+    /// What cannot be told apart for sure, such as a file that several sessions share, is something else.
     pub fn likeness(&self, bundle: &Bundle) -> Result<Likeness, FormatError> {
         let mut kept = Vec::new();
         for (stem, generation) in self.newest_files()? {
             match Sealed::open(&self.kept_path(&stem, generation)) {
                 Ok(sealed) if sealed.header().gone => {}
+                Ok(sealed) if sealed.header().form == Form::Excerpt => {}
                 Ok(sealed) => kept.push(sealed),
                 Err(_) => return Ok(Likeness::Other),
             }
@@ -63,10 +64,10 @@ impl SessionDir {
         kept: Vec<Sealed>,
         sources: &[Source],
     ) -> Result<Likeness, FileError> {
-        let is_lines = |sealed: &Sealed| sealed.header().name.ends_with(".jsonl");
+        let is_lines = |sealed: &Sealed| plain_name(&sealed.header().name).ends_with(".jsonl");
         let has_lines = kept.iter().any(|sealed| is_lines(sealed) && sealed.length() > 0);
         let is_kept = |source: &Source| {
-            kept.iter().any(|sealed| file_name(&sealed.header().name) == file_name(source.name()))
+            kept.iter().any(|sealed| plain_name(&sealed.header().name) == plain_name(source.name()))
         };
         let (mut has_more, mut has_less) = (!sources.iter().all(is_kept), false);
         let mut is_shown = false;
@@ -75,8 +76,8 @@ impl SessionDir {
                 return Ok(Likeness::Other);
             }
             let decides = !has_lines || is_lines(&sealed);
-            let name = file_name(&sealed.header().name);
-            let source = sources.iter().find(|source| file_name(source.name()) == name);
+            let name = plain_name(&sealed.header().name);
+            let source = sources.iter().find(|source| plain_name(source.name()) == name);
             is_shown |= decides && source.is_some() && sealed.length() > 0;
             let likeness = match source {
                 Some(source) => self.likeness_of_file(sealed, source)?,
@@ -111,13 +112,22 @@ impl SessionDir {
     }
 }
 
+/// A file's name without what compressing it adds.
+fn plain_name(name: &str) -> &str {
+    name.strip_suffix(".zst").unwrap_or(name)
+}
+
 /// Compares a file with kept bytes, as far as both go. Bytes that cannot be read are other ones.
 fn compare(sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
-    let mut input = source.open()?;
-    let mut kept = sealed.reader(0);
+    let input = source::unpacked(source.open()?);
+    let (Ok(mut input), Ok(mut kept)) = (input, source::unpacked(Box::new(sealed.reader(0))))
+    else {
+        return Ok(Likeness::Other);
+    };
     loop {
-        let found = input.fill_buf().on("read", source.path())?;
-        let Ok(wanted) = kept.fill_buf() else { return Ok(Likeness::Other) };
+        let (Ok(found), Ok(wanted)) = (input.fill_buf(), kept.fill_buf()) else {
+            return Ok(Likeness::Other);
+        };
         let common = found.len().min(wanted.len());
         if common == 0 {
             return Ok(Likeness::of(!found.is_empty(), !wanted.is_empty()));

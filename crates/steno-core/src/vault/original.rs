@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::SessionDir;
+use super::frame::Form;
 use super::restore::{is_same, put_back};
 use super::sealed::Sealed;
 use crate::durable::FileError;
@@ -22,7 +23,7 @@ impl SessionDir {
         for (stem, generation) in self.newest_files()? {
             let kept = self.kept_path(&stem, generation);
             let header = Sealed::open(&kept)?.header().clone();
-            if !header.gone {
+            if !header.gone && header.form != Form::Excerpt {
                 originals.push(Original { path: PathBuf::from(header.path), kept });
             }
         }

@@ -67,8 +67,11 @@ impl SessionDir {
             if sealed.header().gone {
                 continue;
             }
+            let is_excerpt = sealed.header().form == Form::Excerpt;
             let Some(source) = self.source(sealed, problems) else { continue };
-            if is_newest {
+            if is_excerpt {
+                bundle.excerpts.push(source);
+            } else if is_newest {
                 bundle.sources.push(source);
             } else {
                 bundle.earlier.push(source);
@@ -80,7 +83,7 @@ impl SessionDir {
     /// A kept file as its reader finds it.
     fn source(&self, sealed: Sealed, problems: &Problems) -> Option<Source> {
         match sealed.header().form {
-            Form::Bytes => Some(bytes_source(&sealed, problems)),
+            Form::Bytes | Form::Excerpt => Some(bytes_source(&sealed, problems)),
             Form::Rows => Some(rows::source(&sealed, problems)),
             Form::Pointer => match self.pointed_to(&sealed) {
                 Ok(sealed) => Some(bytes_source(&sealed, problems)),

@@ -175,6 +175,62 @@ fn a_database_that_moved_goes_on_with_what_is_kept() {
     assert_eq!(tokens(&home), [20, 30]);
 }
 
+/// The parts of a rollout of Codex.
+const CODEX: [&str; 2] = [
+    r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"1b4e28ba-2fa1-41d2-883f-0016d3cca427","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p","cli_version":"0.140.0"}}
+"#,
+    r#"{"timestamp":"2026-01-01T00:00:01.000Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10,"cached_input_tokens":0,"output_tokens":1,"reasoning_output_tokens":0,"total_tokens":11},"last_token_usage":{"input_tokens":10,"cached_input_tokens":0,"output_tokens":1,"reasoning_output_tokens":0,"total_tokens":11}}}}
+"#,
+];
+const ROLLOUT: &str = ".codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
+
+#[test]
+fn a_rollout_that_was_archived_and_compressed_stays_one_session() {
+    let home = Home::new();
+    home.file(ROLLOUT, CODEX[0]);
+    sync(&home);
+    let archived = ROLLOUT.replace("sessions/2026/01/01", "archived_sessions");
+    rename(&home, ROLLOUT, &archived);
+    sync(&home);
+    assert_eq!(tokens(&home), [0]);
+    let packed = zstd::encode_all(CODEX.concat().as_bytes(), 1).unwrap();
+    fs::remove_file(home.path().join(&archived)).unwrap();
+    home.file(&format!("{archived}.zst"), &packed);
+    sync(&home);
+    assert_eq!(tokens(&home), [10]);
+    // Codex unpacks what it goes on with.
+    fs::remove_dir_all(home.path().join(".codex")).unwrap();
+    home.file(ROLLOUT, CODEX.concat());
+    sync(&home);
+    assert_eq!(tokens(&home), [10]);
+    fs::remove_dir_all(home.path().join(".codex")).unwrap();
+    home.steno(&["restore", "1b4e"]).ok();
+    assert_eq!(fs::read_to_string(home.path().join(ROLLOUT)).unwrap(), CODEX.concat());
+    assert!(!home.path().join(archived + ".zst").exists());
+}
+
+#[test]
+fn a_title_that_stands_elsewhere_is_kept() {
+    let home = Home::new();
+    home.file(ROLLOUT, CODEX[0]);
+    let line = |id: &str, title: &str| format!("{{\"id\":\"{id}\",\"thread_name\":\"{title}\"}}\n");
+    let index = line(ID, "Birds") + &line("other", "Secret") + &line(ID, "Water birds");
+    let index = home.file(".codex/session_index.jsonl", index);
+    sync(&home);
+    fs::remove_dir_all(home.path().join(".codex")).unwrap();
+    let listed = home.steno(&["list", "--json"]).ok();
+    assert!(listed.contains("\"title\":\"Water birds\""), "{listed}");
+    let excerpt = home.path().join("store/vault/codex").join(ID).join("session_index.jsonl.zst");
+    let kept = zstd::decode_all(fs::File::open(excerpt).unwrap()).unwrap();
+    assert_eq!(String::from_utf8(kept).unwrap(), line(ID, "Birds") + &line(ID, "Water birds"));
+    // The index is not the session's own: it is neither made nor changed.
+    home.steno(&["restore", ID]).ok();
+    assert!(!index.exists() && home.path().join(ROLLOUT).is_file());
+    home.file(ROLLOUT, CODEX.concat());
+    sync(&home);
+    assert!(home.steno(&["list", "--json"]).ok().contains("Water birds"));
+}
+
 /// Adds an answer that took ten tokens.
 fn say(database: &Path, n: u32) {
     let connection = Connection::open(database).unwrap();

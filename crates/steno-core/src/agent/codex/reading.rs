@@ -9,7 +9,7 @@ use super::inherited::Inherited;
 use super::prompt::{self, Origin, Prompts};
 use super::record::{Body, Head, Layout, Record, decode};
 use super::tokens::Tokens;
-use super::{AGENT, event, title};
+use super::{AGENT, event};
 use crate::agent::{entries, fields, responses};
 use crate::entry::{Entry, Kind, Numbering, Role};
 use crate::format::{Emit, Item};
@@ -78,9 +78,6 @@ impl<'a> Reading<'a> {
     pub(super) fn finish(mut self) -> Session {
         self.release();
         self.session.totals.usage = self.tokens.total();
-        if let Some(id) = &self.session.native_id {
-            self.session.title = title::of(self.path, id).or(self.session.title.take());
-        }
         self.session
     }
 
