@@ -364,10 +364,9 @@ pub(crate) fn log_of(file: &Path) -> PathBuf {
 /// database whose log it is.
 fn below(root: &Path, file: &Path) -> PathBuf {
     let part = file.strip_prefix(root).ok().and_then(|path| path.components().next());
-    let Some(part) = part.and_then(|part| part.as_os_str().to_str()) else {
-        return root.to_owned();
-    };
-    root.join(part.strip_suffix("-wal").filter(|name| root.join(name).is_file()).unwrap_or(part))
+    let path = part.map_or_else(|| root.to_owned(), |part| root.join(part));
+    let database = path.to_str().and_then(|path| path.strip_suffix("-wal")).map(PathBuf::from);
+    database.filter(|database| database.is_file()).unwrap_or(path)
 }
 
 /// Whether a file of lines ends in the middle of one.

@@ -80,4 +80,7 @@ fn the_database_of_an_editor_is_seen_with_its_log() {
     sync(&home, &[]);
     assert_eq!(agents(&home), ["cursor", "cursor"], "and nothing of other extensions");
     assert_eq!(sync(&home, &[]), "");
+    say("third", "three");
+    sync(&home, &[".config/Cursor/User/globalStorage/state.vscdb-wal"]);
+    assert_eq!(agents(&home).len(), 3, "a log alone tells nothing, so its database was looked at");
 }
