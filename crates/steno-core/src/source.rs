@@ -16,6 +16,9 @@ pub const DOCUMENT_LIMIT: u64 = 128 << 20;
 
 type Opener = Arc<dyn Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync>;
 
+/// The first bytes of a zstd frame.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
 /// One file of a session.
 #[derive(Clone)]
 pub struct Source {
@@ -41,6 +44,8 @@ pub struct Bundle {
     pub root: PathBuf,
     /// The files, each named by its path below the root.
     pub sources: Vec<Source>,
+    /// What files that speak of all sessions say of this one: only those lines.
+    pub(crate) excerpts: Vec<Source>,
     /// What the same files held before their agent rewrote them, oldest first; known only of kept sessions.
     pub earlier: Vec<Source>,
     /// Which session of the files it is, where one file holds several.
@@ -138,6 +143,14 @@ fn too_large() -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, reason)
 }
 
+/// The plain bytes of an input that zstd may have compressed.
+pub(crate) fn unpacked(mut input: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
+    if !input.fill_buf()?.starts_with(&ZSTD) {
+        return Ok(input);
+    }
+    Ok(Box::new(BufReader::new(zstd::Decoder::with_buffer(input)?)))
+}
+
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("name", &self.name).field("path", &self.path).finish()
@@ -147,7 +160,14 @@ impl fmt::Debug for Source {
 impl Bundle {
     /// A session of several files below `root`.
     pub fn new(root: impl Into<PathBuf>, sources: Vec<Source>) -> Self {
-        Self { root: root.into(), sources, earlier: Vec::new(), key: None, origin: None }
+        Self {
+            root: root.into(),
+            sources,
+            excerpts: Vec::new(),
+            earlier: Vec::new(),
+            key: None,
+            origin: None,
+        }
     }
 
     /// A session that is a single file.

@@ -7,6 +7,7 @@ mod combine;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub mod keep;
+pub mod likeness;
 pub(crate) mod live;
 mod manifest;
 pub mod original;

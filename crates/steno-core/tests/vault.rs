@@ -354,6 +354,28 @@ fn every_flipped_bit_is_found() {
 }
 
 #[test]
+fn every_bit_of_a_file_that_moved_counts() {
+    let scratch = scratch();
+    let kept = session(&scratch.path().join("vault"), "kept");
+    for place in ["old", "new"] {
+        let path = scratch.path().join(place);
+        fs::write(&path, "one line\n").unwrap();
+        let source = Source::on_disk("source.jsonl", &path);
+        kept.keep(&source, &path, Growth::Expected).unwrap();
+    }
+    assert_eq!(kept.verify().unwrap().damage, []);
+    assert_eq!(kept.bundle().unwrap().root, scratch.path().join("new"));
+    let path = kept.path().join("source.jsonl.zst");
+    let original = fs::read(&path).unwrap();
+    for (byte, bit) in (0..original.len()).flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
+        let mut damaged = original.clone();
+        damaged[byte] ^= 1 << bit;
+        fs::write(&path, damaged).unwrap();
+        assert!(!kept.verify().unwrap().damage.is_empty(), "bit {bit} of byte {byte}");
+    }
+}
+
+#[test]
 fn missing_and_added_bytes_are_found() {
     let scratch = scratch();
     let vault = Vault::new(scratch.path().join("vault"));

@@ -9,6 +9,7 @@ use steno_core::durable::{self, FileError, OnPath};
 use steno_core::format::{FormatError, Found, Item};
 use steno_core::index::Draft;
 use steno_core::vault::keep::Growth;
+use steno_core::vault::likeness::Likeness;
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Bundle, Problem, ProblemList, Session, SessionId};
 
@@ -74,12 +75,12 @@ impl Keeper {
         let entries = draft.len() as u64;
         // Two processes must not give one id to two sessions.
         self.lock.lock()?;
-        let kept = self
-            .dir(&session.agent, &session.id, &found.bundle)
-            .and_then(|dir| Ok((self.indexer.mark(&dir)?, dir)))
-            .and_then(|(marker, dir)| {
-                Ok((self.keep_files(&dir, &found.bundle, growth)?, dir.size()?, dir, marker))
-            });
+        let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
+            let Home { dir, has_all } = home;
+            let marker = self.indexer.mark(&dir)?;
+            let added = if has_all { 0 } else { self.keep_files(&dir, &found.bundle, growth)? };
+            Ok((added, dir.size()?, dir, marker))
+        });
         if let Some(folder) = &session.project {
             // Only a shortcut for later: what is kept is kept without it.
             let _ = self.projects.note(folder.as_ref());
@@ -130,23 +131,40 @@ impl Keeper {
         Ok(added)
     }
 
-    /// The session's folder; a session of the same name from another place gets a name of its own.
-    fn dir(
-        &self,
-        agent: &str,
-        id: &SessionId,
-        bundle: &Bundle,
-    ) -> Result<SessionDir, CommandError> {
+    /// Where a session belongs. One of the same name from another place goes on with what is kept, if it begins with
+    /// that; else it gets a name of its own.
+    fn home(&self, agent: &str, id: &SessionId, bundle: &Bundle) -> Result<Home, CommandError> {
         let name = agent.parse()?;
         let dir = self.vault.session(&name, id);
         // Of another agent, or kept by another process since we looked.
         let known = self.known.get(id).unwrap_or(&dir);
-        if known.is_empty()? || (known.agent() == agent && is_kept_from(known, bundle)?) {
-            return Ok(dir);
+        let is_own = known.agent() == agent;
+        if known.is_empty()? || (is_own && is_kept_from(known, bundle)?) {
+            return Ok(Home { dir, has_all: false });
         }
         let place = format!("{}\n{id}", bundle.root.to_string_lossy());
-        Ok(self.vault.session(&name, &SessionId::for_native(agent, &place)))
+        let apart = self.vault.session(&name, &SessionId::for_native(agent, &place));
+        if is_own && apart.is_empty()? {
+            match known.likeness(bundle)? {
+                Likeness::More => return Ok(Home { dir, has_all: false }),
+                Likeness::Less => return Ok(Home { dir, has_all: true }),
+                // Only what was moved, not copied, has a new place.
+                Likeness::Same => {
+                    let has_all = known.bundle()?.root.exists();
+                    return Ok(Home { dir, has_all });
+                }
+                Likeness::Other => {}
+            }
+        }
+        Ok(Home { dir: apart, has_all: false })
     }
+}
+
+/// Where a session belongs in the vault.
+struct Home {
+    dir: SessionDir,
+    /// Whether all of it is kept there, from another place.
+    has_all: bool,
 }
 
 /// Whether a file can be kept but not read.

@@ -41,6 +41,12 @@ impl Projects {
         self.folders.get(folder)
     }
 
+    /// The folders that are known, and the roots of their repositories.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        let roots = self.folders.iter().flat_map(|(folder, known)| [folder, &known.root]);
+        roots.cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// Notes the repository of a folder, once as long as the program runs. Others may note theirs: the caller holds
     /// the lock.
     pub(crate) fn note(&mut self, folder: &Path) -> Result<(), FileError> {

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use steno_core::agent::near;
-use steno_core::agent::places::{Place, places};
+use steno_core::agent::places::{Place, in_projects, places};
 use steno_core::durable;
 use steno_core::format::{self, Found};
 use steno_core::source::Fingerprint;
@@ -20,6 +20,7 @@ use steno_core::{Bundle, Source};
 
 use crate::error::CommandError;
 use crate::keeper::{Keeper, Kept};
+use crate::projects::Projects;
 use crate::scene::Scene;
 use crate::seen::{Seen, Stamp, stamp};
 use crate::store::Store;
@@ -44,7 +45,7 @@ pub(crate) struct Row {
 /// The folders to look at, each once.
 pub(crate) fn roots(scene: &Scene, paths: &[PathBuf], agents: &[String]) -> Vec<PathBuf> {
     let there = wanted(scene, paths, agents).into_iter();
-    let there = there.filter(|path| !paths.is_empty() || path.is_dir());
+    let there = there.filter(|path| !paths.is_empty() || path.exists());
     there.map(real).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -54,7 +55,9 @@ pub(crate) fn wanted(scene: &Scene, paths: &[PathBuf], agents: &[String]) -> Vec
         return paths.iter().map(|path| scene.cwd.join(path)).collect();
     }
     let wanted = |place: &Place| agents.is_empty() || agents.iter().any(|name| name == place.agent);
-    let known = places(&scene.home, &Scene::variable);
+    let mut known = places(&scene.home, &Scene::variable);
+    let projects = Projects::load(&scene.store).roots();
+    known.extend(in_projects(&projects, &scene.home, &Scene::variable));
     known.into_iter().filter(wanted).map(|place| place.path).collect()
 }
 
@@ -155,7 +158,8 @@ impl Sweep {
 
     /// The files at or below a path that are not as they were seen.
     pub(crate) fn changed(&self, root: &Path) -> Result<HashMap<PathBuf, Stamp>, CommandError> {
-        let files = format::files(root)?.into_iter().filter(|file| !is_index(file));
+        let log = Some(log_of(root)).filter(|log| root.is_file() && log.is_file());
+        let files = format::files(root)?.into_iter().chain(log).filter(|file| !is_index(file));
         let stamped = files.filter_map(|file| stamp(&file).map(|stamp| (file, stamp)));
         Ok(stamped.filter(|(file, stamp)| self.is_news(file, *stamp)).collect())
     }
@@ -370,21 +374,23 @@ fn is_index(file: &Path) -> bool {
     file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
 }
 
+/// What a database that is such a file would not have taken in yet.
+pub(crate) fn log_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
 /// The parts of a tree to look at for changed files: the folders in it that hold them.
 ///
 /// Where files stand in the root itself, all of it is looked at: a session may have files there and in folders beside.
 fn parts<'a>(root: &Path, changed: impl Iterator<Item = &'a PathBuf>) -> BTreeSet<PathBuf> {
-    let mut parts = BTreeSet::new();
-    for file in changed {
-        let below = file.strip_prefix(root).ok();
-        parts.extend(below.and_then(|path| path.components().next()).map(|part| root.join(part)));
-    }
-    let has_files =
-        || fs::read_dir(root).into_iter().flatten().flatten().any(|item| is_file(&item));
-    if !parts.is_empty() && has_files() {
-        parts = BTreeSet::from([root.to_owned()]);
-    }
-    parts
+    let part = |file: &'a PathBuf| file.strip_prefix(root).ok()?.components().next();
+    let parts: BTreeSet<_> =
+        changed.map(|file| part(file).map_or(root.to_owned(), |part| root.join(part))).collect();
+    let mut items = fs::read_dir(root).into_iter().flatten().flatten();
+    let is_one = root.is_file() || items.any(|item| is_file(&item));
+    if is_one && !parts.is_empty() { BTreeSet::from([root.to_owned()]) } else { parts }
 }
 
 fn is_file(item: &fs::DirEntry) -> bool {

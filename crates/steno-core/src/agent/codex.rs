@@ -32,7 +32,11 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     for line in JsonLines::new(source.path(), find::open(source)?) {
         reading.line(line);
     }
-    Ok(reading.finish())
+    let mut session = reading.finish();
+    if let Some(id) = &session.native_id {
+        session.title = title::of(bundle, source.path(), id).or(session.title);
+    }
+    Ok(session)
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! Where agents keep their sessions, with the variables that move them.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder in which an agent keeps sessions.
+use serde::Deserialize;
+
+/// A folder or file in which an agent keeps sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The agent.
     pub agent: &'static str,
-    /// The folder, there or not.
+    /// The folder or file, there or not.
     pub path: PathBuf,
 }
 
@@ -33,6 +36,11 @@ pub fn places(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<P
     add(super::copilot::AGENT, user.moved("COPILOT_HOME", ".copilot").join("session-state"));
     add(super::cursor::AGENT, home.join(".cursor/projects"));
     add(super::cursor::AGENT, home.join(".cursor/chats"));
+    for editor in user.editors_named(&["Cursor"]) {
+        // Beside it stand the files of many extensions.
+        add(super::cursor::AGENT, editor.join("globalStorage/state.vscdb"));
+        add(super::cursor::AGENT, editor.join("workspaceStorage"));
+    }
     let amp = (variable)("AMP_DATA_DIR").map_or_else(|| user.data().join("amp"), PathBuf::from);
     add(super::amp::AGENT, amp.join("threads"));
     add(super::droid::AGENT, home.join(".factory/sessions"));
@@ -40,10 +48,35 @@ pub fn places(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<P
     add(super::pi::AGENT, home.join(".omp/agent/sessions"));
     add(super::goose::AGENT, user.data().join("goose/sessions"));
     add(super::zed::AGENT, user.data().join("zed/threads"));
+    let cline = user.first(&["CLINE_DATA_DIR"], ".cline/data");
+    add(super::cline::AGENT, cline.join("tasks"));
     for editor in user.editors() {
+        add(super::amp::AGENT, editor.join("globalStorage/sourcegraph.amp/threads3"));
         add(super::cline::AGENT, editor.join("globalStorage/saoudrizwan.claude-dev/tasks"));
         add(super::cline::AGENT, editor.join("globalStorage/rooveterinaryinc.roo-cline/tasks"));
         add(super::vscode_chat::AGENT, editor.join("workspaceStorage"));
+        for kind in ["emptyWindowChatSessions", "transferredChatSessions"] {
+            add(super::vscode_chat::AGENT, editor.join("globalStorage").join(kind));
+        }
+    }
+    places
+}
+
+/// The places in project folders: of those that are named, and of those that Crush has noted.
+pub fn in_projects(
+    projects: &[PathBuf],
+    home: &Path,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Vec<Place> {
+    let user = User { home, variable };
+    let mut places = Vec::new();
+    let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
+    for project in projects {
+        add(super::aider::AGENT, project.join(".aider.chat.history.md"));
+        add(super::crush::AGENT, project.join(".crush"));
+    }
+    for noted in user.crush_projects() {
+        add(super::crush::AGENT, noted.path.join(noted.data_dir));
     }
     places
 }
@@ -63,6 +96,18 @@ pub fn settings(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec
     add(super::copilot::AGENT, user.moved("COPILOT_HOME", ".copilot"));
     add(super::cursor::AGENT, home.join(".cursor"));
     places
+}
+
+/// What Crush notes of the projects that it was used in.
+#[derive(Deserialize)]
+struct CrushProjects {
+    projects: Vec<CrushProject>,
+}
+
+#[derive(Deserialize)]
+struct CrushProject {
+    path: PathBuf,
+    data_dir: PathBuf,
 }
 
 struct User<'a> {
@@ -95,11 +140,28 @@ impl User<'_> {
         }
     }
 
+    /// The projects that Crush knows; none if it has noted none.
+    fn crush_projects(&self) -> Vec<CrushProject> {
+        let data = (self.variable)("CRUSH_GLOBAL_DATA");
+        let data = data.map_or_else(|| self.data().join("crush"), PathBuf::from);
+        let bytes = fs::read(data.join("projects.json")).ok();
+        let noted = bytes.and_then(|bytes| serde_json::from_slice::<CrushProjects>(&bytes).ok());
+        noted.map(|noted| noted.projects).unwrap_or_default()
+    }
+
     /// The `User` folders of VS Code and its kin.
     fn editors(&self) -> Vec<PathBuf> {
+        let mut editors =
+            self.editors_named(&["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"]);
+        editors.push(self.home.join(".vscode-server/data/User"));
+        editors
+    }
+
+    fn editors_named(&self, names: &[&str]) -> Vec<PathBuf> {
         let bases = [self.home.join(".config"), self.home.join("Library/Application Support")];
-        let names = ["Code", "Code - Insiders", "VSCodium", "Cursor"];
-        bases.iter().flat_map(|base| names.map(|name| base.join(name).join("User"))).collect()
+        let users =
+            bases.iter().flat_map(|base| names.iter().map(|name| base.join(name).join("User")));
+        users.collect()
     }
 }
 
@@ -125,6 +187,8 @@ mod tests {
         assert_eq!(of("codex"), [Path::new("/c/sessions"), Path::new("/c/archived_sessions")]);
         assert_eq!(of("claude-code")[..2], [Path::new("/a/projects"), Path::new("/b/projects")]);
         assert_eq!(of("opencode"), [Path::new("/home/u/.local/share/opencode")]);
+        let database = "/home/u/.config/Cursor/User/globalStorage/state.vscdb";
+        assert!(of("cursor").contains(&Path::new(database)));
         let folders = settings(Path::new("/home/u"), &variable);
         let paths: Vec<&Path> = folders.iter().map(|place| place.path.as_path()).collect();
         let moved = ["/a", "/b", "/c", "/home/u/.gemini"].map(Path::new);

@@ -168,7 +168,10 @@ impl Resume {
         let elsewhere = || PlaceError::Elsewhere(file.to_owned());
         let old = name_of(from.ok_or_else(elsewhere)?);
         let is_old = |name: &str| name == old || is_cut(name, &old, limit);
+        let is_in_projects = |above: &&Path| above.parent().and_then(file_name) == Some("projects");
         let folder = file.ancestors().find(|above| file_name(above).is_some_and(is_old));
+        // A session that went on in another folder has its files there.
+        let folder = folder.or_else(|| file.ancestors().find(is_in_projects));
         let folder = folder.ok_or_else(elsewhere)?;
         let below = file.strip_prefix(folder).map_err(|_| elsewhere())?;
         let name = name_of(to);
@@ -254,7 +257,9 @@ mod tests {
         assert_eq!(moved, Path::new("/h/.claude/projects/-v----/s/subagents/agent-1.jsonl"));
         let stays = place("claude-code", claude, "/w/my.app", "/w/my.app").unwrap();
         assert_eq!(stays, Path::new(claude));
-        assert!(place("claude-code", claude, "/other", "/v").is_err());
+        let again = place("claude-code", claude, "/other", "/v").unwrap();
+        assert_eq!(again, Path::new("/h/.claude/projects/-v/s/subagents/agent-1.jsonl"));
+        assert!(place("claude-code", "/backup/s.jsonl", "/w/my.app", "/v").is_err());
         let qwen = place("qwen", "/h/.qwen/projects/-w/chats/s.jsonl", "/w", "/v").unwrap();
         assert_eq!(qwen, Path::new("/h/.qwen/projects/-v/chats/s.jsonl"));
         let aider = place("aider", "/w/.aider.chat.history.md", "/w", "/v").unwrap();

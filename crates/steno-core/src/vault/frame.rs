@@ -51,9 +51,9 @@ pub struct FileHeader {
     pub session: String,
     /// Its name inside the session.
     pub name: String,
-    /// Where it stood.
+    /// Where it stood when it was first kept; of an opened file, where it stood last.
     pub path: String,
-    /// The file or folder that held the whole session.
+    /// The file or folder that held the whole session then.
     pub root: String,
     /// How often the source had been rewritten before.
     pub generation: u32,
@@ -78,6 +78,8 @@ pub enum Form {
     Rows,
     /// The name of the session that keeps the source for this one too.
     Pointer,
+    /// Those lines of the source that are about this session.
+    Excerpt,
 }
 
 impl Form {
@@ -91,6 +93,14 @@ impl Form {
 pub(crate) enum Tag {
     #[serde(rename = "vault")]
     Vault,
+}
+
+/// Where a source stands since it was moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Moved {
+    pub(crate) path: String,
+    pub(crate) root: String,
 }
 
 /// What stands before each frame of kept bytes.
@@ -107,6 +117,9 @@ pub(crate) struct FrameHeader {
     pub(crate) blake3: Hash,
     /// The hash of all this, the compressed bytes, and the chain before it.
     pub(crate) chain: Hash,
+    /// Where the source was found, if that was elsewhere than before; the frame may have no bytes then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) moved: Option<Moved>,
 }
 
 /// What stands at the end: where the frames are.
@@ -121,6 +134,9 @@ pub(crate) struct Trailer {
     pub(crate) chain: Hash,
     /// When the source was last changed, in nanoseconds since the Unix epoch.
     pub(crate) modified: Option<i64>,
+    /// What the last frame says that tells of a move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) moved: Option<Moved>,
 }
 
 /// A frame ready to be written.
@@ -130,7 +146,12 @@ pub(crate) struct Packed {
 }
 
 /// Compresses the source's bytes from `offset` on into one frame that follows `chain`.
-pub(crate) fn pack(chain: Hash, offset: u64, raw: &[u8]) -> io::Result<Packed> {
+pub(crate) fn pack(
+    chain: Hash,
+    offset: u64,
+    raw: &[u8],
+    moved: Option<Moved>,
+) -> io::Result<Packed> {
     let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
     compressor.include_checksum(true)?;
     let data = compressor.compress(raw)?;
@@ -140,6 +161,7 @@ pub(crate) fn pack(chain: Hash, offset: u64, raw: &[u8]) -> io::Result<Packed> {
         stored: data.len() as u64,
         blake3: Hash(blake3::hash(raw)),
         chain,
+        moved,
     };
     header.chain = link(chain, &header, &data);
     let mut bytes = skippable(&header, &[]);
@@ -155,6 +177,9 @@ pub(crate) fn link(before: Hash, header: &FrameHeader, data: &[u8]) -> Hash {
         hasher.update(&number.to_le_bytes());
     }
     hasher.update(header.blake3.0.as_bytes());
+    if let Some(moved) = &header.moved {
+        hasher.update(blake3::hash(&print(moved)).as_bytes());
+    }
     hasher.update(data);
     Hash(hasher.finalize())
 }

@@ -33,6 +33,14 @@ pub(super) struct Place<'a> {
     pub(super) root: &'a Path,
     /// Which session of the source it is.
     pub(super) key: Option<&'a str>,
+    /// What of the source is kept.
+    pub(super) form: Form,
+}
+
+impl<'a> Place<'a> {
+    fn of(bundle: &'a Bundle, form: Form) -> Self {
+        Self { root: &bundle.root, key: bundle.key.as_deref(), form }
+    }
 }
 
 /// Whether a source may still grow.
@@ -59,9 +67,17 @@ impl SessionDir {
             // Only files of lines grow by lines; any other may end as it likes.
             let lines = source.name().ends_with(".jsonl");
             let growth = if lines { growth } else { Growth::Ended };
-            let place = Place { root: &bundle.root, key: bundle.key.as_deref() };
+            let place = Place::of(bundle, Form::Bytes);
             added += self.keep_locked(&source, &place, growth)?.added;
             there.push(super::file_name(source.name()));
+        }
+        for excerpt in &bundle.excerpts {
+            // What nothing is said in any more is not gone: what it said stays true.
+            there.push(super::file_name(excerpt.name()));
+            if !excerpt.bytes()?.is_empty() {
+                let place = Place::of(bundle, Form::Excerpt);
+                added += self.keep_locked(excerpt, &place, Growth::Expected)?.added;
+            }
         }
         for (stem, generation) in self.newest_files()? {
             if !there.contains(&stem) {
@@ -75,7 +91,7 @@ impl SessionDir {
     /// Keeps what is new in `source`, a file below `root`. It is on disk when this returns.
     pub fn keep(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
         let _lock = self.lock_for_keeping()?;
-        self.keep_locked(source, &Place { root, key: None }, growth)
+        self.keep_locked(source, &Place { root, key: None, form: Form::Bytes }, growth)
     }
 
     /// Takes the session's lock; a session that is recorded is not for files.
@@ -102,14 +118,15 @@ impl SessionDir {
         if let Some((stem, generation)) = &newest {
             let mut input = source.open()?;
             let path = self.kept_path(stem, *generation);
-            if let Some(writer) = continued(&path, place.key, &mut input)? {
+            if let Some(mut writer) = continued(&path, place, &mut input)? {
+                writer.set_place(source.path(), place.root);
                 let kept = copy(writer, &mut input, source, growth)?;
                 return Ok(Kept { generation: *generation, ..kept });
             }
         }
         let generation = newest.map_or(0, |(_, generation)| generation + 1);
         let header = self.header(source.name(), source.path(), place.root, generation);
-        let header = FileHeader { key: place.key.map(str::to_owned), ..header };
+        let header = FileHeader { key: place.key.map(str::to_owned), form: place.form, ..header };
         let writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
         let kept = copy(writer, &mut source.open()?, source, growth)?;
         Ok(Kept { generation, ..kept })
@@ -149,14 +166,15 @@ impl SessionDir {
 /// A damaged file is left as it is: the source then starts a new generation.
 fn continued(
     path: &Path,
-    key: Option<&str>,
+    place: &Place<'_>,
     input: &mut dyn BufRead,
 ) -> Result<Option<SealedWriter>, FileError> {
     match SealedWriter::open(path) {
         Ok(mut writer) => {
             let sealed = writer.sealed();
             let header = sealed.header();
-            let is_own = !header.gone && header.form == Form::Bytes && header.key.as_deref() == key;
+            let is_own =
+                !header.gone && header.form == place.form && header.key.as_deref() == place.key;
             let same = is_own && begins_with_kept(sealed, input).unwrap_or(false);
             Ok(same.then_some(writer))
         }

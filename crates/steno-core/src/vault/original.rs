@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::SessionDir;
+use super::frame::Form;
 use super::restore::{is_same, put_back};
 use super::sealed::Sealed;
 use crate::durable::FileError;
@@ -25,7 +26,7 @@ impl SessionDir {
             let kept = self.kept_path(&stem, generation);
             let sealed = Sealed::open(&kept)?;
             let (header, modified) = (sealed.header().clone(), sealed.modified());
-            if !header.gone {
+            if !header.gone && header.form != Form::Excerpt {
                 originals.push(Original { path: PathBuf::from(header.path), kept, modified });
             }
         }

@@ -63,7 +63,7 @@ impl SessionDir {
         let Some((stem, generation)) = newest else { return Ok(0) };
         let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
         let FileHeader { root, key, .. } = sealed.header();
-        let place = Place { root: root.as_ref(), key: key.as_deref() };
+        let place = Place { root: root.as_ref(), key: key.as_deref(), form: Form::Bytes };
         let growth = if file.name().ends_with(".jsonl") { growth } else { Growth::Ended };
         let added = self.keep_locked(file, &place, growth)?.added;
         self.write_manifest()?;

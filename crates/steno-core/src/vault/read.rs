@@ -43,6 +43,8 @@ impl SessionDir {
         let mut files = self.kept_files()?;
         files.retain(|(stem, _)| stem != RECORD);
         files.sort();
+        // Files that are gone, or were rewritten, may have stood elsewhere.
+        let mut is_placed = false;
         for (stem, generation) in files {
             let path = self.kept_path(&stem, generation);
             let sealed = match Sealed::open(&path) {
@@ -55,13 +57,21 @@ impl SessionDir {
                     continue;
                 }
             };
-            bundle.root = PathBuf::from(&sealed.header().root);
-            bundle.key.clone_from(&sealed.header().key);
+            let is_newest = newest.contains(&(stem, generation));
+            let is_current = is_newest && !sealed.header().gone;
+            if is_current || !is_placed {
+                bundle.root = PathBuf::from(&sealed.header().root);
+                bundle.key.clone_from(&sealed.header().key);
+                is_placed |= is_current;
+            }
             if sealed.header().gone {
                 continue;
             }
+            let is_excerpt = sealed.header().form == Form::Excerpt;
             let Some(source) = self.source(sealed, problems) else { continue };
-            if newest.contains(&(stem, generation)) {
+            if is_excerpt {
+                bundle.excerpts.push(source);
+            } else if is_newest {
                 bundle.sources.push(source);
             } else {
                 bundle.earlier.push(source);
@@ -73,7 +83,7 @@ impl SessionDir {
     /// A kept file as its reader finds it.
     fn source(&self, sealed: Sealed, problems: &Problems) -> Option<Source> {
         match sealed.header().form {
-            Form::Bytes => Some(bytes_source(&sealed, problems)),
+            Form::Bytes | Form::Excerpt => Some(bytes_source(&sealed, problems)),
             Form::Rows => Some(rows::source(&sealed, problems)),
             Form::Pointer => match self.pointed_to(&sealed) {
                 Ok(sealed) => Some(bytes_source(&sealed, problems)),

@@ -71,13 +71,13 @@ impl SessionDir {
         for (stem, generation) in self.newest_files()? {
             let kept = self.kept_path(&stem, generation);
             let sealed = Sealed::open(&kept)?;
-            if sealed.header().gone {
+            if sealed.header().gone || sealed.header().form == Form::Excerpt {
                 continue;
             }
             let target = target(&sealed, to)?;
             targets.push(match sealed.header().form {
                 Form::Rows => Target::rows(kept, target, force)?,
-                Form::Bytes => Target::file(kept, target, force)?,
+                Form::Bytes | Form::Excerpt => Target::file(kept, target, force)?,
                 Form::Pointer => {
                     Target::file(self.pointed_to(&sealed)?.path().to_owned(), target, force)?
                 }
@@ -147,7 +147,7 @@ fn target(sealed: &Sealed, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
     let Some(to) = to else { return Ok(PathBuf::from(&header.path)) };
     let name = Path::new(match header.form {
         Form::Rows => rows::database_name(header),
-        Form::Bytes | Form::Pointer => &header.name,
+        Form::Bytes | Form::Pointer | Form::Excerpt => &header.name,
     });
     let plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let target = to.join(name);

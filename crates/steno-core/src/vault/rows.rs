@@ -1,10 +1,12 @@
 //! Keeps a session that lives in a database: its rows, in a log that grows by what is new.
 
+use std::collections::HashSet;
 use std::io::{self, BufRead, Cursor};
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::frame::{FileHeader, Form};
+use super::likeness::Likeness;
 use super::sealed::{Problems, Sealed, SealedWriter};
 use super::{SessionDir, file_name};
 use crate::agent::sqlite::Database;
@@ -40,6 +42,7 @@ impl SessionDir {
         for line in slots.gone() {
             push(&mut writer, &line)?;
         }
+        writer.set_place(main.path(), &bundle.root);
         if writer.has_news() {
             writer.set_modified(main.modified());
             writer.finish()?;
@@ -80,6 +83,29 @@ fn continued(path: &Path, wanted: &FileHeader) -> Result<Option<(SealedWriter, S
 
 fn push(writer: &mut SealedWriter, line: &[u8]) -> Result<(), FileError> {
     writer.push(&[line, b"\n"].concat())
+}
+
+/// Compares the rows of a session with those of a kept log. A row that was changed is more; one as it was kept before it
+/// was changed is less, unless there is more too.
+pub(super) fn likeness(log: &Path, bundle: &Bundle) -> Result<Likeness, FormatError> {
+    let Some(origin) = &bundle.origin else { return Ok(Likeness::Other) };
+    let read = || Sealed::open(log).map(|sealed| sealed.reader(0));
+    let Ok(mut slots) = Slots::read(read()?, log, &mut |_| ()) else { return Ok(Likeness::Other) };
+    let mut known = HashSet::new();
+    for line in read()?.split(b'\n') {
+        let Ok(line) = line else { return Ok(Likeness::Other) };
+        known.insert(blake3::hash(&line));
+    }
+    let (mut has_more, mut has_old) = (false, false);
+    Database::open(bundle)?.each_line(origin.schema, bundle.key.as_deref(), &mut |line| {
+        let is_known = known.contains(&blake3::hash(line.bytes));
+        if slots.is_news(line.slot, line.bytes) {
+            has_more |= !is_known;
+            has_old |= is_known;
+        }
+        Ok(())
+    })?;
+    Ok(Likeness::of(has_more, slots.lacks_rows() || (has_old && !has_more)))
 }
 
 /// The name of the database whose rows a log holds.

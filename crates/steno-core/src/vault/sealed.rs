@@ -11,21 +11,25 @@
 //! # Locking
 //! None here: the session's lock is held by whoever writes. Readers need no lock.
 
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
-use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::frame::{self, FRAME_SIZE, FileHeader, FrameHeader, Hash, Trailer};
-use crate::durable::{self, FileError, OnPath};
+use super::frame::{self, FileHeader, FrameHeader, Hash, Moved};
+use crate::durable::{FileError, OnPath};
 use crate::problem::Problem;
+
+pub(crate) use self::writer::SealedWriter;
 
 /// Problems that a reader finds while others hold it.
 pub(crate) type Problems = Arc<Mutex<Vec<Problem>>>;
-
-/// Small frames at the end of a file before they are merged into one.
-const SMALL_FRAMES: usize = 32;
 
 /// A sealed file opened for reading.
 #[derive(Debug)]
@@ -35,8 +39,10 @@ pub struct Sealed {
     header: FileHeader,
     frames: Vec<(u64, u64)>,
     length: u64,
-    chain: Hash,
+    /// The chain before the first frame, and after the last.
+    chains: [Hash; 2],
     modified: Option<i64>,
+    moved: Option<Moved>,
     /// Where the next frame goes: the end of the last whole one.
     end: u64,
     /// Bytes after `end` that are no trailer.
@@ -59,8 +65,9 @@ impl Sealed {
             header,
             frames: Vec::new(),
             length: 0,
-            chain,
+            chains: [chain; 2],
             modified: None,
+            moved: None,
             end: begin,
             torn: None,
             damaged: false,
@@ -69,8 +76,9 @@ impl Sealed {
             Some((at, trailer)) => {
                 sealed.frames = trailer.frames;
                 sealed.length = trailer.length;
-                sealed.chain = trailer.chain;
+                sealed.chains[1] = trailer.chain;
                 sealed.modified = trailer.modified;
+                sealed.note_move(trailer.moved);
                 sealed.end = at;
             }
             None => sealed.scan(size).on("read", path)?,
@@ -78,7 +86,7 @@ impl Sealed {
         Ok(sealed)
     }
 
-    /// Whose bytes these are.
+    /// Whose bytes these are, and where the source stood last.
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
@@ -166,13 +174,14 @@ impl Sealed {
                 break;
             };
             if header.offset != self.length
-                || frame::link(self.chain, &header, &data) != header.chain
+                || frame::link(self.chains[1], &header, &data) != header.chain
             {
                 break;
             }
             self.frames.push((self.end, header.offset));
             self.length += header.length;
-            self.chain = header.chain;
+            self.chains[1] = header.chain;
+            self.note_move(header.moved);
             self.end += header_size + header.stored;
         }
         self.torn = Some(size.saturating_sub(self.end));
@@ -181,6 +190,15 @@ impl Sealed {
         (&self.file).take(size.saturating_sub(self.end)).read_to_end(&mut rest)?;
         self.damaged = frame::holds_frames(&rest);
         Ok(())
+    }
+
+    /// The header says where the source stood first; what is known from later on counts.
+    fn note_move(&mut self, moved: Option<Moved>) {
+        if let Some(Moved { path, root }) = &moved {
+            self.header.path.clone_from(path);
+            self.header.root.clone_from(root);
+            self.moved = moved;
+        }
     }
 }
 
@@ -253,267 +271,5 @@ impl BufRead for FrameReader {
 
     fn consume(&mut self, count: usize) {
         self.position += count;
-    }
-}
-
-/// A sealed file opened for growing; the caller holds the session's lock.
-#[derive(Debug)]
-pub(crate) struct SealedWriter {
-    sealed: Sealed,
-    pending: Vec<u8>,
-    /// The trailer no longer says what is kept.
-    unfinished: bool,
-}
-
-impl SealedWriter {
-    /// Makes a new file.
-    pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
-        let (mut bytes, chain) = frame::begin(header);
-        let trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None };
-        bytes.extend(frame::end(&trailer));
-        durable::write_atomic(path, &bytes)?;
-        Self::open(path)
-    }
-
-    /// Opens a file, and drops what an interrupted write left at its end.
-    ///
-    /// A file that is damaged before its end is refused: growing it would destroy what follows the damage.
-    pub(crate) fn open(path: &Path) -> Result<Self, FileError> {
-        let mut sealed = Sealed::open(path)?;
-        if sealed.damaged {
-            return Err(frame::damaged("damaged before its end; left as it is")).on("grow", path);
-        }
-        sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
-        let mut writer = Self { sealed, pending: Vec::new(), unfinished: false };
-        if writer.sealed.torn.is_some() {
-            writer.finish()?;
-        }
-        Ok(writer)
-    }
-
-    /// What is kept so far.
-    pub(crate) fn sealed(&mut self) -> &mut Sealed {
-        &mut self.sealed
-    }
-
-    /// Adds bytes of the source; a frame is written whenever enough of them have come.
-    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
-        self.pending.extend_from_slice(piece);
-        if self.pending.len() >= FRAME_SIZE { self.cut() } else { Ok(()) }
-    }
-
-    /// Adds a piece that began in `torn`, which is empty then.
-    pub(crate) fn push_line(&mut self, torn: &mut Vec<u8>, rest: &[u8]) -> Result<(), FileError> {
-        self.pending.append(torn);
-        self.push(rest)
-    }
-
-    /// Notes when the source was last changed.
-    pub(crate) fn set_modified(&mut self, modified: Option<SystemTime>) {
-        let nanos = modified.and_then(nanoseconds);
-        if nanos.is_some() && nanos != self.sealed.modified {
-            self.sealed.modified = nanos;
-            self.unfinished = true;
-        }
-    }
-
-    /// Whether anything was added since the last trailer.
-    pub(crate) fn has_news(&self) -> bool {
-        !self.pending.is_empty() || self.unfinished
-    }
-
-    /// Writes what is pending and the trailer. Durable only after [`SealedWriter::sync`].
-    pub(crate) fn finish(&mut self) -> Result<(), FileError> {
-        if !self.pending.is_empty() && self.small_frames() >= SMALL_FRAMES {
-            return self.merge();
-        }
-        self.cut()?;
-        let sealed = &mut self.sealed;
-        let trailer = frame::end(&sealed.trailer());
-        write_at(&mut sealed.file, sealed.end, &trailer).on("write", &sealed.path)?;
-        let size = sealed.end + trailer.len() as u64;
-        sealed.file.set_len(size).on("write", &sealed.path)?;
-        sealed.torn = None;
-        self.unfinished = false;
-        Ok(())
-    }
-
-    /// Returns after everything is on disk.
-    pub(crate) fn sync(&mut self) -> Result<(), FileError> {
-        self.sealed.file.sync_data().on("sync", &self.sealed.path)
-    }
-
-    fn cut(&mut self) -> Result<(), FileError> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let sealed = &mut self.sealed;
-        let packed =
-            frame::pack(sealed.chain, sealed.length, &self.pending).on("compress", &sealed.path)?;
-        write_at(&mut sealed.file, sealed.end, &packed.bytes).on("write", &sealed.path)?;
-        sealed.append(&packed);
-        self.pending.clear();
-        self.unfinished = true;
-        Ok(())
-    }
-
-    fn small_frames(&self) -> usize {
-        let ends =
-            self.sealed.frames.iter().skip(1).map(|(_, begin)| *begin).chain([self.sealed.length]);
-        let lengths: Vec<u64> =
-            self.sealed.frames.iter().zip(ends).map(|((_, begin), end)| end - begin).collect();
-        lengths.iter().rev().take_while(|length| **length < FRAME_SIZE as u64 / 2).count()
-    }
-
-    /// Writes the file anew with its small last frames and the pending bytes as one, and puts it in place.
-    fn merge(&mut self) -> Result<(), FileError> {
-        let path = self.sealed.path.clone();
-        let keep = self.sealed.frames.len() - self.small_frames();
-        let mut raw = Vec::new();
-        for index in keep..self.sealed.frames.len() {
-            raw.extend(self.sealed.frame(index).on("read", &path)?);
-        }
-        raw.append(&mut self.pending);
-        let chain = match keep.checked_sub(1) {
-            Some(last) => self.sealed.frame_header(last)?.chain,
-            None => frame::begin(&self.sealed.header).1,
-        };
-        let (start, offset) = self.sealed.frames[keep];
-        let packed = frame::pack(chain, offset, &raw).on("compress", &path)?;
-        let mut frames = self.sealed.frames[..keep].to_vec();
-        frames.push((start, offset));
-        let (length, modified) = (offset + raw.len() as u64, self.sealed.modified);
-        let trailer = Trailer { frames, length, chain: packed.header.chain, modified };
-        let old = &mut self.sealed.file;
-        durable::replace_atomic(&path, |new| {
-            old.seek(SeekFrom::Start(0))?;
-            io::copy(&mut old.take(start), new)?;
-            new.write_all(&packed.bytes)?;
-            new.write_all(&frame::end(&trailer))
-        })?;
-        *self = Self::open(&path)?;
-        Ok(())
-    }
-}
-
-impl Sealed {
-    fn trailer(&self) -> Trailer {
-        let (frames, length) = (self.frames.clone(), self.length);
-        Trailer { frames, length, chain: self.chain, modified: self.modified }
-    }
-
-    fn append(&mut self, packed: &frame::Packed) {
-        self.frames.push((self.end, packed.header.offset));
-        self.length += packed.header.length;
-        self.chain = packed.header.chain;
-        self.end += packed.bytes.len() as u64;
-    }
-}
-
-/// Nanoseconds since the Unix epoch, negative before it.
-fn nanoseconds(time: SystemTime) -> Option<i64> {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => i64::try_from(after.as_nanos()).ok(),
-        Err(before) => i64::try_from(before.duration().as_nanos()).ok().map(|nanos| -nanos),
-    }
-}
-
-fn write_at(file: &mut File, at: u64, bytes: &[u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(at))?;
-    file.write_all(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    fn header() -> FileHeader {
-        FileHeader {
-            steno: frame::Tag::Vault,
-            version: frame::VERSION,
-            agent: "test".into(),
-            session: "s".into(),
-            name: "log.jsonl".into(),
-            path: "/tmp/log.jsonl".into(),
-            root: "/tmp".into(),
-            generation: 0,
-            gone: false,
-            key: None,
-            form: frame::Form::Bytes,
-        }
-    }
-
-    fn content(path: &Path) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        Sealed::open(path).unwrap().reader(0).read_to_end(&mut bytes).unwrap();
-        bytes
-    }
-
-    fn grow(path: &Path, pieces: &[&[u8]]) {
-        let mut writer = if path.exists() {
-            SealedWriter::open(path)
-        } else {
-            SealedWriter::create(path, &header())
-        }
-        .unwrap();
-        for piece in pieces {
-            writer.push(piece).unwrap();
-        }
-        writer.finish().unwrap();
-    }
-
-    #[test]
-    fn what_was_kept_comes_back_and_zstd_agrees() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.zst");
-        let line = [b"x".repeat(1000), b"\n".to_vec()].concat();
-        let pieces: Vec<&[u8]> = (0..3000).map(|_| line.as_slice()).collect();
-        grow(&path, &pieces);
-        assert_eq!(content(&path), line.repeat(3000));
-        assert_eq!(Sealed::open(&path).unwrap().frame_count(), 3);
-        let plain = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
-        assert_eq!(plain, line.repeat(3000));
-        let (begin, frame) = Sealed::open(&path).unwrap().frame_at(2_500_000).unwrap().unwrap();
-        assert!(begin <= 2_500_000 && 2_500_000 < begin + frame.len() as u64);
-        let mut tail = Vec::new();
-        Sealed::open(&path).unwrap().reader(2_999_000).read_to_end(&mut tail).unwrap();
-        assert_eq!(tail, &line.repeat(3000)[2_999_000..]);
-    }
-
-    #[test]
-    fn small_growth_is_merged_and_nothing_is_lost() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.zst");
-        let mut expected = Vec::new();
-        for round in 0..100 {
-            let line = format!("line {round}\n");
-            grow(&path, &[line.as_bytes()]);
-            expected.extend(line.into_bytes());
-        }
-        assert_eq!(content(&path), expected);
-        assert!(Sealed::open(&path).unwrap().frame_count() <= SMALL_FRAMES + 1);
-    }
-
-    #[test]
-    fn cut_anywhere_whole_frames_survive_and_growth_goes_on() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.zst");
-        grow(&path, &[b"one\n"]);
-        let one = fs::metadata(&path).unwrap().len();
-        grow(&path, &[b"two\n"]);
-        let whole = fs::read(&path).unwrap();
-        let head = frame::begin(&header()).0.len();
-        for cut in head..whole.len() {
-            fs::write(&path, &whole[..cut]).unwrap();
-            let kept = content(&path);
-            assert!(b"one\ntwo\n".starts_with(&kept), "cut at {cut}");
-            assert!(cut < one as usize || !kept.is_empty(), "cut at {cut}");
-            assert!(Sealed::open(&path).unwrap().torn().is_some());
-            grow(&path, &[b"three\n"]);
-            assert_eq!(content(&path), [kept, b"three\n".to_vec()].concat(), "cut at {cut}");
-            assert!(Sealed::open(&path).unwrap().torn().is_none());
-        }
     }
 }

@@ -270,7 +270,7 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
     let (header, size): (FileHeader, u64) = frame::read_header(input).map_err(stop(at))?;
     check_header(&header, dir, name).map_err(stop(at))?;
     let (_, chain) = frame::begin(&header);
-    let mut trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None };
+    let mut trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None, moved: None };
     at += size;
     let mut rest = Vec::new();
     // Our own records have sums inside, too.
@@ -289,6 +289,7 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
         trailer.frames.push((begin, header.offset));
         trailer.length += header.length;
         trailer.chain = header.chain;
+        trailer.moved = header.moved.or(trailer.moved);
         at += size + header.stored;
     }
     input.read_to_end(&mut rest).map_err(stop(at))?;

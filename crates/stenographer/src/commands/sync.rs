@@ -1,6 +1,6 @@
 //! `steno sync`: keeps what every agent has left on this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::error::{CommandError, Exit};
@@ -13,7 +13,8 @@ use crate::ui::Ui;
 /// Keep every session that agents have left on this machine.
 ///
 /// Looks where each agent keeps its sessions, or at the paths that are named, and keeps what is new. What has not
-/// changed since the last time is not even opened. Of a database, the rows of each session are kept.
+/// changed since the last time is not even opened. Of a database, the rows of each session are kept. Aider and Crush
+/// keep theirs in project folders: those are looked at that sessions in repositories, or Crush's own list, tell of.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Look here instead of where agents keep their sessions.
@@ -34,10 +35,17 @@ pub(crate) struct Args {
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let mut sync = Sweep::new(ui, scene)?;
     sync.dry_run = args.dry_run;
-    for path in roots(scene, &args.paths, &args.agent) {
-        sync.root(&path, &args.agent)?;
-        if !args.dry_run {
-            sync.seen.save()?;
+    let mut looked_at = BTreeSet::new();
+    // What is kept tells of projects in which other agents may have left something.
+    for _ in 0..2 {
+        for path in roots(scene, &args.paths, &args.agent) {
+            if !looked_at.insert(path.clone()) {
+                continue;
+            }
+            sync.root(&path, &args.agent)?;
+            if !args.dry_run {
+                sync.seen.save()?;
+            }
         }
     }
     sync.progress.finish();

@@ -10,6 +10,8 @@ mod devflow;
 mod harness;
 #[cfg(unix)]
 mod hooks;
+mod moved;
+mod places;
 #[cfg(unix)]
 mod readme;
 mod record;

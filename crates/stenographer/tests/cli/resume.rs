@@ -184,6 +184,39 @@ fn a_project_that_moved_is_found_by_its_repository() {
 }
 
 #[test]
+fn a_session_that_went_on_elsewhere_stays_one() {
+    let machine = Machine::new();
+    machine.repository("work/birds", "https://x.org/birds/count.git");
+    let name = machine.keep(AGENTS[0].0, CLAUDE);
+    for place in ["water", "land"] {
+        let from = if place == "water" { "work/birds" } else { "work/water" };
+        let to = machine.home.path().join("work").join(place);
+        fs::rename(machine.home.path().join(from), &to).unwrap();
+        let output = machine.resume(&[ID]);
+        assert_eq!(
+            output.stdout,
+            format!("$HOME/work/{place}: claude --resume {ID}\n"),
+            "{output}"
+        );
+        let moved = name.replace("-work-birds", &format!("-work-{place}"));
+        let before = fs::read_to_string(machine.home.path().join(&moved)).unwrap();
+        machine.home.file(
+            &moved,
+            before + &CLAUDE.replace("$ID", ID).replace("\"u\"", &format!("\"{place}\"")),
+        );
+        machine.home.steno(&["import", ".claude"]).ok();
+        assert_eq!(list(&machine.home), [ID]);
+        // All of it comes back, and only there.
+        fs::remove_dir_all(machine.home.path().join(".claude")).unwrap();
+        let output = machine.resume(&[ID, "--print"]);
+        assert_eq!(output.stderr.trim(), format!("$HOME/{moved} has to be put back first"));
+        machine.home.steno(&["restore", ID]).ok();
+        let lines = fs::read_to_string(machine.home.path().join(&moved)).unwrap();
+        assert_eq!(lines.lines().count(), if place == "water" { 2 } else { 3 });
+    }
+}
+
+#[test]
 fn what_the_agent_noted_of_the_repository_will_do() {
     let machine = Machine::new();
     machine.keep(AGENTS[1].0, CODEX);

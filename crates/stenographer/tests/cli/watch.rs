@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::harness::Home;
@@ -221,7 +222,7 @@ fn people_are_told_in_a_line() {
 fn looking_at_a_database_is_no_change() {
     let home = Home::new();
     let path = home.file(".local/share/opencode/opencode.db", "");
-    let database = rusqlite::Connection::open(path).unwrap();
+    let database = Connection::open(path).unwrap();
     database.pragma_update(None, "journal_mode", "wal").unwrap();
     let tables = "CREATE TABLE session(id TEXT, project_id TEXT, parent_id TEXT, title TEXT,
                       directory TEXT, version TEXT, time_created INT, time_updated INT);
@@ -241,6 +242,25 @@ fn looking_at_a_database_is_no_change() {
     let looks = told["looks"].as_u64().unwrap();
     // One for each line, and at most one for each of the database's files.
     assert!((u64::from(rounds)..=u64::from(rounds) + 3).contains(&looks), "{looks} looks");
+}
+
+#[test]
+fn a_database_among_other_files_is_followed_by_its_log() {
+    let home = Home::new();
+    let watch = Watch::start(&home, &[]);
+    let file = home.file(".config/Cursor/User/globalStorage/state.vscdb", "");
+    let connection = Connection::open(file).unwrap();
+    let tables = "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0;
+        CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB);";
+    connection.execute_batch(tables).unwrap();
+    for count in 1..=3 {
+        let bubble = serde_json::json!({"type": 1, "text": "hi"});
+        let record = serde_json::json!({"name": "N", "conversation": vec![bubble; count]});
+        let row = ("composerData:c1", record.to_string());
+        connection.execute("REPLACE INTO cursorDiskKV VALUES (?1, ?2)", row).unwrap();
+        watch.until_kept(count as u64);
+    }
+    watch.stop();
 }
 
 #[test]

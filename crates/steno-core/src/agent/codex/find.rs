@@ -1,17 +1,15 @@
 //! Which files are rollouts, told by their first records; and how to open them, compressed or not.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use super::record::Record;
+use super::title;
 use crate::durable::{FileError, OnPath};
 use crate::format::tree::Tree;
 use crate::lines::Lines;
-use crate::source::{Bundle, Source};
-
-/// The first bytes of a zstd frame.
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+use crate::source::{self, Bundle, Source};
 
 /// How many lines are looked at before a file is taken for something else.
 const PROBED_LINES: usize = 5;
@@ -38,17 +36,20 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
             }
         }
     }
-    Ok(rollouts.iter().map(|rollout| Bundle::file(&chosen[rollout])).collect())
+    Ok(rollouts.iter().map(|rollout| bundle(&chosen[rollout])).collect())
+}
+
+/// A rollout, with what the index of its home folder says of it.
+fn bundle(rollout: &Path) -> Bundle {
+    let mut bundle = Bundle::file(rollout);
+    let home = rollout.ancestors().find(|folder| is_store(folder)).and_then(Path::parent);
+    bundle.excerpts.extend(home.and_then(|home| title::excerpt(home, rollout)));
+    bundle
 }
 
 /// A reader of the plain bytes.
 pub(super) fn open(source: &Source) -> Result<Box<dyn BufRead>, FileError> {
-    let mut input = source.open()?;
-    if !input.fill_buf().on("read", source.path())?.starts_with(&ZSTD) {
-        return Ok(input);
-    }
-    let decoder = zstd::Decoder::with_buffer(input).on("open", source.path())?;
-    Ok(Box::new(BufReader::new(decoder)))
+    source::unpacked(source.open()?).on("read", source.path())
 }
 
 fn is_rollout(path: &Path) -> bool {

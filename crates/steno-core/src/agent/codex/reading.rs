@@ -10,7 +10,7 @@ use super::prompt::{self, Origin, Prompts};
 use super::record::{Body, Head, Layout, Record, decode};
 use super::tokens::Tokens;
 use super::waiting::Waiting;
-use super::{AGENT, event, title};
+use super::{AGENT, event};
 use crate::agent::{entries, fields, repair, responses};
 use crate::entry::{Entry, Kind, Numbering, Role};
 use crate::format::{Emit, Item};
@@ -82,9 +82,6 @@ impl<'a> Reading<'a> {
         self.release();
         self.waiting.release(&mut entries_to(self.emit));
         self.session.totals.usage = self.tokens.total();
-        if let Some(id) = &self.session.native_id {
-            self.session.title = title::of(self.path, id).or(self.session.title.take());
-        }
         self.session
     }
 

@@ -1,17 +1,23 @@
 //! Titles of threads, which Codex keeps in an index beside all rollouts and not in them.
+//!
+//! A rollout is kept with the lines that are about it, for when the index is gone.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::agent::json_lines::JsonLines;
+use crate::source::{Bundle, Source};
 
 const INDEX: &str = "session_index.jsonl";
 
 /// How many folders above a rollout the index may stand: `sessions/YYYY/MM/DD/` lies between.
 const LEVELS: usize = 5;
+
+/// How long the id at the end of a rollout's name is.
+const ID: usize = 36;
 
 #[derive(Deserialize)]
 struct Line {
@@ -20,12 +26,42 @@ struct Line {
     thread_name: Option<String>,
 }
 
-/// The last title that the index gives to thread `id`, where an index stands above `rollout`.
-pub(super) fn of(rollout: &Path, id: &str) -> Option<String> {
-    let folders = rollout.ancestors().skip(1).take(LEVELS);
-    let index = folders.map(|folder| folder.join(INDEX)).find(|index| index.is_file())?;
-    let input = Box::new(BufReader::new(File::open(&index).ok()?));
-    let lines = JsonLines::new(index, input).filter_map(Result::ok);
+/// The last title of thread `id`: in the index that stands above `rollout`, else in what was kept of one.
+pub(super) fn of(bundle: &Bundle, rollout: &Path, id: &str) -> Option<String> {
+    let mut folders = rollout.ancestors().skip(1).take(LEVELS).map(|folder| folder.join(INDEX));
+    let index = folders.find(|index| index.is_file());
+    let lines = index.and_then(|index| about(&index, id).ok()).unwrap_or_default();
+    let kept = || bundle.excerpts.last().and_then(|excerpt| excerpt.bytes().ok());
+    last(lines, id).or_else(|| last(kept()?, id))
+}
+
+fn last(lines: Vec<u8>, id: &str) -> Option<String> {
+    let lines = JsonLines::new(INDEX, Box::new(Cursor::new(lines))).filter_map(Result::ok);
     let named = lines.filter_map(|line| serde_json::from_slice::<Line>(&line.bytes).ok());
     named.filter(|line| line.id == id).last()?.thread_name.filter(|name| !name.is_empty())
+}
+
+/// The lines of the index in `home` that name the thread of `rollout`. It is not opened before they are asked for.
+pub(super) fn excerpt(home: &Path, rollout: &Path) -> Option<Source> {
+    let name = rollout.file_name()?.to_str()?.split(".jsonl").next()?;
+    let id = name.get(name.len().checked_sub(ID)?..)?.to_owned();
+    let index = home.join(INDEX);
+    let path = index.clone();
+    Some(Source::new(INDEX, path, move || Ok(Box::new(Cursor::new(about(&index, &id)?)))))
+}
+
+/// The lines of the index that have the id in them; none where there is no index.
+fn about(index: &Path, id: &str) -> io::Result<Vec<u8>> {
+    let mut input = match File::open(index) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        input => BufReader::new(input?),
+    };
+    let (mut lines, mut line) = (Vec::new(), Vec::new());
+    while input.read_until(b'\n', &mut line)? > 0 {
+        if line.ends_with(b"\n") && memchr::memmem::find(&line, id.as_bytes()).is_some() {
+            lines.append(&mut line);
+        }
+        line.clear();
+    }
+    Ok(lines)
 }

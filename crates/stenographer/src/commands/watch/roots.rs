@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use crate::sweep::real;
+use crate::sweep::{log_of, real};
 
 /// All roots and what tells of changes in them.
 pub(super) struct Roots {
@@ -44,10 +44,12 @@ impl Roots {
             roots.push(Root { path: named.clone(), named, is_beside, state: State::Awaited });
         };
         for path in named {
-            // What belongs to a file of lines stands in the folder of its name.
-            let beside = Some(path.with_extension("")).filter(|_| path.is_file());
+            // What belongs to a file of lines stands in the folder of its name, what belongs to a database in its log.
+            let folder = Some(path.with_extension("")).filter(|_| path.is_file());
+            let is_file = path.extension().is_some() && !path.is_dir();
+            let log = Some(log_of(&path)).filter(|_| is_file);
             add(path, false);
-            beside.into_iter().for_each(|beside| add(beside, true));
+            folder.into_iter().chain(log).for_each(|beside| add(beside, true));
         }
         roots.dedup_by(|later, first| later.named == first.named);
         Self { watcher, roots }

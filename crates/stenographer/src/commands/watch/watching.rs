@@ -110,11 +110,10 @@ impl<'a> Watching<'a> {
 
     /// Keeps what is there, then what changes, until a signal comes.
     pub(super) fn run(mut self) -> Result<(), CommandError> {
-        self.begin()?;
-        let mut stopped = self.stop.load(Ordering::Relaxed);
-        if stopped {
+        if self.begin()? {
             return self.end();
         }
+        let mut stopped = self.stop.load(Ordering::Relaxed);
         while !stopped {
             let now = Instant::now();
             let next = self.pending.next().unwrap_or(self.due.check).min(self.due.check);
@@ -137,9 +136,10 @@ impl<'a> Watching<'a> {
         self.end()
     }
 
-    /// The first look at everything.
-    fn begin(&mut self) -> Result<(), CommandError> {
+    /// The first look at everything; whether a signal has cut it short.
+    fn begin(&mut self) -> Result<bool, CommandError> {
         self.check()?;
+        let is_cut_short = self.stop.load(Ordering::Relaxed);
         self.sweep.progress.finish();
         self.is_ready = true;
         for path in self.roots.awaited().iter().filter(|_| !self.args.paths.is_empty()) {
@@ -153,7 +153,7 @@ impl<'a> Watching<'a> {
             let roots = count(self.roots.all().len() as u64, "folder");
             self.ui.status(format_args!("watching {roots}, kept {kept}"));
         }
-        Ok(())
+        Ok(is_cut_short)
     }
 
     /// Keeps what is pending, due or not.

@@ -94,6 +94,11 @@ impl Slots {
         }
     }
 
+    /// Whether [`Slots::is_news`] was not asked about all rows.
+    pub(crate) fn lacks_rows(&self) -> bool {
+        self.filled.values().any(|filled| !filled.is_seen && filled.text.is_none())
+    }
+
     /// Lines that empty the slots which [`Slots::is_news`] was not asked about, in the order of what they held.
     pub(crate) fn gone(self) -> Vec<Vec<u8>> {
         let mut gone: Vec<_> = self.filled.into_iter().filter(|(_, f)| !f.is_seen).collect();

@@ -1,0 +1,141 @@
+//! Tells whether files that stand elsewhere are those of a kept session: moved, copied, or only of the same name.
+
+use std::io::BufRead;
+
+use super::frame::Form;
+use super::sealed::Sealed;
+use super::{SessionDir, file_name, rows};
+use crate::durable::FileError;
+use crate::format::FormatError;
+use crate::source::{self, Bundle, Source};
+
+/// What files hold, compared with what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likeness {
+    /// The same.
+    Same,
+    /// All that is kept, and more.
+    More,
+    /// Nothing that is not kept.
+    Less,
+    /// Something else.
+    Other,
+}
+
+impl Likeness {
+    pub(super) fn of(has_more: bool, has_less: bool) -> Self {
+        match (has_more, has_less) {
+            (false, false) => Likeness::Same,
+            (true, false) => Likeness::More,
+            (false, true) => Likeness::Less,
+            (true, true) => Likeness::Other,
+        }
+    }
+}
+
+impl SessionDir {
+    /// Compares a session that was found with what is kept here; nothing is changed.
+    ///
+    /// Files of lines decide where there are any, because agents only add to them; one that was compressed is the same.
+    /// What cannot be told apart for sure, such as a file that several sessions share, is something else.
+    pub fn likeness(&self, bundle: &Bundle) -> Result<Likeness, FormatError> {
+        let mut kept = Vec::new();
+        for (stem, generation) in self.newest_files()? {
+            match Sealed::open(&self.kept_path(&stem, generation)) {
+                Ok(sealed) if sealed.header().gone => {}
+                Ok(sealed) if sealed.header().form == Form::Excerpt => {}
+                Ok(sealed) => kept.push(sealed),
+                Err(_) => return Ok(Likeness::Other),
+            }
+        }
+        let is_key = |sealed: &Sealed| sealed.header().key == bundle.key;
+        if bundle.shared_file().is_some() || !kept.iter().all(is_key) {
+            return Ok(Likeness::Other);
+        }
+        if bundle.origin.is_some() {
+            let log = kept.iter().find(|sealed| sealed.header().form == Form::Rows);
+            return log.map_or(Ok(Likeness::Other), |log| rows::likeness(log.path(), bundle));
+        }
+        Ok(self.likeness_of_files(kept, &bundle.kept_sources())?)
+    }
+
+    fn likeness_of_files(
+        &self,
+        kept: Vec<Sealed>,
+        sources: &[Source],
+    ) -> Result<Likeness, FileError> {
+        let is_lines = |sealed: &Sealed| plain_name(&sealed.header().name).ends_with(".jsonl");
+        let has_lines = kept.iter().any(|sealed| is_lines(sealed) && sealed.length() > 0);
+        let is_kept = |source: &Source| {
+            kept.iter().any(|sealed| plain_name(&sealed.header().name) == plain_name(source.name()))
+        };
+        let (mut has_more, mut has_less) = (!sources.iter().all(is_kept), false);
+        let mut is_shown = false;
+        for sealed in kept {
+            if sealed.header().form != Form::Bytes {
+                return Ok(Likeness::Other);
+            }
+            let decides = !has_lines || is_lines(&sealed);
+            let name = plain_name(&sealed.header().name);
+            let source = sources.iter().find(|source| plain_name(source.name()) == name);
+            is_shown |= decides && source.is_some() && sealed.length() > 0;
+            let likeness = match source {
+                Some(source) => self.likeness_of_file(sealed, source)?,
+                None => Likeness::Less,
+            };
+            match likeness {
+                _ if !decides => {}
+                Likeness::Same => {}
+                Likeness::More => has_more = true,
+                Likeness::Less => has_less = true,
+                Likeness::Other => return Ok(Likeness::Other),
+            }
+        }
+        Ok(if is_shown { Likeness::of(has_more, has_less) } else { Likeness::Other })
+    }
+
+    /// Compares a file with the last generation of it, and with those before.
+    fn likeness_of_file(&self, sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
+        let (name, newest) = (file_name(&sealed.header().name), sealed.header().generation);
+        let likeness = compare(sealed, source)?;
+        if likeness != Likeness::Other {
+            return Ok(likeness);
+        }
+        for generation in 0..newest {
+            let Ok(sealed) = Sealed::open(&self.kept_path(&name, generation)) else { continue };
+            let is_bytes = sealed.header().form == Form::Bytes && !sealed.header().gone;
+            if is_bytes && matches!(compare(sealed, source)?, Likeness::Same | Likeness::Less) {
+                return Ok(Likeness::Less);
+            }
+        }
+        Ok(Likeness::Other)
+    }
+}
+
+/// A file's name without what compressing it adds.
+fn plain_name(name: &str) -> &str {
+    name.strip_suffix(".zst").unwrap_or(name)
+}
+
+/// Compares a file with kept bytes, as far as both go. Bytes that cannot be read are other ones.
+fn compare(sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
+    let input = source::unpacked(source.open()?);
+    let (Ok(mut input), Ok(mut kept)) = (input, source::unpacked(Box::new(sealed.reader(0))))
+    else {
+        return Ok(Likeness::Other);
+    };
+    loop {
+        let (Ok(found), Ok(wanted)) = (input.fill_buf(), kept.fill_buf()) else {
+            return Ok(Likeness::Other);
+        };
+        let common = found.len().min(wanted.len());
+        if common == 0 {
+            return Ok(Likeness::of(!found.is_empty(), !wanted.is_empty()));
+        }
+        if found[..common] != wanted[..common] {
+            return Ok(Likeness::Other);
+        }
+        input.consume(common);
+        kept.consume(common);
+    }
+}

@@ -1,0 +1,203 @@
+//! Growing a sealed file: frames go where the trailer stood, and a new trailer after them.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::Sealed;
+use crate::durable::{self, FileError, OnPath};
+use crate::vault::frame::{self, FRAME_SIZE, FileHeader, Moved, Trailer};
+
+/// Small frames at the end of a file before they are merged into one.
+pub(super) const SMALL_FRAMES: usize = 32;
+
+/// A sealed file opened for growing; the caller holds the session's lock.
+#[derive(Debug)]
+pub(crate) struct SealedWriter {
+    sealed: Sealed,
+    pending: Vec<u8>,
+    /// Where the source was found, until a frame says so.
+    moved: Option<Moved>,
+    /// The trailer no longer says what is kept.
+    unfinished: bool,
+}
+
+impl SealedWriter {
+    /// Makes a new file.
+    pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
+        let (mut bytes, chain) = frame::begin(header);
+        let trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None, moved: None };
+        bytes.extend(frame::end(&trailer));
+        durable::write_atomic(path, &bytes)?;
+        Self::open(path)
+    }
+
+    /// Opens a file, and drops what an interrupted write left at its end.
+    ///
+    /// A file that is damaged before its end is refused: growing it would destroy what follows the damage.
+    pub(crate) fn open(path: &Path) -> Result<Self, FileError> {
+        let mut sealed = Sealed::open(path)?;
+        if sealed.damaged {
+            return Err(frame::damaged("damaged before its end; left as it is")).on("grow", path);
+        }
+        sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
+        let mut writer = Self { sealed, pending: Vec::new(), moved: None, unfinished: false };
+        if writer.sealed.torn.is_some() {
+            writer.finish()?;
+        }
+        Ok(writer)
+    }
+
+    /// What is kept so far.
+    pub(crate) fn sealed(&mut self) -> &mut Sealed {
+        &mut self.sealed
+    }
+
+    /// Adds bytes of the source; a frame is written whenever enough of them have come.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
+        self.pending.extend_from_slice(piece);
+        if self.pending.len() >= FRAME_SIZE { self.cut() } else { Ok(()) }
+    }
+
+    /// Adds a piece that began in `torn`, which is empty then.
+    pub(crate) fn push_line(&mut self, torn: &mut Vec<u8>, rest: &[u8]) -> Result<(), FileError> {
+        self.pending.append(torn);
+        self.push(rest)
+    }
+
+    /// Notes when the source was last changed.
+    pub(crate) fn set_modified(&mut self, modified: Option<SystemTime>) {
+        let nanos = modified.and_then(nanoseconds);
+        if nanos.is_some() && nanos != self.sealed.modified {
+            self.sealed.modified = nanos;
+            self.unfinished = true;
+        }
+    }
+
+    /// Notes where the source was found.
+    pub(crate) fn set_place(&mut self, path: &Path, root: &Path) {
+        let [path, root] = [path, root].map(|path| path.to_string_lossy().into_owned());
+        let header = &self.sealed.header;
+        self.moved = (header.path != path || header.root != root).then_some(Moved { path, root });
+    }
+
+    /// Whether anything was added since the last trailer.
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_pending() || self.unfinished
+    }
+
+    fn has_pending(&self) -> bool {
+        !self.pending.is_empty() || self.moved.is_some()
+    }
+
+    /// Writes what is pending and the trailer. Durable only after [`SealedWriter::sync`].
+    pub(crate) fn finish(&mut self) -> Result<(), FileError> {
+        if self.has_pending() && self.small_frames() >= SMALL_FRAMES {
+            return self.merge();
+        }
+        self.cut()?;
+        let sealed = &mut self.sealed;
+        let trailer = frame::end(&sealed.trailer());
+        write_at(&mut sealed.file, sealed.end, &trailer).on("write", &sealed.path)?;
+        let size = sealed.end + trailer.len() as u64;
+        sealed.file.set_len(size).on("write", &sealed.path)?;
+        sealed.torn = None;
+        self.unfinished = false;
+        Ok(())
+    }
+
+    /// Returns after everything is on disk.
+    pub(crate) fn sync(&mut self) -> Result<(), FileError> {
+        self.sealed.file.sync_data().on("sync", &self.sealed.path)
+    }
+
+    fn cut(&mut self) -> Result<(), FileError> {
+        if !self.has_pending() {
+            return Ok(());
+        }
+        let sealed = &mut self.sealed;
+        let packed =
+            frame::pack(sealed.chains[1], sealed.length, &self.pending, self.moved.clone())
+                .on("compress", &sealed.path)?;
+        write_at(&mut sealed.file, sealed.end, &packed.bytes).on("write", &sealed.path)?;
+        sealed.append(&packed);
+        self.pending.clear();
+        self.moved = None;
+        self.unfinished = true;
+        Ok(())
+    }
+
+    fn small_frames(&self) -> usize {
+        let ends =
+            self.sealed.frames.iter().skip(1).map(|(_, begin)| *begin).chain([self.sealed.length]);
+        let lengths: Vec<u64> =
+            self.sealed.frames.iter().zip(ends).map(|((_, begin), end)| end - begin).collect();
+        lengths.iter().rev().take_while(|length| **length < FRAME_SIZE as u64 / 2).count()
+    }
+
+    /// Writes the file anew with its small last frames and the pending bytes as one, and puts it in place.
+    fn merge(&mut self) -> Result<(), FileError> {
+        let path = self.sealed.path.clone();
+        let keep = self.sealed.frames.len() - self.small_frames();
+        let mut raw = Vec::new();
+        for index in keep..self.sealed.frames.len() {
+            raw.extend(self.sealed.frame(index).on("read", &path)?);
+        }
+        raw.append(&mut self.pending);
+        let chain = match keep.checked_sub(1) {
+            Some(last) => self.sealed.frame_header(last)?.chain,
+            None => self.sealed.chains[0],
+        };
+        let (start, offset) = self.sealed.frames[keep];
+        // Frames that go may have told of a move.
+        let moved = self.moved.take().or_else(|| self.sealed.moved.clone());
+        let packed = frame::pack(chain, offset, &raw, moved.clone()).on("compress", &path)?;
+        let mut frames = self.sealed.frames[..keep].to_vec();
+        frames.push((start, offset));
+        let (length, modified) = (offset + raw.len() as u64, self.sealed.modified);
+        let trailer = Trailer { frames, length, chain: packed.header.chain, modified, moved };
+        let old = &mut self.sealed.file;
+        durable::replace_atomic(&path, |new| {
+            old.seek(SeekFrom::Start(0))?;
+            io::copy(&mut old.take(start), new)?;
+            new.write_all(&packed.bytes)?;
+            new.write_all(&frame::end(&trailer))
+        })?;
+        *self = Self::open(&path)?;
+        Ok(())
+    }
+}
+
+impl Sealed {
+    fn trailer(&self) -> Trailer {
+        Trailer {
+            frames: self.frames.clone(),
+            length: self.length,
+            chain: self.chains[1],
+            modified: self.modified,
+            moved: self.moved.clone(),
+        }
+    }
+
+    fn append(&mut self, packed: &frame::Packed) {
+        self.frames.push((self.end, packed.header.offset));
+        self.length += packed.header.length;
+        self.chains[1] = packed.header.chain;
+        self.note_move(packed.header.moved.clone());
+        self.end += packed.bytes.len() as u64;
+    }
+}
+
+/// Nanoseconds since the Unix epoch, negative before it.
+fn nanoseconds(time: SystemTime) -> Option<i64> {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_nanos()).ok(),
+        Err(before) => i64::try_from(before.duration().as_nanos()).ok().map(|nanos| -nanos),
+    }
+}
+
+fn write_at(file: &mut File, at: u64, bytes: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(at))?;
+    file.write_all(bytes)
+}
