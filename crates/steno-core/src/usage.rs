@@ -60,7 +60,15 @@ impl Usage {
     /// All numbers, in the order of the fields.
     pub(crate) fn numbers(&self) -> [u64; 7] {
         let Self { input, cache_read, cache_write, cache_write_5m, cache_write_1h, .. } = *self;
-        [input, cache_read, cache_write, cache_write_5m, cache_write_1h, self.output, self.reasoning]
+        [
+            input,
+            cache_read,
+            cache_write,
+            cache_write_5m,
+            cache_write_1h,
+            self.output,
+            self.reasoning,
+        ]
     }
 
     /// The tokens whose [`Usage::numbers`] these are.

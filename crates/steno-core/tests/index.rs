@@ -55,7 +55,9 @@ fn search(index: &Index, query: &str) -> Vec<Hit> {
     let query = Query::parse(query).unwrap();
     let now = "2026-02-01T00:00:00Z".parse().unwrap();
     let filter = Filter::default();
-    index.search(&Search { query: &query, filter, order: Order::Relevance, limit: 1000, now }).unwrap()
+    index
+        .search(&Search { query: &query, filter, order: Order::Relevance, limit: 1000, now })
+        .unwrap()
 }
 
 fn found(index: &Index, query: &str) -> Vec<String> {
@@ -114,9 +116,15 @@ fn a_session_that_grows_is_extended_and_one_that_is_rewritten_replaced() {
     store.keep("s1", &lines);
     let index = store.index();
     let dir = store.vault().sessions().unwrap().remove(0);
-    assert_eq!(number(&index, "SELECT count(*) FROM entry"), dir.read().unwrap().entries.len() as i64);
+    assert_eq!(
+        number(&index, "SELECT count(*) FROM entry"),
+        dir.read().unwrap().entries.len() as i64
+    );
     assert_eq!(found(&index, "other"), ["s1:0"]);
-    assert_eq!(i64::try_from(dir.read().unwrap().session.totals.usage.output).unwrap(), output(&index));
+    assert_eq!(
+        i64::try_from(dir.read().unwrap().session.totals.usage.output).unwrap(),
+        output(&index)
+    );
 }
 
 #[test]
@@ -166,13 +174,18 @@ fn a_damaged_or_older_index_is_built_anew() {
     assert_eq!(index.healed(), Some(Healed::Older));
     assert_eq!(found(&index, "hello"), ["s1:0"]);
     index.connection().execute_batch("DROP TABLE text").unwrap();
-    assert!(index.search(&Search {
-        query: &Query::parse("hello").unwrap(),
-        filter: Filter::default(),
-        order: Order::Time,
-        limit: 1,
-        now: "2026-02-01T00:00:00Z".parse().unwrap(),
-    }).unwrap_err().is_damage());
+    assert!(
+        index
+            .search(&Search {
+                query: &Query::parse("hello").unwrap(),
+                filter: Filter::default(),
+                order: Order::Time,
+                limit: 1,
+                now: "2026-02-01T00:00:00Z".parse().unwrap(),
+            })
+            .unwrap_err()
+            .is_damage()
+    );
     index.connection().execute_batch("PRAGMA user_version = 1000").unwrap();
     drop(index);
     assert!(matches!(Index::open(store.path()), Err(IndexError::Newer(_))));
@@ -183,7 +196,10 @@ fn two_processes_take_in_the_same_sessions_once() {
     let store = Store::new();
     let names: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
     for name in &names {
-        store.keep(name, &[prompt(name, &format!("words of {name}")), answer(name, "msg_0000000000000001", 7)]);
+        store.keep(
+            name,
+            &[prompt(name, &format!("words of {name}")), answer(name, "msg_0000000000000001", 7)],
+        );
     }
     std::thread::scope(|scope| {
         (0..4).for_each(|_| _ = scope.spawn(|| store.index()));
@@ -201,7 +217,8 @@ fn sessions_and_tokens_are_those_of_the_vault() {
         eprintln!("STENO_FIXTURES is not set: nothing is compared");
         return;
     };
-    for folder in fs::read_dir(PathBuf::from(fixtures)).unwrap().flatten().map(|entry| entry.path()) {
+    for folder in fs::read_dir(PathBuf::from(fixtures)).unwrap().flatten().map(|entry| entry.path())
+    {
         if folder.is_dir() {
             compare(&folder);
         }
@@ -221,7 +238,8 @@ fn compare(folder: &Path) {
         kept.push(dir);
     }
     let index = store.index();
-    let (mut total, mut repeated, mut ledger) = (Usage::default(), Usage::default(), Ledger::default());
+    let (mut total, mut repeated, mut ledger) =
+        (Usage::default(), Usage::default(), Ledger::default());
     for dir in &kept {
         let transcript = dir.read().unwrap();
         let mut tally = Tally::default();
@@ -230,20 +248,28 @@ fn compare(folder: &Path) {
         total.add(&transcript.session.totals.usage);
     }
     for listed in index.sessions(None, None).unwrap() {
-        let dir = kept.iter().find(|dir| *dir.id() == listed.session.id && dir.agent() == listed.session.agent);
+        let dir = kept
+            .iter()
+            .find(|dir| *dir.id() == listed.session.id && dir.agent() == listed.session.agent);
         let mut read = dir.unwrap().read().unwrap().session;
         read.extra.clear();
         assert_eq!(listed.session, read);
     }
-    let columns = "input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning";
+    let columns =
+        "input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning";
     for table in ["usage", "rollup"] {
         let sums = columns.split(", ").map(|name| format!("coalesce(sum({name}), 0)"));
         let sql = format!("SELECT {} FROM {table}", sums.collect::<Vec<_>>().join(", "));
         let read = |row: &rusqlite::Row<'_>| {
             let at = |at| row.get::<_, i64>(at).map(|number| u64::try_from(number).unwrap());
             Ok(Usage {
-                input: at(0)?, cache_read: at(1)?, cache_write: at(2)?, cache_write_5m: at(3)?,
-                cache_write_1h: at(4)?, output: at(5)?, reasoning: at(6)?,
+                input: at(0)?,
+                cache_read: at(1)?,
+                cache_write: at(2)?,
+                cache_write_5m: at(3)?,
+                cache_write_1h: at(4)?,
+                output: at(5)?,
+                reasoning: at(6)?,
             })
         };
         let mut sum = index.connection().query_row(&sql, [], read).unwrap();

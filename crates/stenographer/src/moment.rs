@@ -23,7 +23,8 @@ pub(crate) fn parse(text: &str, edge: Edge, scene: &Scene) -> Result<Timestamp, 
     };
     if let Some(seconds) = ago(text) {
         let now = scene.clock.now().instant();
-        let then = now.checked_sub(jiff::SignedDuration::from_secs(seconds)).map_err(|_| unknown())?;
+        let then =
+            now.checked_sub(jiff::SignedDuration::from_secs(seconds)).map_err(|_| unknown())?;
         return Ok(Timestamp::from_instant(then, 0));
     }
     let stated: Timestamp = text.parse().map_err(|_| unknown())?;

@@ -29,7 +29,14 @@ impl Ui {
 
     /// Says nothing at all.
     pub(crate) fn silent() -> Self {
-        Self { out: Box::new(io::sink()), terminal: false, styled: false, quiet: true, silent: true, troubled: false }
+        Self {
+            out: Box::new(io::sink()),
+            terminal: false,
+            styled: false,
+            quiet: true,
+            silent: true,
+            troubled: false,
+        }
     }
 
     /// Drops status messages; results, warnings and errors stay.

@@ -74,9 +74,7 @@ pub(super) fn read(connection: &Connection, id: i64) -> rusqlite::Result<Option<
     let query = "SELECT start, length, data FROM text JOIN block ON block.id = text.block WHERE text.id = ?1";
     let mut found = connection.prepare_cached(query)?;
     let row = found
-        .query_row([id], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?))
-        })
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?)))
         .optional()?;
     let text = row.and_then(|(start, length, data)| {
         slice(&unpack(&data).ok()?, start, length).map(str::to_owned)

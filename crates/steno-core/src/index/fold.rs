@@ -179,7 +179,10 @@ mod tests {
     #[test]
     fn parts_of_words_stand_beside_them() {
         let folded = fold("let parseJSONLine = HTTPServer::new(); plain GitHub parseJSONLine");
-        assert_eq!(folded.text, "let parseJSONLine = HTTPServer::new(); plain GitHub parseJSONLine");
+        assert_eq!(
+            folded.text,
+            "let parseJSONLine = HTTPServer::new(); plain GitHub parseJSONLine"
+        );
         assert_eq!(folded.parts, "parse JSON Line HTTP Server Git Hub ");
         assert_eq!(fold("ALLCAPS lower Title naïveCase 東京Tower").parts, "naïve Case 東京 Tower ");
     }

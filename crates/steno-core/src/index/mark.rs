@@ -104,7 +104,9 @@ fn line(text: &str, range: &Range<usize>, number: usize, found: &[Range<usize>])
     let inside: Vec<_> = found
         .iter()
         .filter(|mark| mark.start < range.end && mark.end > range.start)
-        .map(|mark| mark.start.max(range.start) - range.start..mark.end.min(range.end) - range.start)
+        .map(|mark| {
+            mark.start.max(range.start) - range.start..mark.end.min(range.end) - range.start
+        })
         .collect();
     let whole = text[range.clone()].trim_end_matches('\r');
     if whole.chars().count() <= WIDE {
@@ -116,7 +118,8 @@ fn line(text: &str, range: &Range<usize>, number: usize, found: &[Range<usize>])
     let end = whole[begin..].char_indices().nth(WIDE).map_or(whole.len(), |(at, _)| begin + at);
     let ahead = if begin > 0 { "…" } else { "" };
     let tail = if end < whole.len() { "…" } else { "" };
-    let moved = |mark: &Range<usize>| mark.start - begin + ahead.len()..mark.end - begin + ahead.len();
+    let moved =
+        |mark: &Range<usize>| mark.start - begin + ahead.len()..mark.end - begin + ahead.len();
     let marks = inside.iter().filter(|mark| mark.start >= begin && mark.end <= end).map(moved);
     Line { number, marks: marks.collect(), text: format!("{ahead}{}{tail}", &whole[begin..end]) }
 }
@@ -143,8 +146,14 @@ mod tests {
         let text = "first\nthe Log_in failed\nlogin, again\nblogs\n";
         assert_eq!(marked("log", text, 0), ["2: the [Log]_in failed"]);
         assert_eq!(marked("log*", "login blog", 0), ["1: [login] blog"]);
-        assert_eq!(marked("FAILED again", text, 0), ["2: the Log_in [failed]", "3: login, [again]"]);
-        assert_eq!(marked("again", text, 1), ["2: the Log_in failed", "3: login, [again]", "4: blogs"]);
+        assert_eq!(
+            marked("FAILED again", text, 0),
+            ["2: the Log_in [failed]", "3: login, [again]"]
+        );
+        assert_eq!(
+            marked("again", text, 1),
+            ["2: the Log_in failed", "3: login, [again]", "4: blogs"]
+        );
         assert_eq!(marked("/l.g/", text, 0), ["3: [log]in, again", "4: b[log]s"]);
         assert_eq!(marked("cafe", "\nCafé", 0), ["2: Café"]);
         assert_eq!(marked("Line", "parseLine outline", 0), ["1: parse[Line] outline"]);

@@ -116,7 +116,12 @@ impl Writer<'_> {
         let query = "SELECT id, taken, digest, kept FROM session WHERE agent = ?1 AND name = ?2";
         let found = connection.prepare_cached(query).and_then(|mut found| {
             let columns = |row: &rusqlite::Row<'_>| {
-                Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get::<_, Option<Hash>>(2)?, row.get::<_, i64>(3)?))
+                Ok((
+                    row.get(0)?,
+                    row.get::<_, u32>(1)?,
+                    row.get::<_, Option<Hash>>(2)?,
+                    row.get::<_, i64>(3)?,
+                ))
             };
             found.query_row(names, columns).optional()
         });
@@ -139,9 +144,9 @@ impl Writer<'_> {
         let last = standing.taken.checked_sub(1).map(|last| prepared.rows[last].digest);
         let sql = "UPDATE session SET taken = ?2, digest = ?3, kept = -1 WHERE id = ?1";
         let connection = &self.index.connection;
-        let done = connection
-            .prepare_cached(sql)
-            .and_then(|mut update| update.execute(params![standing.id, standing.taken as i64, last]));
+        let done = connection.prepare_cached(sql).and_then(|mut update| {
+            update.execute(params![standing.id, standing.taken as i64, last])
+        });
         self.index.on(done).map(|_| ())
     }
 
@@ -150,8 +155,18 @@ impl Writer<'_> {
         let kind = row.kind.to_string();
         let done = self.index.connection.prepare_cached(sql).and_then(|mut insert| {
             insert.execute(params![
-                at.id, at.taken as i64, row.time, row.role, kind, row.tool, row.model, row.source,
-                row.message, row.parent, row.failed, text
+                at.id,
+                at.taken as i64,
+                row.time,
+                row.role,
+                kind,
+                row.tool,
+                row.model,
+                row.source,
+                row.message,
+                row.parent,
+                row.failed,
+                text
             ])
         });
         self.index.on(done).map(|_| ())
@@ -234,7 +249,9 @@ impl<'a> Texts<'a> {
         let block = match self.blocks[new.block] {
             Some(block) => block,
             None => {
-                connection.prepare_cached("INSERT INTO block (data) VALUES (?1)")?.execute([data])?;
+                connection
+                    .prepare_cached("INSERT INTO block (data) VALUES (?1)")?
+                    .execute([data])?;
                 *self.blocks[new.block].insert(connection.last_insert_rowid())
             }
         };

@@ -163,7 +163,9 @@ fn compile(pattern: &str, any_case: bool) -> Result<Regex, QueryError> {
     let built = RegexBuilder::new(pattern).case_insensitive(any_case).multi_line(true).build();
     built.map_err(|error| {
         let text = error.to_string();
-        QueryError::Regex(text.lines().last().unwrap_or(&text).trim_start_matches("error: ").to_owned())
+        QueryError::Regex(
+            text.lines().last().unwrap_or(&text).trim_start_matches("error: ").to_owned(),
+        )
     })
 }
 
@@ -213,7 +215,10 @@ mod tests {
     #[test]
     fn words_phrases_and_what_is_left_out() {
         assert_eq!(words("one two"), r#"("one") AND ("two")"#);
-        assert_eq!(words(r#"one OR "two three" four"#), r#"("one" OR {text} : "two three") AND ("four")"#);
+        assert_eq!(
+            words(r#"one OR "two three" four"#),
+            r#"("one" OR {text} : "two three") AND ("four")"#
+        );
         assert_eq!(words("one -two pre*"), r#"(("one") AND ("pre"*)) NOT ("two")"#);
         assert_eq!(words("snake_case"), r#"({text} : "snake_case")"#);
         assert_eq!(words("parseLine"), r#"(("parseLine" OR {parts} : "parse Line"))"#);

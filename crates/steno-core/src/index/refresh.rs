@@ -79,7 +79,9 @@ impl Index {
             find.query_row(names, |row| row.get::<_, i64>(0)).optional()
         };
         let kept = self.on(find())?;
-        Ok(kept.is_some_and(|kept| u64::try_from(kept).is_ok_and(|kept| dir.size().ok() == Some(kept))))
+        Ok(kept.is_some_and(|kept| {
+            u64::try_from(kept).is_ok_and(|kept| dir.size().ok() == Some(kept))
+        }))
     }
 
     /// Reads sessions from the vault and puts them in, oldest first so that later rows are later texts.

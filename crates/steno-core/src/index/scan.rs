@@ -54,8 +54,7 @@ impl Index {
         regex: &Regex,
     ) -> rusqlite::Result<Vec<i64>> {
         let required = required_words(regex.as_str());
-        let words: Vec<String> =
-            search.query.words.iter().cloned().chain(required).collect();
+        let words: Vec<String> = search.query.words.iter().cloned().chain(required).collect();
         let (conditions, mut values) = search.filter.conditions();
         let mut sql = "SELECT DISTINCT text.block FROM text WHERE true".to_owned();
         if !words.is_empty() {
@@ -75,11 +74,7 @@ impl Index {
     }
 
     /// The newest entry with a text, if any is asked.
-    fn entries_of(
-        &self,
-        search: &Search<'_>,
-        text: i64,
-    ) -> rusqlite::Result<Option<Candidate>> {
+    fn entries_of(&self, search: &Search<'_>, text: i64) -> rusqlite::Result<Option<Candidate>> {
         let (conditions, mut values) = search.filter.conditions();
         let words = search.query.words.clone();
         let mut sql = format!(
@@ -116,8 +111,7 @@ fn matches_in(
     found: &mut Vec<i64>,
 ) -> rusqlite::Result<()> {
     let data = "SELECT data FROM block WHERE id = ?1";
-    let data: Vec<u8> =
-        connection.prepare_cached(data)?.query_row([block], |row| row.get(0))?;
+    let data: Vec<u8> = connection.prepare_cached(data)?.query_row([block], |row| row.get(0))?;
     let Ok(raw) = blocks::unpack(&data) else { return Ok(()) };
     let mut texts =
         connection.prepare_cached("SELECT id, start, length FROM text WHERE block = ?1")?;

@@ -228,9 +228,8 @@ fn candidate(row: &Row<'_>, now: i64) -> rusqlite::Result<Candidate> {
 impl Filter {
     /// The conditions in SQL, for values from the second on.
     pub(super) fn conditions(&self) -> (String, Vec<Value>) {
-        let moment = |at: Option<Timestamp>| {
-            at.map(|at| Value::from(at.instant().as_millisecond()))
-        };
+        let moment =
+            |at: Option<Timestamp>| at.map(|at| Value::from(at.instant().as_millisecond()));
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let session = self.session.as_ref().map(|id| Value::from(id.as_str().to_owned()));
         let wanted = [

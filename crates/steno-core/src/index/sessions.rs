@@ -84,7 +84,8 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Option<Listed>> {
         _ => Status::Completed,
     };
     session.stop_reason = row.get(9)?;
-    session.models = serde_json::from_str(row.get_ref(10)?.as_str().unwrap_or("[]")).unwrap_or_default();
+    session.models =
+        serde_json::from_str(row.get_ref(10)?.as_str().unwrap_or("[]")).unwrap_or_default();
     session.thread = row.get(11)?;
     session.parent = row.get(12)?;
     session.subagent_files = row.get::<_, i64>(13)? as u64;

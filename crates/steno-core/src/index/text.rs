@@ -52,7 +52,8 @@ mod tests {
     #[test]
     fn a_call_is_its_arguments() {
         let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
-        entry.tool_input = Some(json!({"command": "ls -l\n", "lines": [1, true], "more": {"x": null}}));
+        entry.tool_input =
+            Some(json!({"command": "ls -l\n", "lines": [1, true], "more": {"x": null}}));
         assert_eq!(of(&entry), "command: ls -l\n\nlines: 1\ntrue\nmore: x:");
         entry.content = "Let me look.".to_owned();
         assert!(of(&entry).starts_with("Let me look.\ncommand: ls -l"));

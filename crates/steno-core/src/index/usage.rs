@@ -17,7 +17,8 @@ const LONG: i64 = 200_000;
 /// Milliseconds of a quarter of an hour.
 const QUARTER: i64 = 900_000;
 
-const COLUMNS: &str = "session, number, time, model, input, cache_read, cache_write, cache_write_5m,
+const COLUMNS: &str =
+    "session, number, time, model, input, cache_read, cache_write, cache_write_5m,
     cache_write_1h, output, reasoning";
 
 /// The tables of tokens, and what is still to be added up.
@@ -86,7 +87,8 @@ impl<'a> Books<'a> {
     fn state(&mut self, key: &Hash, stated: &Billed) -> Result<(), IndexError> {
         let Some(before) = self.find(key)? else { return self.replace(key, None, stated) };
         if before.session == stated.session {
-            let raised = "UPDATE statement SET input = max(input, ?3), cache_read = max(cache_read, ?4),
+            let raised =
+                "UPDATE statement SET input = max(input, ?3), cache_read = max(cache_read, ?4),
                 cache_write = max(cache_write, ?5), cache_write_5m = max(cache_write_5m, ?6),
                 cache_write_1h = max(cache_write_1h, ?7), output = max(output, ?8),
                 reasoning = max(reasoning, ?9) WHERE key = ?1 AND session = ?2";
@@ -118,7 +120,8 @@ impl<'a> Books<'a> {
 
     /// Forgets what a session states; what others state of the same messages holds then.
     pub(super) fn remove(&mut self, session: i64) -> Result<(), IndexError> {
-        let shared: Vec<Hash> = self.all("SELECT key FROM statement WHERE session = ?1", session)?;
+        let shared: Vec<Hash> =
+            self.all("SELECT key FROM statement WHERE session = ?1", session)?;
         self.run("DELETE FROM statement WHERE session = ?1", [session.into()])?;
         for key in &shared {
             let Some(before) = self.find(key)? else { continue };
@@ -157,7 +160,8 @@ impl<'a> Books<'a> {
                 AND output = 0 AND reasoning = 0";
             let mut clean = connection.prepare_cached(empty)?;
             for ((session, quarter, model, long), sums) in &self.sums {
-                let names = [(*session).into(), (*quarter).into(), model.clone().into(), (*long).into()];
+                let names =
+                    [(*session).into(), (*quarter).into(), model.clone().into(), (*long).into()];
                 let values = names.into_iter().chain(sums.map(Value::from));
                 add.execute(params_from_iter(values))?;
                 if sums.iter().any(|sum| *sum < 0) {
@@ -171,7 +175,9 @@ impl<'a> Books<'a> {
 
     fn find(&self, key: &Hash) -> Result<Option<Billed>, IndexError> {
         let sql = format!("SELECT {COLUMNS} FROM usage WHERE key = ?1");
-        let find = || self.index.connection.prepare_cached(&sql)?.query_row([key], Billed::read).optional();
+        let find = || {
+            self.index.connection.prepare_cached(&sql)?.query_row([key], Billed::read).optional()
+        };
         self.index.on(find())
     }
 

@@ -205,7 +205,9 @@ fn print(
 ) -> Result<(), CommandError> {
     let name = if ui.is_terminal() { short(index, hit)? } else { hit.session.to_string() };
     let mut words = vec![format!("{name}:{}", hit.number)];
-    words.extend(hit.time.map(|at| at.in_zone(&scene.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()));
+    words.extend(
+        hit.time.map(|at| at.in_zone(&scene.zone).wall().strftime("%Y-%m-%d %H:%M").to_string()),
+    );
     words.push(hit.agent.clone());
     if hit.source != entry::PRIMARY {
         words.push(format!("[{}]", hit.source));

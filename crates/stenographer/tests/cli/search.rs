@@ -26,7 +26,10 @@ fn session(at: usize) -> String {
             1 + at % 28,
         )
     };
-    let message = format!("\"id\":\"msg_{at:020}\",\"role\":\"assistant\",\"model\":\"claude-test-{}\"", at % 2);
+    let message = format!(
+        "\"id\":\"msg_{at:020}\",\"role\":\"assistant\",\"model\":\"claude-test-{}\"",
+        at % 2
+    );
     let usage = "\"usage\":{\"input_tokens\":3,\"output_tokens\":4}";
     let failed = at % 4 == 0;
     [
@@ -41,7 +44,10 @@ fn session(at: usize) -> String {
 
 fn tree(home: &Home, sessions: std::ops::Range<usize>) {
     for at in sessions {
-        home.file(&format!(".claude/projects/-work-project{}/{}.jsonl", at % 3, id(at)), session(at));
+        home.file(
+            &format!(".claude/projects/-work-project{}/{}.jsonl", at % 3, id(at)),
+            session(at),
+        );
     }
 }
 
@@ -67,7 +73,11 @@ fn all_found(home: &Home, sessions: usize) {
 
 fn hits(output: &Output) -> Vec<String> {
     let rows = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    rows.map(|row| row["hit"].as_str().unwrap().trim_start_matches('0').replace("-2fa1-41d2-883f-0016d3cca427", "")).collect()
+    let name = |row: Value| {
+        let session: usize = row["session"].as_str().unwrap()[..8].parse().unwrap();
+        format!("{session}:{}", row["entry"])
+    };
+    rows.map(name).collect()
 }
 
 /// The hits of a search with these flags, as `session:entry`.
@@ -102,9 +112,32 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
       three
     --- exit 0
     ");
-    insta::assert_snapshot!(home.steno(&["show", "00000001:1", "-C", "1"]), @"");
-    insta::assert_snapshot!(home.steno(&["show", "00000001:9"]), @"");
-    insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "--json"]), @"");
+    insta::assert_snapshot!(home.steno(&["show", "00000001:1", "-C", "1"]), @r#"
+    please find pneedle1x now
+    claude-code · 00000001-2fa1-41d2-883f-0016d3cca427 · completed
+    2026-01-02 09:15:01 to 2026-01-02 09:15:04 · 4 entries · 3 tokens in, 4 out · claude-test-1
+    /work/project1
+
+    09:15:01 user
+    please find pneedle1x now
+
+    09:15:02 assistant thinking
+    maybe tneedle1x helps
+
+    09:15:03 tool call Bash
+    {"command":"grep ineedle1x src/deep_folder/parseLine.rs"}
+    --- exit 0
+    "#);
+    insta::assert_snapshot!(home.steno(&["show", "00000001:9"]), @r#"
+    --- stderr
+    error: no such entry: 00000001:9
+    hint: its last entry is number 3
+    --- exit 1
+    "#);
+    insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "--json"]), @r#"
+    {"hit":"00000001-2fa1-41d2-883f-0016d3cca427:3","session":"00000001-2fa1-41d2-883f-0016d3cca427","agent":"claude-code","project":"/work/project1","title":"please find pneedle1x now","entry":3,"time":"2026-01-02T09:15:04.000Z","role":"tool","kind":"tool_result","tool":"Bash","model":null,"source":"primary","copies":0,"lines":[{"line":2,"text":"two oneedle1x","marks":[[4,13]]}]}
+    --- exit 0
+    "#);
 }
 
 #[test]
@@ -117,7 +150,12 @@ fn no_match_and_bad_queries_end_with_one() {
     hint: words, "a phrase", -not, begin*, one OR other, /regex/
     --- exit 1
     "#);
-    insta::assert_snapshot!(home.steno(&["search", "x", "--since", "soon"]), @"");
+    insta::assert_snapshot!(home.steno(&["search", "x", "--since", "soon"]), @r#"
+    --- stderr
+    error: not a time: soon
+    hint: use a date such as 2026-01-05, a time such as 2026-01-05T09:15, or 90m, 12h, 7d, 2w ago
+    --- exit 1
+    "#);
     assert_eq!(home.steno(&["search", "x", "--session", "none"]).code, 1);
 }
 
@@ -128,9 +166,9 @@ fn the_query_language() {
     assert_eq!(found(&home, &["please", "pneedle1x"]), ["1:0"]);
     assert_eq!(found(&home, &["\"find pneedle1x now\""]), ["1:0"]);
     assert_eq!(found(&home, &["\"now pneedle1x\""]), Vec::<String>::new());
-    assert_eq!(found(&home, &["please -pneedle1x"]), [":0", "2:0"]);
-    assert_eq!(found(&home, &["pneedle*"]), [":0", "1:0", "2:0"]);
-    assert_eq!(found(&home, &["tneedle0x OR tneedle2x"]), [":1", "2:1"]);
+    assert_eq!(found(&home, &["please -pneedle1x"]), ["0:0", "2:0"]);
+    assert_eq!(found(&home, &["pneedle*"]), ["0:0", "1:0", "2:0"]);
+    assert_eq!(found(&home, &["tneedle0x OR tneedle2x"]), ["0:1", "2:1"]);
     assert_eq!(found(&home, &["/[pt]needle[12]x/"]), ["1:0", "1:1", "2:0", "2:1"]);
     assert_eq!(found(&home, &["/PLEASE find/i pneedle1x"]), ["1:0"]);
     assert_eq!(found(&home, &["deep_folder ineedle1x"]), ["1:2"]);
@@ -145,16 +183,25 @@ fn each_flag_narrows() {
     assert_eq!(found(&home, &[needles]).len(), 24);
     assert_eq!(found(&home, &[needles, "--agent", "codex"]).len(), 0);
     assert_eq!(found(&home, &[needles, "--agent", "claude-code"]).len(), 24);
-    assert_eq!(found(&home, &["needle*", "OR", "pneedle*", "--project", "project1"]), ["1:0", "4:0"]);
+    assert_eq!(
+        found(&home, &["needle*", "OR", "pneedle*", "--project", "project1"]),
+        ["1:0", "4:0"]
+    );
     assert_eq!(found(&home, &["pneedle*", "--project", "/work"]).len(), 6);
     assert_eq!(found(&home, &[needles, "--role", "user"]).len(), 6);
-    assert_eq!(found(&home, &[needles, "--role", "assistant", "--model", "test-1", "--tool", "bash"]), ["1:2", "3:2", "5:2"]);
-    assert_eq!(found(&home, &["pneedle*", "--since", "2026-01-03", "--until", "2026-01-04"]), ["2:0", "3:0"]);
+    assert_eq!(
+        found(&home, &[needles, "--role", "assistant", "--model", "test-1", "--tool", "bash"]),
+        ["1:2", "3:2", "5:2"]
+    );
+    assert_eq!(
+        found(&home, &["pneedle*", "--since", "2026-01-03", "--until", "2026-01-04"]),
+        ["2:0", "3:0"]
+    );
     assert_eq!(found(&home, &["pneedle*", "--since", "24h"]), ["4:0", "5:0"]);
     assert_eq!(found(&home, &["pneedle*", "--session", "00000003"]), ["3:0"]);
     assert_eq!(found(&home, &["pneedle*", "--session", "latest"]), ["5:0"]);
     assert_eq!(found(&home, &["pneedle*", "--thread", "none"]).len(), 0);
-    assert_eq!(found(&home, &[needles, "--errors"]), ["4:3", ":3"]);
+    assert_eq!(found(&home, &[needles, "--errors"]), ["0:3", "4:3"]);
     let newest = home.steno(&["search", "pneedle*", "--sort", "time", "-n", "2", "--json"]);
     assert_eq!(hits(&newest), ["5:0", "4:0"]);
     assert_eq!(hits(&home.steno(&["search", "pneedle*", "--limit", "1", "--json"])).len(), 1);
@@ -164,9 +211,11 @@ fn each_flag_narrows() {
 fn what_is_recorded_now_is_found_now() {
     let home = Home::new();
     let args = ["record", "--agent", "mine", "--session", "live"];
-    let mut recorder = home.command(&args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut recorder =
+        home.command(&args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let input = recorder.stdin.as_mut().unwrap();
-    std::io::Write::write_all(input, b"{\"role\":\"user\",\"content\":\"spoken livenow\"}\n").unwrap();
+    std::io::Write::write_all(input, b"{\"role\":\"user\",\"content\":\"spoken livenow\"}\n")
+        .unwrap();
     let is_found = || home.steno(&["search", "livenow"]).code == 0;
     let tried = (0..200).any(|_| {
         thread::sleep(Duration::from_millis(20));
@@ -187,7 +236,10 @@ fn an_index_that_is_damaged_heals_itself_and_says_so() {
     bytes[..100].fill(b'x');
     fs::write(&path, bytes).unwrap();
     let output = home.steno(&["search", "pneedle1x", "--json"]);
-    assert_eq!((output.stderr.as_str(), output.code), ("the index was damaged and is built anew\n", 0));
+    assert_eq!(
+        (output.stderr.as_str(), output.code),
+        ("the index was damaged and is built anew\n", 0)
+    );
     all_found(&home, 2);
 }
 
