@@ -68,7 +68,7 @@ impl Keeper {
         self.lock.lock()?;
         let kept = self
             .dir(&session.agent, &session.id, &found.bundle)
-            .and_then(|dir| Ok((self.indexer.mark(&dir)?, dir)))
+            .and_then(|dir| Ok((self.indexer.mark(&dir), dir)))
             .and_then(|(marker, dir)| {
                 Ok((self.keep_files(&dir, &found.bundle, growth)?, dir.size()?, dir, marker))
             });
@@ -82,6 +82,7 @@ impl Keeper {
         let title = session.title.clone();
         if stamps(&found.bundle) == before && !dir.has_generations()? {
             let named = Session { id: dir.id().clone(), ..session };
+            let named = draft.complete(named);
             let prepared = draft.finish(named, Some(stored)).on("pack", dir.path())?;
             self.indexer.add(prepared, marker);
         } else {
