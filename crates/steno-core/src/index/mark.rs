@@ -48,7 +48,8 @@ impl Query {
         }
         let mut lines: Vec<Line> = Vec::new();
         for at in wanted {
-            let first = at.saturating_sub(shown.context).max(lines.last().map_or(0, |last| last.number));
+            let first =
+                at.saturating_sub(shown.context).max(lines.last().map_or(0, |last| last.number));
             let around = all.iter().enumerate().take(at + shown.context + 1).skip(first);
             lines.extend(around.map(|(before, range)| line(text, range, before + 1, &found)));
         }

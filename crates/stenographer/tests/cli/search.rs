@@ -31,7 +31,7 @@ fn session(at: usize) -> String {
         at % 2
     );
     let usage = "\"usage\":{\"input_tokens\":3,\"output_tokens\":4}";
-    let failed = at % 4 == 0;
+    let failed = at.is_multiple_of(4);
     [
         format!("{{{},\"message\":{{\"role\":\"user\",\"content\":\"please find pneedle{at}x now\"}}}}", head("user", 1)),
         format!("{{{},\"message\":{{{message},\"content\":[{{\"type\":\"thinking\",\"thinking\":\"maybe tneedle{at}x helps\",\"signature\":\"\"}}],{usage}}}}}", head("assistant", 2)),
