@@ -200,16 +200,7 @@ impl Entry {
 
     /// Who said it and what it is, in a few words: `user`, `assistant thinking`, `tool call Read`.
     pub fn heading(&self) -> String {
-        let mut words = match self.kind {
-            Kind::Text => self.role.to_string(),
-            Kind::ToolCall | Kind::ToolResult => self.kind.to_string().replace('_', " "),
-            kind => format!("{} {kind}", self.role),
-        };
-        if let Some(name) = &self.tool_name {
-            words.push(' ');
-            words.push_str(name);
-        }
-        words
+        self.kind.heading(self.role.as_str(), self.tool_name.as_deref())
     }
 
     /// What was said together with a tool call: the content, unless that only repeats the arguments.
@@ -305,6 +296,27 @@ impl fmt::Display for Role {
 impl Serialize for Role {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
+    }
+}
+
+impl Kind {
+    /// The kind of this name; one that is not known is [`Kind::Other`].
+    pub fn named(name: &str) -> Self {
+        serde_json::from_value(Value::String(name.to_owned())).unwrap_or(Kind::Other)
+    }
+
+    /// What an entry of this kind is and who said it, in a few words.
+    pub(crate) fn heading(self, role: &str, tool: Option<&str>) -> String {
+        let mut words = match self {
+            Kind::Text => role.to_owned(),
+            Kind::ToolCall | Kind::ToolResult => self.to_string().replace('_', " "),
+            kind => format!("{role} {kind}"),
+        };
+        if let Some(name) = tool {
+            words.push(' ');
+            words.push_str(name);
+        }
+        words
     }
 }
 

@@ -38,23 +38,23 @@ impl Indexer {
         }
     }
 
-    /// Marks a session before anything of it is kept.
-    pub(crate) fn mark(&self, dir: &SessionDir) -> Result<Marker, CommandError> {
-        Ok(self.pending.mark(dir)?)
+    /// Marks a session before anything of it is kept. That it cannot be marked is no reason not to keep it.
+    pub(crate) fn mark(&self, dir: &SessionDir) -> Option<Marker> {
+        self.pending.mark(dir).ok()
     }
 
     /// Takes a session that was read on its way into the vault.
-    pub(crate) fn add(&mut self, prepared: Prepared, marker: Marker) {
+    pub(crate) fn add(&mut self, prepared: Prepared, marker: Option<Marker>) {
         self.size += prepared.size();
         self.gathered.push(prepared);
-        self.markers.push(marker);
+        self.markers.extend(marker);
         if self.size >= GATHERED || self.gathered.len() >= MOST {
             self.put();
         }
     }
 
     /// Takes a session as it is in the vault.
-    pub(crate) fn add_kept(&mut self, dir: &SessionDir, marker: Marker) {
+    pub(crate) fn add_kept(&mut self, dir: &SessionDir, marker: Option<Marker>) {
         match self.open().and_then(|index| index.prepare(dir)) {
             Ok(prepared) => self.add(prepared, marker),
             Err(error) => self.failed(error),

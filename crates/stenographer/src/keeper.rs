@@ -77,7 +77,7 @@ impl Keeper {
         self.lock.lock()?;
         let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
             let Home { dir, has_all } = home;
-            let marker = self.indexer.mark(&dir)?;
+            let marker = self.indexer.mark(&dir);
             let added = if has_all { 0 } else { self.keep_files(&dir, &found.bundle, growth)? };
             Ok((added, dir.size()?, dir, marker))
         });
@@ -91,6 +91,7 @@ impl Keeper {
         let title = session.title.clone();
         if stamps(&found.bundle) == before && !dir.has_generations()? {
             let named = Session { id: dir.id().clone(), ..session };
+            let named = draft.complete(named);
             let prepared = draft.finish(named, Some(stored)).on("pack", dir.path())?;
             self.indexer.add(prepared, marker);
         } else {

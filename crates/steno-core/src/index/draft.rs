@@ -119,18 +119,22 @@ impl Draft {
         self.rows.is_empty()
     }
 
-    /// The whole session, of which the source states `stated` and which takes `kept` bytes in the vault, if
-    /// exactly that was read.
-    pub fn finish(mut self, stated: Session, kept: Option<u64>) -> io::Result<Prepared> {
+    /// The session as its source states it and its entries tell.
+    pub fn complete(&self, stated: Session) -> Session {
+        let mut told = self.told.clone();
+        told.totals.usage = self.billed();
+        stated.completed_by(told)
+    }
+
+    /// The whole session, which takes `kept` bytes in the vault, if exactly that was read.
+    pub fn finish(mut self, session: Session, kept: Option<u64>) -> io::Result<Prepared> {
         self.packer.close()?;
+        let billed = self.billed();
         if let Some(error) = self.failure {
             return Err(error);
         }
-        let mut billed = Usage::default();
-        self.bills.iter().for_each(|bill| billed.add(&bill.usage));
-        self.told.totals.usage = billed;
         Ok(Prepared {
-            session: stated.completed_by(self.told),
+            session,
             rows: self.rows,
             texts: self.texts,
             blocks: self.packer.blocks,
@@ -140,6 +144,12 @@ impl Draft {
             kept,
             size: self.size,
         })
+    }
+
+    fn billed(&self) -> Usage {
+        let mut billed = Usage::default();
+        self.bills.iter().for_each(|bill| billed.add(&bill.usage));
+        billed
     }
 
     fn text(&mut self, text: &str) -> Hash {

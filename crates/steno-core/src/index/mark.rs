@@ -48,12 +48,10 @@ impl Query {
         }
         let mut lines: Vec<Line> = Vec::new();
         for at in wanted {
-            let until = (at + shown.context).min(all.len().saturating_sub(1));
-            for number in at.saturating_sub(shown.context)..=until {
-                if lines.last().is_none_or(|last| last.number < number + 1) {
-                    lines.push(line(text, &all[number], number + 1, &found));
-                }
-            }
+            let first =
+                at.saturating_sub(shown.context).max(lines.last().map_or(0, |last| last.number));
+            let around = all.iter().enumerate().take(at + shown.context + 1).skip(first);
+            lines.extend(around.map(|(before, range)| line(text, range, before + 1, &found)));
         }
         lines
     }

@@ -13,7 +13,7 @@ use super::draft::{Draft, Prepared};
 use super::pending::Pending;
 use super::{Index, IndexError};
 use crate::durable::OnPath;
-use crate::format::{self, Item};
+use crate::format::{self, FormatError, Item};
 use crate::session::Session;
 use crate::vault::{SessionDir, Vault};
 
@@ -85,7 +85,7 @@ impl Index {
     }
 
     /// Reads sessions from the vault and puts them in, oldest first so that later rows are later texts.
-    fn take_in(&self, sessions: &mut Vec<SessionDir>, pass: Pass<'_>) -> Result<(), IndexError> {
+    fn take_in(&self, sessions: &mut [SessionDir], pass: Pass<'_>) -> Result<(), IndexError> {
         if sessions.len() > 1 {
             sessions.sort_by_cached_key(SessionDir::changed);
         }
@@ -107,11 +107,7 @@ impl Index {
     pub fn prepare(&self, dir: &SessionDir) -> Result<Prepared, IndexError> {
         let size = dir.size()?;
         let mut draft = Draft::default();
-        let read = dir.read_into(&mut |item| {
-            if let Item::Entry(entry) = item {
-                draft.push(&entry);
-            }
-        });
+        let read = dir.read_into(&mut draft);
         // What grew while it was read is read again.
         let kept = Some(size).filter(|size| dir.size().ok() == Some(*size));
         match read {
@@ -183,14 +179,20 @@ fn changed_at(path: &std::path::Path) -> i64 {
 
 impl SessionDir {
     /// Reads the session item by item; damage costs what it hit.
-    fn read_into(&self, emit: format::Emit<'_>) -> Result<Session, format::FormatError> {
+    fn read_into(&self, draft: &mut Draft) -> Result<Session, FormatError> {
         if !self.is_imported()? {
-            return Ok(format::emit_all(self.read()?, emit));
+            let transcript = self.read()?;
+            transcript.entries.iter().for_each(|entry| draft.push(entry));
+            return Ok(transcript.session);
         }
-        let mut session = (format::reader_of(self.agent()).read)(&self.bundle()?, emit)?;
-        session.id = self.id().clone();
-        session.agent = self.agent().to_owned();
-        Ok(session)
+        let reader = format::reader_of(self.agent());
+        let stated = (reader.read)(&self.bundle()?, &mut |item| {
+            if let Item::Entry(entry) = item {
+                draft.push(&entry);
+            }
+        })?;
+        let (id, agent) = (self.id().clone(), self.agent().to_owned());
+        Ok(draft.complete(Session { id, agent, ..stated }))
     }
 
     /// When its sources were last changed, as far as that is known.

@@ -7,6 +7,7 @@ use rusqlite::{Row, params, params_from_iter};
 
 use super::query::Query;
 use super::{Index, IndexError, blocks};
+use crate::entry::Kind;
 use crate::session::SessionId;
 use crate::timestamp::Timestamp;
 
@@ -83,7 +84,7 @@ pub struct Hit {
     /// Who said it.
     pub role: String,
     /// What it is.
-    pub kind: String,
+    pub kind: Kind,
     /// The tool that was called or answered.
     pub tool: Option<String>,
     /// The model that wrote it.
@@ -168,35 +169,38 @@ impl Index {
              FROM entry JOIN session ON session.id = entry.session
              WHERE entry.session = ?1 AND entry.number = ?2";
         let read = |row: &Row<'_>| {
-            let name: String = row.get(0)?;
+            let Ok(session) = row.get_ref(0)?.as_str().unwrap_or_default().parse() else {
+                return Ok(None);
+            };
             let instant = candidate.time.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
-            Ok(name.parse().ok().map(|session| (session, instant)).map(|(session, instant)| {
-                let time = instant.map(|instant| Timestamp::from_instant(instant, 3));
-                let copies = candidate.copies;
-                let number = candidate.number as u64;
-                let hit = Hit {
-                    session,
-                    agent: row.get(1)?,
-                    project: row.get(2)?,
-                    title: row.get(3)?,
-                    number,
-                    time,
-                    role: row.get(4)?,
-                    kind: row.get(5)?,
-                    tool: row.get(6)?,
-                    model: row.get(7)?,
-                    source: row.get(8)?,
-                    copies,
-                    text,
-                };
-                rusqlite::Result::Ok(hit)
+            Ok(Some(Hit {
+                session,
+                agent: row.get(1)?,
+                project: row.get(2)?,
+                title: row.get(3)?,
+                number: candidate.number as u64,
+                time: instant.map(|instant| Timestamp::from_instant(instant, 3)),
+                role: row.get(4)?,
+                kind: Kind::named(row.get_ref(5)?.as_str().unwrap_or_default()),
+                tool: row.get(6)?,
+                model: row.get(7)?,
+                source: row.get(8)?,
+                copies: candidate.copies,
+                text,
             }))
         };
         let find = || -> rusqlite::Result<Option<Hit>> {
             let mut find = self.connection.prepare_cached(sql)?;
-            find.query_row(params![candidate.session, candidate.number], read)?.transpose()
+            find.query_row(params![candidate.session, candidate.number], read)
         };
         self.on(find())
+    }
+}
+
+impl Hit {
+    /// Who said it and what it is, in a few words.
+    pub fn heading(&self) -> String {
+        self.kind.heading(&self.role, self.tool.as_deref())
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     let id = dir.id().clone();
     let opening = opening(scene, &args, &dir);
     let mut indexer = Indexer::new(&scene.store);
-    let marker = indexer.mark(&dir)?;
+    let marker = indexer.mark(&dir);
     let recorder = Recorder::open(dir.clone(), &opening, scene.clock.clone())?;
     if recorder.cut() > 0 {
         ui.warning(format_args!(

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use steno_core::index::mark::{Line, Shown};
 use steno_core::index::{Filter, Hit, Index, Order, Query, Search};
-use steno_core::{Timestamp, entry};
+use steno_core::{Kind, Timestamp, entry};
 
 use crate::error::{CommandError, Exit};
 use crate::moment::{self, Edge};
@@ -91,7 +91,7 @@ struct Row<'a> {
     entry: u64,
     time: Option<Timestamp>,
     role: &'a str,
-    kind: &'a str,
+    kind: Kind,
     tool: Option<&'a str>,
     model: Option<&'a str>,
     source: &'a str,
@@ -187,7 +187,7 @@ fn row<'a>(hit: &'a Hit, lines: &'a [Line]) -> Row<'a> {
         entry: hit.number,
         time: hit.time,
         role: &hit.role,
-        kind: &hit.kind,
+        kind: hit.kind,
         tool: hit.tool.as_deref(),
         model: hit.model.as_deref(),
         source: &hit.source,
@@ -212,7 +212,7 @@ fn print(
     if hit.source != entry::PRIMARY {
         words.push(format!("[{}]", hit.source));
     }
-    words.push(who(hit));
+    words.push(hit.heading());
     words.extend(hit.title.as_ref().map(|title| format!("· {title}")));
     if hit.copies > 0 {
         words.push(format!("(and {} more)", hit.copies));
@@ -238,19 +238,6 @@ fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
     }
     text.push_str(&defused(&line.text[at..]));
     Ok(writeln!(ui.out(), "{text}")?)
-}
-
-/// Who said it and what it is, in a few words.
-fn who(hit: &Hit) -> String {
-    let mut words = match hit.kind.as_str() {
-        "text" => hit.role.clone(),
-        "tool_call" | "tool_result" => hit.kind.replace('_', " "),
-        kind => format!("{} {kind}", hit.role),
-    };
-    if let Some(tool) = &hit.tool {
-        words.push_str(&format!(" {tool}"));
-    }
-    words
 }
 
 /// As much of a session's id as tells it from all others, at least eight characters.

@@ -31,7 +31,7 @@ fn session(at: usize) -> String {
         at % 2
     );
     let usage = "\"usage\":{\"input_tokens\":3,\"output_tokens\":4}";
-    let failed = at % 4 == 0;
+    let failed = at.is_multiple_of(4);
     [
         format!("{{{},\"message\":{{\"role\":\"user\",\"content\":\"please find pneedle{at}x now\"}}}}", head("user", 1)),
         format!("{{{},\"message\":{{{message},\"content\":[{{\"type\":\"thinking\",\"thinking\":\"maybe tneedle{at}x helps\",\"signature\":\"\"}}],{usage}}}}}", head("assistant", 2)),
@@ -73,14 +73,11 @@ fn all_found(home: &Home, sessions: usize) {
 
 fn hits(output: &Output) -> Vec<String> {
     let rows = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    rows.map(|row| {
-        row["hit"]
-            .as_str()
-            .unwrap()
-            .trim_start_matches('0')
-            .replace("-2fa1-41d2-883f-0016d3cca427", "")
-    })
-    .collect()
+    let name = |row: Value| {
+        let session: usize = row["session"].as_str().unwrap()[..8].parse().unwrap();
+        format!("{session}:{}", row["entry"])
+    };
+    rows.map(name).collect()
 }
 
 /// The hits of a search with these flags, as `session:entry`.
@@ -115,9 +112,32 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
       three
     --- exit 0
     ");
-    insta::assert_snapshot!(home.steno(&["show", "00000001:1", "-C", "1"]), @"");
-    insta::assert_snapshot!(home.steno(&["show", "00000001:9"]), @"");
-    insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "--json"]), @"");
+    insta::assert_snapshot!(home.steno(&["show", "00000001:1", "-C", "1"]), @r#"
+    please find pneedle1x now
+    claude-code · 00000001-2fa1-41d2-883f-0016d3cca427 · completed
+    2026-01-02 09:15:01 to 2026-01-02 09:15:04 · 4 entries · 3 tokens in, 4 out · claude-test-1
+    /work/project1
+
+    09:15:01 user
+    please find pneedle1x now
+
+    09:15:02 assistant thinking
+    maybe tneedle1x helps
+
+    09:15:03 tool call Bash
+    {"command":"grep ineedle1x src/deep_folder/parseLine.rs"}
+    --- exit 0
+    "#);
+    insta::assert_snapshot!(home.steno(&["show", "00000001:9"]), @r#"
+    --- stderr
+    error: no such entry: 00000001:9
+    hint: its last entry is number 3
+    --- exit 1
+    "#);
+    insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "--json"]), @r#"
+    {"hit":"00000001-2fa1-41d2-883f-0016d3cca427:3","session":"00000001-2fa1-41d2-883f-0016d3cca427","agent":"claude-code","project":"/work/project1","title":"please find pneedle1x now","entry":3,"time":"2026-01-02T09:15:04.000Z","role":"tool","kind":"tool_result","tool":"Bash","model":null,"source":"primary","copies":0,"lines":[{"line":2,"text":"two oneedle1x","marks":[[4,13]]}]}
+    --- exit 0
+    "#);
 }
 
 #[test]
@@ -130,7 +150,12 @@ fn no_match_and_bad_queries_end_with_one() {
     hint: words, "a phrase", -not, begin*, one OR other, /regex/
     --- exit 1
     "#);
-    insta::assert_snapshot!(home.steno(&["search", "x", "--since", "soon"]), @"");
+    insta::assert_snapshot!(home.steno(&["search", "x", "--since", "soon"]), @r#"
+    --- stderr
+    error: not a time: soon
+    hint: use a date such as 2026-01-05, a time such as 2026-01-05T09:15, or 90m, 12h, 7d, 2w ago
+    --- exit 1
+    "#);
     assert_eq!(home.steno(&["search", "x", "--session", "none"]).code, 1);
 }
 
@@ -141,9 +166,9 @@ fn the_query_language() {
     assert_eq!(found(&home, &["please", "pneedle1x"]), ["1:0"]);
     assert_eq!(found(&home, &["\"find pneedle1x now\""]), ["1:0"]);
     assert_eq!(found(&home, &["\"now pneedle1x\""]), Vec::<String>::new());
-    assert_eq!(found(&home, &["please -pneedle1x"]), [":0", "2:0"]);
-    assert_eq!(found(&home, &["pneedle*"]), [":0", "1:0", "2:0"]);
-    assert_eq!(found(&home, &["tneedle0x OR tneedle2x"]), [":1", "2:1"]);
+    assert_eq!(found(&home, &["please -pneedle1x"]), ["0:0", "2:0"]);
+    assert_eq!(found(&home, &["pneedle*"]), ["0:0", "1:0", "2:0"]);
+    assert_eq!(found(&home, &["tneedle0x OR tneedle2x"]), ["0:1", "2:1"]);
     assert_eq!(found(&home, &["/[pt]needle[12]x/"]), ["1:0", "1:1", "2:0", "2:1"]);
     assert_eq!(found(&home, &["/PLEASE find/i pneedle1x"]), ["1:0"]);
     assert_eq!(found(&home, &["deep_folder ineedle1x"]), ["1:2"]);
@@ -176,7 +201,7 @@ fn each_flag_narrows() {
     assert_eq!(found(&home, &["pneedle*", "--session", "00000003"]), ["3:0"]);
     assert_eq!(found(&home, &["pneedle*", "--session", "latest"]), ["5:0"]);
     assert_eq!(found(&home, &["pneedle*", "--thread", "none"]).len(), 0);
-    assert_eq!(found(&home, &[needles, "--errors"]), ["4:3", ":3"]);
+    assert_eq!(found(&home, &[needles, "--errors"]), ["0:3", "4:3"]);
     let newest = home.steno(&["search", "pneedle*", "--sort", "time", "-n", "2", "--json"]);
     assert_eq!(hits(&newest), ["5:0", "4:0"]);
     assert_eq!(hits(&home.steno(&["search", "pneedle*", "--limit", "1", "--json"])).len(), 1);
