@@ -161,9 +161,11 @@ impl SessionDir {
         Ok(size)
     }
 
-    /// Whether a source was rewritten or removed since it was first kept.
-    pub fn has_generations(&self) -> Result<bool, FileError> {
-        Ok(self.kept_files()?.iter().any(|(_, generation)| *generation > 0))
+    /// Whether more may be kept than stands in `files` files now: a source was rewritten or removed since it was first
+    /// kept, or something was noted beside it.
+    pub fn has_more_than(&self, files: usize) -> Result<bool, FileError> {
+        let kept = self.kept_files()?;
+        Ok(kept.len() > files || kept.iter().any(|(_, generation)| *generation > 0))
     }
 
     /// Held exclusively for each write.

@@ -79,17 +79,18 @@ impl Keeper {
             let Home { dir, has_all } = home;
             let marker = self.indexer.mark(&dir);
             let added = if has_all { 0 } else { self.keep_files(&dir, &found.bundle, growth)? };
-            Ok((added, dir.size()?, dir, marker))
+            let is_more = has_all || dir.has_more_than(found.bundle.sources.len())?;
+            Ok((added, dir.size()?, is_more, dir, marker))
         });
         if let Some(folder) = &session.project {
             // Only a shortcut for later: what is kept is kept without it.
             let _ = self.projects.note(folder.as_ref());
         }
         self.lock.unlock()?;
-        let (added, stored, dir, marker) = kept?;
+        let (added, stored, is_more, dir, marker) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
         let title = session.title.clone();
-        if stamps(&found.bundle) == before && !dir.has_generations()? {
+        if stamps(&found.bundle) == before && !is_more {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete(named);
             let prepared = draft.finish(named, Some(stored)).on("pack", dir.path())?;

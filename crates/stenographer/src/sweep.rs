@@ -388,6 +388,10 @@ fn parts<'a>(root: &Path, changed: impl Iterator<Item = &'a PathBuf>) -> BTreeSe
     let part = |file: &'a PathBuf| file.strip_prefix(root).ok()?.components().next();
     let parts: BTreeSet<_> =
         changed.map(|file| part(file).map_or(root.to_owned(), |part| root.join(part))).collect();
+    // A log alone tells nothing.
+    let database = root.to_str().and_then(|root| root.strip_suffix("-wal")).map(PathBuf::from);
+    let database = database.filter(|database| database.is_file());
+    let root = database.as_deref().unwrap_or(root);
     let mut items = fs::read_dir(root).into_iter().flatten().flatten();
     let is_one = root.is_file() || items.any(|item| is_file(&item));
     if is_one && !parts.is_empty() { BTreeSet::from([root.to_owned()]) } else { parts }
