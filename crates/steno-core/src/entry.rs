@@ -175,6 +175,15 @@ impl Entry {
         Ok(entry)
     }
 
+    /// Leaves out what would not be the same after it was written as JSON: an input that is null, and further fields
+    /// that have the names of our own.
+    pub(crate) fn settle(&mut self) {
+        self.tool_input.take_if(|input| input.is_null());
+        if !self.extra.is_empty() {
+            FIELDS.iter().for_each(|name| drop(self.extra.shift_remove(*name)));
+        }
+    }
+
     /// The entry as a JSON object, all fields present and in their order.
     pub fn to_object(&self) -> Object {
         match serde_json::to_value(self) {
@@ -230,6 +239,25 @@ impl Entry {
         }
     }
 }
+
+/// The names of an entry's own fields in JSON.
+const FIELDS: [&str; 15] = [
+    "role",
+    "content",
+    "created_at",
+    "tool_name",
+    "tool_call_id",
+    "tool_input",
+    "metadata",
+    "entry_id",
+    "source",
+    "sequence",
+    "kind",
+    "model",
+    "message_id",
+    "parent_id",
+    "usage",
+];
 
 impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

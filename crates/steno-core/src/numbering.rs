@@ -37,6 +37,7 @@ impl Numbering {
 
     /// Gives `entry` the id of its source and number, unless it brought one.
     pub fn identify(&self, entry: &mut Entry) {
+        entry.settle();
         if entry.entry_id.is_nil() {
             let name = format!("{}\n{}", entry.source, entry.sequence);
             entry.entry_id = Uuid::new_v5(&self.namespace, name.as_bytes());
