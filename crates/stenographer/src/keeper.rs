@@ -68,7 +68,7 @@ impl Keeper {
         self.lock.lock()?;
         let kept = self
             .dir(&session.agent, &session.id, &found.bundle)
-            .and_then(|dir| Ok((self.indexer.mark(&dir), dir)))
+            .map(|dir| (self.indexer.mark(&dir), dir))
             .and_then(|(marker, dir)| {
                 Ok((self.keep_files(&dir, &found.bundle, growth)?, dir.size()?, dir, marker))
             });
