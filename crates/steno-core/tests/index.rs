@@ -164,6 +164,7 @@ fn a_damaged_or_older_index_is_built_anew() {
     store.keep("s1", &[prompt("s1", "hello world")]);
     drop(store.index());
     let path = store.path().join("index.db");
+    fs::remove_file(store.path().join("index.db-wal")).unwrap();
     fs::write(&path, "not a database at all, but longer than a header is: ".repeat(50)).unwrap();
     let index = store.index();
     assert_eq!(index.healed(), Some(Healed::Damaged));
