@@ -193,6 +193,22 @@ fn a_damaged_or_older_index_is_built_anew() {
 }
 
 #[test]
+fn what_a_lost_mark_hides_is_found_after_the_next_start() {
+    let store = Store::new();
+    let index = store.index();
+    index.doubt(&store.vault(), "boot 1").unwrap();
+    store.keep("s1", &[prompt("s1", "first")]);
+    drop(store.index());
+    store.keep("s1", &[prompt("s1", "first"), prompt("s1", "second")]);
+    fs::remove_dir_all(store.path().join("pending")).unwrap();
+    let index = store.index();
+    index.doubt(&store.vault(), "boot 1").unwrap();
+    assert_eq!(found(&store.index(), "second").len(), 0);
+    index.doubt(&store.vault(), "boot 2").unwrap();
+    assert_eq!(found(&store.index(), "second"), ["s1:1"]);
+}
+
+#[test]
 fn two_processes_take_in_the_same_sessions_once() {
     let store = Store::new();
     let names: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
