@@ -164,6 +164,7 @@ fn a_damaged_or_older_index_is_built_anew() {
     store.keep("s1", &[prompt("s1", "hello world")]);
     drop(store.index());
     let path = store.path().join("index.db");
+    fs::remove_file(store.path().join("index.db-wal")).unwrap();
     fs::write(&path, "not a database at all, but longer than a header is: ".repeat(50)).unwrap();
     let index = store.index();
     assert_eq!(index.healed(), Some(Healed::Damaged));
@@ -189,6 +190,22 @@ fn a_damaged_or_older_index_is_built_anew() {
     index.connection().execute_batch("PRAGMA user_version = 1000").unwrap();
     drop(index);
     assert!(matches!(Index::open(store.path()), Err(IndexError::Newer(_))));
+}
+
+#[test]
+fn what_a_lost_mark_hides_is_found_after_the_next_start() {
+    let store = Store::new();
+    let index = store.index();
+    index.doubt(&store.vault(), "boot 1").unwrap();
+    store.keep("s1", &[prompt("s1", "first")]);
+    drop(store.index());
+    store.keep("s1", &[prompt("s1", "first"), prompt("s1", "second")]);
+    fs::remove_dir_all(store.path().join("pending")).unwrap();
+    let index = store.index();
+    index.doubt(&store.vault(), "boot 1").unwrap();
+    assert_eq!(found(&store.index(), "second").len(), 0);
+    index.doubt(&store.vault(), "boot 2").unwrap();
+    assert_eq!(found(&store.index(), "second"), ["s1:1"]);
 }
 
 #[test]

@@ -52,6 +52,12 @@ impl Scene {
         env::var_os(name).filter(|value| !value.is_empty())
     }
 
+    /// What names the time since the machine was started, where the system tells.
+    pub(crate) fn boot() -> Option<String> {
+        let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(name.trim().to_owned())
+    }
+
     /// The program's own file.
     pub(crate) fn program() -> Result<PathBuf, CommandError> {
         Ok(env::current_exe()?)

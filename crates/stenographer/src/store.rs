@@ -51,6 +51,9 @@ impl Store {
             Some(Healed::Older) => ui.note("the index is of an older version and is built anew"),
             None => {}
         }
+        if let Some(boot) = Scene::boot() {
+            index.doubt(&self.vault, &boot)?;
+        }
         let mut progress = ui.progress("indexing");
         let refreshed = index.refresh(&self.vault, &mut |_, dir| progress.step(dir.id()));
         progress.finish();

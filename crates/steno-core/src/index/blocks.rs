@@ -5,7 +5,7 @@ use std::io;
 use rusqlite::{Connection, OptionalExtension};
 
 /// Raw bytes of a block; one text may have more.
-const BLOCK: usize = 64 * 1024;
+const BLOCK: usize = 16 * 1024;
 
 /// Quick, because the vault has the bytes already; it is a copy for reading.
 const LEVEL: i32 = 1;
@@ -60,7 +60,10 @@ impl Packer {
 
 /// The bytes of a block.
 pub(super) fn unpack(data: &[u8]) -> io::Result<Vec<u8>> {
-    zstd::stream::decode_all(data)
+    match zstd::zstd_safe::get_frame_content_size(data) {
+        Ok(Some(size)) => zstd::bulk::decompress(data, usize::try_from(size).unwrap_or(usize::MAX)),
+        _ => zstd::stream::decode_all(data),
+    }
 }
 
 /// The part of a block that is one text.

@@ -11,11 +11,11 @@ use super::blocks::{self, Hash, NewText};
 use super::draft::{Prepared, Row};
 use super::fold::fold;
 use super::usage::Books;
-use super::{Index, IndexError};
+use super::{Index, IndexError, schema};
 use crate::timestamp::Timestamp;
 
 /// How much text is taken under one lock.
-const CHUNK: usize = 4 << 20;
+const CHUNK: usize = 8 << 20;
 
 /// What a row costs beside its text.
 const ROW: usize = 256;
@@ -26,7 +26,7 @@ impl Index {
         if sessions.is_empty() {
             return Ok(());
         }
-        self.on(self.connection.pragma_update(None, "cache_size", -32_000))?;
+        self.on(schema::writing(&self.connection))?;
         let mut writer = Writer { index: self, work: 0 };
         self.on(self.connection.execute_batch("BEGIN IMMEDIATE"))?;
         for session in sessions {

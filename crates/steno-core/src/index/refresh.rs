@@ -139,18 +139,48 @@ impl Index {
 
     /// The sessions of an agent that the index does not have; those that are gone are removed from it.
     fn come_and_gone(&self, vault: &Vault, agent: &str) -> Result<Vec<SessionDir>, IndexError> {
-        let known = || -> rusqlite::Result<HashMap<String, i64>> {
-            let query = "SELECT name, id FROM session WHERE agent = ?1";
+        let known = || -> rusqlite::Result<HashMap<String, (i64, bool)>> {
+            let query = "SELECT name, id, kept >= 0 FROM session WHERE agent = ?1";
             let mut all = self.connection.prepare_cached(query)?;
-            all.query_map([agent], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+            all.query_map([agent], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?.collect()
         };
         let mut known = self.on(known())?;
         let mut come = vault.sessions_of(agent)?;
-        come.retain(|dir| known.remove(dir.id().as_str()).is_none());
+        come.retain(|dir| known.remove(dir.id().as_str()).is_none_or(|(_, whole)| !whole));
         if !known.is_empty() {
-            self.transaction(|| known.into_values().try_for_each(|session| self.remove(session)))?;
+            let mut gone = known.into_values().map(|(session, _)| session);
+            self.transaction(|| gone.try_for_each(|session| self.remove(session)))?;
         }
         Ok(come)
+    }
+
+    /// Compares all sessions with the vault once after each start of the machine, which `boot` names: when that stopped,
+    /// the index may have lost what it was told last, though the vault has not.
+    pub fn doubt(&self, vault: &Vault, boot: &str) -> Result<(), IndexError> {
+        let query = "SELECT value FROM meta WHERE name = 'boot'";
+        let known = self.connection.query_row(query, [], |row| row.get::<_, String>(0)).optional();
+        let known = self.on(known)?;
+        if known.as_deref() == Some(boot) {
+            return Ok(());
+        }
+        let mut differing = Vec::new();
+        if known.is_some() {
+            for dir in vault.sessions()? {
+                if !self.is_up_to_date(&dir)? {
+                    differing.push(dir);
+                }
+            }
+        }
+        self.transaction(|| {
+            for dir in &differing {
+                let sql = "UPDATE session SET kept = -1 WHERE agent = ?1 AND name = ?2";
+                let names = params![dir.agent(), dir.id().as_str()];
+                self.on(self.connection.execute(sql, names))?;
+            }
+            self.on(self.connection.execute("DELETE FROM folder", []))?;
+            let sql = "INSERT OR REPLACE INTO meta VALUES ('boot', ?1)";
+            self.on(self.connection.execute(sql, [boot])).map(|_| ())
+        })
     }
 
     fn note_folders(&self, folders: &[(String, i64)]) -> Result<(), IndexError> {

@@ -13,6 +13,14 @@ use super::{Index, IndexError, blocks};
 /// How many threads look at texts.
 const THREADS: usize = 2;
 
+/// Where a text is.
+struct Place {
+    text: i64,
+    block: i64,
+    start: i64,
+    length: i64,
+}
+
 impl Index {
     /// The texts that match, each with its newest entry.
     pub(super) fn scan(
@@ -20,16 +28,17 @@ impl Index {
         search: &Search<'_>,
         regex: &Regex,
     ) -> Result<Vec<Candidate>, IndexError> {
-        let blocks = self.on(self.blocks_that_can_match(search, regex))?;
+        let texts = self.on(self.texts_that_can_match(search, regex))?;
+        let blocks: Vec<&[Place]> = texts.chunk_by(|a, b| a.block == b.block).collect();
         let share = blocks.len().div_ceil(THREADS).max(1);
         let path = &self.path;
-        let work = |blocks: &[i64]| -> rusqlite::Result<Vec<i64>> {
+        let work = |blocks: &[&[Place]]| -> rusqlite::Result<Vec<i64>> {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(super::PATIENCE)?;
             let mut found = Vec::new();
-            for block in blocks {
-                matches_in(&connection, *block, regex, &mut found)?;
+            for texts in blocks {
+                matches_in(&connection, texts, regex, &mut found)?;
             }
             Ok(found)
         };
@@ -47,16 +56,16 @@ impl Index {
         Ok(candidates)
     }
 
-    /// The blocks to look at: those with the words that every match has, and with texts that are asked.
-    fn blocks_that_can_match(
+    /// The texts to look at, block by block: those with the words that every match has, of entries that are asked.
+    fn texts_that_can_match(
         &self,
         search: &Search<'_>,
         regex: &Regex,
-    ) -> rusqlite::Result<Vec<i64>> {
+    ) -> rusqlite::Result<Vec<Place>> {
         let required = required_words(regex.as_str());
         let words: Vec<String> = search.query.words.iter().cloned().chain(required).collect();
         let (conditions, mut values) = search.filter.conditions();
-        let mut sql = "SELECT DISTINCT text.block FROM text WHERE true".to_owned();
+        let mut sql = "SELECT id, block, start, length FROM text WHERE true".to_owned();
         if !words.is_empty() {
             sql.push_str(" AND text.id IN (SELECT rowid FROM words WHERE words MATCH ?1)");
         }
@@ -69,27 +78,36 @@ impl Index {
         } else if words.is_empty() {
             values.clear();
         }
-        let mut blocks = self.connection.prepare(&sql)?;
-        blocks.query_map(params_from_iter(values), |row| row.get(0))?.collect()
+        let mut texts = self.connection.prepare(&sql)?;
+        let read = |row: &rusqlite::Row<'_>| {
+            let (text, block) = (row.get(0)?, row.get(1)?);
+            Ok(Place { text, block, start: row.get(2)?, length: row.get(3)? })
+        };
+        let mut places: Vec<Place> =
+            texts.query_map(params_from_iter(values), read)?.collect::<Result<_, _>>()?;
+        places.sort_by_key(|place| place.block);
+        Ok(places)
     }
 
     /// The newest entry with a text, if any is asked.
     fn entries_of(&self, search: &Search<'_>, text: i64) -> rusqlite::Result<Option<Candidate>> {
         let (conditions, mut values) = search.filter.conditions();
         let words = search.query.words.clone();
+        values.insert(0, words.clone().unwrap_or_default().into());
+        values.push(text.into());
+        let place = format!("?{}", values.len());
         let mut sql = format!(
             "SELECT entry.session, entry.number, coalesce(entry.time, session.started_at)
              FROM entry CROSS JOIN session ON session.id = entry.session
-             WHERE entry.text = {text} AND ?1 IS NOT NULL{conditions}"
+             WHERE entry.text = {place} AND ?1 IS NOT NULL{conditions}"
         );
         if words.is_some() {
             sql.push_str(&format!(
-                " AND EXISTS (SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = {text})"
+                " AND EXISTS (SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = {place})"
             ));
         }
-        values.insert(0, words.unwrap_or_default().into());
         let mut newest: Option<Candidate> = None;
-        let mut entries = self.connection.prepare(&sql)?;
+        let mut entries = self.connection.prepare_cached(&sql)?;
         let mut rows = entries.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
             let (session, number, time) = (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -106,20 +124,19 @@ impl Index {
 /// Adds the texts of a block that match.
 fn matches_in(
     connection: &Connection,
-    block: i64,
+    texts: &[Place],
     regex: &Regex,
     found: &mut Vec<i64>,
 ) -> rusqlite::Result<()> {
-    let data = "SELECT data FROM block WHERE id = ?1";
-    let data: Vec<u8> = connection.prepare_cached(data)?.query_row([block], |row| row.get(0))?;
-    let Ok(raw) = blocks::unpack(&data) else { return Ok(()) };
-    let mut texts =
-        connection.prepare_cached("SELECT id, start, length FROM text WHERE block = ?1")?;
-    let mut rows = texts.query([block])?;
-    while let Some(row) = rows.next()? {
-        let text = blocks::slice(&raw, row.get(1)?, row.get(2)?);
+    let Some(first) = texts.first() else { return Ok(()) };
+    let mut block = connection.prepare_cached("SELECT data FROM block WHERE id = ?1")?;
+    let raw =
+        block.query_row([first.block], |row| Ok(blocks::unpack(row.get_ref(0)?.as_blob()?)))?;
+    let Ok(raw) = raw else { return Ok(()) };
+    for place in texts {
+        let text = blocks::slice(&raw, place.start, place.length);
         if text.is_some_and(|text| regex.is_match(text)) {
-            found.push(row.get(0)?);
+            found.push(place.text);
         }
     }
     Ok(())

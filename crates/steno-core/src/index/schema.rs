@@ -7,6 +7,7 @@
 //! Times are milliseconds since 1970. A migration that was released is never changed: new ones are added.
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 /// How the index is made, step by step; `user_version` tells how many steps were taken.
 const MIGRATIONS: [&str; 1] = [FIRST];
@@ -182,8 +183,15 @@ pub(super) fn state(connection: &Connection) -> rusqlite::Result<State> {
 
 /// What every connection is set to.
 pub(super) fn settings(connection: &Connection) -> rusqlite::Result<()> {
+    // The log stays when the last one closes: a search need not make and remove it each time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // The index can be made again: a commit need not wait for the disk.
     connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;")
+}
+
+/// What a connection that writes much is set to besides.
+pub(super) fn writing(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 4000;")
 }
 
 /// Takes the steps that are missing; the caller holds the lock.

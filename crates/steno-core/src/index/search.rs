@@ -12,7 +12,7 @@ use crate::session::SessionId;
 use crate::timestamp::Timestamp;
 
 /// How many of the newest matches are ranked by how well they match; more would take longer than anybody waits.
-const RANKED: usize = 1000;
+const RANKED: usize = 400;
 
 /// After how many milliseconds a match is worth half as much again less.
 const FRESH: f64 = 14.0 * 86_400_000.0;

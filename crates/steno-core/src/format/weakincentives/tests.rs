@@ -229,11 +229,13 @@ prop_compose! {
         let usage = usage.map(|[a, b, c, d, e]| Usage {
             input: a.into(), cache_read: b.into(), cache_write: c.into(),
             output: d.into(), reasoning: e.into(), ..Usage::default() });
-        Entry {
+        let mut entry = Entry {
             role, content, created_at, tool_name, tool_call_id, tool_input, metadata,
             entry_id: uuid::Uuid::from_u128(id), source, sequence, kind, model, message_id,
             parent_id, usage, extra,
-        }
+        };
+        entry.settle();
+        entry
     }
 }
 
