@@ -43,6 +43,8 @@ pub mod resume;
 pub(crate) mod sqlite;
 pub mod swe_agent;
 mod telling;
+#[cfg(test)]
+mod trial;
 mod usage;
 pub mod vercel;
 pub mod vscode_chat;

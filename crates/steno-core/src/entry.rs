@@ -240,8 +240,8 @@ impl Entry {
     }
 }
 
-/// The names of an entry's own fields in JSON.
-const FIELDS: [&str; 15] = [
+/// The names of an entry's own fields in JSON, weakincentives' ten first; nothing else may take their place.
+pub(crate) const FIELDS: [&str; 15] = [
     "role",
     "content",
     "created_at",

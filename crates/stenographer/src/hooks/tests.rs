@@ -43,70 +43,72 @@ fn a_new_file_has_only_our_hooks() {
     assert_eq!(codex, "notify = [\"/opt/my tools/steno\", \"hook\", \"codex\"]\n");
 }
 
+/// Settings with comments, after our hooks were added.
+const WITH_HOOKS: &str = r#"{
+  // mine
+  "model": "opus", /* why */
+  "hooks": {
+    "Stop": [
+      { "hooks": [{ "type": "command", "command": "beep" }] }, // loud
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "'/opt/my tools/steno' hook claude-code",
+          },
+        ],
+      },
+    ],
+    "SessionStart": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "'/opt/my tools/steno' hook claude-code"
+          }
+        ]
+      }
+    ],
+    "SubagentStop": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "'/opt/my tools/steno' hook claude-code"
+          }
+        ]
+      }
+    ],
+    "PreCompact": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "'/opt/my tools/steno' hook claude-code"
+          }
+        ]
+      }
+    ],
+    "SessionEnd": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "'/opt/my tools/steno' hook claude-code"
+          }
+        ]
+      }
+    ],
+  },
+}
+"#;
+
 #[test]
 fn other_settings_and_comments_stay() {
     let before = "{\n  // mine\n  \"model\": \"opus\", /* why */\n  \"hooks\": {\n    \"Stop\": [\n      \
         { \"hooks\": [{ \"type\": \"command\", \"command\": \"beep\" }] }, // loud\n    ],\n  },\n}\n";
     let after = registration("claude-code").added(before).unwrap();
-    insta::assert_snapshot!(after, @r#"
-    {
-      // mine
-      "model": "opus", /* why */
-      "hooks": {
-        "Stop": [
-          { "hooks": [{ "type": "command", "command": "beep" }] }, // loud
-          {
-            "hooks": [
-              {
-                "type": "command",
-                "command": "'/opt/my tools/steno' hook claude-code",
-              },
-            ],
-          },
-        ],
-        "SessionStart": [
-          {
-            "hooks": [
-              {
-                "type": "command",
-                "command": "'/opt/my tools/steno' hook claude-code"
-              }
-            ]
-          }
-        ],
-        "SubagentStop": [
-          {
-            "hooks": [
-              {
-                "type": "command",
-                "command": "'/opt/my tools/steno' hook claude-code"
-              }
-            ]
-          }
-        ],
-        "PreCompact": [
-          {
-            "hooks": [
-              {
-                "type": "command",
-                "command": "'/opt/my tools/steno' hook claude-code"
-              }
-            ]
-          }
-        ],
-        "SessionEnd": [
-          {
-            "hooks": [
-              {
-                "type": "command",
-                "command": "'/opt/my tools/steno' hook claude-code"
-              }
-            ]
-          }
-        ],
-      },
-    }
-    "#);
+    assert_eq!(after, WITH_HOOKS);
     assert_eq!(registration("claude-code").removed(&after).unwrap(), before);
 }
 

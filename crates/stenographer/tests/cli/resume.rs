@@ -51,7 +51,7 @@ const AGENTS: [(&str, &str, &str); 12] = [
     ),
     (".factory/sessions/-p/$ID.jsonl", DROID, "droid --resume $ID"),
     ("kimi/$ID/agents/main/wire.jsonl", KIMI, "kimi --session $ID"),
-    ("work/birds/.aider.chat.history.md", AIDER, "aider --restore-chat-history"),
+    ("code/birds/.aider.chat.history.md", AIDER, "aider --restore-chat-history"),
     ("export/$ID.json", OPENCODE, "opencode --session $ID"),
     (".local/share/goose/sessions/$ID.jsonl", GOOSE, "goose session --resume --session-id $ID"),
 ];
@@ -64,7 +64,7 @@ struct Machine {
 impl Machine {
     fn new() -> Self {
         let home = Home::new();
-        fs::create_dir_all(home.path().join("work/birds")).unwrap();
+        fs::create_dir_all(home.path().join("code/birds")).unwrap();
         for (_, _, command) in AGENTS {
             let program = command.split(' ').next().unwrap();
             let script = "#!/bin/sh\necho \"$(pwd): $(basename $0) $*\"\nexit 7\n";
@@ -76,7 +76,7 @@ impl Machine {
 
     /// The project's folder, as agents see it.
     fn project(&self) -> String {
-        self.home.path().join("work/birds").canonicalize().unwrap().display().to_string()
+        self.home.path().join("code/birds").canonicalize().unwrap().display().to_string()
     }
 
     /// Writes what an agent would, and keeps it.
@@ -107,7 +107,7 @@ impl Machine {
     fn move_project(&self, to: &str) {
         let to = self.home.path().join(to);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::rename(self.home.path().join("work/birds"), to).unwrap();
+        fs::rename(self.home.path().join("code/birds"), to).unwrap();
     }
 }
 
@@ -121,7 +121,7 @@ fn every_agent_goes_on_with_files_that_it_had_purged() {
         fs::remove_file(&path).unwrap();
         let output = machine.resume(&["latest"]);
         let expected = command.replace("$ID", ID);
-        assert_eq!(output.stdout, format!("$HOME/work/birds: {expected}\n"), "{name}: {output}");
+        assert_eq!(output.stdout, format!("$HOME/code/birds: {expected}\n"), "{name}: {output}");
         assert_eq!(output.code, 7, "it became the agent");
         assert_eq!(fs::read(&path).unwrap(), before, "{name}");
     }
@@ -133,7 +133,7 @@ fn printing_changes_nothing() {
     let name = machine.keep(AGENTS[0].0, CLAUDE);
     fs::remove_file(machine.home.path().join(&name)).unwrap();
     let output = machine.resume(&["1b4e", "--print"]);
-    assert_eq!(output.stdout, format!("cd $HOME/work/birds && claude --resume {ID}\n"));
+    assert_eq!(output.stdout, format!("cd $HOME/code/birds && claude --resume {ID}\n"));
     assert_eq!(output.stderr.trim(), format!("$HOME/{name} has to be put back first"));
     assert!(!machine.home.path().join(&name).exists());
     fs::create_dir(machine.home.path().join("a b")).unwrap();
@@ -158,27 +158,27 @@ fn a_file_that_has_grown_is_left_alone() {
 #[test]
 fn a_project_that_moved_is_found_by_its_repository() {
     let machine = Machine::new();
-    machine.repository("work/birds", "https://x.org/birds/count.git");
-    machine.repository("work/other", "https://x.org/other.git");
+    machine.repository("code/birds", "https://x.org/birds/count.git");
+    machine.repository("code/other", "https://x.org/other.git");
     let name = machine.keep(AGENTS[0].0, CLAUDE);
-    machine.move_project("work/water/birds");
+    machine.move_project("code/water/birds");
     let output = machine.resume(&[ID]);
     assert_eq!(
         output.stdout,
-        format!("$HOME/work/water/birds: claude --resume {ID}\n"),
+        format!("$HOME/code/water/birds: claude --resume {ID}\n"),
         "{output}"
     );
-    let moved = name.replace("-work-birds", "-work-water-birds");
+    let moved = name.replace("-code-birds", "-code-water-birds");
     assert_eq!(
         fs::read(machine.home.path().join(&moved)).unwrap(),
         fs::read(machine.home.path().join(&name)).unwrap()
     );
-    machine.repository("work/clone", "git@x.org:birds/count");
+    machine.repository("code/clone", "git@x.org:birds/count");
     let output = machine.resume(&[ID]);
     insta::assert_snapshot!(output, @"
     --- stderr
-    error: the session's folder is gone: $HOME/work/birds
-    hint: use --project with one of: $HOME/work/clone, $HOME/work/water/birds
+    error: the session's folder is gone: $HOME/code/birds
+    hint: use --project with one of: $HOME/code/clone, $HOME/code/water/birds
     --- exit 1
     ");
 }
@@ -186,19 +186,19 @@ fn a_project_that_moved_is_found_by_its_repository() {
 #[test]
 fn a_session_that_went_on_elsewhere_stays_one() {
     let machine = Machine::new();
-    machine.repository("work/birds", "https://x.org/birds/count.git");
+    machine.repository("code/birds", "https://x.org/birds/count.git");
     let name = machine.keep(AGENTS[0].0, CLAUDE);
     for place in ["water", "land"] {
-        let from = if place == "water" { "work/birds" } else { "work/water" };
-        let to = machine.home.path().join("work").join(place);
+        let from = if place == "water" { "code/birds" } else { "code/water" };
+        let to = machine.home.path().join("code").join(place);
         fs::rename(machine.home.path().join(from), &to).unwrap();
         let output = machine.resume(&[ID]);
         assert_eq!(
             output.stdout,
-            format!("$HOME/work/{place}: claude --resume {ID}\n"),
+            format!("$HOME/code/{place}: claude --resume {ID}\n"),
             "{output}"
         );
-        let moved = name.replace("-work-birds", &format!("-work-{place}"));
+        let moved = name.replace("-code-birds", &format!("-code-{place}"));
         let before = fs::read_to_string(machine.home.path().join(&moved)).unwrap();
         machine.home.file(
             &moved,
@@ -220,14 +220,14 @@ fn a_session_that_went_on_elsewhere_stays_one() {
 fn what_the_agent_noted_of_the_repository_will_do() {
     let machine = Machine::new();
     machine.keep(AGENTS[1].0, CODEX);
-    machine.repository("work/birds", "https://x.org/birds/count.git");
-    machine.move_project("work/ducks");
+    machine.repository("code/birds", "https://x.org/birds/count.git");
+    machine.move_project("code/ducks");
     let output = machine.resume(&[ID]);
-    assert_eq!(output.stdout, format!("$HOME/work/ducks: codex resume {ID}\n"), "{output}");
-    fs::remove_dir_all(machine.home.path().join("work/ducks")).unwrap();
+    assert_eq!(output.stdout, format!("$HOME/code/ducks: codex resume {ID}\n"), "{output}");
+    fs::remove_dir_all(machine.home.path().join("code/ducks")).unwrap();
     insta::assert_snapshot!(machine.resume(&[ID]), @"
     --- stderr
-    error: the session's folder is gone: $HOME/work/birds
+    error: the session's folder is gone: $HOME/code/birds
     hint: its repository (x.org/birds/count) is in none of 1 folders
     hint: use --project DIR if it has moved
     --- exit 1
@@ -241,7 +241,7 @@ fn a_folder_can_be_named() {
     machine.move_project("far/away");
     insta::assert_snapshot!(machine.resume(&[ID]), @"
     --- stderr
-    error: the session's folder is gone: $HOME/work/birds
+    error: the session's folder is gone: $HOME/code/birds
     hint: its repository is not known; use --project DIR if it has moved
     --- exit 1
     ");
@@ -264,31 +264,31 @@ fn a_folder_can_be_named() {
 fn agents_that_would_not_find_their_files_say_so() {
     let machine = Machine::new();
     machine.keep(AGENTS[2].0, GEMINI);
-    let there = machine.home.path().join("work/new");
+    let there = machine.home.path().join("code/new");
     fs::create_dir(&there).unwrap();
-    insta::assert_snapshot!(machine.resume(&[ID, "--project", "work/new"]), @"
+    insta::assert_snapshot!(machine.resume(&[ID, "--project", "code/new"]), @"
     --- stderr
-    error: gemini has no sessions of this folder yet: $HOME/work/new
+    error: gemini has no sessions of this folder yet: $HOME/code/new
     hint: start `gemini` there once
     --- exit 1
     ");
     let marker = there.canonicalize().unwrap().display().to_string();
     machine.home.file(".gemini/tmp/new/.project_root", marker);
-    machine.resume(&[ID, "--project", "work/new"]);
+    machine.resume(&[ID, "--project", "code/new"]);
     assert!(machine.home.path().join(AGENTS[2].0.replace("tmp/birds", "tmp/new")).exists());
 
     let machine = Machine::new();
     machine.keep(AGENTS[7].0, DROID);
-    fs::create_dir(machine.home.path().join("work/new")).unwrap();
-    insta::assert_snapshot!(machine.resume(&[ID, "--project", "work/new"]), @"
+    fs::create_dir(machine.home.path().join("code/new")).unwrap();
+    insta::assert_snapshot!(machine.resume(&[ID, "--project", "code/new"]), @"
     --- stderr
-    error: droid goes on with the session only in the folder that it was held in: $HOME/work/birds
+    error: droid goes on with the session only in the folder that it was held in: $HOME/code/birds
     hint: leave --project out
     --- exit 1
     ");
-    fs::remove_dir(machine.home.path().join("work/birds")).unwrap();
-    let output = machine.resume(&[ID, "--project", "work/new"]);
-    let link = "hint: make a link where the folder was: ln -s $HOME/work/new $HOME/work/birds";
+    fs::remove_dir(machine.home.path().join("code/birds")).unwrap();
+    let output = machine.resume(&[ID, "--project", "code/new"]);
+    let link = "hint: make a link where the folder was: ln -s $HOME/code/new $HOME/code/birds";
     assert!(output.stderr.contains(link), "{output}");
 }
 
@@ -320,7 +320,7 @@ fn what_cannot_be_resumed_says_why() {
     insta::assert_snapshot!(machine.resume(&[ID]), @"
     --- stderr
     error: no such program on PATH: claude
-    hint: the command is: cd $HOME/work/birds && claude --resume 1b4e28ba-2fa1-41d2-883f-0016d3cca427
+    hint: the command is: cd $HOME/code/birds && claude --resume 1b4e28ba-2fa1-41d2-883f-0016d3cca427
     --- exit 1
     ");
     // An id is data: it must not become an option of the program.
@@ -343,9 +343,9 @@ fn list(home: &Home) -> Vec<String> {
 #[test]
 fn a_folder_inside_of_a_repository_moves_with_it() {
     let machine = Machine::new();
-    machine.repository("work", "https://x.org/work.git");
+    machine.repository("code", "https://x.org/code.git");
     machine.keep(AGENTS[0].0, CLAUDE);
-    fs::rename(machine.home.path().join("work"), machine.home.path().join("play")).unwrap();
+    fs::rename(machine.home.path().join("code"), machine.home.path().join("play")).unwrap();
     let output = machine.resume(&[ID, "--print"]);
     assert!(output.stdout.starts_with("cd $HOME/play/birds && claude"), "{output}");
     assert!(Path::new(&machine.home.path().join("store/projects.json")).is_file());

@@ -19,7 +19,7 @@ fn session(at: usize) -> String {
     let head = |kind: &str, second: usize| {
         format!(
             "\"type\":\"{kind}\",\"uuid\":\"{kind}{at}-{second}\",\"parentUuid\":null,\"isSidechain\":false,\
-             \"cwd\":\"/work/project{}\",\"sessionId\":\"{}\",\"version\":\"2.1.0\",\
+             \"cwd\":\"/code/project{}\",\"sessionId\":\"{}\",\"version\":\"2.1.0\",\
              \"timestamp\":\"2026-01-{:02}T09:15:{second:02}.000Z\"",
             at % 3,
             id(at),
@@ -116,7 +116,7 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
     please find pneedle1x now
     claude-code · 00000001-2fa1-41d2-883f-0016d3cca427 · completed
     2026-01-02 09:15:01 to 2026-01-02 09:15:04 · 4 entries · 3 tokens in, 4 out · claude-test-1
-    /work/project1
+    /code/project1
 
     09:15:01 user
     please find pneedle1x now
@@ -135,7 +135,7 @@ fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
     --- exit 1
     "#);
     insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "--json"]), @r#"
-    {"hit":"00000001-2fa1-41d2-883f-0016d3cca427:3","session":"00000001-2fa1-41d2-883f-0016d3cca427","agent":"claude-code","project":"/work/project1","title":"please find pneedle1x now","entry":3,"time":"2026-01-02T09:15:04.000Z","role":"tool","kind":"tool_result","tool":"Bash","model":null,"source":"primary","copies":0,"lines":[{"line":2,"text":"two oneedle1x","marks":[[4,13]]}]}
+    {"hit":"00000001-2fa1-41d2-883f-0016d3cca427:3","session":"00000001-2fa1-41d2-883f-0016d3cca427","agent":"claude-code","project":"/code/project1","title":"please find pneedle1x now","entry":3,"time":"2026-01-02T09:15:04.000Z","role":"tool","kind":"tool_result","tool":"Bash","model":null,"source":"primary","copies":0,"lines":[{"line":2,"text":"two oneedle1x","marks":[[4,13]]}]}
     --- exit 0
     "#);
 }
@@ -187,7 +187,7 @@ fn each_flag_narrows() {
         found(&home, &["needle*", "OR", "pneedle*", "--project", "project1"]),
         ["1:0", "4:0"]
     );
-    assert_eq!(found(&home, &["pneedle*", "--project", "/work"]).len(), 6);
+    assert_eq!(found(&home, &["pneedle*", "--project", "/code"]).len(), 6);
     assert_eq!(found(&home, &[needles, "--role", "user"]).len(), 6);
     assert_eq!(
         found(&home, &[needles, "--role", "assistant", "--model", "test-1", "--tool", "bash"]),

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::agent::trial;
 use crate::entry::{Kind, Role};
 use crate::format;
 
@@ -22,13 +23,9 @@ const LOG: &str = r#"{"type":"metadata","protocol_version":"1.4","created_at":17
 {"type":"context.append_loop_event","event":{"type":"content.part","stepUuid":"t","part":{"type":"text","text":"cut"}},"time":1785613801109}
 "#;
 
-fn bundle(text: &[u8]) -> Bundle {
-    Bundle::new("w.jsonl", vec![Source::in_memory("w.jsonl", "w.jsonl", text.to_vec())])
-}
-
 #[test]
 fn a_log_is_told() {
-    let transcript = format::read(&READER, &bundle(LOG.as_bytes())).unwrap();
+    let transcript = trial::read(&READER, LOG.as_bytes());
     let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
         told,
@@ -79,7 +76,7 @@ fn agents_of_one_session_are_one_bundle() {
 #[test]
 fn a_silent_step_is_an_empty_answer() {
     let step = r#"{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s","usage":{"output":2}}}"#;
-    let transcript = format::read(&READER, &bundle(step.as_bytes())).unwrap();
+    let transcript = trial::read(&READER, step.as_bytes());
     assert_eq!(transcript.entries[0].role, Role::Assistant);
     assert_eq!(transcript.entries[0].usage.unwrap().output, 2);
 }
@@ -91,20 +88,18 @@ fn of_many_prompts_the_last_are_told_once() {
     let message = r#"{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"p149"}]}}"#;
     let mut lines: Vec<_> = (0..150).map(prompt).collect();
     lines.push(message.to_owned());
-    let transcript = format::read(&READER, &bundle(lines.join("\n").as_bytes())).unwrap();
+    let transcript = trial::read(&READER, lines.join("\n").as_bytes());
     assert_eq!(transcript.entries.len(), 150);
 }
 
 #[test]
 fn every_cut_can_be_read() {
-    for end in 0..LOG.len() {
-        format::read(&READER, &bundle(&LOG.as_bytes()[..end])).unwrap();
-    }
+    trial::read_every_cut(&READER, LOG);
 }
 
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        format::read(&READER, &bundle(&bytes)).unwrap();
+        trial::read(&READER, &bytes);
     }
 }

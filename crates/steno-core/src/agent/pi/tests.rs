@@ -1,9 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::format;
-use crate::session::Transcript;
-use crate::source::Source;
+use crate::agent::trial;
 
 const LOG: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-07-09T10:00:00.000Z","cwd":"/p","parentSession":"/old.jsonl"}
 {"type":"model_change","id":"m","parentId":null,"timestamp":"2026-07-09T10:00:00.100Z","provider":"x","modelId":"glm"}
@@ -17,17 +15,9 @@ const LOG: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-07
 {"type":"dream","id":"d","parentId":"b","timestamp":"2026-07-09T10:00:07.000Z"}
 "#;
 
-fn bundle(text: &[u8]) -> Bundle {
-    Bundle::new("s.jsonl", vec![Source::in_memory("s.jsonl", "s.jsonl", text.to_vec())])
-}
-
-fn transcript(text: &str) -> Transcript {
-    format::read(&READER, &bundle(text.as_bytes())).unwrap()
-}
-
 #[test]
 fn each_kind_of_entry_is_told() {
-    let transcript = transcript(LOG);
+    let transcript = trial::read(&READER, LOG.as_bytes());
     let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
         told,
@@ -54,7 +44,7 @@ fn each_kind_of_entry_is_told() {
 
 #[test]
 fn the_session_is_described() {
-    let session = transcript(LOG).session;
+    let session = trial::read(&READER, LOG.as_bytes()).session;
     assert_eq!(session.title.as_deref(), Some("Named"));
     assert_eq!(session.project.as_deref(), Some("/p"));
     assert_eq!(session.parent.as_deref(), Some("/old.jsonl"));
@@ -68,7 +58,7 @@ fn the_session_is_described() {
 fn entries_of_the_first_version_have_no_ids() {
     let prompt = r#"{"type":"message","timestamp":"2026-07-09T10:00:01Z","message":{"role":"user","content":"hi"}}"#;
     let header = LOG.lines().next().unwrap();
-    let transcript = transcript(&format!("{header}\n{prompt}\n{prompt}\n"));
+    let transcript = trial::read(&READER, format!("{header}\n{prompt}\n{prompt}\n").as_bytes());
     assert_ne!(transcript.entries[0].message_id, transcript.entries[1].message_id);
 }
 
@@ -83,14 +73,12 @@ fn only_files_with_a_header_are_found() {
 
 #[test]
 fn every_cut_can_be_read() {
-    for end in 0..LOG.len() {
-        format::read(&READER, &bundle(&LOG.as_bytes()[..end])).unwrap();
-    }
+    trial::read_every_cut(&READER, LOG);
 }
 
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        format::read(&READER, &bundle(&bytes)).unwrap();
+        trial::read(&READER, &bytes);
     }
 }

@@ -1,9 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::agent::trial;
 use crate::format;
-use crate::session::Transcript;
-use crate::source::Source;
 
 const LOG: &str = r#"{"uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"2026-08-17T12:00:00Z","type":"user","cwd":"/p","gitBranch":"main","systemPayload":{"displayText":"Look"},"message":{"role":"user","parts":[{"text":"Look"},{"text":"<hook>context</hook>"}]}}
 {"uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-08-17T12:00:01Z","type":"assistant","model":"coder","message":{"role":"model","parts":[{"text":"Hm","thought":true}]}}
@@ -14,17 +13,9 @@ const LOG: &str = r#"{"uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"
 {"uuid":"6","parentUuid":"5","sessionId":"s","timestamp":"2026-08-17T12:00:06Z","type":"system","subtype":"chat_compression","systemPayload":{"info":{}}}
 "#;
 
-fn bundle(text: &[u8]) -> Bundle {
-    Bundle::new("s.jsonl", vec![Source::in_memory("s.jsonl", "s.jsonl", text.to_vec())])
-}
-
-fn transcript(text: &str) -> Transcript {
-    format::read(&READER, &bundle(text.as_bytes())).unwrap()
-}
-
 #[test]
 fn each_kind_of_record_is_told() {
-    let transcript = transcript(LOG);
+    let transcript = trial::read(&READER, LOG.as_bytes());
     let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
     assert_eq!(
         told,
@@ -52,9 +43,9 @@ fn each_kind_of_record_is_told() {
 #[test]
 fn what_the_program_says_as_the_user_is_no_prompt() {
     let record = r#"{"uuid":"1","sessionId":"s","type":"user","provenance":"system","message":{"parts":[{"text":"x"}]}}"#;
-    assert_eq!(transcript(record).entries[0].kind, Kind::Notice);
+    assert_eq!(trial::read(&READER, record.as_bytes()).entries[0].kind, Kind::Notice);
     let real = record.replace("\"system\"", "\"real_user\"");
-    assert_eq!(transcript(&real).entries[0].kind, Kind::Text);
+    assert_eq!(trial::read(&READER, real.as_bytes()).entries[0].kind, Kind::Text);
 }
 
 #[test]
@@ -91,14 +82,12 @@ fn old_chats_are_those_of_gemini_with_another_name() {
 
 #[test]
 fn every_cut_can_be_read() {
-    for end in 0..LOG.len() {
-        format::read(&READER, &bundle(&LOG.as_bytes()[..end])).unwrap();
-    }
+    trial::read_every_cut(&READER, LOG);
 }
 
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {
-        format::read(&READER, &bundle(&bytes)).unwrap();
+        trial::read(&READER, &bytes);
     }
 }

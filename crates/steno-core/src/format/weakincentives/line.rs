@@ -6,7 +6,7 @@
 use uuid::Uuid;
 
 use super::fold::{self, Fold};
-use crate::entry::{Entry, EntryError, Role};
+use crate::entry::{Entry, EntryError, FIELDS, Role};
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
@@ -18,26 +18,6 @@ const TYPE_KEY: &str = "__type__";
 
 /// Where [`Entry::extra`] keeps the keys of a line besides the ten.
 const LINE_KEY: &str = super::AGENT;
-
-/// Keys that an [`Entry`] has fields for, the ten of a line first; no other key may take their
-/// place.
-const FIELDS: [&str; 15] = [
-    "role",
-    "content",
-    "created_at",
-    "tool_name",
-    "tool_call_id",
-    "tool_input",
-    "metadata",
-    "entry_id",
-    "source",
-    "sequence",
-    "kind",
-    "model",
-    "message_id",
-    "parent_id",
-    "usage",
-];
 
 /// Whether an object has the fields that no other format has together.
 pub fn recognises(object: &Object) -> bool {
