@@ -89,6 +89,11 @@ fn collect(
     Ok(transcript)
 }
 
+/// Hands out entries alone.
+pub(crate) fn entries_to(emit: Emit<'_>) -> impl FnMut(Entry) {
+    move |entry| emit(Item::Entry(Box::new(entry)))
+}
+
 /// Hands out a transcript that was read as a whole.
 pub(crate) fn emit_all(transcript: Transcript, emit: Emit<'_>) -> Session {
     transcript.entries.into_iter().for_each(|entry| emit(Item::Entry(Box::new(entry))));

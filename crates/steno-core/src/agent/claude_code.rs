@@ -32,8 +32,8 @@ use self::facts::Facts;
 use self::probe::Known;
 use self::record::Record;
 use crate::agent::json_lines::JsonLines;
-use crate::entry::{Entry, Numbering, PRIMARY};
-use crate::format::{Emit, FormatError, Item, Reader};
+use crate::entry::{Numbering, PRIMARY};
+use crate::format::{Emit, FormatError, Item, Reader, entries_to};
 use crate::json::Object;
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
@@ -183,8 +183,4 @@ impl<'e> Reading<'e> {
     fn finish(mut self) {
         self.billing.close(&mut entries_to(self.emit));
     }
-}
-
-fn entries_to(emit: Emit<'_>) -> impl FnMut(Entry) {
-    move |entry| emit(Item::Entry(Box::new(entry)))
 }

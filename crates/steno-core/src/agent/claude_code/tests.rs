@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::entry::{Kind, Role, Usage};
+use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{self, Found};
 use crate::inspect::{Inspection, inspect};
 use crate::session::Transcript;

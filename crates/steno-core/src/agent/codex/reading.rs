@@ -13,7 +13,7 @@ use super::waiting::Waiting;
 use super::{AGENT, event};
 use crate::agent::{entries, fields, repair, responses};
 use crate::entry::{Entry, Kind, Numbering, Role};
-use crate::format::{Emit, Item};
+use crate::format::{Emit, Item, entries_to};
 use crate::json::{Object, Value};
 use crate::lines::Line;
 use crate::problem::{Problem, json_reason};
@@ -279,10 +279,6 @@ impl<'a> Reading<'a> {
             self.tokens.bill(&owed);
         }
     }
-}
-
-fn entries_to(emit: Emit<'_>) -> impl FnMut(Entry) {
-    move |entry| emit(Item::Entry(Box::new(entry)))
 }
 
 fn message_of(payload: &RawValue) -> Option<String> {
