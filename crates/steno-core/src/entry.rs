@@ -139,39 +139,44 @@ impl Entry {
     /// Reads our own JSON, or weakincentives', which is a part of it.
     ///
     /// A missing `entry_id` stays nil; a missing `kind` is told from role and tool fields.
-    pub fn from_object(mut object: Object) -> Result<Self, EntryError> {
-        let role = take_string(&mut object, "role")?.ok_or(EntryError::MissingField("role"))?;
-        let mut entry = Entry::new(Role::from(role), Kind::Text, "");
-        entry.tool_name = take_string(&mut object, "tool_name")?;
-        entry.tool_call_id = take_string(&mut object, "tool_call_id")?;
-        entry.tool_input = object.shift_remove("tool_input").filter(|v| !v.is_null());
-        let content = take_string(&mut object, "content")?;
+    pub fn from_object(object: Object) -> Result<Self, EntryError> {
+        let mut entry = Entry::new(Role::System, Kind::Text, "");
+        let (mut role, mut content, mut kind) = (None, None, None);
+        // One walk over the fields: looking each of ours up would cost more than reading them.
+        for (name, value) in object {
+            match name.as_str() {
+                "role" => role = string("role", value)?,
+                "content" => content = string("content", value)?,
+                "created_at" => entry.created_at = timestamp("created_at", value)?,
+                "tool_name" => entry.tool_name = string("tool_name", value)?,
+                "tool_call_id" => entry.tool_call_id = string("tool_call_id", value)?,
+                "tool_input" => entry.tool_input = Some(value).filter(|input| !input.is_null()),
+                "metadata" => entry.metadata = map("metadata", value)?,
+                "entry_id" => entry.entry_id = uuid("entry_id", value)?,
+                "source" => {
+                    if let Some(source) = string("source", value)? {
+                        entry.source = source;
+                    }
+                }
+                "sequence" => entry.sequence = whole("sequence", value)?.unwrap_or(0),
+                "kind" => kind = string("kind", value)?,
+                "model" => entry.model = string("model", value)?,
+                "message_id" => entry.message_id = string("message_id", value)?,
+                "parent_id" => entry.parent_id = string("parent_id", value)?,
+                "usage" => entry.usage = usage("usage", value)?,
+                _ => drop(entry.extra.insert(name, value)),
+            }
+        }
+        entry.role = role.ok_or(EntryError::MissingField("role"))?.into();
         entry.content = match content {
             Some(content) => content,
             None if entry.tool_input.is_some() => String::new(),
             None => return Err(EntryError::MissingField("content")),
         };
-        entry.created_at = take_timestamp(&mut object, "created_at")?;
-        entry.metadata = take_object(&mut object, "metadata")?;
-        if let Some(id) = take_string(&mut object, "entry_id")? {
-            entry.entry_id = Uuid::parse_str(&id)
-                .map_err(|_| EntryError::WrongType { field: "entry_id", expected: "a UUID" })?;
-        }
-        if let Some(source) = take_string(&mut object, "source")? {
-            entry.source = source;
-        }
-        entry.sequence = take_u64(&mut object, "sequence")?.unwrap_or(0);
-        entry.kind = entry.take_kind(&mut object)?;
-        entry.model = take_string(&mut object, "model")?;
-        entry.message_id = take_string(&mut object, "message_id")?;
-        entry.parent_id = take_string(&mut object, "parent_id")?;
-        entry.usage = match object.shift_remove("usage") {
-            None | Some(Value::Null) => None,
-            Some(usage) => Some(serde_json::from_value(usage).map_err(|_| {
-                EntryError::WrongType { field: "usage", expected: "an object of token counts" }
-            })?),
+        entry.kind = match kind {
+            Some(name) => entry.kind_named(name),
+            None => entry.implied_kind(),
         };
-        entry.extra = object;
         Ok(entry)
     }
 
@@ -192,17 +197,15 @@ impl Entry {
         }
     }
 
-    fn take_kind(&mut self, object: &mut Object) -> Result<Kind, EntryError> {
-        let Some(name) = take_string(object, "kind")? else {
-            return Ok(self.implied_kind());
-        };
+    /// The kind of this name; a name that is not known is kept among the metadata.
+    fn kind_named(&mut self, name: String) -> Kind {
         match serde_json::from_value(Value::String(name.clone())) {
-            Ok(kind) => Ok(kind),
+            Ok(kind) => kind,
             Err(_) => {
                 self.metadata
                     .get_or_insert_default()
                     .insert("kind".to_owned(), Value::String(name));
-                Ok(Kind::Other)
+                Kind::Other
             }
         }
     }
@@ -367,47 +370,79 @@ pub(crate) fn take_string(
     object: &mut Object,
     field: &'static str,
 ) -> Result<Option<String>, EntryError> {
-    match object.shift_remove(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(EntryError::WrongType { field, expected: "a string" }),
-    }
+    string(field, object.shift_remove(field).unwrap_or_default())
 }
 
 pub(crate) fn take_u64(
     object: &mut Object,
     field: &'static str,
 ) -> Result<Option<u64>, EntryError> {
-    match object.shift_remove(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => value
-            .as_u64()
-            .map(Some)
-            .ok_or(EntryError::WrongType { field, expected: "a whole number" }),
-    }
+    whole(field, object.shift_remove(field).unwrap_or_default())
 }
 
 pub(crate) fn take_object(
     object: &mut Object,
     field: &'static str,
 ) -> Result<Option<Object>, EntryError> {
-    match object.shift_remove(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(inner)) => Ok(Some(inner)),
-        Some(_) => Err(EntryError::WrongType { field, expected: "an object" }),
-    }
+    map(field, object.shift_remove(field).unwrap_or_default())
 }
 
 pub(crate) fn take_timestamp(
     object: &mut Object,
     field: &'static str,
 ) -> Result<Option<Timestamp>, EntryError> {
+    timestamp(field, object.shift_remove(field).unwrap_or_default())
+}
+
+fn string(field: &'static str, value: Value) -> Result<Option<String>, EntryError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        _ => Err(EntryError::WrongType { field, expected: "a string" }),
+    }
+}
+
+fn whole(field: &'static str, value: Value) -> Result<Option<u64>, EntryError> {
+    match value {
+        Value::Null => Ok(None),
+        value => value
+            .as_u64()
+            .map(Some)
+            .ok_or(EntryError::WrongType { field, expected: "a whole number" }),
+    }
+}
+
+fn map(field: &'static str, value: Value) -> Result<Option<Object>, EntryError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Object(inner) => Ok(Some(inner)),
+        _ => Err(EntryError::WrongType { field, expected: "an object" }),
+    }
+}
+
+fn timestamp(field: &'static str, value: Value) -> Result<Option<Timestamp>, EntryError> {
     let wrong = EntryError::WrongType { field, expected: "a timestamp" };
-    match object.shift_remove(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => text.parse().map(Some).map_err(|_| wrong),
-        Some(Value::Number(n)) => n.as_i64().and_then(Timestamp::from_unix).map(Some).ok_or(wrong),
-        Some(_) => Err(wrong),
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => text.parse().map(Some).map_err(|_| wrong),
+        Value::Number(n) => n.as_i64().and_then(Timestamp::from_unix).map(Some).ok_or(wrong),
+        _ => Err(wrong),
+    }
+}
+
+fn uuid(field: &'static str, value: Value) -> Result<Uuid, EntryError> {
+    let wrong = EntryError::WrongType { field, expected: "a UUID" };
+    match string(field, value)? {
+        Some(id) => Uuid::parse_str(&id).map_err(|_| wrong),
+        None => Ok(Uuid::nil()),
+    }
+}
+
+fn usage(field: &'static str, value: Value) -> Result<Option<Usage>, EntryError> {
+    let wrong = EntryError::WrongType { field, expected: "an object of token counts" };
+    match value {
+        Value::Null => Ok(None),
+        usage => serde_json::from_value(usage).map(Some).map_err(|_| wrong),
     }
 }
 

@@ -134,8 +134,28 @@ impl Timestamp {
         }
     }
 
+    /// Date and clock, written digit by digit: every record has a time, and `strftime` costs three times as much.
     fn base(&self) -> String {
-        self.wall.strftime("%Y-%m-%dT%H:%M:%S").to_string()
+        let wall = &self.wall;
+        let (year, month, day) = (wall.year().unsigned_abs(), wall.month(), wall.day());
+        let mut text = String::with_capacity(40);
+        if wall.year() < 0 {
+            text.push('-');
+        }
+        let pairs = [
+            (year / 100, ""),
+            (year % 100, ""),
+            (month.unsigned_abs().into(), "-"),
+            (day.unsigned_abs().into(), "-"),
+            (wall.hour().unsigned_abs().into(), "T"),
+            (wall.minute().unsigned_abs().into(), ":"),
+            (wall.second().unsigned_abs().into(), ":"),
+        ];
+        for (number, before) in pairs {
+            text.push_str(before);
+            push_pair(&mut text, number);
+        }
+        text
     }
 
     fn go_zone(&self) -> String {
@@ -154,9 +174,12 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.base();
         if self.digits > 0 {
-            let fraction = format!("{:09}", self.wall.subsec_nanosecond());
             text.push('.');
-            text.push_str(&fraction[..usize::from(self.digits)]);
+            let mut rest = self.wall.subsec_nanosecond().unsigned_abs();
+            for _ in 0..self.digits {
+                text.push(digit(rest / 100_000_000));
+                rest = rest % 100_000_000 * 10;
+            }
         }
         match self.zone {
             Zone::Utc => text.push('Z'),
@@ -193,6 +216,16 @@ impl<'de> Deserialize<'de> for Timestamp {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
+}
+
+fn push_pair(text: &mut String, number: u16) {
+    text.push(digit(u32::from(number / 10)));
+    text.push(digit(u32::from(number)));
+}
+
+/// The last digit of a number.
+fn digit(number: u32) -> char {
+    char::from(b'0' + (number % 10) as u8)
 }
 
 fn push_offset(text: &mut String, seconds: i32) {

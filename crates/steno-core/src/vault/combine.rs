@@ -1,13 +1,18 @@
-//! Combines the requests of many threads: one of them serves all that are waiting.
+//! Combines the requests of many callers: one of them serves all that are waiting.
 //!
-//! This is how concurrent appends share one write and one sync. Requests gather in a batch; whoever began it serves
-//! it as soon as the batch before it is done. One wake-up then reaches all who wait.
+//! This is how concurrent appends share one write and one sync. Requests gather in a batch; whoever waits for it first
+//! serves it, as soon as the batch before it is done. One wake-up then reaches all who wait.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-/// How often others are let run before a batch is closed, or before a thread goes to sleep.
+/// How often others are let run before a thread goes to sleep.
 const MOST_YIELDS: usize = 100;
+
+/// How often others are let run before a batch is closed. After the first time nearly all who were just served are
+/// back; each further time costs a switch to every thread that waits.
+const YIELDS_TO_GATHER: usize = 2;
 
 /// Serves requests `T` with answers `R`, in batches.
 #[derive(Debug)]
@@ -19,37 +24,60 @@ pub(crate) struct Combiner<T, R> {
 struct Queue<T, R> {
     /// The requests that gather now.
     requests: Vec<T>,
-    /// Where their answers will be.
-    answers: Arc<Answers<R>>,
+    /// The batch that they will be.
+    batch: Arc<Batch<R>>,
     /// The batch that is being served, or was served last.
-    before: Option<Arc<Answers<R>>>,
+    before: Option<Arc<Batch<R>>>,
 }
 
-/// The answers of a batch, in the order of its requests; each is taken once.
-type Answers<R> = OnceLock<Vec<Mutex<Option<R>>>>;
+#[derive(Debug)]
+struct Batch<R> {
+    /// Somebody has taken it upon them to serve it.
+    led: AtomicBool,
+    /// In the order of the requests; each is taken once.
+    answers: OnceLock<Vec<Mutex<Option<R>>>>,
+}
+
+/// A place in a batch.
+#[derive(Debug)]
+pub(crate) struct Ticket<R> {
+    batch: Arc<Batch<R>>,
+    place: usize,
+}
+
+impl<R> Default for Batch<R> {
+    fn default() -> Self {
+        Self { led: AtomicBool::new(false), answers: OnceLock::new() }
+    }
+}
 
 impl<T, R> Combiner<T, R> {
     pub(crate) fn new() -> Self {
-        let queue = Queue { requests: Vec::new(), answers: Arc::default(), before: None };
+        let queue = Queue { requests: Vec::new(), batch: Arc::default(), before: None };
         Self { queue: Mutex::new(queue) }
     }
 
-    /// Has the request served by somebody's `serve`, which gives one answer for each request of a batch.
-    pub(crate) fn submit(&self, request: T, serve: impl FnOnce(Vec<T>) -> Vec<R>) -> R {
+    /// Hands in a request. It is served when somebody waits for it, or for another one of its batch.
+    pub(crate) fn submit(&self, request: T) -> Ticket<R> {
         let mut queue = lock(&self.queue);
         let place = queue.requests.len();
         queue.requests.push(request);
-        let (answers, before) = (Arc::clone(&queue.answers), queue.before.clone());
-        drop(queue);
-        if place == 0 {
+        Ticket { batch: Arc::clone(&queue.batch), place }
+    }
+
+    /// Waits for the answer, which comes from somebody's `serve`: that gives one for each request of a batch.
+    pub(crate) fn wait(&self, ticket: Ticket<R>, serve: impl FnOnce(Vec<T>) -> Vec<R>) -> R {
+        let Ticket { batch, place } = ticket;
+        if !batch.led.swap(true, Ordering::AcqRel) {
+            let before = lock(&self.queue).before.clone();
             if let Some(before) = before {
-                wait(&before);
+                before.answers();
             }
             let served = serve(self.gather());
             let served = served.into_iter().map(|answer| Mutex::new(Some(answer))).collect();
-            assert!(answers.set(served).is_ok(), "a batch is served by the one who began it");
+            assert!(batch.answers.set(served).is_ok(), "a batch is served by one caller");
         }
-        let answer = lock(&wait(&answers)[place]).take();
+        let answer = lock(&batch.answers()[place]).take();
         answer.expect("nobody else has this place in the batch")
     }
 
@@ -57,7 +85,7 @@ impl<T, R> Combiner<T, R> {
     /// early one, and whoever is alone loses nothing but one yield.
     fn gather(&self) -> Vec<T> {
         let mut seen = 0;
-        for _ in 0..MOST_YIELDS {
+        for _ in 0..YIELDS_TO_GATHER {
             let waiting = lock(&self.queue).requests.len();
             if waiting == seen {
                 break;
@@ -66,21 +94,23 @@ impl<T, R> Combiner<T, R> {
             thread::yield_now();
         }
         let mut queue = lock(&self.queue);
-        queue.before = Some(std::mem::take(&mut queue.answers));
+        queue.before = Some(std::mem::take(&mut queue.batch));
         std::mem::take(&mut queue.requests)
     }
 }
 
-/// Waits for a batch: a sync is often over before a thread could be put to sleep and woken again, so others are
-/// let run for a while first.
-fn wait<R>(answers: &Answers<R>) -> &[Mutex<Option<R>>] {
-    for _ in 0..MOST_YIELDS {
-        if let Some(answers) = answers.get() {
-            return answers;
+impl<R> Batch<R> {
+    /// Waits for the answers: a sync is often over before a thread could be put to sleep and woken again, so others
+    /// are let run for a while first.
+    fn answers(&self) -> &[Mutex<Option<R>>] {
+        for _ in 0..MOST_YIELDS {
+            if let Some(answers) = self.answers.get() {
+                return answers;
+            }
+            thread::yield_now();
         }
-        thread::yield_now();
+        self.answers.wait()
     }
-    answers.wait()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -89,7 +119,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::AtomicU64;
     use std::time::Duration;
 
     use super::*;
@@ -103,7 +133,8 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..50 {
                         let request = caller * 100 + round;
-                        let answer = combiner.submit(request, |requests| {
+                        let ticket = combiner.submit(request);
+                        let answer = combiner.wait(ticket, |requests: Vec<u64>| {
                             batches.fetch_add(1, Ordering::SeqCst);
                             thread::sleep(Duration::from_micros(200));
                             requests.iter().map(|request| request * 2).collect()
@@ -115,5 +146,23 @@ mod tests {
         });
         let batches = batches.into_inner();
         assert!(batches < 800, "1600 requests took {batches} batches");
+    }
+
+    #[test]
+    fn one_thread_may_wait_for_many() {
+        let combiner = Combiner::new();
+        let mut tickets: Vec<_> = (0..5_u64).map(|request| combiner.submit(request)).collect();
+        // Nobody ever waits for the one that is dropped; it is served with the others.
+        drop(tickets.remove(1));
+        let mut batches = 0;
+        for (ticket, request) in tickets.into_iter().zip([0, 2, 3, 4]) {
+            let answer = combiner.wait(ticket, |requests| {
+                batches += 1;
+                assert_eq!(requests, [0, 1, 2, 3, 4]);
+                requests
+            });
+            assert_eq!(answer, request);
+        }
+        assert_eq!(batches, 1);
     }
 }

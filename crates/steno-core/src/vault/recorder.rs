@@ -12,7 +12,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::SessionDir;
-use super::combine::Combiner;
+use super::combine::{Combiner, Ticket};
 use super::head::Head;
 use super::live::{LiveLog, LivePaths, Tail, heal, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
@@ -31,7 +31,7 @@ pub struct Recorder {
     log: LiveLog,
     users: File,
     reader: Mutex<RecordReader>,
-    combiner: Combiner<Option<Incoming>, Result<Option<Recorded>, FileError>>,
+    combiner: Combiner<Option<Incoming>, Outcome>,
     clock: Clock,
     cut: u64,
 }
@@ -41,6 +41,25 @@ pub struct Recorder {
 pub struct Recorded {
     /// The entries that it holds, numbered; or why it holds none. Its bytes are kept either way.
     pub entries: Result<Vec<Entry>, RecordError>,
+}
+
+/// What came of a record, or of a commit, which has none.
+type Outcome = Result<Option<Recorded>, FileError>;
+
+/// A record that was handed in and is on disk once [`Pending::wait`] has returned.
+#[derive(Debug)]
+#[must_use = "a record is written when somebody waits for it, commits or closes"]
+pub struct Pending<'a> {
+    recorder: &'a Recorder,
+    ticket: Ticket<Outcome>,
+}
+
+impl Pending<'_> {
+    /// Returns after the record is on disk. Whoever waits first writes and syncs for all.
+    pub fn wait(self) -> Result<Recorded, FileError> {
+        let recorded = self.recorder.wait(self.ticket)?;
+        Ok(recorded.expect("a record was handed in"))
+    }
 }
 
 /// A record on its way into the log.
@@ -97,15 +116,20 @@ impl Recorder {
 
     /// Returns after everything that was appended is on disk. Threads that commit at the same time share one sync.
     pub fn commit(&self) -> Result<(), FileError> {
-        self.combiner.submit(None, |batch| self.serve(batch)).map(|_| ())
+        self.wait(self.combiner.submit(None)).map(|_| ())
     }
 
     /// Keeps one line of JSON; it is on disk when this returns. Threads that record at the same time share one
     /// write and one sync.
     pub fn record(&self, line: &[u8]) -> Result<Recorded, FileError> {
+        self.submit(line).wait()
+    }
+
+    /// Hands in one line of JSON and does not wait: for a caller that speaks for many, who then share one write and
+    /// one sync.
+    pub fn submit(&self, line: &[u8]) -> Pending<'_> {
         let incoming = self.incoming(line, record::parse(line));
-        let recorded = self.combiner.submit(Some(incoming), |batch| self.serve(batch))?;
-        Ok(recorded.expect("a record was handed in"))
+        Pending { recorder: self, ticket: self.combiner.submit(Some(incoming)) }
     }
 
     /// Keeps an entry; it is on disk when this returns.
@@ -115,6 +139,8 @@ impl Recorder {
 
     /// Ends the recording, and seals the log unless another process still records.
     pub fn close(self, closing: &Closing) -> Result<(), FileError> {
+        // Somebody may have handed in a record and not waited for it.
+        self.commit()?;
         let (mut tail, reader) = self.lock()?;
         drop(reader);
         tail.append(&record::close_body(self.clock.now(), closing));
@@ -149,8 +175,12 @@ impl Recorder {
         Incoming { at, id, body, entries }
     }
 
+    fn wait(&self, ticket: Ticket<Outcome>) -> Outcome {
+        self.combiner.wait(ticket, |batch| self.serve(batch))
+    }
+
     /// Writes and syncs for everybody who waits.
-    fn serve(&self, batch: Vec<Option<Incoming>>) -> Vec<Result<Option<Recorded>, FileError>> {
+    fn serve(&self, batch: Vec<Option<Incoming>>) -> Vec<Outcome> {
         let count = batch.len();
         match self.serve_all(batch) {
             Ok(recorded) => recorded.into_iter().map(Ok).collect(),
