@@ -94,11 +94,7 @@ pub fn replace_atomic(
 /// Writes a new file, all or nothing, readable by the owner only; `false` when the name is taken.
 pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     let dir = parent(path);
-    let mut temp = tempfile::Builder::new()
-        .prefix(".steno-")
-        .suffix(".tmp")
-        .tempfile_in(dir)
-        .on("write", path)?;
+    let mut temp = temporary(path)?;
     temp.write_all(bytes).on("write", path)?;
     temp.as_file().sync_all().on("sync", path)?;
     match temp.persist_noclobber(path) {
@@ -117,7 +113,7 @@ pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 }
 
 /// A file beside `path` that will take its place.
-fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+pub(crate) fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".steno-").suffix(".tmp").tempfile_in(parent(path)).on("write", path)
 }

@@ -120,7 +120,8 @@ fn count_main(found: &Found, main: &Found, parts: &[Found]) -> Result<Inspection
 
 fn count(found: &Found) -> Result<Inspection, FormatError> {
     let mut counter = Counter::default();
-    let session = (found.reader.read)(&found.bundle, &mut |item| counter.item(item))?;
+    let brief = found.bundle.clone().brief();
+    let session = (found.reader.read)(&brief, &mut |item| counter.item(item))?;
     let mut inspection = counter.inspection;
     inspection.tokens = counter.tally.total();
     inspection.tally = counter.tally;

@@ -45,6 +45,7 @@ pub struct Lines<R> {
     number: u64,
     limit: usize,
     within: bool,
+    spare: Vec<u8>,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -55,7 +56,7 @@ impl<R: BufRead> Lines<R> {
 
     /// Lines of `input` in pieces of at most `limit` bytes.
     pub fn with_limit(input: R, limit: usize) -> Self {
-        Self { input, number: 0, limit, within: false }
+        Self { input, number: 0, limit, within: false, spare: Vec::new() }
     }
 
     /// The input underneath.
@@ -63,9 +64,15 @@ impl<R: BufRead> Lines<R> {
         &self.input
     }
 
+    /// Takes back a line that is no longer needed: its room serves for another.
+    pub fn reuse(&mut self, mut line: Line) {
+        line.bytes.clear();
+        self.spare = line.bytes;
+    }
+
     /// The next line or piece of one.
     pub fn read(&mut self) -> io::Result<Option<Line>> {
-        let mut bytes = Vec::new();
+        let mut bytes = std::mem::take(&mut self.spare);
         let end = loop {
             let buffer = match self.input.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

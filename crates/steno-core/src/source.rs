@@ -50,6 +50,8 @@ pub struct Bundle {
     pub earlier: Vec<Source>,
     /// Which session of the files it is, where one file holds several.
     pub key: Option<String>,
+    /// Only counts are wanted: of a long text a reader may give its beginning alone.
+    pub(crate) is_brief: bool,
     /// The database that holds it, where it is one.
     pub(crate) origin: Option<Origin>,
 }
@@ -59,9 +61,8 @@ impl Source {
     pub fn on_disk(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let file = path.clone();
-        let open = move || -> io::Result<Box<dyn BufRead>> {
-            Ok(Box::new(BufReader::new(File::open(&file)?)))
-        };
+        let open =
+            move || -> io::Result<Box<dyn BufRead>> { Ok(Box::new(FileReader::open(&file)?)) };
         Self { on_disk: true, ..Self::new(name, path, open) }
     }
 
@@ -124,6 +125,49 @@ impl Source {
     }
 }
 
+/// Reads little of a file first, for those who only look how it begins, then much at once.
+struct FileReader {
+    file: File,
+    buffer: Vec<u8>,
+    position: usize,
+    filled: usize,
+}
+
+impl FileReader {
+    const FIRST: usize = 8 << 10;
+    const THEN: usize = 128 << 10;
+
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self { file, buffer: Vec::new(), position: 0, filled: 0 })
+    }
+}
+
+impl Read for FileReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut there = self.fill_buf()?;
+        let count = there.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for FileReader {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.position == self.filled {
+            let size = if self.buffer.is_empty() { Self::FIRST } else { Self::THEN };
+            self.buffer.resize(size, 0);
+            (self.position, self.filled) = (0, 0);
+            self.filled = self.file.read(&mut self.buffer)?;
+        }
+        Ok(&self.buffer[self.position..self.filled])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.position = (self.position + count).min(self.filled);
+    }
+}
+
 /// Input that fails where it is longer than it may be.
 struct Limited {
     input: Box<dyn BufRead>,
@@ -166,8 +210,14 @@ impl Bundle {
             excerpts: Vec::new(),
             earlier: Vec::new(),
             key: None,
+            is_brief: false,
             origin: None,
         }
+    }
+
+    /// The same session for who only counts: of a long text a reader may then give its beginning alone.
+    pub fn brief(self) -> Self {
+        Self { is_brief: true, ..self }
     }
 
     /// A session that is a single file.
@@ -212,6 +262,24 @@ impl Bundle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_read_whole_in_pieces_of_any_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let bytes: Vec<u8> = (0..300_000_u32).map(|n| n as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let mut read = Vec::new();
+        let mut input = FileReader::open(&path).unwrap();
+        for size in (1..).map(|n| n * 7) {
+            let mut piece = vec![0; size];
+            match input.read(&mut piece).unwrap() {
+                0 => break,
+                count => read.extend_from_slice(&piece[..count]),
+            }
+        }
+        assert!(read == bytes);
+    }
 
     #[test]
     fn a_document_has_a_limit() {

@@ -26,6 +26,8 @@ pub(crate) struct Keeper {
     shared: HashMap<PathBuf, (Option<Stamp>, SessionDir)>,
     projects: Projects,
     indexer: Indexer,
+    /// Whether what is kept goes into the index at once, or waits for the next search.
+    pub(crate) is_indexing: bool,
     lock: File,
 }
 
@@ -54,15 +56,24 @@ impl Keeper {
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
         let projects = Projects::load(durable::parent(vault.root()));
         let indexer = Indexer::new(durable::parent(vault.root()));
-        Ok(Self { vault, known, shared: HashMap::new(), projects, indexer, lock })
+        let (shared, is_indexing) = (HashMap::new(), true);
+        Ok(Self { vault, known, shared, projects, indexer, is_indexing, lock })
     }
 
     /// Keeps what is new of a session.
     pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
         let (mut draft, mut problems) = (Draft::default(), ProblemList::default());
+        let (mut entries, is_indexing) = (0, self.is_indexing);
         let before = stamps(&found.bundle);
-        let read = (found.reader.read)(&found.bundle, &mut |item| match item {
-            Item::Entry(entry) => draft.push(&entry),
+        let bundle = found.bundle.clone();
+        let bundle = if is_indexing { bundle } else { bundle.brief() };
+        let read = (found.reader.read)(&bundle, &mut |item| match item {
+            Item::Entry(entry) => {
+                entries += 1;
+                if is_indexing {
+                    draft.push(&entry);
+                }
+            }
             Item::Problem(problem) => problems.push(problem),
         });
         let session = match read {
@@ -72,7 +83,6 @@ impl Keeper {
             }
             other => other?,
         };
-        let entries = draft.len() as u64;
         // Two processes must not give one id to two sessions.
         self.lock.lock()?;
         let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
@@ -90,12 +100,13 @@ impl Keeper {
         let (added, stored, is_more, dir, marker) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
         let title = session.title.clone();
-        if stamps(&found.bundle) == before && !is_more {
+        let is_read = stamps(&found.bundle) == before && !is_more;
+        if is_indexing && is_read {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete(named);
             let prepared = draft.finish(named, Some(stored)).on("pack", dir.path())?;
             self.indexer.add(prepared, marker);
-        } else {
+        } else if is_indexing {
             // More was kept than was read, or what it was before tells more.
             self.indexer.add_kept(&dir, marker);
         }

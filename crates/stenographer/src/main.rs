@@ -19,6 +19,10 @@ mod ui;
 
 use std::process::ExitCode;
 
+/// Reading sessions means to make and drop strings without end.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut ui = ui::Ui::stdio();
     let result = scene::Scene::from_environment().and_then(|scene| cli::run(&mut ui, &scene));

@@ -122,6 +122,11 @@ impl Sweep {
         })
     }
 
+    /// Leaves what is kept to the next search to bring into the index.
+    pub(crate) fn leave_out_index(&mut self) {
+        self.keeper.is_indexing = false;
+    }
+
     /// Keeps what is new at or below a path.
     pub(crate) fn root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
         let mut changed = self.changed(root)?;

@@ -42,6 +42,9 @@ use crate::source::{Bundle, Source};
 /// The agent's name.
 pub const AGENT: &str = "claude-code";
 
+/// A text of which the beginning will do for counting is longer than any id.
+const BRIEF: usize = 256;
+
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
 
@@ -55,7 +58,8 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         return history::read(main, emit);
     }
     let native_id = find::native_id(main.name(), known.as_ref());
-    let mut reading = Reading::new(&native_id, emit);
+    let limit = if bundle.is_brief { BRIEF } else { usize::MAX };
+    let mut reading = Reading::new(&native_id, limit, emit);
     reading.converter.speaker = find::agent_id(main.name()).map(|_| PRIMARY.to_owned());
     match known {
         Some(Known::Export) => reading.export(main)?,
@@ -102,6 +106,8 @@ struct Reading<'e> {
     converter: Converter,
     billing: Billing,
     facts: Facts,
+    /// Of texts that are longer the beginning will do.
+    limit: usize,
     emit: Emit<'e>,
 }
 
@@ -112,19 +118,24 @@ struct Export<'a> {
 }
 
 impl<'e> Reading<'e> {
-    fn new(native_id: &str, emit: Emit<'e>) -> Self {
+    fn new(native_id: &str, limit: usize, emit: Emit<'e>) -> Self {
         Self {
             converter: Converter::new(Numbering::new(AGENT, native_id)),
             billing: Billing::default(),
             facts: Facts::default(),
+            limit,
             emit,
         }
     }
 
     fn file(&mut self, source: &Source) -> Result<(), FormatError> {
-        for line in JsonLines::of(source)? {
+        let mut lines = JsonLines::of(source)?;
+        while let Some(line) = lines.next() {
             match line {
-                Ok(line) => self.line(source.path(), line.number, &line.bytes),
+                Ok(line) => {
+                    self.line(source.path(), line.number, &line.bytes);
+                    lines.reuse(line);
+                }
                 Err(problem) => (self.emit)(Item::Problem(problem)),
             }
         }
@@ -167,7 +178,7 @@ impl<'e> Reading<'e> {
     }
 
     fn record(&mut self, number: u64, bytes: &[u8]) -> Result<usize, String> {
-        let (record, length) = Record::first_of(bytes)?;
+        let (record, length) = Record::first_of(bytes, self.limit)?;
         let at = record.timestamp.text().and_then(|text| text.parse().ok());
         self.facts.note(&record, at);
         let line = convert::Line { record, raw: &bytes[..length], number, at };

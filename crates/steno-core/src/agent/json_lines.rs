@@ -16,11 +16,13 @@ pub(crate) fn each_object(
     source: &Source,
     mut take: impl FnMut(Result<Object, Problem>, u64),
 ) -> Result<(), FileError> {
-    for line in JsonLines::of(source)? {
+    let mut lines = JsonLines::of(source)?;
+    while let Some(line) = lines.next() {
         match line {
-            Ok(Line { bytes, number, .. }) => {
-                let bad = |why| Problem::at(source.path(), number, why);
-                take(object(&bytes).map_err(bad), number);
+            Ok(line) => {
+                let bad = |why| Problem::at(source.path(), line.number, why);
+                take(object(&line.bytes).map_err(bad), line.number);
+                lines.reuse(line);
             }
             Err(problem) => {
                 let number = problem.line.unwrap_or_default();
@@ -57,6 +59,11 @@ impl JsonLines {
         Self { path: path.into(), lines: Lines::new(input), ended: false }
     }
 
+    /// Takes back a line that is no longer needed.
+    pub(crate) fn reuse(&mut self, line: Line) {
+        self.lines.reuse(line);
+    }
+
     /// Passes over what is left of a line that grew too long.
     fn pass_over(&mut self, line: &Line) -> Problem {
         while let Ok(Some(piece)) = self.lines.read() {
@@ -78,7 +85,7 @@ impl Iterator for JsonLines {
                 Ok(Some(line)) if line.end == LineEnd::Limit => {
                     return Some(Err(self.pass_over(&line)));
                 }
-                Ok(Some(line)) if line.bytes.trim_ascii().is_empty() => {}
+                Ok(Some(line)) if line.bytes.trim_ascii().is_empty() => self.lines.reuse(line),
                 Ok(Some(line)) => return Some(Ok(line)),
                 Err(error) => {
                     self.ended = true;

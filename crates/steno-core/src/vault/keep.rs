@@ -91,7 +91,10 @@ impl SessionDir {
     /// Keeps what is new in `source`, a file below `root`. It is on disk when this returns.
     pub fn keep(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
         let _lock = self.lock_for_keeping()?;
-        self.keep_locked(source, &Place { root, key: None, form: Form::Bytes }, growth)
+        let place = Place { root, key: None, form: Form::Bytes };
+        let kept = self.keep_locked(source, &place, growth)?;
+        durable::sync_dir(self.path())?;
+        Ok(kept)
     }
 
     /// Takes the session's lock; a session that is recorded is not for files.
@@ -107,6 +110,7 @@ impl SessionDir {
         Ok(lock)
     }
 
+    /// Keeps what is new in a source. The name of a file that is new is on disk only after the folder was synced.
     pub(super) fn keep_locked(
         &self,
         source: &Source,
@@ -155,7 +159,10 @@ impl SessionDir {
         let mut header = sealed.header().clone();
         if !header.gone {
             (header.gone, header.generation) = (true, generation + 1);
-            SealedWriter::create(&self.kept_path(stem, generation + 1), &header)?;
+            let path = self.kept_path(stem, generation + 1);
+            let mut writer = SealedWriter::create(&path, &header)?;
+            writer.finish()?;
+            writer.sync_content()?;
         }
         Ok(())
     }
@@ -229,7 +236,7 @@ fn copy(
     writer.set_modified(source.modified());
     if writer.has_news() {
         writer.finish()?;
-        writer.sync()?;
+        writer.sync_content()?;
     }
     let length = writer.sealed().length();
     Ok(Kept { generation: 0, added: length - before, length })

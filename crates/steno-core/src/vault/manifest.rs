@@ -50,7 +50,8 @@ impl SessionDir {
         if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(());
         }
-        durable::replace_unsynced(&path, text.as_bytes())
+        durable::replace_unsynced(&path, text.as_bytes())?;
+        durable::sync_dir(self.path())
     }
 
     /// The sealed files that the list names; none when there is no list.

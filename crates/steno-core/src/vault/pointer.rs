@@ -41,7 +41,7 @@ impl SessionDir {
         let line = serde_json::to_string(&pointer).expect("names are text") + "\n";
         writer.push(line.as_bytes())?;
         writer.finish()?;
-        writer.sync()?;
+        writer.sync_content()?;
         self.write_manifest()
     }
 

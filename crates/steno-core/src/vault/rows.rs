@@ -46,7 +46,7 @@ impl SessionDir {
         if writer.has_news() {
             writer.set_modified(main.modified());
             writer.finish()?;
-            writer.sync()?;
+            writer.sync_content()?;
         }
         Ok((stem, writer.sealed().length() - before))
     }

@@ -59,19 +59,7 @@ impl Sealed {
         let (header, begin): (FileHeader, u64) = frame::read_header(&mut file).on("read", path)?;
         check_version(&header).on("read", path)?;
         let (_, chain) = frame::begin(&header);
-        let mut sealed = Self {
-            path: path.to_owned(),
-            file,
-            header,
-            frames: Vec::new(),
-            length: 0,
-            chains: [chain; 2],
-            modified: None,
-            moved: None,
-            end: begin,
-            torn: None,
-            damaged: false,
-        };
+        let mut sealed = Self::begun(path, file, header, (begin, chain));
         match frame::read_end(&mut sealed.file, size).on("read", path)? {
             Some((at, trailer)) => {
                 sealed.frames = trailer.frames;
@@ -84,6 +72,23 @@ impl Sealed {
             None => sealed.scan(size).on("read", path)?,
         }
         Ok(sealed)
+    }
+
+    /// A file of which nothing but the header is known, with its size and the chain that begins with it.
+    fn begun(path: &Path, file: File, header: FileHeader, (end, chain): (u64, Hash)) -> Self {
+        Self {
+            path: path.to_owned(),
+            file,
+            header,
+            frames: Vec::new(),
+            length: 0,
+            chains: [chain; 2],
+            modified: None,
+            moved: None,
+            end,
+            torn: None,
+            damaged: false,
+        }
     }
 
     /// Whose bytes these are, and where the source stood last.

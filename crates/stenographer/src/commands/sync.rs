@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// Tell what would be kept, and keep nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Only keep: the next search brings what is new into the index.
+    #[arg(long)]
+    no_index: bool,
     /// Print JSON Lines, one per agent.
     #[arg(long)]
     json: bool,
@@ -35,6 +38,9 @@ pub(crate) struct Args {
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let mut sync = Sweep::new(ui, scene)?;
     sync.dry_run = args.dry_run;
+    if args.no_index {
+        sync.leave_out_index();
+    }
     let mut looked_at = BTreeSet::new();
     // What is kept tells of projects in which other agents may have left something.
     for _ in 0..2 {
@@ -49,7 +55,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         }
     }
     sync.progress.finish();
-    if !args.dry_run {
+    if !args.dry_run && !args.no_index {
         // What an earlier run left behind, or kept before there was an index.
         Store::new(scene).ask(ui, |_| Ok(()))?;
     }

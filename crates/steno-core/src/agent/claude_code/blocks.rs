@@ -17,7 +17,7 @@ pub(super) type ToolNames = HashMap<String, String>;
 /// One entry per block of an answer.
 pub(super) fn answer(content: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Vec<Entry> {
     match content {
-        Loose::Text(text) => vec![said(&text)],
+        Loose::Text(text) => vec![said(text)],
         Loose::List(blocks) => blocks.into_iter().map(|block| answer_block(block, tools)).collect(),
         _ => Vec::new(),
     }
@@ -25,13 +25,13 @@ pub(super) fn answer(content: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Ve
 
 fn answer_block(block: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Entry {
     let block = match block {
-        Loose::Text(text) => return said(&text),
+        Loose::Text(text) => return said(text),
         Loose::Object(block) => *block,
         _ => return Entry::new(Role::Assistant, Kind::Other, ""),
     };
     match block.kind() {
-        "text" => said(block.text.text().unwrap_or_default()),
-        "thinking" => thought(block.thinking.text().unwrap_or_default()),
+        "text" => said(block.text.into_text().unwrap_or_default()),
+        "thinking" => thought(block.thinking.into_text().unwrap_or_default()),
         "redacted_thinking" => thought(""),
         "tool_use" => {
             if let (Some(id), Some(name)) = (block.id.owned(), block.name.owned()) {
@@ -40,54 +40,59 @@ fn answer_block(block: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Entry {
             call(block, Kind::ToolCall)
         }
         "server_tool_use" => call(block, Kind::Other),
-        _ => Entry::new(Role::Assistant, Kind::Other, shown(&block)),
+        _ => Entry::new(Role::Assistant, Kind::Other, shown(block)),
     }
 }
 
-fn said(text: &str) -> Entry {
+fn said(text: impl Into<String>) -> Entry {
     Entry::new(Role::Assistant, Kind::Text, text)
 }
 
-fn thought(text: &str) -> Entry {
+fn thought(text: impl Into<String>) -> Entry {
     Entry::new(Role::Assistant, Kind::Thinking, text)
 }
 
 fn call(block: Block<'_>, kind: Kind) -> Entry {
     let mut entry = Entry::new(Role::Assistant, kind, "");
-    entry.tool_name = block.name.owned();
-    entry.tool_call_id = block.id.owned();
+    entry.tool_name = block.name.into_text();
+    entry.tool_call_id = block.id.into_text();
     entry.tool_input = block.input;
     entry
 }
 
 /// One entry per block of what is said in the user's name; `kind` is what its own words are.
-pub(super) fn asked(content: &Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> Vec<Entry> {
+pub(super) fn asked(content: Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> Vec<Entry> {
     match content {
-        Loose::Text(text) => vec![Entry::new(Role::User, kind, text.as_ref())],
-        Loose::List(blocks) => blocks.iter().map(|block| asked_block(block, kind, tools)).collect(),
+        Loose::Text(text) => vec![Entry::new(Role::User, kind, text)],
+        Loose::List(blocks) => {
+            blocks.into_iter().map(|block| asked_block(block, kind, tools)).collect()
+        }
         _ => Vec::new(),
     }
 }
 
-fn asked_block(block: &Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> Entry {
-    if let Some(text) = text_of(block) {
-        let kind = if is_added(text) { Kind::Notice } else { kind };
-        return Entry::new(Role::User, kind, text);
-    }
-    match block.object() {
-        Some(block) if block.kind() == "tool_result" => result(block, tools),
-        Some(block) if matches!(block.kind(), "image" | "document") => {
-            Entry::new(Role::User, kind, shown(block))
+fn asked_block(block: Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> Entry {
+    let is_text = text_of(&block).is_some();
+    let block = match block {
+        Loose::Object(block) => *block,
+        other => return Entry::new(Role::User, Kind::Notice, flat(other)),
+    };
+    match block.kind() {
+        "text" if is_text => {
+            let text = block.text.into_text().unwrap_or_default();
+            let kind = if is_added(&text) { Kind::Notice } else { kind };
+            Entry::new(Role::User, kind, text)
         }
-        Some(block) => Entry::new(Role::User, Kind::Other, shown(block)),
-        None => Entry::new(Role::User, Kind::Notice, flat(block)),
+        "tool_result" => result(block, tools),
+        "image" | "document" => Entry::new(Role::User, kind, shown(block)),
+        _ => Entry::new(Role::User, Kind::Other, shown(block)),
     }
 }
 
-fn result(block: &Block<'_>, tools: &ToolNames) -> Entry {
-    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, flat(&block.content));
-    entry.tool_call_id = block.tool_use_id.owned();
+fn result(block: Block<'_>, tools: &ToolNames) -> Entry {
+    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, flat(block.content));
     entry.tool_name = block.tool_use_id.text().and_then(|id| tools.get(id)).cloned();
+    entry.tool_call_id = block.tool_use_id.into_text();
     if block.is_error.is_true() {
         entry.metadata = Some(entries::failure());
     }
@@ -108,22 +113,23 @@ pub(super) fn add_details(entry: &mut Entry, details: &ToolUseResult<'_>) {
 }
 
 /// The text of some content, a line per block.
-pub(super) fn flat(content: &Loose<'_, Block<'_>>) -> String {
+pub(super) fn flat(content: Loose<'_, Block<'_>>) -> String {
     match content {
-        Loose::Text(text) => text.clone().into_owned(),
-        Loose::List(blocks) => blocks.iter().map(flat).collect::<Vec<_>>().join("\n"),
-        Loose::Object(block) => shown(block),
+        Loose::Text(text) => text.into_owned(),
+        Loose::List(mut blocks) if blocks.len() == 1 => flat(blocks.remove(0)),
+        Loose::List(blocks) => blocks.into_iter().map(flat).collect::<Vec<_>>().join("\n"),
+        Loose::Object(block) => shown(*block),
         Loose::Absent | Loose::Flag(_) => String::new(),
     }
 }
 
-fn shown(block: &Block<'_>) -> String {
+fn shown(block: Block<'_>) -> String {
     match block.kind() {
         "tool_reference" => format!("[tool {}]", block.tool_name.text().unwrap_or_default()),
         kind => match block.source.object() {
             Some(media) => described(kind, media),
-            None if !block.content.is_absent() => flat(&block.content),
-            None => block.text.owned().unwrap_or_default(),
+            None if !block.content.is_absent() => flat(block.content),
+            None => block.text.into_text().unwrap_or_default(),
         },
     }
 }

@@ -135,11 +135,11 @@ impl Converter {
                 }
                 vec![other(line.raw)]
             }
-            "user" => self.asked(&line),
-            "system" => vec![told(&line)],
-            "attachment" => attached(&line),
+            "user" => self.asked(line),
+            "system" => vec![told(line)],
+            "attachment" => attached(line),
             "queue-operation" => {
-                let text = blocks::flat(&record.content);
+                let text = blocks::flat(mem::take(&mut record.content));
                 vec![Entry::new(Role::User, Kind::Notice, text)]
             }
             "pr-link" => vec![link(record.pr_url.text())],
@@ -178,23 +178,22 @@ impl Converter {
         (entries, usage.map(|usage| Bill { message_id, usage }))
     }
 
-    fn asked(&self, line: &Line<'_>) -> Vec<Entry> {
-        let record = &line.record;
-        let Some(message) = record.message.object() else {
-            return match record.message.text() {
-                Some(text) => vec![Entry::new(Role::User, Kind::Notice, text)],
-                None => vec![other(line.raw)],
-            };
+    fn asked(&self, mut line: Line<'_>) -> Vec<Entry> {
+        let message = match mem::take(&mut line.record.message) {
+            Loose::Object(message) => message,
+            Loose::Text(text) => return vec![Entry::new(Role::User, Kind::Notice, text)],
+            _ => return vec![other(line.raw)],
         };
+        let record = &line.record;
         let typed = prompt::is_typed(record, &message.content);
         let kind = if typed { Kind::Text } else { Kind::Notice };
-        let mut entries = blocks::asked(&message.content, kind, &self.tools);
+        let mut entries = blocks::asked(message.content, kind, &self.tools);
         let is_one = entries.len() == 1;
         for entry in &mut entries {
             match (entry.kind, record.tool_use_result.object()) {
                 (Kind::ToolResult, Some(details)) if is_one => blocks::add_details(entry, details),
                 (Kind::Other, _) => entry.metadata = Some(record::whole(line.raw)),
-                (Kind::Text, _) if !is_one => entry.message_id = Some(own_id(line)),
+                (Kind::Text, _) if !is_one => entry.message_id = Some(own_id(&line)),
                 _ => {}
             }
         }
@@ -220,31 +219,33 @@ fn own_id(line: &Line<'_>) -> String {
 }
 
 /// What Claude Code itself tells.
-fn told(line: &Line<'_>) -> Entry {
+fn told(line: Line<'_>) -> Entry {
     let kind = match line.record.subtype.text() {
         Some("compact_boundary") => Kind::Compaction,
         Some("api_error" | "error") => Kind::Error,
         _ => Kind::Notice,
     };
-    let mut entry = Entry::new(Role::System, kind, blocks::flat(&line.record.content));
+    let mut entry = Entry::new(Role::System, kind, blocks::flat(line.record.content));
     entry.metadata = Some(beyond_envelope(line.raw));
     entry
 }
 
 /// A prompt that was queued while the model worked, or context that was added.
-fn attached(line: &Line<'_>) -> Vec<Entry> {
-    let Some(attachment) = line.record.attachment.object() else {
+fn attached(mut line: Line<'_>) -> Vec<Entry> {
+    let Loose::Object(attachment) = mem::take(&mut line.record.attachment) else {
         return vec![other(line.raw)];
     };
+    let attachment = *attachment;
     if attachment.kind.text() == Some("queued_command") {
-        let kind = if prompt::is_queued(attachment) { Kind::Text } else { Kind::Notice };
-        let mut entries = blocks::asked(&attachment.prompt, kind, &ToolNames::new());
+        let kind = if prompt::is_queued(&attachment) { Kind::Text } else { Kind::Notice };
+        let mut entries = blocks::asked(attachment.prompt, kind, &ToolNames::new());
         if entries.len() > 1 {
-            entries.iter_mut().for_each(|entry| entry.message_id = Some(own_id(line)));
+            entries.iter_mut().for_each(|entry| entry.message_id = Some(own_id(&line)));
         }
         return entries;
     }
-    let text = attachment.text.owned().unwrap_or_else(|| blocks::flat(&attachment.content));
+    let text = attachment.text.into_text();
+    let text = text.unwrap_or_else(|| blocks::flat(attachment.content));
     let mut entry = Entry::new(Role::System, Kind::Notice, text);
     entry.metadata = Some(beyond_envelope(line.raw));
     vec![entry]

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use uuid::Uuid;
+
 use super::record::Record;
 use crate::json::Value;
 use crate::session::Session;
@@ -21,7 +23,7 @@ pub(super) struct Facts {
     ai_title: Option<String>,
     /// Titles of conversations, each with the record in which the conversation ends.
     summaries: Vec<(String, String)>,
-    uuids: HashSet<String>,
+    uuids: HashSet<Uuid>,
     tag: Option<String>,
     stop_reason: Option<String>,
     cost: Option<f64>,
@@ -33,7 +35,7 @@ impl Facts {
         if let Some(at) = at {
             self.note_time(at);
         }
-        self.uuids.extend(record.uuid.owned());
+        self.uuids.extend(record.uuid.text().map(name));
         first(&mut self.project, record.cwd.text());
         first(&mut self.branch, record.git_branch.text());
         first(&mut self.entrypoint, record.entrypoint.text());
@@ -49,7 +51,7 @@ impl Facts {
             "ai-title" => last(&mut self.ai_title, record.ai_title.text()),
             "tag" => last(&mut self.tag, record.tag.text()),
             "cost-state" => {
-                let cost = record.total_cost.and_then(|cost| cost.get().parse().ok());
+                let cost = record.total_cost.and_then(|cost| cost.0.parse().ok());
                 self.cost = cost.filter(|cost: &f64| cost.is_finite()).or(self.cost);
             }
             "assistant" if !record.is_sidechain.is_true() => {
@@ -72,7 +74,8 @@ impl Facts {
     /// Fills in a session. A summary counts only if its conversation ends in this very file.
     pub(super) fn fill(self, session: &mut Session) {
         let uuids = self.uuids;
-        let mut own = self.summaries.into_iter().rev().filter(|(leaf, _)| uuids.contains(leaf));
+        let mut own =
+            self.summaries.into_iter().rev().filter(|(leaf, _)| uuids.contains(&name(leaf)));
         let titles = [self.custom_title, self.ai_title, own.next().map(|(_, summary)| summary)];
         session.title = titles.into_iter().flatten().find(|title| !title.trim().is_empty());
         session.started = self.started;
@@ -91,6 +94,12 @@ impl Facts {
             }
         }
     }
+}
+
+/// A record's name; one that is no UUID gets one of its own.
+fn name(stated: &str) -> Uuid {
+    Uuid::parse_str(stated)
+        .unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, stated.as_bytes()))
 }
 
 fn first(fact: &mut Option<String>, stated: Option<&str>) {

@@ -34,6 +34,13 @@ impl<T> Loose<'_, T> {
         self.text().map(str::to_owned)
     }
 
+    pub(super) fn into_text(self) -> Option<String> {
+        match self {
+            Loose::Text(text) => Some(text.into_owned()),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_true(&self) -> bool {
         matches!(self, Loose::Flag(true))
     }
@@ -71,6 +78,10 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Visitor<'de> for LooseVisitor<'a, T> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
         Ok(Loose::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Loose::Text(Cow::Owned(text)))
     }
 
     fn visit_bool<E: Error>(self, flag: bool) -> Result<Self::Value, E> {

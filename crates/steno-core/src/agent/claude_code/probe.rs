@@ -1,6 +1,6 @@
 //! Tells by a few first lines whether a file is Claude Code's.
 
-use std::io::Read;
+use std::io::BufRead;
 
 use serde::Deserialize;
 
@@ -91,17 +91,18 @@ pub(crate) fn recognises(source: &Source) -> Result<bool, FileError> {
 
 /// What a file is, if it is Claude Code's. An empty file has nothing to be told by but its name.
 pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
-    let mut start = Vec::new();
-    source.open()?.take(64).read_to_end(&mut start).on("read", source.path())?;
+    let mut input = source.open()?;
+    let start = input.fill_buf().on("read", source.path())?;
     if start.is_empty() {
         return Ok(find::names_session(source.name()).then_some(Known::Session(None)));
     }
+    let mut start = start[..start.len().min(64)].to_vec();
     start.retain(|byte| !byte.is_ascii_whitespace());
     if start.starts_with(b"{\"loglines\":[") {
         return Ok(Some(Known::Export));
     }
     let mut known = None;
-    for line in Lines::with_limit(source.open()?, PROBED_BYTES).take(PROBED_LINES) {
+    for line in Lines::with_limit(input, PROBED_BYTES).take(PROBED_LINES) {
         let line = line.on("read", source.path())?;
         let bytes = line.bytes.trim_ascii();
         if bytes.first() != Some(&b'{') {

@@ -2,14 +2,14 @@
 //!
 //! Only what becomes part of an entry or a session is taken out of the line; the rest is skipped.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::de::Read;
-use serde_json::value::RawValue;
-use serde_json::{Deserializer, Value};
 
 use super::loose::{Loose, Plain};
 use crate::agent::repair;
 use crate::json::Object;
+use crate::json::skim::{self, Raw};
 use crate::problem::json_reason;
 
 /// A line of any type; the fields of all types side by side.
@@ -81,7 +81,7 @@ pub(super) struct Record<'a> {
     #[serde(borrow)]
     pub(super) frame_url: Plain<'a>,
     #[serde(borrow, rename = "totalCostUSD")]
-    pub(super) total_cost: Option<&'a RawValue>,
+    pub(super) total_cost: Option<Raw<'a>>,
 }
 
 /// A message of the API.
@@ -97,7 +97,7 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub(super) stop_reason: Plain<'a>,
     #[serde(borrow)]
-    pub(super) usage: Option<&'a RawValue>,
+    pub(super) usage: Option<Raw<'a>>,
 }
 
 /// A part of a message; the fields of all types side by side.
@@ -114,6 +114,7 @@ pub(super) struct Block<'a> {
     pub(super) id: Plain<'a>,
     #[serde(borrow)]
     pub(super) name: Plain<'a>,
+    #[serde(deserialize_with = "parsed")]
     pub(super) input: Option<Value>,
     #[serde(borrow)]
     pub(super) tool_use_id: Plain<'a>,
@@ -187,14 +188,19 @@ pub(super) struct ToolUseResult<'a> {
 
 impl<'a> Record<'a> {
     /// Reads the record that begins `bytes`, and tells how many bytes it has.
-    pub(super) fn first_of(bytes: &'a [u8]) -> Result<(Self, usize), String> {
+    ///
+    /// Of a text that is longer than `limit` it may hold the beginning only.
+    pub(super) fn first_of(bytes: &'a [u8], limit: usize) -> Result<(Self, usize), String> {
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err("not a JSON object".to_owned());
         }
         // One check of all bytes costs less than one of each string.
-        match std::str::from_utf8(bytes) {
-            Ok(text) => first(Deserializer::from_str(text)),
-            Err(_) => first(Deserializer::from_slice(bytes)),
+        let Ok(text) = simdutf8::basic::from_utf8(bytes) else {
+            return first(serde_json::Deserializer::from_slice(bytes));
+        };
+        match skim::first_of(text, limit) {
+            Some(record) => Ok(record),
+            None => first(serde_json::Deserializer::from_str(text)),
         }
     }
 
@@ -209,13 +215,21 @@ impl<'a> Record<'a> {
     }
 }
 
-fn first<'a, R: Read<'a>>(json: Deserializer<R>) -> Result<(Record<'a>, usize), String> {
+fn first<'a, R: Read<'a>>(
+    json: serde_json::Deserializer<R>,
+) -> Result<(Record<'a>, usize), String> {
     let mut records = json.into_iter();
     match records.next() {
         Some(Ok(record)) => Ok((record, records.byte_offset())),
         Some(Err(error)) => Err(json_reason(&error)),
         None => Err("not a JSON object".to_owned()),
     }
+}
+
+/// A value of which all is wanted.
+fn parsed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    let raw = Option::<Raw<'de>>::deserialize(deserializer)?;
+    raw.map(|raw| serde_json::from_str(raw.0).map_err(serde::de::Error::custom)).transpose()
 }
 
 impl Block<'_> {

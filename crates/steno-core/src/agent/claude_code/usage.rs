@@ -1,15 +1,15 @@
 //! The tokens of a message, in Anthropic's names.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::entry::Usage;
+use crate::json::skim::Raw;
 
 /// The tokens that a message states; nothing where the numbers are none.
 ///
 /// Some versions state no sum of the cache writes, only its parts.
-pub(super) fn usage(stated: &RawValue) -> Usage {
-    let stated: Stated = serde_json::from_str(stated.get()).unwrap_or_default();
+pub(super) fn usage(stated: Raw<'_>) -> Usage {
+    let stated: Stated = serde_json::from_str(stated.0).unwrap_or_default();
     let cache = stated.cache_creation.unwrap_or_default();
     let cache_write_5m = cache.ephemeral_5m_input_tokens.unwrap_or(0);
     let cache_write_1h = cache.ephemeral_1h_input_tokens.unwrap_or(0);
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Usage {
-        usage(&RawValue::from_string(text.to_owned()).unwrap())
+        usage(Raw(text))
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tempfile::TempPath;
+
 use super::Sealed;
 use crate::durable::{self, FileError, OnPath};
 use crate::vault::frame::{self, FRAME_SIZE, FileHeader, Moved, Trailer};
@@ -21,16 +23,18 @@ pub(crate) struct SealedWriter {
     moved: Option<Moved>,
     /// The trailer no longer says what is kept.
     unfinished: bool,
+    /// A new file stands under another name until it is whole.
+    new: Option<TempPath>,
 }
 
 impl SealedWriter {
-    /// Makes a new file.
+    /// Makes a new file, which nobody sees before [`SealedWriter::sync`].
     pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
-        let (mut bytes, chain) = frame::begin(header);
-        let trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None, moved: None };
-        bytes.extend(frame::end(&trailer));
-        durable::write_atomic(path, &bytes)?;
-        Self::open(path)
+        let (bytes, chain) = frame::begin(header);
+        let (mut file, new) = durable::temporary(path)?.into_parts();
+        file.write_all(&bytes).on("write", path)?;
+        let sealed = Sealed::begun(path, file, header.clone(), (bytes.len() as u64, chain));
+        Ok(Self { sealed, pending: Vec::new(), moved: None, unfinished: true, new: Some(new) })
     }
 
     /// Opens a file, and drops what an interrupted write left at its end.
@@ -42,7 +46,8 @@ impl SealedWriter {
             return Err(frame::damaged("damaged before its end; left as it is")).on("grow", path);
         }
         sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
-        let mut writer = Self { sealed, pending: Vec::new(), moved: None, unfinished: false };
+        let mut writer =
+            Self { sealed, pending: Vec::new(), moved: None, unfinished: false, new: None };
         if writer.sealed.torn.is_some() {
             writer.finish()?;
         }
@@ -109,7 +114,17 @@ impl SealedWriter {
 
     /// Returns after everything is on disk.
     pub(crate) fn sync(&mut self) -> Result<(), FileError> {
-        self.sealed.file.sync_data().on("sync", &self.sealed.path)
+        let is_new = self.sync_content()?;
+        if is_new { durable::sync_dir(durable::parent(&self.sealed.path)) } else { Ok(()) }
+    }
+
+    /// Returns after the content is on disk; whether the file is new, so that its name may not be yet.
+    pub(crate) fn sync_content(&mut self) -> Result<bool, FileError> {
+        let path = &self.sealed.path;
+        self.sealed.file.sync_data().on("sync", path)?;
+        let Some(new) = self.new.take() else { return Ok(false) };
+        new.persist(path).map_err(|error| error.error).on("replace", path)?;
+        Ok(true)
     }
 
     fn cut(&mut self) -> Result<(), FileError> {
