@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
+use foldhash::fast::RandomState;
 use serde::Serialize;
 
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
@@ -168,7 +169,7 @@ fn split(found: &Found) -> (Found, Vec<Found>) {
 #[derive(Default)]
 struct Counter {
     inspection: Inspection,
-    seen: HashSet<(What, String)>,
+    seen: HashSet<(What, String), RandomState>,
     tally: Tally,
     models: BTreeSet<String>,
     problems: ProblemList,

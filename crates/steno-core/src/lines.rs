@@ -45,7 +45,6 @@ pub struct Lines<R> {
     number: u64,
     limit: usize,
     within: bool,
-    spare: Vec<u8>,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -56,7 +55,7 @@ impl<R: BufRead> Lines<R> {
 
     /// Lines of `input` in pieces of at most `limit` bytes.
     pub fn with_limit(input: R, limit: usize) -> Self {
-        Self { input, number: 0, limit, within: false, spare: Vec::new() }
+        Self { input, number: 0, limit, within: false }
     }
 
     /// The input underneath.
@@ -64,15 +63,20 @@ impl<R: BufRead> Lines<R> {
         &self.input
     }
 
-    /// Takes back a line that is no longer needed: its room serves for another.
-    pub fn reuse(&mut self, mut line: Line) {
-        line.bytes.clear();
-        self.spare = line.bytes;
+    /// Gives the next line to `take` where it stands, with its number; nothing if it is not at hand whole.
+    pub(crate) fn in_place<T>(&mut self, take: impl FnOnce(u64, &[u8]) -> T) -> Option<T> {
+        let buffer = self.input.fill_buf().ok().filter(|_| !self.within)?;
+        let window = &buffer[..buffer.len().min(self.limit)];
+        let length = memchr::memchr(b'\n', window)?;
+        self.number += 1;
+        let taken = take(self.number, &window[..length]);
+        self.input.consume(length + 1);
+        Some(taken)
     }
 
     /// The next line or piece of one.
     pub fn read(&mut self) -> io::Result<Option<Line>> {
-        let mut bytes = std::mem::take(&mut self.spare);
+        let mut bytes = Vec::new();
         let end = loop {
             let buffer = match self.input.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -1,5 +1,6 @@
 //! Files of a session, wherever their bytes are: on disk where the agent left them, in memory or in the vault.
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -129,6 +130,7 @@ impl Source {
 struct FileReader {
     file: File,
     buffer: Vec<u8>,
+    is_begun: bool,
     position: usize,
     filled: usize,
 }
@@ -139,7 +141,19 @@ impl FileReader {
 
     fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        Ok(Self { file, buffer: Vec::new(), position: 0, filled: 0 })
+        let buffer = SPARE.take();
+        Ok(Self { file, buffer, is_begun: false, position: 0, filled: 0 })
+    }
+}
+
+thread_local! {
+    /// The room of the last reader, for the next one: most are open for a moment only.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for FileReader {
+    fn drop(&mut self) {
+        SPARE.set(std::mem::take(&mut self.buffer));
     }
 }
 
@@ -155,10 +169,12 @@ impl Read for FileReader {
 impl BufRead for FileReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.position == self.filled {
-            let size = if self.buffer.is_empty() { Self::FIRST } else { Self::THEN };
-            self.buffer.resize(size, 0);
-            (self.position, self.filled) = (0, 0);
-            self.filled = self.file.read(&mut self.buffer)?;
+            let size = if self.is_begun { Self::THEN } else { Self::FIRST };
+            if self.buffer.len() < size {
+                self.buffer.resize(size, 0);
+            }
+            (self.position, self.filled, self.is_begun) = (0, 0, true);
+            self.filled = self.file.read(&mut self.buffer[..size])?;
         }
         Ok(&self.buffer[self.position..self.filled])
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
@@ -106,7 +107,7 @@ impl Usage {
 /// Adds up tokens, each API message once: what several records of a message repeat, or let grow, is not added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    messages: HashMap<String, Bill>,
+    messages: HashMap<String, Bill, RandomState>,
     total: Usage,
 }
 
@@ -145,7 +146,7 @@ const UNIQUE: usize = 16;
 /// Adds up tokens of several sources: a message that was copied from one into another counts once.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    messages: HashMap<String, Usage>,
+    messages: HashMap<String, Usage, RandomState>,
 }
 
 impl Ledger {

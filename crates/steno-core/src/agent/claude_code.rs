@@ -60,6 +60,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let native_id = find::native_id(main.name(), known.as_ref());
     let limit = if bundle.is_brief { BRIEF } else { usize::MAX };
     let mut reading = Reading::new(&native_id, limit, emit);
+    reading.converter.tools.without_input = bundle.is_brief;
     reading.converter.speaker = find::agent_id(main.name()).map(|_| PRIMARY.to_owned());
     match known {
         Some(Known::Export) => reading.export(main)?,
@@ -129,16 +130,10 @@ impl<'e> Reading<'e> {
     }
 
     fn file(&mut self, source: &Source) -> Result<(), FormatError> {
-        let mut lines = JsonLines::of(source)?;
-        while let Some(line) = lines.next() {
-            match line {
-                Ok(line) => {
-                    self.line(source.path(), line.number, &line.bytes);
-                    lines.reuse(line);
-                }
-                Err(problem) => (self.emit)(Item::Problem(problem)),
-            }
-        }
+        JsonLines::of(source)?.each(|number, line| match line {
+            Ok(bytes) => self.line(source.path(), number, bytes),
+            Err(problem) => (self.emit)(Item::Problem(problem)),
+        });
         Ok(())
     }
 

@@ -16,20 +16,10 @@ pub(crate) fn each_object(
     source: &Source,
     mut take: impl FnMut(Result<Object, Problem>, u64),
 ) -> Result<(), FileError> {
-    let mut lines = JsonLines::of(source)?;
-    while let Some(line) = lines.next() {
-        match line {
-            Ok(line) => {
-                let bad = |why| Problem::at(source.path(), line.number, why);
-                take(object(&line.bytes).map_err(bad), line.number);
-                lines.reuse(line);
-            }
-            Err(problem) => {
-                let number = problem.line.unwrap_or_default();
-                take(Err(problem), number);
-            }
-        }
-    }
+    JsonLines::of(source)?.each(|number, line| {
+        let bad = |why| Problem::at(source.path(), number, why);
+        take(line.and_then(|bytes| object(bytes).map_err(bad)), number);
+    });
     Ok(())
 }
 
@@ -59,9 +49,23 @@ impl JsonLines {
         Self { path: path.into(), lines: Lines::new(input), ended: false }
     }
 
-    /// Takes back a line that is no longer needed.
-    pub(crate) fn reuse(&mut self, line: Line) {
-        self.lines.reuse(line);
+    /// Gives each line to `take`, with its number; most are not copied for that.
+    pub(crate) fn each(mut self, mut take: impl FnMut(u64, Result<&[u8], Problem>)) {
+        loop {
+            let in_place = self.lines.in_place(|number, bytes| {
+                if !bytes.trim_ascii().is_empty() {
+                    take(number, Ok(bytes));
+                }
+            });
+            if in_place.is_some() {
+                continue;
+            }
+            match self.next() {
+                Some(Ok(line)) => take(line.number, Ok(&line.bytes)),
+                Some(Err(problem)) => take(problem.line.unwrap_or_default(), Err(problem)),
+                None => return,
+            }
+        }
     }
 
     /// Passes over what is left of a line that grew too long.
@@ -85,7 +89,7 @@ impl Iterator for JsonLines {
                 Ok(Some(line)) if line.end == LineEnd::Limit => {
                     return Some(Err(self.pass_over(&line)));
                 }
-                Ok(Some(line)) if line.bytes.trim_ascii().is_empty() => self.lines.reuse(line),
+                Ok(Some(line)) if line.bytes.trim_ascii().is_empty() => {}
                 Ok(Some(line)) => return Some(Ok(line)),
                 Err(error) => {
                     self.ended = true;

@@ -4,18 +4,25 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use foldhash::fast::RandomState;
 
 use super::loose::Loose;
 use super::prompt::{is_added, text_of};
 use super::record::{Block, Media, ToolUseResult};
-use crate::agent::entries;
+use crate::agent::{entries, repair};
 use crate::entry::{Entry, Kind, Role};
 
-/// The names of the tools that were called, by the ids of their calls.
-pub(super) type ToolNames = HashMap<String, String>;
+/// The tools that were called.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    /// Their names, by the ids of their calls.
+    names: HashMap<String, String, RandomState>,
+    /// Nobody wants to know what they were called with.
+    pub(super) without_input: bool,
+}
 
 /// One entry per block of an answer.
-pub(super) fn answer(content: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Vec<Entry> {
+pub(super) fn answer(content: Loose<'_, Block<'_>>, tools: &mut Tools) -> Vec<Entry> {
     match content {
         Loose::Text(text) => vec![said(text)],
         Loose::List(blocks) => blocks.into_iter().map(|block| answer_block(block, tools)).collect(),
@@ -23,8 +30,8 @@ pub(super) fn answer(content: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Ve
     }
 }
 
-fn answer_block(block: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Entry {
-    let block = match block {
+fn answer_block(block: Loose<'_, Block<'_>>, tools: &mut Tools) -> Entry {
+    let mut block = match block {
         Loose::Text(text) => return said(text),
         Loose::Object(block) => *block,
         _ => return Entry::new(Role::Assistant, Kind::Other, ""),
@@ -35,8 +42,9 @@ fn answer_block(block: Loose<'_, Block<'_>>, tools: &mut ToolNames) -> Entry {
         "redacted_thinking" => thought(""),
         "tool_use" => {
             if let (Some(id), Some(name)) = (block.id.owned(), block.name.owned()) {
-                tools.insert(id, name);
+                tools.names.insert(id, name);
             }
+            block.input.take_if(|_| tools.without_input);
             call(block, Kind::ToolCall)
         }
         "server_tool_use" => call(block, Kind::Other),
@@ -56,12 +64,16 @@ fn call(block: Block<'_>, kind: Kind) -> Entry {
     let mut entry = Entry::new(Role::Assistant, kind, "");
     entry.tool_name = block.name.into_text();
     entry.tool_call_id = block.id.into_text();
-    entry.tool_input = block.input;
+    match block.input.map(|input| (input.0, repair::parse(input.0.as_bytes()))) {
+        Some((_, Ok(input))) => entry.tool_input = Some(input),
+        Some((odd, Err(_))) => entry.content = odd.to_owned(),
+        None => {}
+    }
     entry
 }
 
 /// One entry per block of what is said in the user's name; `kind` is what its own words are.
-pub(super) fn asked(content: Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> Vec<Entry> {
+pub(super) fn asked(content: Loose<'_, Block<'_>>, kind: Kind, tools: &Tools) -> Vec<Entry> {
     match content {
         Loose::Text(text) => vec![Entry::new(Role::User, kind, text)],
         Loose::List(blocks) => {
@@ -71,7 +83,7 @@ pub(super) fn asked(content: Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames
     }
 }
 
-fn asked_block(block: Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> Entry {
+fn asked_block(block: Loose<'_, Block<'_>>, kind: Kind, tools: &Tools) -> Entry {
     let is_text = text_of(&block).is_some();
     let block = match block {
         Loose::Object(block) => *block,
@@ -89,9 +101,9 @@ fn asked_block(block: Loose<'_, Block<'_>>, kind: Kind, tools: &ToolNames) -> En
     }
 }
 
-fn result(block: Block<'_>, tools: &ToolNames) -> Entry {
+fn result(block: Block<'_>, tools: &Tools) -> Entry {
     let mut entry = Entry::new(Role::Tool, Kind::ToolResult, flat(block.content));
-    entry.tool_name = block.tool_use_id.text().and_then(|id| tools.get(id)).cloned();
+    entry.tool_name = block.tool_use_id.text().and_then(|id| tools.names.get(id)).cloned();
     entry.tool_call_id = block.tool_use_id.into_text();
     if block.is_error.is_true() {
         entry.metadata = Some(entries::failure());

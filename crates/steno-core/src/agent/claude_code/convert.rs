@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::mem;
 
+use foldhash::fast::RandomState;
 use uuid::Uuid;
 
 use super::billing::Bill;
-use super::blocks::{self, ToolNames};
+use super::blocks::{self, Tools};
 use super::links::Links;
 use super::loose::Loose;
 use super::prompt;
@@ -80,9 +81,9 @@ pub(super) struct Line<'a> {
 #[derive(Debug)]
 pub(super) struct Converter {
     numbering: Numbering,
-    tools: ToolNames,
+    pub(super) tools: Tools,
     links: Links,
-    used: HashSet<Uuid>,
+    used: HashSet<Uuid, RandomState>,
     /// Who speaks in the file, where all of it is by one.
     pub(super) speaker: Option<String>,
 }
@@ -91,9 +92,9 @@ impl Converter {
     pub(super) fn new(numbering: Numbering) -> Self {
         Self {
             numbering,
-            tools: ToolNames::new(),
+            tools: Tools::default(),
             links: Links::default(),
-            used: HashSet::new(),
+            used: HashSet::default(),
             speaker: None,
         }
     }
@@ -238,7 +239,7 @@ fn attached(mut line: Line<'_>) -> Vec<Entry> {
     let attachment = *attachment;
     if attachment.kind.text() == Some("queued_command") {
         let kind = if prompt::is_queued(&attachment) { Kind::Text } else { Kind::Notice };
-        let mut entries = blocks::asked(attachment.prompt, kind, &ToolNames::new());
+        let mut entries = blocks::asked(attachment.prompt, kind, &Tools::default());
         if entries.len() > 1 {
             entries.iter_mut().for_each(|entry| entry.message_id = Some(own_id(&line)));
         }

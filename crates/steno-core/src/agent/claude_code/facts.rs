@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use foldhash::fast::RandomState;
 use uuid::Uuid;
 
 use super::record::Record;
@@ -23,7 +24,7 @@ pub(super) struct Facts {
     ai_title: Option<String>,
     /// Titles of conversations, each with the record in which the conversation ends.
     summaries: Vec<(String, String)>,
-    uuids: HashSet<Uuid>,
+    uuids: HashSet<Uuid, RandomState>,
     tag: Option<String>,
     stop_reason: Option<String>,
     cost: Option<f64>,

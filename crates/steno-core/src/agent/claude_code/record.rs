@@ -2,8 +2,7 @@
 //!
 //! Only what becomes part of an entry or a session is taken out of the line; the rest is skipped.
 
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::Deserialize;
 use serde_json::de::Read;
 
 use super::loose::{Loose, Plain};
@@ -114,8 +113,8 @@ pub(super) struct Block<'a> {
     pub(super) id: Plain<'a>,
     #[serde(borrow)]
     pub(super) name: Plain<'a>,
-    #[serde(deserialize_with = "parsed")]
-    pub(super) input: Option<Value>,
+    #[serde(borrow)]
+    pub(super) input: Option<Raw<'a>>,
     #[serde(borrow)]
     pub(super) tool_use_id: Plain<'a>,
     #[serde(borrow)]
@@ -224,12 +223,6 @@ fn first<'a, R: Read<'a>>(
         Some(Err(error)) => Err(json_reason(&error)),
         None => Err("not a JSON object".to_owned()),
     }
-}
-
-/// A value of which all is wanted.
-fn parsed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    let raw = Option::<Raw<'de>>::deserialize(deserializer)?;
-    raw.map(|raw| serde_json::from_str(raw.0).map_err(serde::de::Error::custom)).transpose()
 }
 
 impl Block<'_> {

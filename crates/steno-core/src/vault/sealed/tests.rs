@@ -36,6 +36,21 @@ fn grow(path: &Path, pieces: &[&[u8]]) {
         writer.push(piece).unwrap();
     }
     writer.finish().unwrap();
+    writer.sync().unwrap();
+}
+
+#[test]
+fn a_new_file_is_there_when_it_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.zst");
+    let mut writer = SealedWriter::create(&path, &header()).unwrap();
+    writer.push(b"one\n").unwrap();
+    writer.finish().unwrap();
+    assert!(!path.exists());
+    drop(writer);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    grow(&path, &[b"one\n"]);
+    assert_eq!(content(&path), b"one\n");
 }
 
 #[test]
