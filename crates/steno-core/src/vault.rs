@@ -7,6 +7,7 @@ mod combine;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub mod keep;
+mod last;
 pub mod likeness;
 pub(crate) mod live;
 mod manifest;

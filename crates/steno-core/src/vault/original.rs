@@ -19,14 +19,14 @@ pub struct Original {
 }
 
 impl SessionDir {
-    /// The files that the session had when it was last kept.
+    /// The files of the session as they were last kept, those among them that the agent has purged since.
     pub fn originals(&self) -> Result<Vec<Original>, FileError> {
         let mut originals = Vec::new();
-        for (stem, generation) in self.newest_files()? {
+        for (stem, generation) in self.last_files()? {
             let kept = self.kept_path(&stem, generation);
             let sealed = Sealed::open(&kept)?;
             let (header, modified) = (sealed.header().clone(), sealed.modified());
-            if !header.gone && header.form != Form::Excerpt {
+            if header.form != Form::Excerpt {
                 originals.push(Original { path: PathBuf::from(header.path), kept, modified });
             }
         }

@@ -68,10 +68,10 @@ impl SessionDir {
             return Err(RestoreError::Recorded);
         }
         let mut targets = Vec::new();
-        for (stem, generation) in self.newest_files()? {
+        for (stem, generation) in self.last_files()? {
             let kept = self.kept_path(&stem, generation);
             let sealed = Sealed::open(&kept)?;
-            if sealed.header().gone || sealed.header().form == Form::Excerpt {
+            if sealed.header().form == Form::Excerpt {
                 continue;
             }
             let target = target(&sealed, to)?;
