@@ -124,11 +124,17 @@ impl Keeper {
             return Ok(0);
         }
         let holder = dir.holder()?.filter(SessionDir::exists);
-        let added = match &holder {
+        let grown = match &holder {
             Some(holder) => holder.grow(&file, growth)?,
-            None => dir.keep_all(bundle, growth)?,
+            None => None,
         };
-        let holder = holder.unwrap_or_else(|| dir.clone());
+        let (holder, added) = match (holder, grown) {
+            (Some(holder), Some(added)) => {
+                dir.point_to(&holder, bundle)?;
+                (holder, added)
+            }
+            _ => (dir.clone(), dir.keep_all(bundle, growth)?),
+        };
         self.shared.insert(file.path().to_owned(), (now, holder));
         Ok(added)
     }

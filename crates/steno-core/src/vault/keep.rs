@@ -113,23 +113,34 @@ impl SessionDir {
         place: &Place<'_>,
         growth: Growth,
     ) -> Result<Kept, FileError> {
+        if let Some(kept) = self.grow_locked(source, place, growth)? {
+            return Ok(kept);
+        }
         let stem = super::file_name(source.name());
         let newest = self.newest_file(&stem)?;
-        if let Some((stem, generation)) = &newest {
-            let mut input = source.open()?;
-            let path = self.kept_path(stem, *generation);
-            if let Some(mut writer) = continued(&path, place, &mut input)? {
-                writer.set_place(source.path(), place.root);
-                let kept = copy(writer, &mut input, source, growth)?;
-                return Ok(Kept { generation: *generation, ..kept });
-            }
-        }
         let generation = newest.map_or(0, |(_, generation)| generation + 1);
         let header = self.header(source.name(), source.path(), place.root, generation);
         let header = FileHeader { key: place.key.map(str::to_owned), form: place.form, ..header };
         let writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
         let kept = copy(writer, &mut source.open()?, source, growth)?;
         Ok(Kept { generation, ..kept })
+    }
+
+    /// Adds what is new to the last generation of a source; nothing when the source does not go on with it.
+    pub(super) fn grow_locked(
+        &self,
+        source: &Source,
+        place: &Place<'_>,
+        growth: Growth,
+    ) -> Result<Option<Kept>, FileError> {
+        let newest = self.newest_file(&super::file_name(source.name()))?;
+        let Some((stem, generation)) = newest else { return Ok(None) };
+        let mut input = source.open()?;
+        let path = self.kept_path(&stem, generation);
+        let Some(mut writer) = continued(&path, place, &mut input)? else { return Ok(None) };
+        writer.set_place(source.path(), place.root);
+        let kept = copy(writer, &mut input, source, growth)?;
+        Ok(Some(Kept { generation, ..kept }))
     }
 
     /// The last generation of one kept source.

@@ -222,6 +222,35 @@ fn a_file_with_several_sessions_is_kept_once() {
 }
 
 #[test]
+fn a_log_that_is_rotated_costs_no_session() {
+    let home = Home::new();
+    let sync = |calls: &[String]| {
+        home.file("logs/calls.jsonl", calls.concat());
+        home.finish(home.command(&["sync", "logs"]), b"").ok();
+    };
+    let said = |session: &str| -> Vec<String> {
+        let shown = shown(&home, session);
+        let answers = shown.split("said ").skip(1).map(|rest| rest[..1].to_owned());
+        answers.collect()
+    };
+    sync(&[call(1, "t1"), call(2, "t2"), call(3, "t3")]);
+    // The session that holds the file for all goes on, and one that only points to it.
+    sync(&[call(4, "t1"), call(5, "t3")]);
+    assert_eq!(["t1", "t2", "t3"].map(said), [vec!["1", "4"], vec!["2"], vec!["3", "5"]]);
+    // Now the one that holds it is not among them.
+    sync(&[call(6, "t2"), call(7, "t3")]);
+    sync(&[call(6, "t2"), call(7, "t3"), call(8, "t3")]);
+    let all = [vec!["1", "4"], vec!["2", "6"], vec!["3", "5", "7", "8"]];
+    assert_eq!(["t1", "t2", "t3"].map(said), all);
+    assert!(home.steno(&["search", "said"]).ok().contains("said 5"));
+    home.steno(&["verify"]).ok();
+    home.steno(&["restore", "t1", "--to", "copy"]).ok();
+    let copy = fs::read_to_string(home.path().join("copy/calls.jsonl")).unwrap();
+    assert_eq!(copy, call(4, "t1") + &call(5, "t3"));
+    assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 3);
+}
+
+#[test]
 fn a_tree_of_files_is_kept_with_its_name() {
     let home = Home::new();
     let base = ".local/share/opencode/storage";
