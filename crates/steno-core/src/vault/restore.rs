@@ -38,8 +38,10 @@ pub enum RestoreError {
         path: PathBuf,
         /// Why not.
         reason: String,
-        /// Whether a row with other content stands in the way.
+        /// Whether a row of the session with other content stands in the way.
         is_taken: bool,
+        /// Whether a row of another session does.
+        is_foreign: bool,
     },
     /// The file system said no, or the vault is damaged.
     #[error(transparent)]
@@ -49,12 +51,18 @@ pub enum RestoreError {
 impl RestoreError {
     pub(super) fn rows(path: &Path, error: &MergeError) -> Self {
         let is_taken = matches!(error, MergeError::Differs(_));
-        Self::Rows { path: path.to_owned(), reason: error.to_string(), is_taken }
+        let is_foreign = matches!(error, MergeError::Foreign(_));
+        Self::Rows { path: path.to_owned(), reason: error.to_string(), is_taken, is_foreign }
     }
 
     /// Whether it can be forced.
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Taken(_) | Self::Rows { is_taken: true, .. })
+    }
+
+    /// Whether another session's rows are in the way, which nothing can force.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Self::Rows { is_foreign: true, .. })
     }
 }
 
@@ -123,8 +131,8 @@ impl Target {
 
     fn rows(kept: PathBuf, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
         let task = if path.exists() {
-            let is_change = restore_rows::compare(&kept, &path, force)?;
-            if is_change { Task::Merge } else { Task::Nothing }
+            let merged = restore_rows::compare(&kept, &path, force)?;
+            if merged.is_change() { Task::Merge } else { Task::Nothing }
         } else {
             restore_rows::check_alone(&path)?;
             Task::Make

@@ -11,16 +11,17 @@ use rusqlite::{Connection, OpenFlags};
 use super::restore::RestoreError;
 use super::rows::replay;
 use super::sealed::{Problems, Sealed};
-use crate::agent::sqlite::rows::{MergeError, Replay};
+use crate::agent;
+use crate::agent::sqlite::rows::{Claim, MergeError, Merged, Replay};
 use crate::durable::{self, OnPath};
 
 /// Pages that are copied at once, before a writer may go on.
 const STEP: i32 = 1000;
 
-/// Whether the database at `path` lacks any of the kept rows.
-pub(super) fn compare(kept: &Path, path: &Path, force: bool) -> Result<bool, RestoreError> {
-    let merged = whole(kept)?.compare(path, force);
-    Ok(merged.map_err(|error| RestoreError::rows(path, &error))?.is_change())
+/// What would have to be done to the database at `path` for it to hold the kept rows.
+pub(super) fn compare(kept: &Path, path: &Path, force: bool) -> Result<Merged, RestoreError> {
+    let merged = claiming(kept, force, |replay, claim| replay.compare(path, claim))?;
+    merged.map_err(|error| RestoreError::rows(path, &error))
 }
 
 /// Makes sure that no log of another database stands where a new one goes.
@@ -50,10 +51,20 @@ pub(super) fn make(kept: &Path, path: &Path) -> Result<(), RestoreError> {
 
 /// Puts the rows into the database that is there, after a copy of it was made.
 pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<(), RestoreError> {
-    let replay = whole(kept)?;
     back_up(path)?;
-    replay.merge(path, force).map_err(|error| RestoreError::rows(path, &error))?;
-    Ok(())
+    let merged = claiming(kept, force, |replay, claim| replay.merge(path, claim))?;
+    merged.map(drop).map_err(|error| RestoreError::rows(path, &error))
+}
+
+/// Does something with the kept rows, for the session that they are of.
+fn claiming<T>(
+    kept: &Path,
+    force: bool,
+    action: impl FnOnce(&Replay, Claim<'_>) -> T,
+) -> Result<T, RestoreError> {
+    let header = Sealed::open(kept)?.header().clone();
+    let (schemas, key) = (agent::schemas(&header.agent), header.key.as_deref());
+    Ok(action(&whole(kept)?, Claim { schemas, key, force }))
 }
 
 /// The kept rows; a log of which any line cannot be read is not put back in part.

@@ -32,9 +32,13 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let session = Store::new(scene).kept(&args.session)?;
     let to = args.to.as_ref().map(|to| scene.cwd.join(to));
     let restored = session.restore(to.as_deref(), args.force).map_err(|error| {
-        let taken = error.is_taken();
+        let hint = match &error {
+            error if error.is_taken() => Some("use --force to replace it, or --to DIR"),
+            error if error.is_foreign() => Some("use --to DIR to put them elsewhere"),
+            _ => None,
+        };
         let error = CommandError::user(error);
-        if taken { error.hint("use --force to replace it, or --to DIR") } else { error }
+        hint.into_iter().fold(error, CommandError::hint)
     })?;
     for file in restored {
         writeln!(ui.out(), "{}", file.path.display())?;

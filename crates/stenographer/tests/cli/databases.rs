@@ -175,6 +175,31 @@ fn rows_go_back_into_a_database_that_is_used() {
 }
 
 #[test]
+fn rows_of_another_session_are_not_replaced_by_force() {
+    let home = Home::new();
+    let connection = opencode(&home);
+    synced(&home);
+    connection.execute_batch("DELETE FROM session WHERE id = 'ses_1'").unwrap();
+    // The agent gave the name to a message of another session.
+    connection
+        .execute_batch(
+            "PRAGMA foreign_keys = off; UPDATE message SET id = 'msg_1' WHERE id = 'msg_2'",
+        )
+        .unwrap();
+    insta::assert_snapshot!(home.steno(&["restore", "ses_1", "--force"]), @"
+    --- stderr
+    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: a row of another session is there: message msg_1
+    hint: use --to DIR to put them elsewhere
+    --- exit 1
+    ");
+    assert_eq!(titles(&connection), ["Two"]);
+    let owner = "SELECT session_id FROM message WHERE id = 'msg_1'";
+    let owner: String = connection.query_row(owner, [], |row| row.get(0)).unwrap();
+    assert_eq!(owner, "ses_2");
+    home.steno(&["restore", "ses_1", "--to", "copy"]).ok();
+}
+
+#[test]
 fn a_log_without_its_database_is_in_the_way() {
     let home = Home::new();
     drop(opencode(&home));
