@@ -3,18 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::SessionDir;
 use super::frame::Form;
-use super::restore::{is_same, put_back};
+use super::restore::{RestoreError, is_same, put_back};
 use super::sealed::Sealed;
+use super::{SessionDir, restore_rows};
 use crate::durable::FileError;
 
-/// A file that an agent wrote, as it was kept last.
+/// A file that an agent wrote, as it was kept last; of a database, the session's rows.
 #[derive(Clone, Debug)]
 pub struct Original {
     /// Where it stood.
     pub path: PathBuf,
     kept: PathBuf,
+    form: Form,
     modified: Option<SystemTime>,
 }
 
@@ -23,12 +24,15 @@ impl SessionDir {
     pub fn originals(&self) -> Result<Vec<Original>, FileError> {
         let mut originals = Vec::new();
         for (stem, generation) in self.last_files()? {
-            let kept = self.kept_path(&stem, generation);
-            let sealed = Sealed::open(&kept)?;
-            let (header, modified) = (sealed.header().clone(), sealed.modified());
-            if header.form != Form::Excerpt {
-                originals.push(Original { path: PathBuf::from(header.path), kept, modified });
-            }
+            let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
+            let (form, modified) = (sealed.header().form, sealed.modified());
+            let path = PathBuf::from(&sealed.header().path);
+            let kept = match form {
+                Form::Excerpt => continue,
+                Form::Pointer => self.pointed_to(&sealed)?.path().to_owned(),
+                Form::Bytes | Form::Rows => sealed.path().to_owned(),
+            };
+            originals.push(Original { path, kept, form, modified });
         }
         Ok(originals)
     }
@@ -40,13 +44,42 @@ impl Original {
         self.modified
     }
 
-    /// Whether the file that stands at its place is no longer what is kept.
-    pub fn has_changed(&self) -> Result<bool, FileError> {
-        Ok(self.path.exists() && !is_same(&self.kept, &self.path)?)
+    /// Whether what stands at its place is no longer what is kept.
+    pub fn has_changed(&self) -> Result<bool, RestoreError> {
+        if !self.path.exists() {
+            return Ok(false);
+        }
+        match self.form {
+            Form::Rows => Ok(restore_rows::compare(&self.kept, &self.path, true)?.is_change()),
+            _ => Ok(!is_same(&self.kept, &self.path)?),
+        }
     }
 
-    /// Writes what is kept to `target`, with the time that the file had.
-    pub fn put_at(&self, target: &Path) -> Result<(), FileError> {
-        put_back(&self.kept, target)
+    /// Whether any of it has to be put back at `target`. What is there and has only changed is the agent's to go on with.
+    ///
+    /// Rows of which some are missing and others have changed are an error: they are neither one nor the other.
+    pub fn is_missing_at(&self, target: &Path) -> Result<bool, RestoreError> {
+        if self.form != Form::Rows || !target.exists() {
+            return Ok(!target.exists());
+        }
+        let merged = restore_rows::compare(&self.kept, target, true)?;
+        if merged.inserted > 0 && merged.replaced > 0 {
+            let (inserted, replaced) = (merged.inserted, merged.replaced);
+            let reason = format!("of its rows {inserted} are missing and {replaced} have changed");
+            return Err(RestoreError::mixed(target, reason));
+        }
+        Ok(merged.inserted > 0)
+    }
+
+    /// Writes what is kept to `target`, with the time that the file had; rows go into the database that is there.
+    pub fn put_at(&self, target: &Path) -> Result<(), RestoreError> {
+        match self.form {
+            Form::Rows if target.exists() => restore_rows::merge(&self.kept, target, false),
+            Form::Rows => {
+                restore_rows::check_alone(target)?;
+                restore_rows::make(&self.kept, target)
+            }
+            _ => Ok(put_back(&self.kept, target)?),
+        }
     }
 }

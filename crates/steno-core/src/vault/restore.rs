@@ -55,6 +55,11 @@ impl RestoreError {
         Self::Rows { path: path.to_owned(), reason: error.to_string(), is_taken, is_foreign }
     }
 
+    /// Rows that can neither be left as they are nor be put back without replacing others.
+    pub(super) fn mixed(path: &Path, reason: String) -> Self {
+        Self::Rows { path: path.to_owned(), reason, is_taken: true, is_foreign: false }
+    }
+
     /// Whether it can be forced.
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Taken(_) | Self::Rows { is_taken: true, .. })
