@@ -93,16 +93,19 @@ pub fn replace_atomic(
 
 /// Writes a new file, all or nothing, readable by the owner only; `false` when the name is taken.
 pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    let dir = parent(path);
-    let mut temp = tempfile::Builder::new()
-        .prefix(".steno-")
-        .suffix(".tmp")
-        .tempfile_in(dir)
-        .on("write", path)?;
-    temp.write_all(bytes).on("write", path)?;
+    create_filled(path, |file| file.write_all(bytes))
+}
+
+/// As [`create_atomic`], with what `fill` writes.
+pub fn create_filled(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<bool, FileError> {
+    let mut temp = temporary(path)?;
+    fill(temp.as_file_mut()).on("write", path)?;
     temp.as_file().sync_all().on("sync", path)?;
     match temp.persist_noclobber(path) {
-        Ok(_) => sync_dir(dir).map(|()| true),
+        Ok(_) => sync_dir(parent(path)).map(|()| true),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error).on("create", path),
     }
@@ -119,7 +122,16 @@ pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 /// A file beside `path` that will take its place.
 fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".steno-").suffix(".tmp").tempfile_in(parent(path)).on("write", path)
+    builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1).tempfile_in(parent(path)).on("write", path)
+}
+
+/// How the name of a file that will take another's place begins and ends.
+const TEMPORARY: (&str, &str) = (".steno-", ".tmp");
+
+/// Whether a file is what a crash left of an unfinished replacement, going by its name.
+pub(crate) fn is_leftover(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1)
 }
 
 /// Makes a rename, creation or removal in `dir` durable.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::frame::Form;
-use super::restore::{RestoreError, is_same, put_back};
+use super::restore::{RestoreError, is_same, is_taken, put_back};
 use super::sealed::Sealed;
 use super::{SessionDir, restore_rows};
 use crate::durable::FileError;
@@ -59,6 +59,10 @@ impl Original {
     ///
     /// Rows of which some are missing and others have changed are an error: they are neither one nor the other.
     pub fn is_missing_at(&self, target: &Path) -> Result<bool, RestoreError> {
+        if !target.exists() && is_taken(target) {
+            // A link that leads nowhere.
+            return Err(RestoreError::Taken(target.to_owned()));
+        }
         if self.form != Form::Rows || !target.exists() {
             return Ok(!target.exists());
         }
@@ -74,7 +78,9 @@ impl Original {
     /// Writes what is kept to `target`, with the time that the file had; rows go into the database that is there.
     pub fn put_at(&self, target: &Path) -> Result<(), RestoreError> {
         match self.form {
-            Form::Rows if target.exists() => restore_rows::merge(&self.kept, target, false),
+            Form::Rows if target.exists() => {
+                restore_rows::merge(&self.kept, target, false).map(drop)
+            }
             Form::Rows => {
                 restore_rows::check_alone(target)?;
                 restore_rows::make(&self.kept, target)

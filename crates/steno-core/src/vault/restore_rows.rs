@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 
-use super::restore::RestoreError;
+use super::restore::{RestoreError, is_taken};
 use super::rows::replay;
 use super::sealed::{Problems, Sealed};
 use crate::agent;
@@ -24,8 +24,11 @@ pub(super) fn compare(kept: &Path, path: &Path, force: bool) -> Result<Merged, R
     merged.map_err(|error| RestoreError::rows(path, &error))
 }
 
-/// Makes sure that no log of another database stands where a new one goes.
+/// Makes sure that no log of another database stands where a new one goes, nor a link that leads nowhere.
 pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
+    if is_taken(path) {
+        return Err(RestoreError::Taken(path.to_owned()));
+    }
     for end in ["-wal", "-journal"] {
         let mut beside = path.as_os_str().to_owned();
         beside.push(end);
@@ -41,7 +44,7 @@ pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
 pub(super) fn make(kept: &Path, path: &Path) -> Result<(), RestoreError> {
     let bytes = whole(kept)?.into_whole().on("make a database of", kept)?;
     let modified = Sealed::open(kept)?.modified();
-    fs::create_dir_all(durable::parent(path)).on("create folder", path)?;
+    durable::create_private_dir(durable::parent(path))?;
     durable::replace_atomic(path, |file| {
         file.write_all(&bytes)?;
         modified.map_or(Ok(()), |modified| file.set_modified(modified))
@@ -49,11 +52,11 @@ pub(super) fn make(kept: &Path, path: &Path) -> Result<(), RestoreError> {
     Ok(())
 }
 
-/// Puts the rows into the database that is there, after a copy of it was made.
-pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<(), RestoreError> {
-    back_up(path)?;
+/// Puts the rows into the database that is there, after a copy of it was made; gives where that stands.
+pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<PathBuf, RestoreError> {
+    let copy = back_up(path)?;
     let merged = claiming(kept, force, |replay, claim| replay.merge(path, claim))?;
-    merged.map(drop).map_err(|error| RestoreError::rows(path, &error))
+    merged.map(|_| copy).map_err(|error| RestoreError::rows(path, &error))
 }
 
 /// Does something with the kept rows, for the session that they are of.
@@ -79,16 +82,15 @@ fn whole(kept: &Path) -> Result<Replay, RestoreError> {
 }
 
 /// Copies the database as it is now. The copy is compressed, so that nobody takes it for one of the agent's.
-fn back_up(path: &Path) -> Result<(), RestoreError> {
+fn back_up(path: &Path) -> Result<PathBuf, RestoreError> {
     let folder = tempfile::tempdir().on("create a folder for", path)?;
     let copy = folder.path().join("copy");
     copy_database(path, &copy)
         .map_err(|error| RestoreError::rows(path, &MergeError::Database(error)))?;
     let mut input = File::open(&copy).on("open", &copy)?;
-    durable::replace_atomic(&free_name(path), |file| {
-        zstd::stream::copy_encode(&mut input, file, 3)
-    })?;
-    Ok(())
+    let name = free_name(path);
+    durable::replace_atomic(&name, |file| zstd::stream::copy_encode(&mut input, file, 3))?;
+    Ok(name)
 }
 
 fn copy_database(path: &Path, copy: &Path) -> rusqlite::Result<()> {

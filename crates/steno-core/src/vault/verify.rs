@@ -11,7 +11,7 @@ use super::manifest::MANIFEST;
 use super::recorder::RECORD;
 use super::sealed::Sealed;
 use super::{SessionDir, Vault, entries, file_name, kept_file};
-use crate::durable::{FileError, OnPath};
+use crate::durable::{self, FileError, OnPath};
 use crate::session::SessionId;
 
 /// What was found in a vault.
@@ -97,7 +97,7 @@ impl Report {
         self.sessions += 1;
         for name in entries(dir.path())? {
             let path = dir.path().join(&name);
-            if is_leftover(&name) {
+            if durable::is_leftover(&path) {
                 continue;
             }
             if name == MANIFEST {
@@ -227,11 +227,6 @@ fn lone_head(dir: &SessionDir, name: &str) -> Result<Option<u64>, FileError> {
     let base = name.strip_prefix(RECORD).and_then(|rest| rest.strip_prefix(".live."));
     let base = base.and_then(|rest| rest.strip_suffix(".head")).and_then(|base| base.parse().ok());
     Ok(base.filter(|base| !dir.live_paths(*base).0.exists()))
-}
-
-/// Whether a file is what a crash left of an unfinished replacement.
-fn is_leftover(name: &str) -> bool {
-    name.starts_with(".steno-") && name.ends_with(".tmp")
 }
 
 /// The sum that a live log's first line follows; nothing when that cannot be told.

@@ -12,6 +12,9 @@ use crate::ui::Ui;
 /// They go where they stood, so that the agent's own resume works after it has purged them. Nothing is written when
 /// a file would replace other content. Prints the path of each file.
 ///
+/// With `--force`, what is replaced is kept beside it as `NAME.steno-backup`. A link in the place of a file is replaced by the
+/// file; what it leads to is not touched.
+///
 /// A session that was kept from a database goes back as rows: what the database lacks is inserted, after a copy of it
 /// was made beside it, and nothing else in it is changed. Where there is none, one with this session alone is made.
 #[derive(Debug, clap::Args)]
@@ -42,6 +45,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     })?;
     for file in restored {
         writeln!(ui.out(), "{}", file.path.display())?;
+        if let Some(backup) = &file.backup {
+            let (path, backup) = (file.path.display(), backup.display());
+            ui.status(format_args!("what stood at {path} is kept as {backup}"));
+        }
         if !file.written {
             ui.status(format_args!("{} is there already", file.path.display()));
         }

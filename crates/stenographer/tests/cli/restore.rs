@@ -51,11 +51,62 @@ fn other_content_is_not_replaced_unless_forced() {
     --- exit 1
     ");
     assert!(!path.with_file_name("metadata.json").exists(), "nothing was written");
-    home.steno(&["restore", "2026", "--force"]).ok();
+    insta::assert_snapshot!(home.steno(&["restore", "2026", "--force"]), @"
+    $HOME/out/runs/2026-01-05-mine-s/metadata.json
+    $HOME/out/runs/2026-01-05-mine-s/transcript.json
+    --- stderr
+    what stood at $HOME/out/runs/2026-01-05-mine-s/transcript.json is kept as $HOME/out/runs/2026-01-05-mine-s/transcript.json.steno-backup
+    --- exit 0
+    ");
     assert_ne!(fs::read(&path).unwrap(), b"mine");
+    let backup = path.with_file_name("transcript.json.steno-backup");
+    assert_eq!(fs::read(&backup).unwrap(), b"mine");
+    fs::write(&path, "mine again").unwrap();
+    home.steno(&["restore", "2026", "--force"]).ok();
+    assert_eq!(fs::read(&backup).unwrap(), b"mine");
+    assert_eq!(fs::read(backup.with_extension("steno-backup.1")).unwrap(), b"mine again");
     insta::assert_snapshot!(home.steno(&["restore", "s"]), @"
     --- stderr
     error: the session was recorded, there are no files to put back
     --- exit 1
     ");
+}
+
+#[test]
+fn a_backup_is_no_session() {
+    let home = Home::new();
+    let line = r#"{"type":"user","uuid":"u1","parentUuid":null,"isSidechain":false,"cwd":"/p","sessionId":"1b4e28ba-2fa1-41d2-883f-0016d3cca427","version":"2.1.0","timestamp":"2026-01-05T09:15:31.000Z","message":{"role":"user","content":"prompt"}}"#;
+    let file = ".claude/projects/-p/1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
+    let path = home.file(file, format!("{line}\n"));
+    home.steno(&["sync"]).ok();
+    home.file(file, format!("{}\n", line.replace("prompt", "another")));
+    home.steno(&["restore", "1b4e", "--force"]).ok();
+    assert!(path.with_extension("jsonl.steno-backup").is_file());
+    let found = home.steno(&["inspect", ".claude", "--json"]).ok();
+    assert_eq!(found.lines().count(), 1, "{found}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_replaced_and_never_followed() {
+    use std::os::unix::fs::symlink;
+    let (home, _) = imported();
+    let path = home.path().join("out/runs/2026-01-05-mine-s/transcript.json");
+    let elsewhere = home.file("elsewhere.json", "mine");
+    fs::remove_file(&path).unwrap();
+    for target in [elsewhere.as_path(), "nowhere".as_ref()] {
+        symlink(target, &path).unwrap();
+        let refused = home.steno(&["restore", "2026"]);
+        assert!(refused.stderr.contains("another file stands at"), "{refused}");
+        home.steno(&["restore", "2026", "--force"]).ok();
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
+        fs::remove_file(&path).unwrap();
+    }
+    let backup = path.with_file_name("transcript.json.steno-backup.1");
+    assert_eq!(fs::read_link(backup).unwrap(), std::path::Path::new("nowhere"));
+    // Neither is a folder, nor anything else.
+    fs::create_dir(&path).unwrap();
+    let refused = home.steno(&["restore", "2026", "--force"]);
+    assert!(refused.stderr.contains("what stands there is not a file"), "{refused}");
 }
