@@ -183,6 +183,9 @@ fn continued(
     match SealedWriter::open(path) {
         Ok(mut writer) => {
             let sealed = writer.sealed();
+            if sealed.check_header().is_err() {
+                return Ok(None);
+            }
             let header = sealed.header();
             let is_own =
                 !header.gone && header.form == place.form && header.key.as_deref() == place.key;

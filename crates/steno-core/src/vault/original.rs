@@ -16,34 +16,41 @@ pub struct Original {
     pub path: PathBuf,
     kept: PathBuf,
     form: Form,
-    modified: Option<SystemTime>,
 }
 
 impl SessionDir {
-    /// The files of the session as they were last kept, those among them that the agent has purged since.
+    /// The files of the session as they were last kept, those among them that the agent has purged since. A kept file that
+    /// is damaged is an error.
     pub fn originals(&self) -> Result<Vec<Original>, FileError> {
         let mut originals = Vec::new();
         for (stem, generation) in self.last_files()? {
-            let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
-            let (form, modified) = (sealed.header().form, sealed.modified());
+            let sealed = self.whole_file(&stem, generation)?;
+            let form = sealed.header().form;
             let path = PathBuf::from(&sealed.header().path);
             let kept = match form {
                 Form::Excerpt => continue,
                 Form::Pointer => self.pointed_to(&sealed)?.path().to_owned(),
                 Form::Bytes | Form::Rows => sealed.path().to_owned(),
             };
-            originals.push(Original { path, kept, form, modified });
+            originals.push(Original { path, kept, form });
         }
         Ok(originals)
+    }
+
+    /// When the newest of its sources was last changed before it was kept, if that is known.
+    pub fn modified(&self) -> Result<Option<SystemTime>, FileError> {
+        let mut modified = None;
+        for (stem, generation) in self.last_files()? {
+            let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
+            if sealed.header().form != Form::Excerpt {
+                modified = modified.max(sealed.modified());
+            }
+        }
+        Ok(modified)
     }
 }
 
 impl Original {
-    /// When it was last changed before it was kept, if that is known.
-    pub fn modified(&self) -> Option<SystemTime> {
-        self.modified
-    }
-
     /// Whether what stands at its place is no longer what is kept.
     pub fn has_changed(&self) -> Result<bool, RestoreError> {
         if !self.path.exists() {

@@ -2,13 +2,15 @@
 
 mod target;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::SessionDir;
 use super::frame::Form;
 use super::sealed::Sealed;
+use super::verify::check_header;
 use crate::agent::sqlite::rows::MergeError;
-use crate::durable::FileError;
+use crate::durable::{FileError, OnPath};
 
 use self::target::Target;
 pub(super) use self::target::{is_same, is_taken, put_back};
@@ -73,6 +75,11 @@ impl RestoreError {
         matches!(self, Self::Taken(_) | Self::Rows { is_taken: true, .. })
     }
 
+    /// Whether what is kept is not as it was written.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::File(error) if error.source.kind() == io::ErrorKind::InvalidData)
+    }
+
     /// Whether another session's rows are in the way, which nothing can force.
     pub fn is_foreign(&self) -> bool {
         matches!(self, Self::Rows { is_foreign: true, .. })
@@ -90,8 +97,8 @@ impl SessionDir {
         }
         let mut targets = Vec::new();
         for (stem, generation) in self.last_files()? {
-            let kept = self.kept_path(&stem, generation);
-            let sealed = Sealed::open(&kept)?;
+            let sealed = self.whole_file(&stem, generation)?;
+            let kept = sealed.path().to_owned();
             if sealed.header().form == Form::Excerpt {
                 continue;
             }
@@ -105,5 +112,15 @@ impl SessionDir {
             });
         }
         targets.into_iter().map(Target::put_back).collect()
+    }
+
+    /// A kept file that is as it was written: nothing else may say what goes where.
+    pub(super) fn whole_file(&self, stem: &str, generation: u32) -> Result<Sealed, FileError> {
+        let path = self.kept_path(stem, generation);
+        let mut sealed = Sealed::open(&path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        check_header(sealed.header(), self, &name).on("read", &path)?;
+        sealed.check_all()?;
+        Ok(sealed)
     }
 }

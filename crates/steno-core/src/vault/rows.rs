@@ -73,6 +73,9 @@ fn continued(path: &Path, wanted: &FileHeader) -> Result<Option<(SealedWriter, S
         Err(error) if error.source.kind() == io::ErrorKind::Unsupported => return Err(error),
         Err(_) => return Ok(None),
     };
+    if writer.sealed().check_header().is_err() {
+        return Ok(None);
+    }
     let header = writer.sealed().header();
     if header.gone || header.form != Form::Rows || header.key != wanted.key {
         return Ok(None);

@@ -11,6 +11,7 @@
 //! # Locking
 //! None here: the session's lock is held by whoever writes. Readers need no lock.
 
+mod chain;
 mod writer;
 
 #[cfg(test)]

@@ -296,7 +296,8 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
     }
 }
 
-fn check_header(header: &FileHeader, dir: &SessionDir, name: &str) -> io::Result<()> {
+/// Makes sure that a file belongs where it stands.
+pub(super) fn check_header(header: &FileHeader, dir: &SessionDir, name: &str) -> io::Result<()> {
     let here = (header.agent.as_str(), header.session.as_str()) == (dir.agent(), dir.id().as_str());
     let kept = kept_file(name);
     let own = kept == Some((RECORD.to_owned(), 0)) && header.name == RECORD;

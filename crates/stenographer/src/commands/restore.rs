@@ -38,6 +38,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         let hint = match &error {
             error if error.is_taken() => Some("use --force to replace it, or --to DIR"),
             error if error.is_foreign() => Some("use --to DIR to put them elsewhere"),
+            error if error.is_damage() => Some("run `steno verify` to see what else is damaged"),
             _ => None,
         };
         let error = CommandError::user(error);

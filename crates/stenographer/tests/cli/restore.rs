@@ -73,6 +73,26 @@ fn other_content_is_not_replaced_unless_forced() {
 }
 
 #[test]
+fn a_damaged_header_does_not_say_where_files_go() {
+    let (home, _) = imported();
+    let folder = home.path().join("store/vault/devflow/2026-01-05-mine-s");
+    let kept = folder.join("metadata.json.zst");
+    let mut bytes = fs::read(&kept).unwrap();
+    let at = bytes.windows(4).position(|window| window == b"runs").unwrap();
+    bytes[at] = b'g';
+    fs::write(&kept, bytes).unwrap();
+    fs::remove_dir_all(home.path().join("out")).unwrap();
+    insta::assert_snapshot!(home.steno(&["restore", "2026"]), @"
+    --- stderr
+    error: could not read $HOME/store/vault/devflow/2026-01-05-mine-s/metadata.json.zst
+    caused by: its header or first frame is not as it was written
+    hint: run `steno verify` to see what else is damaged
+    --- exit 1
+    ");
+    assert!(!home.path().join("out").exists());
+}
+
+#[test]
 fn a_backup_is_no_session() {
     let home = Home::new();
     let line = r#"{"type":"user","uuid":"u1","parentUuid":null,"isSidechain":false,"cwd":"/p","sessionId":"1b4e28ba-2fa1-41d2-883f-0016d3cca427","version":"2.1.0","timestamp":"2026-01-05T09:15:31.000Z","message":{"role":"user","content":"prompt"}}"#;
