@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use crate::agent::sqlite::{Database, Origin};
 use crate::durable::{FileError, OnPath};
 use crate::format::FormatError;
+use crate::vault::attributes::Attributes;
 
 /// The largest file that is read as one document: parsed, it may take twenty times its size of memory.
 pub const DOCUMENT_LIMIT: u64 = 128 << 20;
@@ -92,8 +93,13 @@ impl Source {
 
     /// When the file that stands at its path was last changed.
     pub fn modified(&self) -> Option<SystemTime> {
-        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk)?;
-        metadata.modified().ok()
+        self.attributes().time()
+    }
+
+    /// What the file system says of the file that stands at its path.
+    pub(crate) fn attributes(&self) -> Attributes {
+        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+        metadata.as_ref().map(Attributes::of).unwrap_or_default()
     }
 
     /// Whether the bytes are those of the file at [`Source::path`] itself.

@@ -3,6 +3,7 @@
 //! `<root>/<agent>/<session>/` holds one sealed file per source file, and a live log while a session is recorded.
 //! A [`SessionDir`] is such a folder; what is in it is told by the files' own headers.
 
+pub(crate) mod attributes;
 mod combine;
 pub(crate) mod frame;
 pub(crate) mod head;

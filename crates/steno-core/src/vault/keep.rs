@@ -240,7 +240,7 @@ fn copy(
     if growth == Growth::Ended {
         writer.push_line(&mut torn, &[])?;
     }
-    writer.set_modified(source.modified());
+    writer.set_attributes(source.attributes());
     if writer.has_news() {
         writer.finish()?;
         writer.sync()?;

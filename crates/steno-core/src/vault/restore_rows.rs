@@ -43,11 +43,11 @@ pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
 /// Makes a database of the rows alone.
 pub(super) fn make(kept: &Path, path: &Path) -> Result<(), RestoreError> {
     let bytes = whole(kept)?.into_whole().on("make a database of", kept)?;
-    let modified = Sealed::open(kept)?.modified();
+    let attributes = Sealed::open(kept)?.attributes();
     durable::create_private_dir(durable::parent(path))?;
     durable::replace_atomic(path, |file| {
         file.write_all(&bytes)?;
-        modified.map_or(Ok(()), |modified| file.set_modified(modified))
+        attributes.give_to(file)
     })?;
     Ok(())
 }

@@ -44,7 +44,7 @@ impl SessionDir {
         }
         writer.set_place(main.path(), &bundle.root);
         if writer.has_news() {
-            writer.set_modified(main.modified());
+            writer.set_attributes(main.attributes());
             writer.finish()?;
             writer.sync()?;
         }

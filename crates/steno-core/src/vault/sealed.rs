@@ -21,8 +21,9 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
+use super::attributes::Attributes;
 use super::frame::{self, FileHeader, FrameHeader, Hash, Moved};
 use crate::durable::{FileError, OnPath};
 use crate::problem::Problem;
@@ -42,7 +43,7 @@ pub struct Sealed {
     length: u64,
     /// The chain before the first frame, and after the last.
     chains: [Hash; 2],
-    modified: Option<i64>,
+    attributes: Attributes,
     moved: Option<Moved>,
     /// Where the next frame goes: the end of the last whole one.
     end: u64,
@@ -67,7 +68,7 @@ impl Sealed {
             frames: Vec::new(),
             length: 0,
             chains: [chain; 2],
-            modified: None,
+            attributes: Attributes::default(),
             moved: None,
             end: begin,
             torn: None,
@@ -75,10 +76,10 @@ impl Sealed {
         };
         match frame::read_end(&mut sealed.file, size).on("read", path)? {
             Some((at, trailer)) => {
+                sealed.attributes = trailer.attributes();
                 sealed.frames = trailer.frames;
                 sealed.length = trailer.length;
                 sealed.chains[1] = trailer.chain;
-                sealed.modified = trailer.modified;
                 sealed.note_move(trailer.moved);
                 sealed.end = at;
             }
@@ -104,9 +105,12 @@ impl Sealed {
 
     /// When the source was last changed, as far as that is known.
     pub fn modified(&self) -> Option<SystemTime> {
-        let nanos = self.modified?;
-        let distance = Duration::from_nanos(nanos.unsigned_abs());
-        if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
+        self.attributes.time()
+    }
+
+    /// What is known of the source besides its bytes.
+    pub(crate) fn attributes(&self) -> Attributes {
+        self.attributes
     }
 
     /// Bytes of an unfinished write at the end, if there are any.

@@ -265,7 +265,7 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
     let (header, size): (FileHeader, u64) = frame::read_header(input).map_err(stop(at))?;
     check_header(&header, dir, name).map_err(stop(at))?;
     let (_, chain) = frame::begin(&header);
-    let mut trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None, moved: None };
+    let mut trailer = Trailer::empty(chain);
     at += size;
     let mut rest = Vec::new();
     // Our own records have sums inside, too.
@@ -288,7 +288,7 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
         at += size + header.stored;
     }
     input.read_to_end(&mut rest).map_err(stop(at))?;
-    trailer.modified = frame::stated_time(&rest);
+    let trailer = trailer.with(frame::stated(&rest).unwrap_or_default());
     if rest == frame::end(&trailer) {
         Ok(trailer.length)
     } else {

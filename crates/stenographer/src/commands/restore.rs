@@ -7,7 +7,7 @@ use crate::scene::Scene;
 use crate::store::Store;
 use crate::ui::Ui;
 
-/// Put back the files of an imported session, byte for byte and with their times.
+/// Put back the files of an imported session, byte for byte, with their times and modes.
 ///
 /// They go where they stood, so that the agent's own resume works after it has purged them. Nothing is written when
 /// a file would replace other content. Prints the path of each file.

@@ -1,6 +1,7 @@
 //! `steno restore`.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::harness::Home;
@@ -72,6 +73,33 @@ fn other_content_is_not_replaced_unless_forced() {
     ");
 }
 
+#[cfg(unix)]
+#[test]
+fn modes_and_times_far_away_come_back() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let line = b"{\"role\":\"user\",\"content\":\"hello\"}\n";
+    home.steno_with(&["record", "--agent", "mine", "--session", "s"], line).ok();
+    home.steno(&["export", "s", "--format", "devflow", "-o", "out"]).ok();
+    let run = home.path().join("out/runs/2026-01-05-mine-s");
+    let [open, closed] = ["metadata.json", "transcript.json"].map(|name| run.join(name));
+    let far = SystemTime::UNIX_EPOCH + Duration::from_secs(10_400_000_000);
+    fs::File::options().write(true).open(&open).unwrap().set_modified(far).unwrap();
+    let far = fs::metadata(&open).unwrap().modified().unwrap();
+    for (path, mode) in [(&open, 0o644), (&closed, 0o600)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut sync = home.command(&["sync", "out"]);
+    sync.env("STENO_NOW", "2026-01-05T09:15:32.5Z");
+    home.finish(sync, b"").ok();
+    fs::remove_dir_all(home.path().join("out")).unwrap();
+    home.steno(&["restore", "2026"]).ok();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&open), mode(&closed), mode(&run)), (0o644, 0o600, 0o700));
+    assert_eq!(fs::metadata(&open).unwrap().modified().unwrap(), far);
+    home.steno(&["verify"]).ok();
+}
+
 #[test]
 fn a_damaged_header_does_not_say_where_files_go() {
     let (home, _) = imported();
@@ -124,7 +152,7 @@ fn links_are_replaced_and_never_followed() {
         fs::remove_file(&path).unwrap();
     }
     let backup = path.with_file_name("transcript.json.steno-backup.1");
-    assert_eq!(fs::read_link(backup).unwrap(), std::path::Path::new("nowhere"));
+    assert_eq!(fs::read_link(backup).unwrap(), Path::new("nowhere"));
     // Neither is a folder, nor anything else.
     fs::create_dir(&path).unwrap();
     let refused = home.steno(&["restore", "2026", "--force"]);

@@ -120,13 +120,13 @@ pub(in crate::vault) fn is_same(kept: &Path, target: &Path) -> Result<bool, File
     Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
 }
 
-/// Writes what is kept to the target, with the time that the file had.
+/// Writes what is kept to the target, with the time and the mode that the file had.
 pub(in crate::vault) fn put_back(kept: &Path, target: &Path) -> Result<(), FileError> {
     let sealed = Sealed::open(kept)?;
-    let modified = sealed.modified();
+    let attributes = sealed.attributes();
     durable::create_private_dir(durable::parent(target))?;
     durable::replace_atomic(target, |file| {
         io::copy(&mut sealed.reader(0), file)?;
-        modified.map_or(Ok(()), |modified| file.set_modified(modified))
+        attributes.give_to(file)
     })
 }

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Sealed;
 use crate::durable::{self, FileError, OnPath};
+use crate::vault::attributes::Attributes;
 use crate::vault::frame::{self, FRAME_SIZE, FileHeader, Moved, Trailer};
 
 /// Small frames at the end of a file before they are merged into one.
@@ -27,8 +27,7 @@ impl SealedWriter {
     /// Makes a new file.
     pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
         let (mut bytes, chain) = frame::begin(header);
-        let trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None, moved: None };
-        bytes.extend(frame::end(&trailer));
+        bytes.extend(frame::end(&Trailer::empty(chain)));
         durable::write_atomic(path, &bytes)?;
         Self::open(path)
     }
@@ -66,11 +65,11 @@ impl SealedWriter {
         self.push(rest)
     }
 
-    /// Notes when the source was last changed.
-    pub(crate) fn set_modified(&mut self, modified: Option<SystemTime>) {
-        let nanos = modified.and_then(nanoseconds);
-        if nanos.is_some() && nanos != self.sealed.modified {
-            self.sealed.modified = nanos;
+    /// Notes what the file system says of the source.
+    pub(crate) fn set_attributes(&mut self, attributes: Attributes) {
+        let attributes = attributes.or(self.sealed.attributes);
+        if attributes != self.sealed.attributes {
+            self.sealed.attributes = attributes;
             self.unfinished = true;
         }
     }
@@ -155,8 +154,9 @@ impl SealedWriter {
         let packed = frame::pack(chain, offset, &raw, moved.clone()).on("compress", &path)?;
         let mut frames = self.sealed.frames[..keep].to_vec();
         frames.push((start, offset));
-        let (length, modified) = (offset + raw.len() as u64, self.sealed.modified);
-        let trailer = Trailer { frames, length, chain: packed.header.chain, modified, moved };
+        let (length, chain) = (offset + raw.len() as u64, packed.header.chain);
+        let trailer = Trailer { frames, length, moved, ..Trailer::empty(chain) };
+        let trailer = trailer.with(self.sealed.attributes);
         let old = &mut self.sealed.file;
         durable::replace_atomic(&path, |new| {
             old.seek(SeekFrom::Start(0))?;
@@ -171,13 +171,9 @@ impl SealedWriter {
 
 impl Sealed {
     fn trailer(&self) -> Trailer {
-        Trailer {
-            frames: self.frames.clone(),
-            length: self.length,
-            chain: self.chains[1],
-            modified: self.modified,
-            moved: self.moved.clone(),
-        }
+        let (frames, length, moved) = (self.frames.clone(), self.length, self.moved.clone());
+        let trailer = Trailer { frames, length, moved, ..Trailer::empty(self.chains[1]) };
+        trailer.with(self.attributes)
     }
 
     fn append(&mut self, packed: &frame::Packed) {
@@ -186,14 +182,6 @@ impl Sealed {
         self.chains[1] = packed.header.chain;
         self.note_move(packed.header.moved.clone());
         self.end += packed.bytes.len() as u64;
-    }
-}
-
-/// Nanoseconds since the Unix epoch, negative before it.
-fn nanoseconds(time: SystemTime) -> Option<i64> {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => i64::try_from(after.as_nanos()).ok(),
-        Err(before) => i64::try_from(before.duration().as_nanos()).ok().map(|nanos| -nanos),
     }
 }
 
