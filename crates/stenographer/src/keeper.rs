@@ -48,6 +48,7 @@ impl Keeper {
     pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
         let path = vault.root().with_file_name("keeping.lock");
         durable::create_private_dir(durable::parent(&path))?;
+        durable::remove_leftovers(durable::parent(&path));
         let lock =
             durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         let sessions = vault.sessions()?.into_iter();

@@ -100,6 +100,7 @@ impl SessionDir {
         let lock_path = self.lock_path();
         let lock = open_lock(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
+        durable::remove_leftovers(self.path());
         if self.record_path().exists() || !self.live_logs()?.is_empty() {
             let error = io::Error::other("the session was recorded live");
             return Err(error).on("keep files in", self.path());

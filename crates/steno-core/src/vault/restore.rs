@@ -2,6 +2,7 @@
 
 mod target;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use super::frame::Form;
 use super::sealed::Sealed;
 use super::verify::check_header;
 use crate::agent::sqlite::rows::MergeError;
-use crate::durable::{FileError, OnPath};
+use crate::durable::{self, FileError, OnPath};
 
 use self::target::Target;
 pub(super) use self::target::{is_same, is_taken, put_back};
@@ -111,6 +112,8 @@ impl SessionDir {
                 }
             });
         }
+        let folders: BTreeSet<&Path> = targets.iter().map(Target::folder).collect();
+        folders.into_iter().for_each(durable::remove_leftovers);
         targets.into_iter().map(Target::put_back).collect()
     }
 

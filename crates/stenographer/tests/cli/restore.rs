@@ -101,6 +101,18 @@ fn modes_and_times_far_away_come_back() {
 }
 
 #[test]
+fn what_a_killed_run_left_is_removed() {
+    let (home, _) = imported();
+    let folders = ["out/runs/2026-01-05-mine-s", "store", "store/vault/devflow/2026-01-05-mine-s"];
+    let left = folders.map(|folder| home.file(&format!("{folder}/.steno-x1.tmp"), "half"));
+    fs::remove_file(home.path().join(folders[0]).join("transcript.json")).unwrap();
+    home.steno(&["restore", "2026"]).ok();
+    assert_eq!(left.each_ref().map(|path| path.exists()), [false, true, true]);
+    home.steno(&["import", "out"]).ok();
+    assert!(!left.iter().any(|path| path.exists()));
+}
+
+#[test]
 fn a_damaged_header_does_not_say_where_files_go() {
     let (home, _) = imported();
     let folder = home.path().join("store/vault/devflow/2026-01-05-mine-s");

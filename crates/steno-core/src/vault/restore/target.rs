@@ -60,6 +60,11 @@ impl Target {
         Ok(Self { kept, path, task })
     }
 
+    /// The folder that it goes to.
+    pub(super) fn folder(&self) -> &Path {
+        durable::parent(&self.path)
+    }
+
     /// Does what is to be done.
     pub(super) fn put_back(self) -> Result<Restored, RestoreError> {
         let backup = match self.task {
