@@ -230,7 +230,7 @@ fn what_the_agent_noted_of_the_repository_will_do() {
     insta::assert_snapshot!(machine.resume(&[ID]), @"
     --- stderr
     error: the session's folder is gone: $HOME/code/birds
-    hint: its repository (x.org/birds/count) is in none of 1 folders
+    hint: its repository (x.org/birds/count) is nowhere in what is known: 1 folder
     hint: use --project DIR if it has moved
     --- exit 1
     ");
@@ -300,7 +300,7 @@ fn what_cannot_be_resumed_says_why() {
     insta::assert_snapshot!(machine.resume(&["nothing"]), @"
     --- stderr
     error: no session of this name: nothing
-    hint: run `steno list` to see the sessions that are kept
+    hint: run `steno list` to see the sessions that are kept, `steno sync` to keep new ones
     --- exit 1
     ");
     let line = b"{\"role\":\"user\",\"content\":\"hello\"}\n";
