@@ -59,6 +59,7 @@ impl Source {
     /// A file on disk, known to its session as `name` (parts joined by `/`).
     pub fn on_disk(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
+        let name = exact_name(name.into(), &path);
         let file = path.clone();
         let open = move || -> io::Result<Box<dyn BufRead>> {
             Ok(Box::new(BufReader::new(File::open(&file)?)))
@@ -128,6 +129,26 @@ impl Source {
         let input = Limited { input: self.open()?, room: DOCUMENT_LIMIT };
         Ok(Box::new(BufReader::new(input)))
     }
+}
+
+/// A name that was made of the end of a path; bytes in it that are no text are written `%XX`, so that no two are the same.
+fn exact_name(name: String, path: &Path) -> String {
+    if !name.contains(char::REPLACEMENT_CHARACTER) || path.to_str().is_some() {
+        return name;
+    }
+    let count = name.split('/').count();
+    let mut parts: Vec<_> = path.iter().rev().take(count).map(escaped).collect();
+    parts.reverse();
+    parts.join("/")
+}
+
+fn escaped(part: &std::ffi::OsStr) -> String {
+    let chunks = part.as_encoded_bytes().utf8_chunks();
+    let text = chunks.map(|chunk| {
+        let bytes = chunk.invalid().iter().map(|byte| format!("%{byte:02X}"));
+        chunk.valid().to_owned() + &bytes.collect::<String>()
+    });
+    text.collect()
 }
 
 /// Input that fails where it is longer than it may be.

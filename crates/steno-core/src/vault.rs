@@ -5,6 +5,7 @@
 
 pub(crate) mod attributes;
 mod combine;
+mod exact;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub mod keep;
@@ -231,6 +232,7 @@ impl SessionDir {
             gone: false,
             key: None,
             form: Form::Bytes,
+            bytes: exact::bytes_of(path),
         }
     }
 }

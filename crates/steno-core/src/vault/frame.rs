@@ -5,11 +5,13 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::attributes::Attributes;
+use super::exact;
 
 /// The version of the file format that this code writes and reads.
 pub(crate) const VERSION: u32 = 1;
@@ -67,6 +69,16 @@ pub struct FileHeader {
     /// What the kept bytes are.
     #[serde(default, skip_serializing_if = "Form::is_bytes")]
     pub form: Form,
+    /// The bytes of the path in hexadecimal, where they are no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<String>,
+}
+
+impl FileHeader {
+    /// Where the source stood.
+    pub fn place(&self) -> PathBuf {
+        exact::path_of(self.bytes.as_deref(), &self.path)
+    }
 }
 
 /// What the bytes of a sealed file are.
@@ -103,6 +115,24 @@ pub(crate) enum Tag {
 pub(crate) struct Moved {
     pub(crate) path: String,
     pub(crate) root: String,
+    /// The bytes of the path in hexadecimal, where they are no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<String>,
+}
+
+impl Moved {
+    /// A source that was found at `path` below `root`.
+    pub(crate) fn to(path: &Path, root: &Path) -> Self {
+        let bytes = exact::bytes_of(path);
+        let [path, root] = [path, root].map(|path| path.to_string_lossy().into_owned());
+        Self { path, root, bytes }
+    }
+
+    /// Whether a header says just that.
+    pub(crate) fn is_told_by(&self, header: &FileHeader) -> bool {
+        let told = (&header.path, &header.root, &header.bytes);
+        (&self.path, &self.root, &self.bytes) == told
+    }
 }
 
 /// What stands before each frame of kept bytes.

@@ -26,7 +26,7 @@ impl SessionDir {
         for (stem, generation) in self.last_files()? {
             let sealed = self.whole_file(&stem, generation)?;
             let form = sealed.header().form;
-            let path = PathBuf::from(&sealed.header().path);
+            let path = sealed.header().place();
             let kept = match form {
                 Form::Excerpt => continue,
                 Form::Pointer => self.pointed_to(&sealed)?.path().to_owned(),

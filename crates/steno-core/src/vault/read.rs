@@ -157,7 +157,7 @@ impl SessionDir {
 pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
     let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
-    Source::new(header.name.clone(), header.path.clone(), move || {
+    Source::new(header.name.clone(), header.place(), move || {
         let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
         Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
     })

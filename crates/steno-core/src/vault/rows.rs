@@ -121,7 +121,7 @@ pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
     let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
     let made: OnceLock<Arc<[u8]>> = OnceLock::new();
-    Source::new(database_name(header), header.path.clone(), move || {
+    Source::new(database_name(header), header.place(), move || {
         if let Some(bytes) = made.get() {
             return Ok(Box::new(Cursor::new(Arc::clone(bytes))));
         }

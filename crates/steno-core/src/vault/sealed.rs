@@ -199,9 +199,10 @@ impl Sealed {
 
     /// The header says where the source stood first; what is known from later on counts.
     fn note_move(&mut self, moved: Option<Moved>) {
-        if let Some(Moved { path, root }) = &moved {
+        if let Some(Moved { path, root, bytes }) = &moved {
             self.header.path.clone_from(path);
             self.header.root.clone_from(root);
+            self.header.bytes.clone_from(bytes);
             self.moved = moved;
         }
     }

@@ -170,3 +170,29 @@ fn links_are_replaced_and_never_followed() {
     let refused = home.steno(&["restore", "2026", "--force"]);
     assert!(refused.stderr.contains("what stands there is not a file"), "{refused}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_no_text_come_back() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let folder = home.path().join(".claude/projects").join(OsStr::from_bytes(b"-p\xff"));
+    fs::create_dir_all(&folder).unwrap();
+    let line = r#"{"type":"user","uuid":"u1","parentUuid":null,"isSidechain":false,"cwd":"/p","sessionId":"$ID","version":"2.1.0","timestamp":"2026-01-05T09:15:31.000Z","message":{"role":"user","content":"prompt"}}"#;
+    let names: [&[u8]; 2] = [b"a\xfe.jsonl", b"a\xfd.jsonl"];
+    let files = names.map(|name| folder.join(OsStr::from_bytes(name)));
+    for (file, id) in files.iter().zip(["1b4e", "2b4e"]) {
+        fs::write(file, line.replace("$ID", id) + "\n").unwrap();
+    }
+    home.steno(&["sync"]).ok();
+    fs::remove_dir_all(&folder).unwrap();
+    for (file, id) in files.iter().zip(["1b4e", "2b4e"]) {
+        home.steno(&["restore", id]).ok();
+        assert_eq!(fs::read_to_string(file).unwrap(), line.replace("$ID", id) + "\n");
+        home.steno(&["restore", id, "--to", "copy"]).ok();
+    }
+    assert!(home.path().join("copy/a%FE.jsonl").is_file());
+    assert!(home.path().join("copy/a%FD.jsonl").is_file());
+    home.steno(&["verify"]).ok();
+}

@@ -92,7 +92,7 @@ pub(in crate::vault) fn is_taken(path: &Path) -> bool {
 
 /// Where a kept file goes: its own place, or one below `to` that no link leads out of.
 pub(super) fn place(header: &FileHeader, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
-    let Some(to) = to else { return Ok(PathBuf::from(&header.path)) };
+    let Some(to) = to else { return Ok(header.place()) };
     let is_rows = header.form == Form::Rows;
     let name = Path::new(if is_rows { rows::database_name(header) } else { &header.name });
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));

@@ -76,9 +76,8 @@ impl SealedWriter {
 
     /// Notes where the source was found.
     pub(crate) fn set_place(&mut self, path: &Path, root: &Path) {
-        let [path, root] = [path, root].map(|path| path.to_string_lossy().into_owned());
-        let header = &self.sealed.header;
-        self.moved = (header.path != path || header.root != root).then_some(Moved { path, root });
+        let moved = Moved::to(path, root);
+        self.moved = (!moved.is_told_by(&self.sealed.header)).then_some(moved);
     }
 
     /// Whether anything was added since the last trailer.
