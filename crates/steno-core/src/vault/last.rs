@@ -16,12 +16,12 @@ impl SessionDir {
     pub(super) fn last_files(&self) -> Result<Vec<(String, u32)>, FileError> {
         let (mut there, mut gone) = (Vec::new(), Vec::new());
         for (stem, newest) in self.newest_files()? {
-            let is_gone = self.is_gone(&stem, newest);
-            let generation = (0..newest).rev().find(|earlier| !self.is_gone(&stem, *earlier));
-            match generation.filter(|_| is_gone) {
-                Some(generation) => gone.push((stem, generation)),
-                None => there.push((stem, newest)),
+            if !self.is_gone(&stem, newest) {
+                there.push((stem, newest));
+                continue;
             }
+            let last = (0..newest).rev().find(|earlier| !self.is_gone(&stem, *earlier));
+            gone.extend(last.map(|last| (stem, last)));
         }
         for (stem, generation) in gone {
             if !self.stands_elsewhere(&stem, generation, &there)? {
