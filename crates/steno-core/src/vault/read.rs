@@ -1,5 +1,6 @@
 //! Reads a kept session back: as the files that its agent wrote, or as the transcript that they tell.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -39,7 +40,8 @@ impl SessionDir {
 
     fn bundle_reporting(&self, problems: &Problems) -> Result<Bundle, FileError> {
         let mut bundle = Bundle::new(self.path(), Vec::new());
-        let [newest, last] = [self.newest_files()?, self.last_files()?];
+        let newest: HashSet<_> = self.newest_files()?.into_iter().collect();
+        let last: HashSet<_> = self.last_files()?.into_iter().collect();
         let mut files = self.kept_files()?;
         files.retain(|(stem, _)| stem != RECORD);
         files.sort();
