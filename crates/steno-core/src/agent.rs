@@ -51,6 +51,7 @@ pub mod vscode_chat;
 pub mod zed;
 
 use crate::format::Reader;
+use sqlite::Schema;
 
 /// Every agent's reader.
 pub(crate) const READERS: [&Reader; 24] = [
@@ -79,3 +80,15 @@ pub(crate) const READERS: [&Reader; 24] = [
     &inspect_eval::READER,
     &otel::READER,
 ];
+
+/// What the databases of an agent are known by; none where it has no database.
+pub(crate) fn schemas(agent: &str) -> &'static [&'static Schema] {
+    match agent {
+        opencode::AGENT => &[&opencode::SCHEMA],
+        cursor::AGENT => &cursor::SCHEMAS,
+        goose::AGENT => &[&goose::SCHEMA],
+        crush::AGENT => &[&crush::SCHEMA],
+        zed::AGENT => &[&zed::SCHEMA],
+        _ => &[],
+    }
+}

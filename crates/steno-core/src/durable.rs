@@ -93,12 +93,19 @@ pub fn replace_atomic(
 
 /// Writes a new file, all or nothing, readable by the owner only; `false` when the name is taken.
 pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    let dir = parent(path);
+    create_filled(path, |file| file.write_all(bytes))
+}
+
+/// As [`create_atomic`], with what `fill` writes.
+pub fn create_filled(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<bool, FileError> {
     let mut temp = temporary(path)?;
-    temp.write_all(bytes).on("write", path)?;
+    fill(temp.as_file_mut()).on("write", path)?;
     temp.as_file().sync_all().on("sync", path)?;
     match temp.persist_noclobber(path) {
-        Ok(_) => sync_dir(dir).map(|()| true),
+        Ok(_) => sync_dir(parent(path)).map(|()| true),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error).on("create", path),
     }
@@ -112,10 +119,40 @@ pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// A file beside `path` that will take its place.
+/// A file beside `path` that will take its place. It is locked as long as somebody writes it.
 pub(crate) fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".steno-").suffix(".tmp").tempfile_in(parent(path)).on("write", path)
+    builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
+    loop {
+        let temp = builder.tempfile_in(parent(path)).on("write", path)?;
+        let is_locked = temp.as_file().lock().is_ok();
+        // Before it was locked, somebody may have taken it for a leftover.
+        if !is_locked || temp.path().exists() {
+            return Ok(temp);
+        }
+    }
+}
+
+/// Removes what killed processes have left in a folder of files that were to take the place of others.
+///
+/// One that cannot be removed does no harm.
+pub fn remove_leftovers(dir: &Path) {
+    let Ok(items) = fs::read_dir(dir) else { return };
+    for path in items.flatten().map(|item| item.path()).filter(|path| is_leftover(path)) {
+        let Ok(file) = File::open(&path) else { continue };
+        if file.try_lock().is_ok() {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// How the name of a file that will take another's place begins and ends.
+const TEMPORARY: (&str, &str) = (".steno-", ".tmp");
+
+/// Whether a file is what a crash left of an unfinished replacement, going by its name.
+pub(crate) fn is_leftover(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1)
 }
 
 /// Makes a rename, creation or removal in `dir` durable.
@@ -210,6 +247,25 @@ mod tests {
         assert!(!create_atomic(&path, b"second").unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_the_killed_left_is_removed_and_what_others_write_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = dir.path().join(".steno-left.tmp");
+        fs::write(&left, "half").unwrap();
+        fs::write(dir.path().join(".steno-notes"), "mine").unwrap();
+        let path = dir.path().join("file");
+        replace_atomic(&path, |file| {
+            remove_leftovers(dir.path());
+            file.write_all(b"whole")
+        })
+        .unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        let mut names: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|item| item.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".steno-notes", "file"]);
     }
 
     #[test]

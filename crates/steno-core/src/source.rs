@@ -1,16 +1,18 @@
 //! Files of a session, wherever their bytes are: on disk where the agent left them, in memory or in the vault.
 
-use std::cell::Cell;
+mod file_reader;
+
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use self::file_reader::FileReader;
 use crate::agent::sqlite::{Database, Origin};
 use crate::durable::{FileError, OnPath};
 use crate::format::FormatError;
+use crate::vault::attributes::Attributes;
 
 /// The largest file that is read as one document: parsed, it may take twenty times its size of memory.
 pub const DOCUMENT_LIMIT: u64 = 128 << 20;
@@ -61,6 +63,7 @@ impl Source {
     /// A file on disk, known to its session as `name` (parts joined by `/`).
     pub fn on_disk(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
+        let name = exact_name(name.into(), &path);
         let file = path.clone();
         let open =
             move || -> io::Result<Box<dyn BufRead>> { Ok(Box::new(FileReader::open(&file)?)) };
@@ -94,8 +97,13 @@ impl Source {
 
     /// When the file that stands at its path was last changed.
     pub fn modified(&self) -> Option<SystemTime> {
-        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk)?;
-        metadata.modified().ok()
+        self.attributes().time()
+    }
+
+    /// What the file system says of the file that stands at its path.
+    pub(crate) fn attributes(&self) -> Attributes {
+        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+        metadata.as_ref().map(Attributes::of).unwrap_or_default()
     }
 
     /// Whether the bytes are those of the file at [`Source::path`] itself.
@@ -126,62 +134,24 @@ impl Source {
     }
 }
 
-/// Reads little of a file first, for those who only look how it begins, then much at once.
-struct FileReader {
-    file: File,
-    buffer: Vec<u8>,
-    is_begun: bool,
-    position: usize,
-    filled: usize,
+/// A name that was made of the end of a path; bytes in it that are no text are written `%XX`, so that no two are the same.
+fn exact_name(name: String, path: &Path) -> String {
+    if !name.contains(char::REPLACEMENT_CHARACTER) || path.to_str().is_some() {
+        return name;
+    }
+    let count = name.split('/').count();
+    let mut parts: Vec<_> = path.iter().rev().take(count).map(escaped).collect();
+    parts.reverse();
+    parts.join("/")
 }
 
-impl FileReader {
-    const FIRST: usize = 8 << 10;
-    const THEN: usize = 128 << 10;
-
-    fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let buffer = SPARE.take();
-        Ok(Self { file, buffer, is_begun: false, position: 0, filled: 0 })
-    }
-}
-
-thread_local! {
-    /// The room of the last reader, for the next one: most are open for a moment only.
-    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
-
-impl Drop for FileReader {
-    fn drop(&mut self) {
-        SPARE.set(std::mem::take(&mut self.buffer));
-    }
-}
-
-impl Read for FileReader {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut there = self.fill_buf()?;
-        let count = there.read(out)?;
-        self.consume(count);
-        Ok(count)
-    }
-}
-
-impl BufRead for FileReader {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.position == self.filled {
-            let size = if self.is_begun { Self::THEN } else { Self::FIRST };
-            if self.buffer.len() < size {
-                self.buffer.resize(size, 0);
-            }
-            (self.position, self.filled, self.is_begun) = (0, 0, true);
-            self.filled = self.file.read(&mut self.buffer[..size])?;
-        }
-        Ok(&self.buffer[self.position..self.filled])
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.position = (self.position + count).min(self.filled);
-    }
+fn escaped(part: &std::ffi::OsStr) -> String {
+    let chunks = part.as_encoded_bytes().utf8_chunks();
+    let text = chunks.map(|chunk| {
+        let bytes = chunk.invalid().iter().map(|byte| format!("%{byte:02X}"));
+        chunk.valid().to_owned() + &bytes.collect::<String>()
+    });
+    text.collect()
 }
 
 /// Input that fails where it is longer than it may be.
@@ -278,24 +248,6 @@ impl Bundle {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_read_whole_in_pieces_of_any_size() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("file");
-        let bytes: Vec<u8> = (0..300_000_u32).map(|n| n as u8).collect();
-        std::fs::write(&path, &bytes).unwrap();
-        let mut read = Vec::new();
-        let mut input = FileReader::open(&path).unwrap();
-        for size in (1..).map(|n| n * 7) {
-            let mut piece = vec![0; size];
-            match input.read(&mut piece).unwrap() {
-                0 => break,
-                count => read.extend_from_slice(&piece[..count]),
-            }
-        }
-        assert!(read == bytes);
-    }
 
     #[test]
     fn a_document_has_a_limit() {

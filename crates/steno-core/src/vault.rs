@@ -3,10 +3,13 @@
 //! `<root>/<agent>/<session>/` holds one sealed file per source file, and a live log while a session is recorded.
 //! A [`SessionDir`] is such a folder; what is in it is told by the files' own headers.
 
+pub(crate) mod attributes;
 mod combine;
+mod exact;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub mod keep;
+mod last;
 pub mod likeness;
 pub(crate) mod live;
 mod manifest;
@@ -229,6 +232,7 @@ impl SessionDir {
             gone: false,
             key: None,
             form: Form::Bytes,
+            bytes: exact::bytes_of(path),
         }
     }
 }

@@ -230,9 +230,9 @@ fn files_that_are_removed_show() {
     };
     assert_eq!(names(), ["a.json", "b.json"]);
     dir.keep_all(&bundle(&["a.json"]), Growth::Ended).unwrap();
-    assert_eq!(names(), ["a.json"], "the source of the other is gone");
+    assert_eq!(names(), ["a.json", "b.json"], "what the agent has purged stays visible");
     dir.keep_all(&bundle(&["a.json", "b.json"]), Growth::Ended).unwrap();
-    assert_eq!(names(), ["a.json", "b.json"], "and came back");
+    assert_eq!(names(), ["a.json", "b.json"], "and is there once when it comes back");
     assert_eq!(dir.verify().unwrap().damage, []);
     fs::remove_file(dir.path().join("a.json.zst")).unwrap();
     assert_eq!(dir.verify().unwrap().damage[0].reason, "the file is missing");
@@ -441,4 +441,54 @@ fn varied_vault(vault: &Vault, scratch: &Path) -> Vec<PathBuf> {
     files.sort();
     assert_eq!(files.len(), 5, "a live log with its head, two sealed files, a list");
     files
+}
+
+/// Makes the header of a kept file say that its source stood elsewhere.
+fn misplace(kept: &Path, from: &str, to: &str) {
+    let bytes = fs::read(kept).unwrap();
+    assert_eq!(from.len(), to.len());
+    let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+    let changed = [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat();
+    fs::write(kept, changed).unwrap();
+}
+
+#[test]
+fn a_header_that_was_changed_decides_nothing() {
+    let scratch = scratch();
+    for text in ["one\n", ""] {
+        let dir = session(&scratch.path().join("vault"), &format!("s{}", text.len()));
+        let path = scratch.path().join("a.jsonl");
+        fs::write(&path, text).unwrap();
+        let keep =
+            || dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path(), Growth::Ended).unwrap();
+        keep();
+        misplace(&dir.path().join("a.jsonl.zst"), "a.jsonl\",\"root", "b.jsonl\",\"root");
+        fs::remove_file(&path).unwrap();
+        let error = dir.restore(None, true).unwrap_err();
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert!(source.is_some_and(|it| it.contains("not as it was written")), "{error}");
+        assert!(dir.originals().is_err());
+        assert!(!scratch.path().join("b.jsonl").exists());
+        // What comes next does not go where it does not belong.
+        fs::write(&path, format!("{text}two\n")).unwrap();
+        assert_eq!((keep().generation, keep().generation), (1, 1));
+        fs::remove_file(&path).unwrap();
+        dir.restore(None, false).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{text}two\n"));
+    }
+}
+
+#[test]
+fn a_file_without_its_end_is_not_put_back_in_part() {
+    let scratch = scratch();
+    let dir = session(&scratch.path().join("vault"), "s");
+    let path = scratch.path().join("a.jsonl");
+    fs::write(&path, "one\n").unwrap();
+    dir.keep(&Source::on_disk("a.jsonl", &path), scratch.path(), Growth::Ended).unwrap();
+    let kept = dir.path().join("a.jsonl.zst");
+    misplace(&kept, "a.jsonl\",\"root", "b.jsonl\",\"root");
+    let bytes = fs::read(&kept).unwrap();
+    fs::write(&kept, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(dir.restore(None, true).is_err());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
 }

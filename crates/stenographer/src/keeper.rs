@@ -50,6 +50,7 @@ impl Keeper {
     pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
         let path = vault.root().with_file_name("keeping.lock");
         durable::create_private_dir(durable::parent(&path))?;
+        durable::remove_leftovers(durable::parent(&path));
         let lock =
             durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         let sessions = vault.sessions()?.into_iter();
@@ -135,11 +136,17 @@ impl Keeper {
             return Ok(0);
         }
         let holder = dir.holder()?.filter(SessionDir::exists);
-        let added = match &holder {
+        let grown = match &holder {
             Some(holder) => holder.grow(&file, growth)?,
-            None => dir.keep_all(bundle, growth)?,
+            None => None,
         };
-        let holder = holder.unwrap_or_else(|| dir.clone());
+        let (holder, added) = match (holder, grown) {
+            (Some(holder), Some(added)) => {
+                dir.point_to(&holder, bundle)?;
+                (holder, added)
+            }
+            _ => (dir.clone(), dir.keep_all(bundle, growth)?),
+        };
         self.shared.insert(file.path().to_owned(), (now, holder));
         Ok(added)
     }

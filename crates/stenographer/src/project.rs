@@ -9,6 +9,7 @@ use steno_core::repository::{Repository, remote_name};
 use crate::error::CommandError;
 use crate::projects::Projects;
 use crate::scene::Scene;
+use crate::ui::count;
 
 /// A folder that the user named, without links, as agents see it.
 pub(crate) fn named(folder: &Path) -> Result<PathBuf, CommandError> {
@@ -49,9 +50,9 @@ fn moved(scene: &Scene, session: &Session, folder: &Path) -> Result<PathBuf, Com
         [there] => Ok(there.clone()),
         [] => {
             let name = lost.remote.as_deref().unwrap_or("without a remote");
-            let count = search.looked_at;
+            let known = count(search.looked_at as u64, "folder");
             Err(gone
-                .hint(format!("its repository ({name}) is in none of {count} folders"))
+                .hint(format!("its repository ({name}) is nowhere in what is known: {known}"))
                 .hint("use --project DIR if it has moved"))
         }
         several => {

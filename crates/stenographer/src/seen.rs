@@ -68,12 +68,27 @@ pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
         Ok(after) => (after, 1),
         Err(before) => (before.duration(), -1),
     };
-    Some((metadata.len(), i64::try_from(distance.as_nanos()).ok()? * sign))
+    // Times that are centuries away wrap around: they only have to differ.
+    Some((metadata.len(), (distance.as_nanos() as i64).wrapping_mul(sign)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_time_gives_a_stamp() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let file = fs::File::create(&path).unwrap();
+        let century = std::time::Duration::from_secs(100 * 365 * 86_400);
+        let mut stamps = Vec::new();
+        for time in [UNIX_EPOCH - century / 2, UNIX_EPOCH, UNIX_EPOCH + century * 4] {
+            file.set_modified(time).unwrap();
+            stamps.push(stamp(&path).unwrap());
+        }
+        assert!(stamps[0] != stamps[1] && stamps[1] != stamps[2], "{stamps:?}");
+    }
 
     #[test]
     fn notes_of_two_processes_are_both_saved() {

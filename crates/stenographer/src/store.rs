@@ -11,6 +11,9 @@ use crate::error::CommandError;
 use crate::scene::Scene;
 use crate::ui::{Ui, count};
 
+/// How many sessions are named where several could be meant.
+const SHOWN: usize = 5;
+
 /// `$STENO_HOME`.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -95,14 +98,23 @@ impl Store {
             [] => Ok(None),
             [session] => Ok(Some(session.clone())),
             several => {
-                let names: Vec<String> = several
-                    .iter()
-                    .map(|session| format!("{} ({})", session.id(), session.agent()))
-                    .collect();
                 let error = CommandError::user(format!("several sessions begin with: {name}"));
-                Err(error.hint(format!("one of: {}", names.join(", "))))
+                Err(error.hint(choice(several)))
             }
         }
+    }
+
+    /// Makes sure that sessions of an agent are kept.
+    pub(crate) fn check_agent(&self, agent: &str) -> Result<(), CommandError> {
+        let agents = self.vault.agents()?;
+        if agents.iter().any(|kept| kept == agent) {
+            return Ok(());
+        }
+        let error = CommandError::user(format!("no session of this agent is kept: {agent}"));
+        Err(match agents.as_slice() {
+            [] => error.hint("nothing is kept yet; run `steno sync`"),
+            agents => error.hint(format!("there are sessions of: {}", agents.join(", "))),
+        })
     }
 
     /// The session that began last.
@@ -111,15 +123,24 @@ impl Store {
         let (_, latest) = self.ask(&mut Ui::silent(), Index::latest)?;
         let (agent, id) = latest.ok_or_else(|| {
             CommandError::user("nothing is kept yet")
-                .hint("run `steno import PATH` or `steno record`")
+                .hint("run `steno sync`, `steno import PATH` or `steno record`")
         })?;
         Ok(self.vault.session(&agent.parse()?, &id))
     }
 }
 
+/// The first of several sessions, one to a line.
+fn choice(sessions: &[SessionDir]) -> String {
+    let shown = sessions.iter().take(SHOWN);
+    let lines = shown.map(|session| format!("\n  {} ({})", session.id(), session.agent()));
+    let more = sessions.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("\n  and {more} more"));
+    format!("one of:{}", lines.chain(more).collect::<String>())
+}
+
 fn unknown_session(message: &str, name: &str) -> CommandError {
     let error = CommandError::user(format!("{message}: {name}"));
-    error.hint("run `steno list` to see the sessions that are kept")
+    error.hint("run `steno list` to see the sessions that are kept, `steno sync` to keep new ones")
 }
 
 /// Where a session stands outside of the store: a path, and `#KEY` where a file holds several.

@@ -187,7 +187,11 @@ impl Progress {
 
 /// A number and what it counts.
 pub(crate) fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
+    }
 }
 
 /// Text with control and bidirectional characters made visible, so that no transcript can drive a terminal.
@@ -209,6 +213,13 @@ pub(crate) fn defused(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        let entries = [0, 1, 2].map(|number| count(number, "entry"));
+        assert_eq!(entries, ["0 entries", "1 entry", "2 entries"]);
+        assert_eq!([1, 2].map(|number| count(number, "byte")), ["1 byte", "2 bytes"]);
+    }
 
     #[test]
     fn terminals_cannot_be_driven_by_transcripts() {

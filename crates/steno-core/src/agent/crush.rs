@@ -24,7 +24,7 @@ pub const AGENT: &str = "crush";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: Schema = Schema {
     tables: &[
         ("sessions", &["id", "parent_session_id", "title"]),
         ("messages", &["id", "session_id", "role", "parts"]),

@@ -13,7 +13,7 @@ mod tree_node;
 
 use std::path::Path;
 
-use crate::agent::sqlite::{self, Database};
+use crate::agent::sqlite::{self, Database, Schema};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
@@ -23,6 +23,9 @@ use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "cursor";
+
+/// What its databases are known by.
+pub(super) const SCHEMAS: [&Schema; 3] = [&store::SCHEMA, &composer::SCHEMA, &tabs::SCHEMA];
 
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };

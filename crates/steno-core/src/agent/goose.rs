@@ -26,7 +26,7 @@ pub const AGENT: &str = "goose";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: Schema = Schema {
     tables: &[
         ("sessions", &["id", "working_dir"]),
         ("messages", &["id", "session_id", "role", "content_json"]),

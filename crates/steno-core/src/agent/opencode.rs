@@ -11,7 +11,7 @@ mod storage;
 
 use std::collections::HashSet;
 
-use crate::agent::sqlite;
+use crate::agent::sqlite::{self, Schema};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
@@ -20,6 +20,9 @@ use crate::source::Bundle;
 
 /// The agent's name.
 pub const AGENT: &str = "opencode";
+
+/// What its database is known by.
+pub(super) const SCHEMA: Schema = database::SCHEMA;
 
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };

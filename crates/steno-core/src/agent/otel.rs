@@ -57,6 +57,10 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     let Trace { mut spans, problems } = Trace::read(source)?;
+    for earlier in bundle.earlier.iter().rev() {
+        // A file that was rotated goes on where the one before it ends.
+        add_missing(&mut spans, Trace::read(earlier)?.spans);
+    }
     let invalid = || FormatError::Invalid(Problem::of(source.path(), "no spans of a model in it"));
     let native_id = bundle.key.clone().or_else(|| sessions(&spans).into_iter().next());
     let native_id = native_id.ok_or_else(invalid)?;
@@ -72,6 +76,14 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     }
     problems.into_iter().for_each(|problem| output.problem(problem));
     Ok(session)
+}
+
+/// Adds the spans that are not there yet.
+fn add_missing(spans: &mut Vec<Span>, mut earlier: Vec<Span>) {
+    let name = |span: &Span| (span.trace.clone(), span.id.clone());
+    let there: HashSet<_> = spans.iter().map(name).collect();
+    earlier.retain(|span| !there.contains(&name(span)));
+    spans.append(&mut earlier);
 }
 
 /// All spans of a file, in its order.

@@ -18,8 +18,6 @@ pub struct Resume {
     words: &'static [&'static str],
     /// How the agent's files depend on the folder that it works in.
     folder: Folder,
-    /// Whether it may keep many sessions in one database, which is put back by rows.
-    pub database: bool,
 }
 
 #[derive(Debug)]
@@ -51,10 +49,10 @@ const ALL: [Resume; 14] = [
     row(super::droid::AGENT, "droid", &["--resume", "{id}"], Folder::Own),
     row(super::kimi::AGENT, "kimi", &["--session", "{id}"], Folder::Own),
     row(super::aider::AGENT, "aider", &["--restore-chat-history"], Folder::Inside),
-    row(super::opencode::AGENT, "opencode", &["--session", "{id}"], Folder::Own).in_database(),
-    row(super::goose::AGENT, "goose", GOOSE, Folder::Any).in_database(),
-    row(super::crush::AGENT, "crush", &["-s", "{id}"], Folder::Inside).in_database(),
-    row(super::cursor::AGENT, "cursor-agent", &["--resume", "{id}"], Folder::Own).in_database(),
+    row(super::opencode::AGENT, "opencode", &["--session", "{id}"], Folder::Own),
+    row(super::goose::AGENT, "goose", GOOSE, Folder::Any),
+    row(super::crush::AGENT, "crush", &["-s", "{id}"], Folder::Inside),
+    row(super::cursor::AGENT, "cursor-agent", &["--resume", "{id}"], Folder::Own),
 ];
 
 const GOOSE: &[&str] = &["session", "--resume", "--session-id", "{id}"];
@@ -65,7 +63,7 @@ const fn row(
     words: &'static [&'static str],
     folder: Folder,
 ) -> Resume {
-    Resume { agent, program, words, folder, database: false }
+    Resume { agent, program, words, folder }
 }
 
 /// Why an agent would not find a session in another folder.
@@ -102,10 +100,6 @@ pub struct Move<'a> {
 }
 
 impl Resume {
-    const fn in_database(self) -> Self {
-        Self { database: true, ..self }
-    }
-
     /// How `agent` goes on with a session; nothing for one that cannot.
     pub fn of(agent: &str) -> Option<&'static Self> {
         const { &ALL }.iter().find(|resume| resume.agent == agent)
@@ -131,11 +125,6 @@ impl Resume {
     /// Whether the agent cannot find a session without knowing the folder.
     pub fn needs_folder(&self) -> bool {
         !matches!(self.folder, Folder::Any)
-    }
-
-    /// Whether the session's files are part of the folder and move with it.
-    pub fn is_inside(&self) -> bool {
-        matches!(self.folder, Folder::Inside)
     }
 
     /// Where the agent, working in a folder, looks for the file of a session that stood at `file`.

@@ -25,7 +25,7 @@ pub const AGENT: &str = "zed";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: Schema = Schema {
     tables: &[("threads", &["id", "summary", "updated_at", "data_type", "data"])],
     sessions: "SELECT id FROM threads ORDER BY updated_at, id",
     parts: &[Part::own("threads", "id = ?1")],

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::durable::{FileError, OnPath};
+use crate::backup;
+use crate::durable::{self, FileError, OnPath};
 use crate::source::Bundle;
 
 /// Folders that hold other people's files by the thousand and no transcripts.
@@ -34,6 +35,7 @@ pub(crate) fn folders(root: &Path) -> Result<Vec<Folder>, FileError> {
         let mut files = Vec::new();
         for item in listing.flatten() {
             match item.file_type() {
+                Ok(kind) if kind.is_file() && is_own(&item.path()) => {}
                 Ok(kind) if kind.is_file() => files.push(item.path()),
                 Ok(kind) if kind.is_dir() && !is_skipped(&item.path()) => waiting.push(item.path()),
                 _ => {}
@@ -121,6 +123,11 @@ impl Tree {
         let taken: HashSet<&Path> = sources.map(|source| source.path()).collect();
         self.files.retain(|file| !taken.contains(file.as_path()));
     }
+}
+
+/// Whether Steno has put a file there: what somebody else wrote stands elsewhere too.
+fn is_own(path: &Path) -> bool {
+    backup::is_backup(path) || durable::is_leftover(path)
 }
 
 fn is_skipped(path: &Path) -> bool {

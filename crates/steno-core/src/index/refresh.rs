@@ -87,7 +87,7 @@ impl Index {
     /// Reads sessions from the vault and puts them in, oldest first so that later rows are later texts.
     fn take_in(&self, sessions: &mut [SessionDir], pass: Pass<'_>) -> Result<(), IndexError> {
         if sessions.len() > 1 {
-            sessions.sort_by_cached_key(SessionDir::changed);
+            sessions.sort_by_cached_key(|dir| dir.modified().ok());
         }
         let (mut gathered, mut size) = (Vec::new(), 0);
         for dir in sessions.iter() {
@@ -223,11 +223,5 @@ impl SessionDir {
         })?;
         let (id, agent) = (self.id().clone(), self.agent().to_owned());
         Ok(draft.complete(Session { id, agent, ..stated }))
-    }
-
-    /// When its sources were last changed, as far as that is known.
-    fn changed(&self) -> Option<std::time::SystemTime> {
-        let sources = self.originals().ok()?;
-        sources.iter().filter_map(|source| source.modified()).max()
     }
 }

@@ -6,10 +6,14 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zstd::bulk::Compressor;
+
+use super::attributes::Attributes;
+use super::exact;
 
 /// The version of the file format that this code writes and reads.
 pub(crate) const VERSION: u32 = 1;
@@ -68,6 +72,16 @@ pub struct FileHeader {
     /// What the kept bytes are.
     #[serde(default, skip_serializing_if = "Form::is_bytes")]
     pub form: Form,
+    /// The bytes of the path in hexadecimal, where they are no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<String>,
+}
+
+impl FileHeader {
+    /// Where the source stood.
+    pub fn place(&self) -> PathBuf {
+        exact::path_of(self.bytes.as_deref(), &self.path)
+    }
 }
 
 /// What the bytes of a sealed file are.
@@ -104,6 +118,24 @@ pub(crate) enum Tag {
 pub(crate) struct Moved {
     pub(crate) path: String,
     pub(crate) root: String,
+    /// The bytes of the path in hexadecimal, where they are no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<String>,
+}
+
+impl Moved {
+    /// A source that was found at `path` below `root`.
+    pub(crate) fn to(path: &Path, root: &Path) -> Self {
+        let bytes = exact::bytes_of(path);
+        let [path, root] = [path, root].map(|path| path.to_string_lossy().into_owned());
+        Self { path, root, bytes }
+    }
+
+    /// Whether a header says just that.
+    pub(crate) fn is_told_by(&self, header: &FileHeader) -> bool {
+        let told = (&header.path, &header.root, &header.bytes);
+        (&self.path, &self.root, &self.bytes) == told
+    }
 }
 
 /// What stands before each frame of kept bytes.
@@ -136,10 +168,30 @@ pub(crate) struct Trailer {
     /// The chain after the last frame.
     pub(crate) chain: Hash,
     /// When the source was last changed, in nanoseconds since the Unix epoch.
-    pub(crate) modified: Option<i64>,
+    pub(crate) modified: Option<i128>,
+    /// Who may read, write and run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mode: Option<u32>,
     /// What the last frame says that tells of a move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) moved: Option<Moved>,
+}
+
+impl Trailer {
+    /// The trailer of a file without frames, after whose header the chain is this.
+    pub(crate) fn empty(chain: Hash) -> Self {
+        Self { frames: Vec::new(), length: 0, chain, modified: None, mode: None, moved: None }
+    }
+
+    /// What it says of the source besides its bytes.
+    pub(crate) fn attributes(&self) -> Attributes {
+        Attributes { modified: self.modified, mode: self.mode }
+    }
+
+    /// As it is, but saying this of the source.
+    pub(crate) fn with(self, Attributes { modified, mode }: Attributes) -> Self {
+        Self { modified, mode, ..self }
+    }
 }
 
 /// A frame ready to be written.
@@ -261,10 +313,10 @@ pub(crate) fn holds_frames(rest: &[u8]) -> bool {
     starts.any(|at| read_header::<FrameHeader>(&mut &rest[at + 1..]).is_ok())
 }
 
-/// The time that a trailer states; all else in it can be computed.
-pub(crate) fn stated_time(end: &[u8]) -> Option<i64> {
+/// What a trailer states of the source; all else in it can be computed.
+pub(crate) fn stated(end: &[u8]) -> Option<Attributes> {
     let json = end.get(8..end.len().checked_sub(FOOTER)?)?;
-    parse::<Trailer>(json).ok()?.modified
+    parse::<Trailer>(json).ok().map(|trailer| trailer.attributes())
 }
 
 /// Reads a skippable frame whose content is a `T`, and gives its whole size in the file too.

@@ -103,6 +103,7 @@ impl SessionDir {
         let lock_path = self.lock_path();
         let lock = open_lock(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
+        durable::remove_leftovers(self.path());
         if self.record_path().exists() || !self.live_logs()?.is_empty() {
             let error = io::Error::other("the session was recorded live");
             return Err(error).on("keep files in", self.path());
@@ -117,23 +118,34 @@ impl SessionDir {
         place: &Place<'_>,
         growth: Growth,
     ) -> Result<Kept, FileError> {
+        if let Some(kept) = self.grow_locked(source, place, growth)? {
+            return Ok(kept);
+        }
         let stem = super::file_name(source.name());
         let newest = self.newest_file(&stem)?;
-        if let Some((stem, generation)) = &newest {
-            let mut input = source.open()?;
-            let path = self.kept_path(stem, *generation);
-            if let Some(mut writer) = continued(&path, place, &mut input)? {
-                writer.set_place(source.path(), place.root);
-                let kept = copy(writer, &mut input, source, growth)?;
-                return Ok(Kept { generation: *generation, ..kept });
-            }
-        }
         let generation = newest.map_or(0, |(_, generation)| generation + 1);
         let header = self.header(source.name(), source.path(), place.root, generation);
         let header = FileHeader { key: place.key.map(str::to_owned), form: place.form, ..header };
         let writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
         let kept = copy(writer, &mut source.open()?, source, growth)?;
         Ok(Kept { generation, ..kept })
+    }
+
+    /// Adds what is new to the last generation of a source; nothing when the source does not go on with it.
+    pub(super) fn grow_locked(
+        &self,
+        source: &Source,
+        place: &Place<'_>,
+        growth: Growth,
+    ) -> Result<Option<Kept>, FileError> {
+        let newest = self.newest_file(&super::file_name(source.name()))?;
+        let Some((stem, generation)) = newest else { return Ok(None) };
+        let mut input = source.open()?;
+        let path = self.kept_path(&stem, generation);
+        let Some(mut writer) = continued(&path, place, &mut input)? else { return Ok(None) };
+        writer.set_place(source.path(), place.root);
+        let kept = copy(writer, &mut input, source, growth)?;
+        Ok(Some(Kept { generation, ..kept }))
     }
 
     /// The last generation of one kept source.
@@ -179,6 +191,9 @@ fn continued(
     match SealedWriter::open(path) {
         Ok(mut writer) => {
             let sealed = writer.sealed();
+            if sealed.check_header().is_err() {
+                return Ok(None);
+            }
             let header = sealed.header();
             let is_own =
                 !header.gone && header.form == place.form && header.key.as_deref() == place.key;
@@ -233,7 +248,7 @@ fn copy(
     if growth == Growth::Ended {
         writer.push_line(&mut torn, &[])?;
     }
-    writer.set_modified(source.modified());
+    writer.set_attributes(source.attributes());
     if writer.has_news() {
         writer.finish()?;
         writer.sync_content()?;

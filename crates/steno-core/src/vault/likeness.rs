@@ -113,12 +113,12 @@ impl SessionDir {
 }
 
 /// A file's name without what compressing it adds.
-fn plain_name(name: &str) -> &str {
+pub(super) fn plain_name(name: &str) -> &str {
     name.strip_suffix(".zst").unwrap_or(name)
 }
 
 /// Compares a file with kept bytes, as far as both go. Bytes that cannot be read are other ones.
-fn compare(sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
+pub(super) fn compare(sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
     let input = source::unpacked(source.open()?);
     let (Ok(mut input), Ok(mut kept)) = (input, source::unpacked(Box::new(sealed.reader(0))))
     else {

@@ -11,11 +11,14 @@ use super::{SessionDir, file_name};
 use crate::durable::{FileError, OnPath};
 use crate::source::{Bundle, Source};
 
-/// What a pointer says: whose file it is.
+/// What a pointer says: whose file it is, and which generation of it.
 #[derive(Serialize, Deserialize, PartialEq, Eq)]
 struct Pointer {
     agent: String,
     session: String,
+    /// Without it, the last one is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    generation: Option<u32>,
 }
 
 impl SessionDir {
@@ -25,8 +28,9 @@ impl SessionDir {
         let _lock = self.lock_for_keeping()?;
         let stem = file_name(file.name());
         let newest = self.newest_file(&stem)?;
-        let session = holder.id().as_str().to_owned();
-        let pointer = Pointer { agent: holder.agent().to_owned(), session };
+        let held = holder.newest_file(&stem)?.map(|(_, generation)| generation);
+        let (agent, session) = (holder.agent().to_owned(), holder.id().as_str().to_owned());
+        let pointer = Pointer { agent, session, generation: held };
         if let Some((stem, generation)) = &newest {
             let sealed = Sealed::open(&self.kept_path(stem, *generation))?;
             let is_same = sealed.header().key == bundle.key && !sealed.header().gone;
@@ -50,24 +54,23 @@ impl SessionDir {
         for (stem, generation) in self.newest_files()? {
             let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
             if sealed.header().form == Form::Pointer && !sealed.header().gone {
-                return self.target(sealed).map(Some);
+                return self.target(sealed).map(|(holder, _)| Some(holder));
             }
         }
         Ok(None)
     }
 
-    /// Keeps what is new in a file that was kept here for several sessions.
-    pub fn grow(&self, file: &Source, growth: Growth) -> Result<u64, FileError> {
+    /// Keeps what is new in a file that was kept here for several sessions. Gives how many bytes those are, or nothing
+    /// when the file does not go on with what is kept: it was rotated, and may no longer tell of this session.
+    pub fn grow(&self, file: &Source, growth: Growth) -> Result<Option<u64>, FileError> {
         let _lock = self.lock_for_keeping()?;
         let newest = self.newest_file(&file_name(file.name()))?;
-        let Some((stem, generation)) = newest else { return Ok(0) };
+        let Some((stem, generation)) = newest else { return Ok(None) };
         let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
         let FileHeader { root, key, .. } = sealed.header();
         let place = Place { root: root.as_ref(), key: key.as_deref(), form: Form::Bytes };
         let growth = if file.name().ends_with(".jsonl") { growth } else { Growth::Ended };
-        let added = self.keep_locked(file, &place, growth)?.added;
-        self.write_manifest()?;
-        Ok(added)
+        Ok(self.grow_locked(file, &place, growth)?.map(|kept| kept.added))
     }
 
     /// The file that a pointer of this session points to.
@@ -76,22 +79,29 @@ impl SessionDir {
             let reason = format!("the file is kept with {}, where it is missing", holder.id());
             io::Error::new(io::ErrorKind::NotFound, reason)
         };
-        let holder = self.target(Sealed::open(pointer.path())?)?;
-        let newest = holder.newest_file(&file_name(&pointer.header().name))?;
-        let (stem, generation) =
-            newest.ok_or_else(|| missing(&holder)).on("read", pointer.path())?;
-        let sealed = Sealed::open(&holder.kept_path(&stem, generation))?;
+        let (holder, generation) = self.target(Sealed::open(pointer.path())?)?;
+        let stem = file_name(&pointer.header().name);
+        let last = || -> Result<_, FileError> {
+            let mut last = holder.last_files()?.into_iter();
+            Ok(last.find(|(name, _)| *name == stem).map(|(_, generation)| generation))
+        };
+        let generation = if generation.is_some() { generation } else { last()? };
+        let path = generation.map(|generation| holder.kept_path(&stem, generation));
+        let path = path.filter(|path| path.exists());
+        let path = path.ok_or_else(|| missing(&holder)).on("read", pointer.path())?;
+        let sealed = Sealed::open(&path)?;
         if sealed.header().form != Form::Bytes || sealed.header().gone {
             return Err(missing(&holder)).on("read", pointer.path());
         }
         Ok(sealed)
     }
 
-    fn target(&self, pointer: Sealed) -> Result<SessionDir, FileError> {
+    /// The session that a pointer names, and the generation of its file.
+    fn target(&self, pointer: Sealed) -> Result<(SessionDir, Option<u32>), FileError> {
         let path = pointer.path().to_owned();
-        let Pointer { agent, session } = pointer_in(pointer)?;
+        let Pointer { agent, session, generation } = pointer_in(pointer)?;
         match (agent.parse(), session.parse()) {
-            (Ok(agent), Ok(session)) => Ok(self.sibling(&agent, &session)),
+            (Ok(agent), Ok(session)) => Ok((self.sibling(&agent, &session), generation)),
             _ => Err(damaged("a pointer to no session")).on("read", &path),
         }
     }
@@ -102,4 +112,34 @@ fn pointer_in(sealed: Sealed) -> Result<Pointer, FileError> {
     let mut text = Vec::new();
     sealed.reader(0).take(1 << 16).read_to_end(&mut text).on("read", &path)?;
     serde_json::from_slice(&text).map_err(|_| damaged("not a pointer")).on("read", &path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_without_a_generation_means_the_last() {
+        let vault = tempfile::tempdir().unwrap();
+        let log = vault.path().join("log.jsonl");
+        let vault = crate::vault::Vault::new(vault.path().join("vault"));
+        let [holder, other] =
+            ["h", "o"].map(|id| vault.session(&"a".parse().unwrap(), &id.parse().unwrap()));
+        let bundle = |key: &str| Bundle { key: Some(key.to_owned()), ..Bundle::file(&log) };
+        let keep = |text: &str| {
+            std::fs::write(&log, text).unwrap();
+            holder.keep_all(&bundle("h"), Growth::Ended).unwrap();
+        };
+        keep("first\n");
+        other.point_to(&holder, &bundle("o")).unwrap();
+        keep("second\n");
+        let bytes = || other.bundle().unwrap().sources[0].bytes().unwrap();
+        assert_eq!(bytes(), b"first\n");
+        let path = other.kept_path("log.jsonl", 0);
+        let header = Sealed::open(&path).unwrap().header().clone();
+        let mut writer = SealedWriter::create(&path, &header).unwrap();
+        writer.push(b"{\"agent\":\"a\",\"session\":\"h\"}\n").unwrap();
+        writer.finish().unwrap();
+        assert_eq!(bytes(), b"second\n");
+    }
 }

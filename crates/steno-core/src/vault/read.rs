@@ -1,5 +1,6 @@
 //! Reads a kept session back: as the files that its agent wrote, or as the transcript that they tell.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -32,33 +33,34 @@ impl SessionDir {
         Ok(transcript)
     }
 
-    /// The newest generation of every kept file.
+    /// What every kept file held last, those among them that the agent has purged since.
     pub fn bundle(&self) -> Result<Bundle, FileError> {
         self.bundle_reporting(&Problems::default())
     }
 
     fn bundle_reporting(&self, problems: &Problems) -> Result<Bundle, FileError> {
         let mut bundle = Bundle::new(self.path(), Vec::new());
-        let newest = self.newest_files()?;
+        let newest: HashSet<_> = self.newest_files()?.into_iter().collect();
+        let last: HashSet<_> = self.last_files()?.into_iter().collect();
         let mut files = self.kept_files()?;
         files.retain(|(stem, _)| stem != RECORD);
         files.sort();
         // Files that are gone, or were rewritten, may have stood elsewhere.
-        let mut is_placed = false;
+        let (mut gone, mut is_placed) = (Vec::new(), false);
         for (stem, generation) in files {
             let path = self.kept_path(&stem, generation);
             let sealed = match Sealed::open(&path) {
                 Ok(sealed) => sealed,
                 // A later generation tells what the source holds now; verify tells of the damage.
-                Err(_) if !newest.contains(&(stem.clone(), generation)) => continue,
+                Err(_) if !last.contains(&(stem.clone(), generation)) => continue,
                 Err(error) => {
                     let problem = Problem::of(&path, format!("cannot be read: {}", error.source));
                     problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
                     continue;
                 }
             };
-            let is_newest = newest.contains(&(stem, generation));
-            let is_current = is_newest && !sealed.header().gone;
+            let file = (stem, generation);
+            let is_current = newest.contains(&file) && !sealed.header().gone;
             if is_current || !is_placed {
                 bundle.root = PathBuf::from(&sealed.header().root);
                 bundle.key.clone_from(&sealed.header().key);
@@ -71,12 +73,16 @@ impl SessionDir {
             let Some(source) = self.source(sealed, problems) else { continue };
             if is_excerpt {
                 bundle.excerpts.push(source);
-            } else if is_newest {
+            } else if is_current {
                 bundle.sources.push(source);
+            } else if last.contains(&file) {
+                gone.push(source);
             } else {
                 bundle.earlier.push(source);
             }
         }
+        // Where only one of several files is read, it is one that is there.
+        bundle.sources.append(&mut gone);
         Ok(bundle)
     }
 
@@ -150,10 +156,10 @@ impl SessionDir {
 }
 
 /// Kept bytes as their reader finds them.
-fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
+pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
     let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
-    Source::new(header.name.clone(), header.path.clone(), move || {
+    Source::new(header.name.clone(), header.place(), move || {
         let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
         Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
     })

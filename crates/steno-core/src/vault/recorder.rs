@@ -79,6 +79,7 @@ impl Recorder {
         let users_path = dir.users_path();
         let users = open_lock(&users_path)?;
         users.lock_shared().on("lock", &users_path)?;
+        durable::remove_leftovers(dir.path());
         if dir.is_imported()? {
             let error = io::Error::other("the session was imported from files");
             return Err(error).on("record into", dir.path());

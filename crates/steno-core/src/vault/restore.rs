@@ -1,14 +1,20 @@
 //! Puts back the files that an agent wrote, byte for byte and with their times.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+mod target;
 
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::SessionDir;
 use super::frame::Form;
 use super::sealed::Sealed;
-use super::{SessionDir, restore_rows, rows};
+use super::verify::check_header;
 use crate::agent::sqlite::rows::MergeError;
 use crate::durable::{self, FileError, OnPath};
+
+use self::target::Target;
+pub(super) use self::target::{is_same, is_taken, put_back};
 
 /// A file that was put back, or was there already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +23,8 @@ pub struct Restored {
     pub path: PathBuf,
     /// Whether it had to be written.
     pub written: bool,
+    /// Where what stood there before is kept.
+    pub backup: Option<PathBuf>,
 }
 
 /// Why nothing was put back.
@@ -28,6 +36,9 @@ pub enum RestoreError {
     /// Something else stands where a file belongs.
     #[error("another file stands at: {0}")]
     Taken(PathBuf),
+    /// A folder or something else that is no file stands where a file belongs.
+    #[error("what stands there is not a file: {0}")]
+    NoFile(PathBuf),
     /// A kept name leads out of the folder.
     #[error("not a name below a folder: {0}")]
     Escapes(String),
@@ -38,8 +49,10 @@ pub enum RestoreError {
         path: PathBuf,
         /// Why not.
         reason: String,
-        /// Whether a row with other content stands in the way.
+        /// Whether a row of the session with other content stands in the way.
         is_taken: bool,
+        /// Whether a row of another session does.
+        is_foreign: bool,
     },
     /// The file system said no, or the vault is damaged.
     #[error(transparent)]
@@ -49,32 +62,48 @@ pub enum RestoreError {
 impl RestoreError {
     pub(super) fn rows(path: &Path, error: &MergeError) -> Self {
         let is_taken = matches!(error, MergeError::Differs(_));
-        Self::Rows { path: path.to_owned(), reason: error.to_string(), is_taken }
+        let is_foreign = matches!(error, MergeError::Foreign(_));
+        Self::Rows { path: path.to_owned(), reason: error.to_string(), is_taken, is_foreign }
+    }
+
+    /// Rows that can neither be left as they are nor be put back without replacing others.
+    pub(super) fn mixed(path: &Path, reason: String) -> Self {
+        Self::Rows { path: path.to_owned(), reason, is_taken: true, is_foreign: false }
     }
 
     /// Whether it can be forced.
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Taken(_) | Self::Rows { is_taken: true, .. })
     }
+
+    /// Whether what is kept is not as it was written.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::File(error) if error.source.kind() == io::ErrorKind::InvalidData)
+    }
+
+    /// Whether another session's rows are in the way, which nothing can force.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Self::Rows { is_foreign: true, .. })
+    }
 }
 
 impl SessionDir {
     /// Puts the session's files back where they stood, or below `to`.
     ///
-    /// Nothing is written when any of them would replace other content, unless `force` is given. Rows go into the database
-    /// that is there, after a copy of it was made beside it.
+    /// Nothing is written when any of them would replace other content, unless `force` is given; then what stood there is
+    /// kept beside it. Rows go into the database that is there, after a copy of it was made beside it.
     pub fn restore(&self, to: Option<&Path>, force: bool) -> Result<Vec<Restored>, RestoreError> {
         if !self.is_imported()? {
             return Err(RestoreError::Recorded);
         }
         let mut targets = Vec::new();
-        for (stem, generation) in self.newest_files()? {
-            let kept = self.kept_path(&stem, generation);
-            let sealed = Sealed::open(&kept)?;
-            if sealed.header().gone || sealed.header().form == Form::Excerpt {
+        for (stem, generation) in self.last_files()? {
+            let sealed = self.whole_file(&stem, generation)?;
+            let kept = sealed.path().to_owned();
+            if sealed.header().form == Form::Excerpt {
                 continue;
             }
-            let target = target(&sealed, to)?;
+            let target = target::place(sealed.header(), to)?;
             targets.push(match sealed.header().form {
                 Form::Rows => Target::rows(kept, target, force)?,
                 Form::Bytes | Form::Excerpt => Target::file(kept, target, force)?,
@@ -83,107 +112,18 @@ impl SessionDir {
                 }
             });
         }
-        let mut restored = Vec::new();
-        for target in targets {
-            target.put_back(force)?;
-            restored.push(Restored { path: target.path, written: target.task != Task::Nothing });
-        }
-        Ok(restored)
-    }
-}
-
-/// Where a kept file goes, and what is to be done there.
-struct Target {
-    kept: PathBuf,
-    path: PathBuf,
-    task: Task,
-}
-
-#[derive(PartialEq, Eq)]
-enum Task {
-    /// It is there already.
-    Nothing,
-    /// The file is written.
-    Write,
-    /// A database is made of the rows.
-    Make,
-    /// The rows go into the database that is there.
-    Merge,
-}
-
-impl Target {
-    fn file(kept: PathBuf, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
-        let is_there = is_same(&kept, &path)?;
-        if path.exists() && !is_there && !force {
-            return Err(RestoreError::Taken(path));
-        }
-        let task = if is_there { Task::Nothing } else { Task::Write };
-        Ok(Self { kept, path, task })
+        let folders: BTreeSet<&Path> = targets.iter().map(Target::folder).collect();
+        folders.into_iter().for_each(durable::remove_leftovers);
+        targets.into_iter().map(Target::put_back).collect()
     }
 
-    fn rows(kept: PathBuf, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
-        let task = if path.exists() {
-            let is_change = restore_rows::compare(&kept, &path, force)?;
-            if is_change { Task::Merge } else { Task::Nothing }
-        } else {
-            restore_rows::check_alone(&path)?;
-            Task::Make
-        };
-        Ok(Self { kept, path, task })
+    /// A kept file that is as it was written: nothing else may say what goes where.
+    pub(super) fn whole_file(&self, stem: &str, generation: u32) -> Result<Sealed, FileError> {
+        let path = self.kept_path(stem, generation);
+        let mut sealed = Sealed::open(&path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        check_header(sealed.header(), self, &name).on("read", &path)?;
+        sealed.check_all()?;
+        Ok(sealed)
     }
-
-    fn put_back(&self, force: bool) -> Result<(), RestoreError> {
-        match self.task {
-            Task::Nothing => Ok(()),
-            Task::Write => Ok(put_back(&self.kept, &self.path)?),
-            Task::Make => restore_rows::make(&self.kept, &self.path),
-            Task::Merge => restore_rows::merge(&self.kept, &self.path, force),
-        }
-    }
-}
-
-fn target(sealed: &Sealed, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
-    let header = sealed.header();
-    let Some(to) = to else { return Ok(PathBuf::from(&header.path)) };
-    let name = Path::new(match header.form {
-        Form::Rows => rows::database_name(header),
-        Form::Bytes | Form::Pointer | Form::Excerpt => &header.name,
-    });
-    let plain = name.components().all(|part| matches!(part, Component::Normal(_)));
-    let target = to.join(name);
-    let mut above = target.ancestors().skip(1).take_while(|above| *above != to);
-    if plain && !above.any(Path::is_symlink) {
-        Ok(target)
-    } else {
-        Err(RestoreError::Escapes(header.name.clone()))
-    }
-}
-
-/// Whether the target holds exactly what is kept.
-pub(super) fn is_same(kept: &Path, target: &Path) -> Result<bool, FileError> {
-    let sealed = Sealed::open(kept)?;
-    let there = match File::open(target) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error).on("open", target),
-    };
-    if there.metadata().on("read", target)?.len() != sealed.length() {
-        return Ok(false);
-    }
-    let hash = |input: &mut dyn Read| {
-        let mut hasher = blake3::Hasher::new();
-        io::copy(input, &mut hasher).map(|_| hasher.finalize())
-    };
-    let wanted = hash(&mut sealed.reader(0)).on("read", kept)?;
-    Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
-}
-
-pub(super) fn put_back(kept: &Path, target: &Path) -> Result<(), FileError> {
-    let sealed = Sealed::open(kept)?;
-    let modified = sealed.modified();
-    fs::create_dir_all(durable::parent(target)).on("create folder", target)?;
-    durable::replace_atomic(target, |file| {
-        io::copy(&mut sealed.reader(0), file)?;
-        modified.map_or(Ok(()), |modified| file.set_modified(modified))
-    })
 }

@@ -8,23 +8,27 @@ use std::time::Duration;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 
-use super::restore::RestoreError;
+use super::restore::{RestoreError, is_taken};
 use super::rows::replay;
 use super::sealed::{Problems, Sealed};
-use crate::agent::sqlite::rows::{MergeError, Replay};
+use crate::agent;
+use crate::agent::sqlite::rows::{Claim, MergeError, Merged, Replay};
 use crate::durable::{self, OnPath};
 
 /// Pages that are copied at once, before a writer may go on.
 const STEP: i32 = 1000;
 
-/// Whether the database at `path` lacks any of the kept rows.
-pub(super) fn compare(kept: &Path, path: &Path, force: bool) -> Result<bool, RestoreError> {
-    let merged = whole(kept)?.compare(path, force);
-    Ok(merged.map_err(|error| RestoreError::rows(path, &error))?.is_change())
+/// What would have to be done to the database at `path` for it to hold the kept rows.
+pub(super) fn compare(kept: &Path, path: &Path, force: bool) -> Result<Merged, RestoreError> {
+    let merged = claiming(kept, force, |replay, claim| replay.compare(path, claim))?;
+    merged.map_err(|error| RestoreError::rows(path, &error))
 }
 
-/// Makes sure that no log of another database stands where a new one goes.
+/// Makes sure that no log of another database stands where a new one goes, nor a link that leads nowhere.
 pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
+    if is_taken(path) {
+        return Err(RestoreError::Taken(path.to_owned()));
+    }
     for end in ["-wal", "-journal"] {
         let mut beside = path.as_os_str().to_owned();
         beside.push(end);
@@ -39,21 +43,31 @@ pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
 /// Makes a database of the rows alone.
 pub(super) fn make(kept: &Path, path: &Path) -> Result<(), RestoreError> {
     let bytes = whole(kept)?.into_whole().on("make a database of", kept)?;
-    let modified = Sealed::open(kept)?.modified();
-    fs::create_dir_all(durable::parent(path)).on("create folder", path)?;
+    let attributes = Sealed::open(kept)?.attributes();
+    durable::create_private_dir(durable::parent(path))?;
     durable::replace_atomic(path, |file| {
         file.write_all(&bytes)?;
-        modified.map_or(Ok(()), |modified| file.set_modified(modified))
+        attributes.give_to(file)
     })?;
     Ok(())
 }
 
-/// Puts the rows into the database that is there, after a copy of it was made.
-pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<(), RestoreError> {
-    let replay = whole(kept)?;
-    back_up(path)?;
-    replay.merge(path, force).map_err(|error| RestoreError::rows(path, &error))?;
-    Ok(())
+/// Puts the rows into the database that is there, after a copy of it was made; gives where that stands.
+pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<PathBuf, RestoreError> {
+    let copy = back_up(path)?;
+    let merged = claiming(kept, force, |replay, claim| replay.merge(path, claim))?;
+    merged.map(|_| copy).map_err(|error| RestoreError::rows(path, &error))
+}
+
+/// Does something with the kept rows, for the session that they are of.
+fn claiming<T>(
+    kept: &Path,
+    force: bool,
+    action: impl FnOnce(&Replay, Claim<'_>) -> T,
+) -> Result<T, RestoreError> {
+    let header = Sealed::open(kept)?.header().clone();
+    let (schemas, key) = (agent::schemas(&header.agent), header.key.as_deref());
+    Ok(action(&whole(kept)?, Claim { schemas, key, force }))
 }
 
 /// The kept rows; a log of which any line cannot be read is not put back in part.
@@ -68,16 +82,15 @@ fn whole(kept: &Path) -> Result<Replay, RestoreError> {
 }
 
 /// Copies the database as it is now. The copy is compressed, so that nobody takes it for one of the agent's.
-fn back_up(path: &Path) -> Result<(), RestoreError> {
+fn back_up(path: &Path) -> Result<PathBuf, RestoreError> {
     let folder = tempfile::tempdir().on("create a folder for", path)?;
     let copy = folder.path().join("copy");
     copy_database(path, &copy)
         .map_err(|error| RestoreError::rows(path, &MergeError::Database(error)))?;
     let mut input = File::open(&copy).on("open", &copy)?;
-    durable::replace_atomic(&free_name(path), |file| {
-        zstd::stream::copy_encode(&mut input, file, 3)
-    })?;
-    Ok(())
+    let name = free_name(path);
+    durable::replace_atomic(&name, |file| zstd::stream::copy_encode(&mut input, file, 3))?;
+    Ok(name)
 }
 
 fn copy_database(path: &Path, copy: &Path) -> rusqlite::Result<()> {

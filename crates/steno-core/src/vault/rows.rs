@@ -44,7 +44,7 @@ impl SessionDir {
         }
         writer.set_place(main.path(), &bundle.root);
         if writer.has_news() {
-            writer.set_modified(main.modified());
+            writer.set_attributes(main.attributes());
             writer.finish()?;
             writer.sync_content()?;
         }
@@ -73,6 +73,9 @@ fn continued(path: &Path, wanted: &FileHeader) -> Result<Option<(SealedWriter, S
         Err(error) if error.source.kind() == io::ErrorKind::Unsupported => return Err(error),
         Err(_) => return Ok(None),
     };
+    if writer.sealed().check_header().is_err() {
+        return Ok(None);
+    }
     let header = writer.sealed().header();
     if header.gone || header.form != Form::Rows || header.key != wanted.key {
         return Ok(None);
@@ -118,7 +121,7 @@ pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
     let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
     let made: OnceLock<Arc<[u8]>> = OnceLock::new();
-    Source::new(database_name(header), header.path.clone(), move || {
+    Source::new(database_name(header), header.place(), move || {
         if let Some(bytes) = made.get() {
             return Ok(Box::new(Cursor::new(Arc::clone(bytes))));
         }

@@ -11,6 +11,7 @@
 //! # Locking
 //! None here: the session's lock is held by whoever writes. Readers need no lock.
 
+mod chain;
 mod writer;
 
 #[cfg(test)]
@@ -20,8 +21,9 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
+use super::attributes::Attributes;
 use super::frame::{self, FileHeader, FrameHeader, Hash, Moved};
 use crate::durable::{FileError, OnPath};
 use crate::problem::Problem;
@@ -41,7 +43,7 @@ pub struct Sealed {
     length: u64,
     /// The chain before the first frame, and after the last.
     chains: [Hash; 2],
-    modified: Option<i64>,
+    attributes: Attributes,
     moved: Option<Moved>,
     /// Where the next frame goes: the end of the last whole one.
     end: u64,
@@ -62,10 +64,10 @@ impl Sealed {
         let mut sealed = Self::begun(path, file, header, (begin, chain));
         match frame::read_end(&mut sealed.file, size).on("read", path)? {
             Some((at, trailer)) => {
+                sealed.attributes = trailer.attributes();
                 sealed.frames = trailer.frames;
                 sealed.length = trailer.length;
                 sealed.chains[1] = trailer.chain;
-                sealed.modified = trailer.modified;
                 sealed.note_move(trailer.moved);
                 sealed.end = at;
             }
@@ -83,7 +85,7 @@ impl Sealed {
             frames: Vec::new(),
             length: 0,
             chains: [chain; 2],
-            modified: None,
+            attributes: Attributes::default(),
             moved: None,
             end,
             torn: None,
@@ -108,9 +110,12 @@ impl Sealed {
 
     /// When the source was last changed, as far as that is known.
     pub fn modified(&self) -> Option<SystemTime> {
-        let nanos = self.modified?;
-        let distance = Duration::from_nanos(nanos.unsigned_abs());
-        if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
+        self.attributes.time()
+    }
+
+    /// What is known of the source besides its bytes.
+    pub(crate) fn attributes(&self) -> Attributes {
+        self.attributes
     }
 
     /// Bytes of an unfinished write at the end, if there are any.
@@ -199,9 +204,10 @@ impl Sealed {
 
     /// The header says where the source stood first; what is known from later on counts.
     fn note_move(&mut self, moved: Option<Moved>) {
-        if let Some(Moved { path, root }) = &moved {
+        if let Some(Moved { path, root, bytes }) = &moved {
             self.header.path.clone_from(path);
             self.header.root.clone_from(root);
+            self.header.bytes.clone_from(bytes);
             self.moved = moved;
         }
     }

@@ -11,7 +11,7 @@ use super::manifest::MANIFEST;
 use super::recorder::RECORD;
 use super::sealed::Sealed;
 use super::{SessionDir, Vault, entries, file_name, kept_file};
-use crate::durable::{FileError, OnPath};
+use crate::durable::{self, FileError, OnPath};
 use crate::session::SessionId;
 
 /// What was found in a vault.
@@ -97,7 +97,7 @@ impl Report {
         self.sessions += 1;
         for name in entries(dir.path())? {
             let path = dir.path().join(&name);
-            if is_leftover(&name) {
+            if durable::is_leftover(&path) {
                 continue;
             }
             if name == MANIFEST {
@@ -229,11 +229,6 @@ fn lone_head(dir: &SessionDir, name: &str) -> Result<Option<u64>, FileError> {
     Ok(base.filter(|base| !dir.live_paths(*base).0.exists()))
 }
 
-/// Whether a file is what a crash left of an unfinished replacement.
-fn is_leftover(name: &str) -> bool {
-    name.starts_with(".steno-") && name.ends_with(".tmp")
-}
-
 /// The sum that a live log's first line follows; nothing when that cannot be told.
 fn last_sealed_sum(dir: &SessionDir, base: u64) -> Option<Sum> {
     if base == 0 {
@@ -270,7 +265,7 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
     let (header, size): (FileHeader, u64) = frame::read_header(input).map_err(stop(at))?;
     check_header(&header, dir, name).map_err(stop(at))?;
     let (_, chain) = frame::begin(&header);
-    let mut trailer = Trailer { frames: Vec::new(), length: 0, chain, modified: None, moved: None };
+    let mut trailer = Trailer::empty(chain);
     at += size;
     let mut rest = Vec::new();
     // Our own records have sums inside, too.
@@ -293,7 +288,7 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
         at += size + header.stored;
     }
     input.read_to_end(&mut rest).map_err(stop(at))?;
-    trailer.modified = frame::stated_time(&rest);
+    let trailer = trailer.with(frame::stated(&rest).unwrap_or_default());
     if rest == frame::end(&trailer) {
         Ok(trailer.length)
     } else {
@@ -301,7 +296,8 @@ fn check_sealed(input: &mut impl Read, dir: &SessionDir, name: &str) -> Result<u
     }
 }
 
-fn check_header(header: &FileHeader, dir: &SessionDir, name: &str) -> io::Result<()> {
+/// Makes sure that a file belongs where it stands.
+pub(super) fn check_header(header: &FileHeader, dir: &SessionDir, name: &str) -> io::Result<()> {
     let here = (header.agent.as_str(), header.session.as_str()) == (dir.agent(), dir.id().as_str());
     let kept = kept_file(name);
     let own = kept == Some((RECORD.to_owned(), 0)) && header.name == RECORD;

@@ -82,8 +82,7 @@ impl Import<'_> {
         }
         writeln!(self.ui.out(), "{id}")?;
         let news = if kept.added == 0 { "nothing".to_owned() } else { count(kept.added, "byte") };
-        let entries =
-            if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+        let entries = count(entries, "entry");
         self.ui.status(format_args!("{agent} {id}: {entries}, {news} new"));
         Ok(())
     }

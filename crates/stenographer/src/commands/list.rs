@@ -43,6 +43,7 @@ struct Row<'a> {
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let mut exit = Exit::Done;
     let store = Store::new(scene);
+    args.agent.as_deref().map_or(Ok(()), |agent| store.check_agent(agent))?;
     let ask = |index: &Index| index.sessions(args.agent.as_deref(), args.limit);
     let (_, listed) = store.ask(ui, ask)?;
     let mut sessions = Vec::new();
@@ -61,7 +62,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             writeln!(ui.out())?;
         }
     } else if sessions.is_empty() {
-        ui.status("nothing is kept yet; run `steno import PATH` or `steno record`");
+        ui.status("nothing is kept yet; run `steno sync`, `steno import PATH` or `steno record`");
     } else {
         print_table(ui, scene, &sessions)?;
     }

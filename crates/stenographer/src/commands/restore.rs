@@ -7,10 +7,13 @@ use crate::scene::Scene;
 use crate::store::Store;
 use crate::ui::Ui;
 
-/// Put back the files of an imported session, byte for byte and with their times.
+/// Put back the files of an imported session, byte for byte, with their times and modes.
 ///
 /// They go where they stood, so that the agent's own resume works after it has purged them. Nothing is written when
 /// a file would replace other content. Prints the path of each file.
+///
+/// With `--force`, what is replaced is kept beside it as `NAME.steno-backup`. A link in the place of a file is replaced by the
+/// file; what it leads to is not touched.
 ///
 /// A session that was kept from a database goes back as rows: what the database lacks is inserted, after a copy of it
 /// was made beside it, and nothing else in it is changed. Where there is none, one with this session alone is made.
@@ -32,12 +35,21 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let session = Store::new(scene).kept(&args.session)?;
     let to = args.to.as_ref().map(|to| scene.cwd.join(to));
     let restored = session.restore(to.as_deref(), args.force).map_err(|error| {
-        let taken = error.is_taken();
+        let hint = match &error {
+            error if error.is_taken() => Some("use --force to replace it, or --to DIR"),
+            error if error.is_foreign() => Some("use --to DIR to put them elsewhere"),
+            error if error.is_damage() => Some("run `steno verify` to see what else is damaged"),
+            _ => None,
+        };
         let error = CommandError::user(error);
-        if taken { error.hint("use --force to replace it, or --to DIR") } else { error }
+        hint.into_iter().fold(error, CommandError::hint)
     })?;
     for file in restored {
         writeln!(ui.out(), "{}", file.path.display())?;
+        if let Some(backup) = &file.backup {
+            let (path, backup) = (file.path.display(), backup.display());
+            ui.status(format_args!("what stood at {path} is kept as {backup}"));
+        }
         if !file.written {
             ui.status(format_args!("{} is there already", file.path.display()));
         }

@@ -18,9 +18,9 @@ use crate::ui::Ui;
 
 /// Go on with a session in the agent that held it.
 ///
-/// Puts back those of the session's files that the agent has purged, then runs the agent's own resume command in the
-/// session's folder. A folder that has moved is found by its repository, or named by `--project`. Files that are
-/// there are left as they are.
+/// Puts back those of the session's files and rows that the agent has purged, then runs the agent's own resume command in
+/// the session's folder. A folder that has moved is found by its repository, or named by `--project`. Files that are
+/// there are left as they are. What cannot be put back is told, and the agent is not started.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session: its id, the beginning of one, or `latest`.
@@ -37,7 +37,10 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let session = Store::new(scene).kept(&args.session)?;
-    let resume = Resume::of(session.agent()).ok_or_else(|| unable(session.agent()))?;
+    let resume = Resume::of(session.agent()).ok_or_else(|| without_command(session.agent()))?;
+    if !session.is_imported()? {
+        return Err(RestoreError::Recorded.into());
+    }
     let transcript = session.read()?;
     let folder = match &args.project {
         Some(named) => project::named(&scene.cwd.join(named))?,
@@ -47,7 +50,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let plan = Plan { session, resume, moved: Move { from, to: &folder } };
     let line = plan.command_line(&transcript)?;
     if args.print {
-        plan.tell(ui)?;
+        plan.tell(ui);
         writeln!(ui.out(), "{line}")?;
         return Ok(Exit::Done);
     }
@@ -56,7 +59,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     start(line)
 }
 
-fn unable(agent: &str) -> CommandError {
+fn without_command(agent: &str) -> CommandError {
     let agents: Vec<&str> = Resume::agents().collect();
     CommandError::user(format!("this agent has no command to go on with a session: {agent}"))
         .hint(format!("these have: {}", agents.join(", ")))
@@ -98,13 +101,10 @@ impl Plan<'_> {
 
     /// The session's files that are not where the agent would look for them.
     fn missing(&self) -> Result<Vec<(Original, PathBuf)>, CommandError> {
-        if !self.session.is_imported()? {
-            return Err(RestoreError::Recorded.into());
-        }
         let mut missing = Vec::new();
         for file in self.session.originals()? {
             let target = self.place(&file.path)?;
-            if target.exists() {
+            if !file.is_missing_at(&target).map_err(|error| self.unable(error))? {
                 continue;
             }
             if target != file.path && file.has_changed()? {
@@ -117,40 +117,35 @@ impl Plan<'_> {
         Ok(missing)
     }
 
-    /// Tells what would have to be put back.
-    fn tell(&self, ui: &mut Ui) -> Result<(), CommandError> {
-        if self.resume.database {
-            let id = self.session.id();
-            ui.status(format_args!("`steno restore {id}` puts back what the agent has purged"));
-            return Ok(());
+    /// The error for what cannot be put back.
+    fn unable(&self, error: RestoreError) -> CommandError {
+        let id = self.session.id();
+        let hint = error.is_taken().then(|| {
+            format!("run `steno sync` first, or `steno restore {id} --force` to have it as it was")
+        });
+        hint.into_iter().fold(CommandError::user(error), CommandError::hint)
+    }
+
+    /// Tells what would have to be put back, and what of it could not be.
+    fn tell(&self, ui: &mut Ui) {
+        match self.missing() {
+            Ok(missing) => {
+                for (_, target) in missing {
+                    ui.note(format_args!("{} has to be put back first", target.display()));
+                }
+            }
+            Err(error) => {
+                ui.report(&error);
+            }
         }
-        for (_, target) in self.missing()? {
-            ui.note(format_args!("{} has to be put back first", target.display()));
-        }
-        Ok(())
     }
 
     fn restore(&self, ui: &mut Ui) -> Result<(), CommandError> {
-        if self.resume.database {
-            return self.restore_rows();
-        }
         for (file, target) in self.missing()? {
-            file.put_at(&target)?;
+            file.put_at(&target).map_err(|error| self.unable(error))?;
             ui.status(format_args!("{} was put back", target.display()));
         }
         Ok(())
-    }
-
-    /// What stands in a database is put back as a whole, unless the agent has gone on with it.
-    fn restore_rows(&self) -> Result<(), CommandError> {
-        let has_moved = self.moved.from.is_some_and(|from| from != self.moved.to);
-        if self.resume.is_inside() && has_moved {
-            return Ok(());
-        }
-        match self.session.restore(None, false) {
-            Err(error) if !error.is_taken() => Err(error.into()),
-            _ => Ok(()),
-        }
     }
 }
 

@@ -147,6 +147,7 @@ impl Asked {
         let moment = |text: &Option<String>, edge| {
             text.as_ref().map(|text| moment::parse(text, edge, scene)).transpose()
         };
+        self.agent.as_deref().map_or(Ok(()), |agent| store.check_agent(agent))?;
         let session = match &self.session {
             Some(name) => Some(store.kept(name)?.id().clone()),
             None => None,

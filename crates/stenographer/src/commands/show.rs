@@ -1,5 +1,7 @@
 //! `steno show`: a session on the terminal.
 
+use std::collections::BTreeSet;
+
 use steno_core::format::devflow::{Look, View};
 use steno_core::format::{chibi, devflow, leslie, weakincentives};
 use steno_core::{Entry, Role, Transcript};
@@ -71,7 +73,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     if let Some(number) = number {
         around(&mut transcript.entries, number, args)?;
     }
-    select(&mut transcript.entries, args);
+    select(&mut transcript.entries, args)?;
     if args.json {
         for entry in &transcript.entries {
             serde_json::to_writer(ui.out(), entry)?;
@@ -102,9 +104,13 @@ fn around(entries: &mut Vec<Entry>, number: usize, args: &Args) -> Result<(), Co
     Ok(())
 }
 
-fn select(entries: &mut Vec<Entry>, args: &Args) {
+fn select(entries: &mut Vec<Entry>, args: &Args) -> Result<(), CommandError> {
     if let Some(role) = &args.only {
         let role = Role::from(role.to_lowercase());
+        let has_role = entries.iter().any(|entry| entry.role == role);
+        if matches!(role, Role::Other(_)) && !has_role {
+            return Err(unknown_role(role.as_str(), entries));
+        }
         entries.retain(|entry| entry.role == role);
     }
     if let Some(first) = args.first {
@@ -113,6 +119,16 @@ fn select(entries: &mut Vec<Entry>, args: &Args) {
     if let Some(last) = args.last {
         entries.drain(..entries.len().saturating_sub(last));
     }
+    Ok(())
+}
+
+fn unknown_role(name: &str, entries: &[Entry]) -> CommandError {
+    let known = [Role::System, Role::User, Role::Assistant, Role::Tool];
+    let mut names: Vec<&str> = known.iter().map(Role::as_str).collect();
+    let others: BTreeSet<&str> = entries.iter().map(|entry| entry.role.as_str()).collect();
+    names.extend(others.into_iter().filter(|other| !known.iter().any(|it| it.as_str() == *other)));
+    let error = CommandError::usage(format!("no such role: {name}"));
+    error.hint(format!("the roles are: {}", names.join(", ")))
 }
 
 fn render(transcript: &Transcript, scene: &Scene, args: &Args, width: usize) -> String {

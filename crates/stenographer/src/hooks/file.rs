@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use steno_core::backup;
 use steno_core::durable::{self, FileError, OnPath};
 
 use super::{Refusal, Registration, State};
@@ -63,7 +64,8 @@ impl SettingsFile {
         let made_of = |before: &str| {
             registration.added(before).and_then(|with| without(&with)).is_ok_and(|it| it == left)
         };
-        let backups: Vec<PathBuf> = self.backups().take_while(|path| path.exists()).collect();
+        let backups: Vec<PathBuf> =
+            backup::names(&self.path).take_while(|path| path.exists()).collect();
         let was = |path: &&PathBuf| fs::read_to_string(path).is_ok_and(|before| made_of(&before));
         if let Some(backup) = backups.iter().rev().find(was) {
             self.write(&fs::read_to_string(backup).on("read", backup)?)?;
@@ -86,29 +88,9 @@ impl SettingsFile {
         error.hint("nothing was changed; set the file right and try again")
     }
 
-    /// The names that a backup may have, in the order in which they are taken.
-    fn backups(&self) -> impl Iterator<Item = PathBuf> {
-        let name = |number: u32| {
-            let mut name = self.path.file_name().unwrap_or_default().to_owned();
-            name.push(".steno-backup");
-            if number > 0 {
-                name.push(format!(".{number}"));
-            }
-            self.path.with_file_name(name)
-        };
-        (0..).map(name)
-    }
-
-    /// Keeps the file as it is under the first free name; a backup that is there is never overwritten.
+    /// Keeps the file as it is, if there is one.
     fn back_up(&self) -> Result<Option<PathBuf>, FileError> {
-        let Some(text) = &self.text else { return Ok(None) };
-        for path in self.backups() {
-            let same = fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes());
-            if same || durable::create_atomic(&path, text.as_bytes())? {
-                return Ok(Some(path));
-            }
-        }
-        Ok(None)
+        self.text.as_ref().map(|_| backup::back_up(&self.path)).transpose()
     }
 
     /// Replaces the file, unless somebody else has changed it meanwhile. It keeps its mode.

@@ -141,7 +141,7 @@ fn a_path_that_is_not_there() {
     insta::assert_snapshot!(home.steno(&["show", "nowhere"]), @r"
     --- stderr
     error: no session or file of this name: nowhere
-    hint: run `steno list` to see the sessions that are kept
+    hint: run `steno list` to see the sessions that are kept, `steno sync` to keep new ones
     --- exit 1
     ");
 }

@@ -175,6 +175,31 @@ fn rows_go_back_into_a_database_that_is_used() {
 }
 
 #[test]
+fn rows_of_another_session_are_not_replaced_by_force() {
+    let home = Home::new();
+    let connection = opencode(&home);
+    synced(&home);
+    connection.execute_batch("DELETE FROM session WHERE id = 'ses_1'").unwrap();
+    // The agent gave the name to a message of another session.
+    connection
+        .execute_batch(
+            "PRAGMA foreign_keys = off; UPDATE message SET id = 'msg_1' WHERE id = 'msg_2'",
+        )
+        .unwrap();
+    insta::assert_snapshot!(home.steno(&["restore", "ses_1", "--force"]), @"
+    --- stderr
+    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: a row of another session is there: message msg_1
+    hint: use --to DIR to put them elsewhere
+    --- exit 1
+    ");
+    assert_eq!(titles(&connection), ["Two"]);
+    let owner = "SELECT session_id FROM message WHERE id = 'msg_1'";
+    let owner: String = connection.query_row(owner, [], |row| row.get(0)).unwrap();
+    assert_eq!(owner, "ses_2");
+    home.steno(&["restore", "ses_1", "--to", "copy"]).ok();
+}
+
+#[test]
 fn a_log_without_its_database_is_in_the_way() {
     let home = Home::new();
     drop(opencode(&home));
@@ -219,6 +244,35 @@ fn a_file_with_several_sessions_is_kept_once() {
     let damaged = home.steno(&["verify"]);
     assert_eq!(damaged.code, 1);
     assert!(damaged.stdout.contains("the file is kept with t1, where it is missing"), "{damaged}");
+}
+
+#[test]
+fn a_log_that_is_rotated_costs_no_session() {
+    let home = Home::new();
+    let sync = |calls: &[String]| {
+        home.file("logs/calls.jsonl", calls.concat());
+        home.finish(home.command(&["sync", "logs"]), b"").ok();
+    };
+    let said = |session: &str| -> Vec<String> {
+        let shown = shown(&home, session);
+        let answers = shown.split("said ").skip(1).map(|rest| rest[..1].to_owned());
+        answers.collect()
+    };
+    sync(&[call(1, "t1"), call(2, "t2"), call(3, "t3")]);
+    // The session that holds the file for all goes on, and one that only points to it.
+    sync(&[call(4, "t1"), call(5, "t3")]);
+    assert_eq!(["t1", "t2", "t3"].map(said), [vec!["1", "4"], vec!["2"], vec!["3", "5"]]);
+    // Now the one that holds it is not among them.
+    sync(&[call(6, "t2"), call(7, "t3")]);
+    sync(&[call(6, "t2"), call(7, "t3"), call(8, "t3")]);
+    let all = [vec!["1", "4"], vec!["2", "6"], vec!["3", "5", "7", "8"]];
+    assert_eq!(["t1", "t2", "t3"].map(said), all);
+    assert!(home.steno(&["search", "said"]).ok().contains("said 5"));
+    home.steno(&["verify"]).ok();
+    home.steno(&["restore", "t1", "--to", "copy"]).ok();
+    let copy = fs::read_to_string(home.path().join("copy/calls.jsonl")).unwrap();
+    assert_eq!(copy, call(4, "t1") + &call(5, "t3"));
+    assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 3);
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn latest_is_the_session_that_began_last() {
     insta::assert_snapshot!(home.steno_with(&["record", "--session", "latest"], TWO), @"
     --- stderr
     error: nothing is kept yet
-    hint: run `steno import PATH` or `steno record`
+    hint: run `steno sync`, `steno import PATH` or `steno record`
     --- exit 1
     ");
     home.steno_with(&["record", "--session", "a"], TWO).ok();

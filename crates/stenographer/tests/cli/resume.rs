@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use rusqlite::Connection;
+
 use crate::harness::{Home, Output};
 
 const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
@@ -228,7 +230,7 @@ fn what_the_agent_noted_of_the_repository_will_do() {
     insta::assert_snapshot!(machine.resume(&[ID]), @"
     --- stderr
     error: the session's folder is gone: $HOME/code/birds
-    hint: its repository (x.org/birds/count) is in none of 1 folders
+    hint: its repository (x.org/birds/count) is nowhere in what is known: 1 folder
     hint: use --project DIR if it has moved
     --- exit 1
     ");
@@ -298,7 +300,7 @@ fn what_cannot_be_resumed_says_why() {
     insta::assert_snapshot!(machine.resume(&["nothing"]), @"
     --- stderr
     error: no session of this name: nothing
-    hint: run `steno list` to see the sessions that are kept
+    hint: run `steno list` to see the sessions that are kept, `steno sync` to keep new ones
     --- exit 1
     ");
     let line = b"{\"role\":\"user\",\"content\":\"hello\"}\n";
@@ -349,4 +351,78 @@ fn a_folder_inside_of_a_repository_moves_with_it() {
     let output = machine.resume(&[ID, "--print"]);
     assert!(output.stdout.starts_with("cd $HOME/play/birds && claude"), "{output}");
     assert!(Path::new(&machine.home.path().join("store/projects.json")).is_file());
+}
+
+/// A session in a database whose rows the agent has purged.
+fn in_database(machine: &Machine) -> Connection {
+    let file = machine.home.file(".local/share/opencode/opencode.db", "");
+    let connection = Connection::open(file).unwrap();
+    let project = machine.project();
+    let text = r#"{"type":"text","text":"Fix it"}"#;
+    connection
+        .execute_batch(&format!(
+            "CREATE TABLE session (id TEXT PRIMARY KEY, directory TEXT, title TEXT,
+                 time_created INTEGER);
+             CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER,
+                 data TEXT);
+             CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, data TEXT);
+             INSERT INTO session VALUES ('ses_1', '{project}', 'One', 1000);
+             INSERT INTO message VALUES ('msg_1', 'ses_1', 1, '{{\"role\":\"user\"}}');
+             INSERT INTO part VALUES ('prt_1', 'msg_1', '{text}');"
+        ))
+        .unwrap();
+    machine.home.steno(&["sync"]).ok();
+    connection.execute_batch("DELETE FROM part").unwrap();
+    connection
+}
+
+#[test]
+fn rows_that_were_purged_are_put_back() {
+    let machine = Machine::new();
+    let connection = in_database(&machine);
+    let output = machine.resume(&["ses_1", "--print"]);
+    let database = "$HOME/.local/share/opencode/opencode.db";
+    assert_eq!(output.stderr.trim(), format!("{database} has to be put back first"));
+    let output = machine.resume(&["ses_1"]);
+    assert_eq!(output.stdout, "$HOME/code/birds: opencode --session ses_1\n", "{output}");
+    assert_eq!(output.stderr.trim(), format!("{database} was put back"));
+    // What has only changed is the agent's.
+    connection.execute_batch("UPDATE session SET title = 'Later'").unwrap();
+    assert_eq!(machine.resume(&["ses_1"]).stderr, "");
+}
+
+#[test]
+fn no_agent_is_started_when_rows_cannot_be_put_back() {
+    let machine = Machine::new();
+    let connection = in_database(&machine);
+    connection.execute_batch("UPDATE session SET title = 'Later'").unwrap();
+    insta::assert_snapshot!(machine.resume(&["ses_1"]), @"
+    --- stderr
+    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: of its rows 1 are missing and 1 have changed
+    hint: run `steno sync` first, or `steno restore ses_1 --force` to have it as it was
+    --- exit 1
+    ");
+    let output = machine.resume(&["ses_1", "--print"]);
+    assert_eq!(output.code, 0);
+    assert_eq!(output.stdout, "cd $HOME/code/birds && opencode --session ses_1\n");
+    assert!(output.stderr.contains("1 are missing and 1 have changed"), "{output}");
+    connection.execute_batch("DROP TABLE part").unwrap();
+    let output = machine.resume(&["ses_1"]);
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+    assert!(output.stderr.contains("no table or column of this name"), "{output}");
+}
+
+#[test]
+fn no_agent_is_started_when_a_kept_file_is_damaged() {
+    let machine = Machine::new();
+    let name = machine.keep(AGENTS[0].0, CLAUDE);
+    fs::remove_file(machine.home.path().join(&name)).unwrap();
+    let kept = machine.home.path().join(format!("store/vault/claude-code/{ID}/{ID}.jsonl.zst"));
+    let mut bytes = fs::read(&kept).unwrap();
+    let at = bytes.windows(4).rposition(|bytes| bytes == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
+    bytes[at + 20] ^= 1;
+    fs::write(&kept, bytes).unwrap();
+    let output = machine.resume(&[ID]);
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output}");
+    assert!(!machine.home.path().join(&name).exists());
 }

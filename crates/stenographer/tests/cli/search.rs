@@ -181,7 +181,12 @@ fn each_flag_narrows() {
     let home = synced(6);
     let needles = "/needle/";
     assert_eq!(found(&home, &[needles]).len(), 24);
-    assert_eq!(found(&home, &[needles, "--agent", "codex"]).len(), 0);
+    insta::assert_snapshot!(home.steno(&["search", needles, "--agent", "codex"]), @"
+    --- stderr
+    error: no session of this agent is kept: codex
+    hint: there are sessions of: claude-code
+    --- exit 1
+    ");
     assert_eq!(found(&home, &[needles, "--agent", "claude-code"]).len(), 24);
     assert_eq!(
         found(&home, &["needle*", "OR", "pneedle*", "--project", "project1"]),

@@ -32,7 +32,12 @@ fn list_on_a_terminal_and_as_json() {
     {"id":"chat-1","native_id":null,"agent":"mine","project":"/p","title":"Read the file","started":"2026-01-05T09:15:32Z","ended":"2026-01-05T09:15:32.5Z","status":"completed","entries":6,"tokens":{"input":12,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":5,"reasoning":0},"thread":null}
     --- exit 0
     "#);
-    assert_eq!(home.steno(&["list", "--agent", "other", "--json"]).ok(), "");
+    insta::assert_snapshot!(home.steno(&["list", "--agent", "other", "--json"]), @"
+    --- stderr
+    error: no session of this agent is kept: other
+    hint: there are sessions of: mine
+    --- exit 1
+    ");
     assert_eq!(home.steno(&["list", "-n", "0", "--json"]).ok(), "");
 }
 
@@ -40,7 +45,7 @@ fn list_on_a_terminal_and_as_json() {
 fn list_of_nothing() {
     insta::assert_snapshot!(Home::new().steno(&["list"]), @"
     --- stderr
-    nothing is kept yet; run `steno import PATH` or `steno record`
+    nothing is kept yet; run `steno sync`, `steno import PATH` or `steno record`
     --- exit 0
     ");
 }
@@ -224,15 +229,33 @@ fn show_in_the_styles_of_others() {
 }
 
 #[test]
+fn a_role_that_nobody_has_is_told() {
+    insta::assert_snapshot!(chat().steno(&["show", "chat-1", "--only", "bogus"]), @"
+    --- stderr
+    error: no such role: bogus
+    hint: the roles are: system, user, assistant, tool
+    --- exit 2
+    ");
+}
+
+#[test]
 fn prefixes_must_be_unique() {
     let home = chat();
     home.steno_with(&["record", "--agent", "mine", "--session", "chat-2"], CHAT.as_bytes()).ok();
     insta::assert_snapshot!(home.steno(&["show", "chat"]), @"
     --- stderr
     error: several sessions begin with: chat
-    hint: one of: chat-1 (mine), chat-2 (mine)
+    hint: one of:
+      chat-1 (mine)
+      chat-2 (mine)
     --- exit 1
     ");
+    for n in 3..9 {
+        let id = format!("chat-{n}");
+        home.steno_with(&["record", "--agent", "mine", "--session", &id], CHAT.as_bytes()).ok();
+    }
+    let several = home.steno(&["show", "chat"]).stderr;
+    assert!(several.ends_with("  chat-5 (mine)\n  and 3 more\n"), "{several}");
 }
 
 #[test]

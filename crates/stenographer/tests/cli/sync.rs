@@ -80,6 +80,30 @@ fn a_purged_tree_comes_back_as_it_was() {
 }
 
 #[test]
+fn what_is_purged_of_a_living_session_stays() {
+    let home = Home::new();
+    home.file(SESSION, line(1) + &line(2));
+    let agent = SESSION.replace(".jsonl", "/subagents/agent-a1.jsonl");
+    let said = line(3).replace("false", "true").replace("\"uuid\"", "\"agentId\":\"a1\",\"uuid\"");
+    let file = home.file(&agent, &said);
+    sync(&home, &[]).ok();
+    let before = home.steno(&["show", "1b4e", "--json"]).ok();
+    assert!(before.contains("prompt 3"), "{before}");
+    fs::remove_file(&file).unwrap();
+    home.file(SESSION, line(1) + &line(2) + &line(4));
+    sync(&home, &[]).ok();
+    let after = home.steno(&["show", "1b4e", "--json"]).ok();
+    assert!(after.contains("prompt 3") && after.contains("prompt 4"), "{after}");
+    assert_eq!(after.lines().count(), 4);
+    assert!(home.steno(&["search", "prompt 3"]).ok().contains("prompt 3"));
+    home.steno(&["restore", "1b4e"]).ok();
+    assert_eq!(fs::read_to_string(&file).unwrap(), said);
+    home.steno(&["verify"]).ok();
+    sync(&home, &[]).ok();
+    assert_eq!(home.steno(&["show", "1b4e", "--json"]).ok(), after);
+}
+
+#[test]
 fn a_machine_without_agents_has_nothing_new() {
     let home = Home::new();
     insta::assert_snapshot!(sync(&home, &[]), @"

@@ -182,6 +182,19 @@ fn a_cut_anywhere_is_no_panic() {
     }
 }
 
+#[test]
+fn a_file_that_was_rotated_goes_on() {
+    let (all, whole) = (spans(), transcript(&spans()));
+    let text = |spans: &[Value]| document(spans).to_string().into_bytes();
+    let mut rotated = bundle(&text(&all[..2]));
+    // One span stands in both.
+    let earlier = Source::in_memory("spans.json", "/spans.json", text(&all[1..]));
+    rotated.earlier.push(earlier);
+    let rotated = format::read(&READER, &rotated).unwrap();
+    assert_eq!(rotated.entries, whole.entries);
+    assert_eq!(rotated.session.totals, whole.session.totals);
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {

@@ -3,6 +3,7 @@
 //! A line's `of` names the slot that it fills. The last line of a slot counts, and one that is `gone` empties it: so a log
 //! only ever grows, whatever is changed in the database, and what was there before stays in it.
 
+mod claim;
 mod collect;
 mod field;
 mod merge;
@@ -12,7 +13,8 @@ mod table;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use merge::MergeError;
+pub(crate) use claim::Claim;
+pub(crate) use merge::{MergeError, Merged};
 pub(crate) use replay::Replay;
 pub(crate) use slots::Slots;
 

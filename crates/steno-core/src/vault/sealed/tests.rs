@@ -16,6 +16,7 @@ fn header() -> FileHeader {
         gone: false,
         key: None,
         form: frame::Form::Bytes,
+        bytes: None,
     }
 }
 

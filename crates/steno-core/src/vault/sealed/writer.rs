@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tempfile::TempPath;
 
 use super::Sealed;
 use crate::durable::{self, FileError, OnPath};
+use crate::vault::attributes::Attributes;
 use crate::vault::frame::{self, FRAME_SIZE, FileHeader, Moved, Trailer};
 
 /// Small frames at the end of a file before they are merged into one.
@@ -71,20 +71,19 @@ impl SealedWriter {
         self.push(rest)
     }
 
-    /// Notes when the source was last changed.
-    pub(crate) fn set_modified(&mut self, modified: Option<SystemTime>) {
-        let nanos = modified.and_then(nanoseconds);
-        if nanos.is_some() && nanos != self.sealed.modified {
-            self.sealed.modified = nanos;
+    /// Notes what the file system says of the source.
+    pub(crate) fn set_attributes(&mut self, attributes: Attributes) {
+        let attributes = attributes.or(self.sealed.attributes);
+        if attributes != self.sealed.attributes {
+            self.sealed.attributes = attributes;
             self.unfinished = true;
         }
     }
 
     /// Notes where the source was found.
     pub(crate) fn set_place(&mut self, path: &Path, root: &Path) {
-        let [path, root] = [path, root].map(|path| path.to_string_lossy().into_owned());
-        let header = &self.sealed.header;
-        self.moved = (header.path != path || header.root != root).then_some(Moved { path, root });
+        let moved = Moved::to(path, root);
+        self.moved = (!moved.is_told_by(&self.sealed.header)).then_some(moved);
     }
 
     /// Whether anything was added since the last trailer.
@@ -170,8 +169,9 @@ impl SealedWriter {
         let packed = frame::pack(chain, offset, &raw, moved.clone()).on("compress", &path)?;
         let mut frames = self.sealed.frames[..keep].to_vec();
         frames.push((start, offset));
-        let (length, modified) = (offset + raw.len() as u64, self.sealed.modified);
-        let trailer = Trailer { frames, length, chain: packed.header.chain, modified, moved };
+        let (length, chain) = (offset + raw.len() as u64, packed.header.chain);
+        let trailer = Trailer { frames, length, moved, ..Trailer::empty(chain) };
+        let trailer = trailer.with(self.sealed.attributes);
         let old = &mut self.sealed.file;
         durable::replace_atomic(&path, |new| {
             old.seek(SeekFrom::Start(0))?;
@@ -186,13 +186,9 @@ impl SealedWriter {
 
 impl Sealed {
     fn trailer(&self) -> Trailer {
-        Trailer {
-            frames: self.frames.clone(),
-            length: self.length,
-            chain: self.chains[1],
-            modified: self.modified,
-            moved: self.moved.clone(),
-        }
+        let (frames, length, moved) = (self.frames.clone(), self.length, self.moved.clone());
+        let trailer = Trailer { frames, length, moved, ..Trailer::empty(self.chains[1]) };
+        trailer.with(self.attributes)
     }
 
     fn append(&mut self, packed: &frame::Packed) {
@@ -201,14 +197,6 @@ impl Sealed {
         self.chains[1] = packed.header.chain;
         self.note_move(packed.header.moved.clone());
         self.end += packed.bytes.len() as u64;
-    }
-}
-
-/// Nanoseconds since the Unix epoch, negative before it.
-fn nanoseconds(time: SystemTime) -> Option<i64> {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => i64::try_from(after.as_nanos()).ok(),
-        Err(before) => i64::try_from(before.duration().as_nanos()).ok().map(|nanos| -nanos),
     }
 }
 

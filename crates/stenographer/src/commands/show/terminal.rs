@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use steno_core::{Entry, Session, Timestamp, Transcript};
 
 use crate::table::fit;
+use crate::ui::count;
 
 /// Everything.
 pub(super) fn full(transcript: &Transcript, zone: &TimeZone) -> String {
@@ -48,7 +49,7 @@ fn heading(session: &Session, zone: &TimeZone) -> String {
             session.ended.map(|ended| format!(" to {}", local(ended, zone))).unwrap_or_default();
         facts.push(format!("{}{ended}", local(started, zone)));
     }
-    facts.push(format!("{} entries", session.totals.entries));
+    facts.push(count(session.totals.entries, "entry"));
     if !session.totals.usage.is_empty() {
         let usage = &session.totals.usage;
         facts.push(format!("{} tokens in, {} out", usage.prompt(), usage.output));

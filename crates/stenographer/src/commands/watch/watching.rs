@@ -332,11 +332,7 @@ impl<'a> Watching<'a> {
     fn line(&mut self, news: &News) -> Result<(), CommandError> {
         let time = self.scene.clock.now().instant().to_zoned(self.scene.zone.clone());
         let name = news.title.as_deref().unwrap_or(&news.session).replace(char::is_control, " ");
-        let entries = match news.entries {
-            1 => "1 entry".to_owned(),
-            many => format!("{many} entries"),
-        };
-        let bytes = count(news.bytes_new, "byte");
+        let (entries, bytes) = (count(news.entries, "entry"), count(news.bytes_new, "byte"));
         let agent = news.agent;
         let time = time.strftime("%H:%M:%S");
         self.ui.transcript_text(&format!("{time} {agent}  {name}  {entries}, {bytes} new\n"))?;

@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params_from_iter};
 
 use super::Share;
+use super::claim::Claim;
 use super::field::Field;
 use super::replay::{Replay, insert};
 use super::table::{Table, plain_tables, quoted};
@@ -33,6 +34,9 @@ pub(crate) enum MergeError {
     /// The row is there with other content.
     #[error("another row is there: {0}")]
     Differs(String),
+    /// The row that is there is another session's.
+    #[error("a row of another session is there: {0}")]
+    Foreign(String),
     /// SQLite said no.
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
@@ -47,20 +51,20 @@ impl Merged {
 
 impl Replay {
     /// Tells what [`Replay::merge`] would do, and changes nothing.
-    pub(crate) fn compare(&self, target: &Path, force: bool) -> Result<Merged, MergeError> {
+    pub(crate) fn compare(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
         let target = open(target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        self.each(&target, force, &mut |_, _, _| Ok(()))
+        self.each(&target, claim, &mut |_, _, _| Ok(()))
     }
 
-    /// Inserts the rows that `target` lacks, all or none. One that is there with other content is replaced if `force`
-    /// is given, and an error otherwise.
-    pub(crate) fn merge(&self, target: &Path, force: bool) -> Result<Merged, MergeError> {
+    /// Inserts the rows that `target` lacks, all or none. One that is there with other content is replaced if it is the
+    /// session's own and that is wanted, and an error otherwise.
+    pub(crate) fn merge(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
         let mut target = open(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // What triggers would count or stamp is in the rows already.
         target.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         let transaction = target.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.pragma_update(None, "defer_foreign_keys", true)?;
-        let merged = self.each(&transaction, force, &mut |table, fields, is_there| {
+        let merged = self.each(&transaction, claim, &mut |table, fields, is_there| {
             put(&transaction, table, fields, is_there)
         })?;
         transaction.commit()?;
@@ -68,7 +72,12 @@ impl Replay {
     }
 
     /// Hands out every row that must be put into the target, with whether another is there in its place.
-    fn each(&self, target: &Connection, force: bool, take: Take<'_>) -> Result<Merged, MergeError> {
+    fn each(
+        &self,
+        target: &Connection,
+        claim: Claim<'_>,
+        take: Take<'_>,
+    ) -> Result<Merged, MergeError> {
         let there: Vec<String> = plain_tables(target)?.into_iter().map(|(name, _)| name).collect();
         let mut merged = Merged::default();
         let tables: BTreeMap<_, _> = self.tables.iter().collect();
@@ -86,7 +95,12 @@ impl Replay {
                     .collect::<rusqlite::Result<Vec<_>>>()?;
                 match find(target, table, &fields)? {
                     Some(found) if found == fields || *share == Share::Shared => continue,
-                    Some(_) if !force => {
+                    Some(_)
+                        if !claim.owns(target, table, identity(table, &fields).collect())? =>
+                    {
+                        return Err(MergeError::Foreign(named(name, table, &fields)));
+                    }
+                    Some(_) if !claim.force => {
                         return Err(MergeError::Differs(named(name, table, &fields)));
                     }
                     Some(_) => {

@@ -230,6 +230,11 @@ not JSON
     assert_eq!(count(&replay.connection, "t"), 2);
 }
 
+/// What session `a` may do.
+fn claim(force: bool) -> Claim<'static> {
+    Claim { schemas: &[&SCHEMA], key: Some("a"), force }
+}
+
 /// A session of the database, gone from it, with a copy of what it was.
 fn purged(folder: &Path) -> (Replay, PathBuf, Connection) {
     let (file, connection) = made(folder);
@@ -246,9 +251,9 @@ fn missing_rows_are_inserted_and_nothing_else_changes() {
     let (replay, file, connection) = purged(folder.path());
     let changes = "UPDATE project SET name = 'renamed'; DELETE FROM migration";
     connection.execute_batch(changes).unwrap();
-    assert!(replay.compare(&file, false).unwrap().is_change());
+    assert!(replay.compare(&file, claim(false)).unwrap().is_change());
     assert_eq!(count(&connection, "session"), 1);
-    let merged = replay.merge(&file, false).unwrap();
+    let merged = replay.merge(&file, claim(false)).unwrap();
     assert_eq!((merged.inserted, merged.replaced), (4, 0));
     let counts = ["session", "project", ODD, "keyed", "migration", "secret"]
         .map(|table| count(&connection, table));
@@ -258,23 +263,62 @@ fn missing_rows_are_inserted_and_nothing_else_changes() {
         .query_row("SELECT notes FROM session WHERE id = 'a'", [], |row| row.get(0))
         .unwrap();
     assert_eq!(notes, 2, "no trigger counted again");
-    assert!(!replay.merge(&file, false).unwrap().is_change());
+    assert!(!replay.merge(&file, claim(false)).unwrap().is_change());
 }
 
 #[test]
 fn other_rows_are_replaced_only_by_force() {
     let folder = tempfile::tempdir().unwrap();
     let (replay, file, connection) = purged(folder.path());
-    replay.merge(&file, false).unwrap();
+    replay.merge(&file, claim(false)).unwrap();
     connection
         .execute_batch("UPDATE session SET notes = 99 WHERE id = 'a'; DELETE FROM keyed")
         .unwrap();
-    let error = replay.merge(&file, false).unwrap_err();
+    let error = replay.merge(&file, claim(false)).unwrap_err();
     assert_eq!(error.to_string(), "another row is there: session a");
     assert_eq!(count(&connection, "keyed"), 0, "nothing was inserted");
-    let merged = replay.merge(&file, true).unwrap();
+    let merged = replay.merge(&file, claim(true)).unwrap();
     assert_eq!((merged.inserted, merged.replaced), (1, 1));
     assert_eq!(count(&connection, ODD), 3, "what hangs on the row is still there");
+}
+
+#[test]
+fn rows_of_another_session_are_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (replay, file, connection) = purged(folder.path());
+    connection.execute_batch("INSERT INTO keyed VALUES (1, 2, 'b')").unwrap();
+    for force in [false, true] {
+        let error = replay.merge(&file, claim(force)).unwrap_err();
+        assert_eq!(error.to_string(), "a row of another session is there: keyed 1 2");
+    }
+    assert_eq!(count(&connection, "session"), 1, "nothing was inserted");
+    assert_eq!(texts(&connection, "SELECT session_id FROM keyed WHERE b = 2"), ["b"]);
+}
+
+#[test]
+fn a_row_that_holds_several_sessions_is_no_ones_own() {
+    const TABS: Schema = Schema {
+        tables: &[("item", &["key"])],
+        sessions: "SELECT value FROM json_each((SELECT value FROM item))",
+        parts: &[Part::own("item", "key = 'tabs'")],
+        owner: None,
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tabs.db");
+    let connection = Connection::open(&file).unwrap();
+    let tables = "CREATE TABLE item (key TEXT PRIMARY KEY, value TEXT)";
+    connection.execute_batch(tables).unwrap();
+    let create =
+        r#"{"of":["table","item"],"sql":"CREATE TABLE item (key TEXT PRIMARY KEY, value TEXT)"}"#;
+    let row = r#"{"of":["row","item","tabs"],"values":{"key":"tabs","value":"[\"a\"]"}}"#;
+    let (replay, problems) = replayed(&format!("{create}\n{row}\n"));
+    assert_eq!(problems, []);
+    let claim = Claim { schemas: &[&TABS], key: Some("a"), force: true };
+    connection.execute_batch(r#"INSERT INTO item VALUES ('tabs', '["a", "b"]')"#).unwrap();
+    let error = replay.merge(&file, claim).unwrap_err();
+    assert_eq!(error.to_string(), "a row of another session is there: item tabs");
+    connection.execute_batch(r#"UPDATE item SET value = '["a",  "a"]'"#).unwrap();
+    assert_eq!(replay.merge(&file, claim).unwrap().replaced, 1);
 }
 
 #[test]
@@ -282,10 +326,10 @@ fn tables_that_are_missing_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let (replay, file, connection) = purged(folder.path());
     connection.execute_batch("ALTER TABLE keyed RENAME COLUMN a TO z").unwrap();
-    let error = replay.merge(&file, true).unwrap_err();
+    let error = replay.merge(&file, claim(true)).unwrap_err();
     assert_eq!(error.to_string(), "no table or column of this name in the database: keyed.a");
     connection.execute_batch("DROP TABLE keyed").unwrap();
-    let error = replay.merge(&file, true).unwrap_err();
+    let error = replay.merge(&file, claim(true)).unwrap_err();
     assert_eq!(error.to_string(), "no table or column of this name in the database: keyed");
     assert_eq!(count(&connection, "session"), 1);
 }

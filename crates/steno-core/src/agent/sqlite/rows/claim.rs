@@ -1,0 +1,67 @@
+//! Whose the rows of a database are: one session must never replace what another has there.
+
+use rusqlite::{Connection, params_from_iter};
+
+use super::field::Field;
+use super::table::{Table, quoted};
+use super::{Part, Share};
+use crate::agent::sqlite::Schema;
+
+/// What one session may do to a database.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim<'a> {
+    /// The databases that its agent has.
+    pub(crate) schemas: &'a [&'a Schema],
+    /// Which session it is, where a database holds several.
+    pub(crate) key: Option<&'a str>,
+    /// Whether rows of its own that have other content are to be replaced.
+    pub(crate) force: bool,
+}
+
+impl Claim<'_> {
+    /// Whether a row of the target, known by its identity, is this session's and nobody else's.
+    pub(super) fn owns(
+        &self,
+        target: &Connection,
+        table: &Table,
+        identity: Vec<&Field>,
+    ) -> rusqlite::Result<bool> {
+        let Some((schema, condition)) = self.condition(table) else { return Ok(false) };
+        let name = quoted(&table.name);
+        let row = table.condition(2);
+        let query = format!("SELECT count(*) FROM {name} WHERE {row} AND ({condition})");
+        let mut statement = target.prepare_cached(&query)?;
+        let key = Field::Text(self.key.unwrap_or_default().as_bytes().to_vec());
+        let parameters = [&key].into_iter().chain(identity);
+        let found: i64 = statement.query_row(params_from_iter(parameters), |row| row.get(0))?;
+        // A row that is not told apart by sessions is the session's only if there is no other.
+        let is_told_apart = condition.contains("?1");
+        Ok(found > 0 && (is_told_apart || self.is_alone(target, schema)?))
+    }
+
+    /// The schema that speaks of a table, and the condition of a session's own rows in it.
+    fn condition(&self, table: &Table) -> Option<(&Schema, String)> {
+        let named = |part: &&Part| part.table == table.name && part.share == Share::Own;
+        let part =
+            self.schemas.iter().find_map(|schema| Some((schema, schema.parts.iter().find(named)?)));
+        if let Some((schema, part)) = part {
+            return Some((schema, part.rows.to_owned()));
+        }
+        let owner =
+            |schema: &Schema| schema.owner.filter(|it| table.columns.iter().any(|c| c == it));
+        let mut owners = self.schemas.iter().filter_map(|schema| Some((schema, owner(schema)?)));
+        owners.next().map(|(schema, owner)| (*schema, format!("{} = ?1", quoted(owner))))
+    }
+
+    fn is_alone(&self, target: &Connection, schema: &Schema) -> rusqlite::Result<bool> {
+        let mut statement = target.prepare_cached(schema.sessions)?;
+        let mut sessions = statement.query([])?;
+        let mut others = 0;
+        while let Some(session) = sessions.next()? {
+            let id: Option<String> = session.get(0)?;
+            others += u32::from(id.as_deref() != self.key);
+        }
+        // Without a key, the one that is there is this one.
+        Ok(others <= u32::from(self.key.is_none()))
+    }
+}

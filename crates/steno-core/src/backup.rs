@@ -1,0 +1,109 @@
+//! What stands where a file is to be replaced is kept beside it, under a name that nothing has yet.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::durable::{self, FileError, OnPath};
+
+/// What a backup's name has after that of its file.
+const SUFFIX: &str = ".steno-backup";
+
+/// The names that a backup of `path` may have, in the order in which they are taken.
+pub fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let base = path.file_name().unwrap_or_default().to_owned();
+    (0_u32..).map(move |number| {
+        let mut name = base.clone();
+        name.push(SUFFIX);
+        if number > 0 {
+            name.push(format!(".{number}"));
+        }
+        path.with_file_name(name)
+    })
+}
+
+/// Whether a file is a backup, going by its name.
+pub(crate) fn is_backup(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.rsplit_once(SUFFIX).map(|(_, number)| number);
+    number.is_some_and(|number| {
+        number.is_empty() || number.strip_prefix('.').is_some_and(|it| it.parse::<u32>().is_ok())
+    })
+}
+
+/// Keeps the file at `path` as it is now under the first free name, and gives that. A link is kept as a link.
+///
+/// A backup that is there is never overwritten; one that has the same bytes will do.
+pub fn back_up(path: &Path) -> Result<PathBuf, FileError> {
+    for name in names(path) {
+        if is_same(path, &name) || create(path, &name)? {
+            return Ok(name);
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::AlreadyExists)).on("keep a copy of", path)
+}
+
+/// Makes the backup; `false` when its name is taken.
+fn create(path: &Path, backup: &Path) -> Result<bool, FileError> {
+    if path.is_symlink() {
+        if fs::symlink_metadata(backup).is_ok() {
+            return Ok(false);
+        }
+        // The link itself is put aside: nothing can make a copy of one everywhere.
+        fs::rename(path, backup).on("put aside", path)?;
+        return durable::sync_dir(durable::parent(path)).map(|()| true);
+    }
+    let mut input = File::open(path).on("open", path)?;
+    let modified = input.metadata().and_then(|metadata| metadata.modified()).on("read", path)?;
+    durable::create_filled(backup, |file| {
+        io::copy(&mut input, file)?;
+        file.set_modified(modified)
+    })
+}
+
+fn is_same(path: &Path, backup: &Path) -> bool {
+    let plain = |path: &Path| {
+        let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+        is_file.then(|| File::open(path).ok()).flatten()
+    };
+    let (Some(mut here), Some(mut there)) = (plain(path), plain(backup)) else { return false };
+    let sum = |file: &mut dyn Read| {
+        let mut hasher = blake3::Hasher::new();
+        io::copy(file, &mut hasher).map(|_| hasher.finalize()).ok()
+    };
+    let sums = [sum(&mut here), sum(&mut there)];
+    sums[0].is_some() && sums[0] == sums[1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_of_a_file_is_kept_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let keep = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let backup = back_up(&path).unwrap();
+            assert_eq!(fs::read_to_string(&backup).unwrap(), text);
+            assert!(is_backup(&backup) && !is_backup(&path));
+            backup.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(keep("one"), "file.steno-backup");
+        assert_eq!(keep("two"), "file.steno-backup.1");
+        assert_eq!(keep("one"), "file.steno-backup");
+        assert!(!is_backup(Path::new("notes.steno-backup.txt")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_kept_as_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("link");
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        let backup = back_up(&path).unwrap();
+        assert_eq!(fs::read_link(backup).unwrap(), Path::new("nowhere"));
+        assert!(!path.is_symlink());
+    }
+}

@@ -1,0 +1,92 @@
+//! What the file system says of a source besides its bytes: its time and its mode.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Time and mode of a source, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Attributes {
+    /// When it was last changed, in nanoseconds since the Unix epoch.
+    pub(crate) modified: Option<i128>,
+    /// Who may read, write and run it.
+    pub(crate) mode: Option<u32>,
+}
+
+impl Attributes {
+    /// Those of a file.
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self { modified: metadata.modified().ok().map(nanoseconds), mode: mode(metadata) }
+    }
+
+    /// These, and where they say nothing, what others say.
+    pub(crate) fn or(self, others: Self) -> Self {
+        let (modified, mode) = (self.modified.or(others.modified), self.mode.or(others.mode));
+        Self { modified, mode }
+    }
+
+    /// When the source was last changed.
+    pub(crate) fn time(&self) -> Option<SystemTime> {
+        let nanos = self.modified?;
+        let (seconds, rest) = (nanos.unsigned_abs() / SECOND, nanos.unsigned_abs() % SECOND);
+        let distance = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(rest).ok()?);
+        if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
+    }
+
+    /// Gives them to a file that only its owner may read so far.
+    pub(crate) fn give_to(&self, file: &File) -> io::Result<()> {
+        if let Some(mode) = self.mode {
+            set_mode(file, mode)?;
+        }
+        self.time().map_or(Ok(()), |time| file.set_modified(time))
+    }
+}
+
+/// Nanoseconds in a second.
+const SECOND: u128 = 1_000_000_000;
+
+/// Nanoseconds since the Unix epoch, negative before it.
+fn nanoseconds(time: SystemTime) -> i128 {
+    let whole = |distance: Duration| i128::try_from(distance.as_nanos()).unwrap_or(i128::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => whole(after),
+        Err(before) => -whole(before.duration()),
+    }
+}
+
+#[cfg(unix)]
+fn mode(metadata: &Metadata) -> Option<u32> {
+    Some(std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777)
+}
+
+#[cfg(not(unix))]
+fn mode(_: &Metadata) -> Option<u32> {
+    None
+}
+
+#[cfg(unix)]
+fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode & 0o777))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &File, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_time_comes_back() {
+        let day = Duration::from_secs(86_400);
+        let far = [day, day * 365 * 400, Duration::new(1, 999_999_999)];
+        for time in far.into_iter().flat_map(|it| [UNIX_EPOCH + it, UNIX_EPOCH - it]) {
+            let attributes = Attributes { modified: Some(nanoseconds(time)), mode: None };
+            assert_eq!(attributes.time(), Some(time));
+        }
+        let beyond = Attributes { modified: Some(i128::MAX), mode: None };
+        assert_eq!(beyond.time(), None);
+    }
+}

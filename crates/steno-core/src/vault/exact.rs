@@ -1,0 +1,46 @@
+//! Paths that are no text, told so that not one of their bytes is lost.
+
+use std::path::{Path, PathBuf};
+
+/// The bytes of a path in hexadecimal; nothing for one that is text.
+pub(super) fn bytes_of(path: &Path) -> Option<String> {
+    let is_text = path.to_str().is_some();
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    (!is_text && cfg!(unix)).then(|| bytes.map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The path of these bytes, or else of this text.
+pub(super) fn path_of(bytes: Option<&str>, text: &str) -> PathBuf {
+    bytes.and_then(parse).unwrap_or_else(|| PathBuf::from(text))
+}
+
+#[cfg(unix)]
+fn parse(hexadecimal: &str) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let digits = hexadecimal.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+    let bytes = digits.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<_>>()?;
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+#[cfg(not(unix))]
+fn parse(_: &str) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn no_byte_is_lost() {
+        let path = Path::new(OsStr::from_bytes(b"/a/\xff\xfe b"));
+        let bytes = bytes_of(path).unwrap();
+        assert_eq!(bytes, "2f612ffffe2062");
+        assert_eq!(path_of(Some(&bytes), "text"), path);
+        assert_eq!(bytes_of(Path::new("/ä")), None);
+        assert_eq!(path_of(Some("zz"), "text"), Path::new("text"));
+    }
+}

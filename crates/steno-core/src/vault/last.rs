@@ -1,0 +1,72 @@
+//! What each source of a session held last. One that is gone from its place still has what it held.
+
+use std::path::Path;
+
+use super::SessionDir;
+use super::frame::Form;
+use super::likeness::{Likeness, compare, plain_name};
+use super::read::bytes_source;
+use super::sealed::{Problems, Sealed};
+use crate::durable::FileError;
+
+impl SessionDir {
+    /// The generation of every source that tells what it held last, by the stem of its name.
+    ///
+    /// A source that is gone counts, unless all that it held stands in another one: then it was moved or compressed.
+    pub(super) fn last_files(&self) -> Result<Vec<(String, u32)>, FileError> {
+        let (mut there, mut gone) = (Vec::new(), Vec::new());
+        for (stem, newest) in self.newest_files()? {
+            if !self.is_gone(&stem, newest) {
+                there.push((stem, newest));
+                continue;
+            }
+            let last = (0..newest).rev().find(|earlier| !self.is_gone(&stem, *earlier));
+            gone.extend(last.map(|last| (stem, last)));
+        }
+        for (stem, generation) in gone {
+            if !self.stands_elsewhere(&stem, generation, &there)? {
+                there.push((stem, generation));
+            }
+        }
+        there.sort();
+        Ok(there)
+    }
+
+    /// Whether a generation only says that its source is gone, or is not there itself. The first one never is.
+    fn is_gone(&self, stem: &str, generation: u32) -> bool {
+        let path = self.kept_path(stem, generation);
+        let is_missing = |error: FileError| error.is_missing();
+        generation > 0 && Sealed::open(&path).map_or_else(is_missing, |sealed| sealed.header().gone)
+    }
+
+    /// Whether a source of the same name in another folder, or compressed, has all that one held which is gone.
+    fn stands_elsewhere(
+        &self,
+        stem: &str,
+        generation: u32,
+        there: &[(String, u32)],
+    ) -> Result<bool, FileError> {
+        let Ok(gone) = Sealed::open(&self.kept_path(stem, generation)) else { return Ok(false) };
+        for (stem, generation) in there {
+            let Ok(other) = Sealed::open(&self.kept_path(stem, *generation)) else { continue };
+            if !may_hold(&other, &gone) {
+                continue;
+            }
+            let other = bytes_source(&other, &Problems::default());
+            let likeness = compare(Sealed::open(gone.path())?, &other)?;
+            if matches!(likeness, Likeness::Same | Likeness::More) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn may_hold(other: &Sealed, gone: &Sealed) -> bool {
+    let is_bytes = [other, gone].iter().all(|sealed| sealed.header().form == Form::Bytes);
+    is_bytes && gone.length() > 0 && last_part(other) == last_part(gone)
+}
+
+fn last_part(sealed: &Sealed) -> Option<&str> {
+    Path::new(plain_name(&sealed.header().name)).file_name()?.to_str()
+}

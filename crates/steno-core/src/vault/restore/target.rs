@@ -1,0 +1,137 @@
+//! Where a kept file goes, what stands there, and what is to be done about it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use super::{RestoreError, Restored};
+use crate::backup;
+use crate::durable::{self, FileError, OnPath};
+use crate::vault::frame::{FileHeader, Form};
+use crate::vault::sealed::Sealed;
+use crate::vault::{restore_rows, rows};
+
+/// A kept file with its place.
+pub(super) struct Target {
+    kept: PathBuf,
+    path: PathBuf,
+    task: Task,
+}
+
+enum Task {
+    /// It is there already.
+    Nothing,
+    /// The file is written.
+    Write,
+    /// A database is made of the rows.
+    Make,
+    /// The rows go into the database that is there.
+    Merge {
+        /// Whether rows of the session that have other content are replaced.
+        force: bool,
+    },
+}
+
+impl Target {
+    /// A file that goes to `path`. What is no file is never replaced, a link only as what it is: nothing is written
+    /// through it.
+    pub(super) fn file(kept: PathBuf, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
+        let there = fs::symlink_metadata(&path).ok();
+        if there.is_some_and(|there| !there.is_file() && !there.is_symlink()) {
+            return Err(RestoreError::NoFile(path));
+        }
+        let is_there = is_same(&kept, &path)?;
+        if is_taken(&path) && !is_there && !force {
+            return Err(RestoreError::Taken(path));
+        }
+        let task = if is_there { Task::Nothing } else { Task::Write };
+        Ok(Self { kept, path, task })
+    }
+
+    /// Rows that go into the database at `path`.
+    pub(super) fn rows(kept: PathBuf, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
+        let task = if path.exists() {
+            let merged = restore_rows::compare(&kept, &path, force)?;
+            if merged.is_change() { Task::Merge { force } } else { Task::Nothing }
+        } else {
+            restore_rows::check_alone(&path)?;
+            Task::Make
+        };
+        Ok(Self { kept, path, task })
+    }
+
+    /// The folder that it goes to.
+    pub(super) fn folder(&self) -> &Path {
+        durable::parent(&self.path)
+    }
+
+    /// Does what is to be done.
+    pub(super) fn put_back(self) -> Result<Restored, RestoreError> {
+        let backup = match self.task {
+            Task::Nothing => None,
+            Task::Write => {
+                let backup = is_taken(&self.path).then(|| backup::back_up(&self.path));
+                let backup = backup.transpose()?;
+                put_back(&self.kept, &self.path)?;
+                backup
+            }
+            Task::Make => restore_rows::make(&self.kept, &self.path).map(|()| None)?,
+            Task::Merge { force } => {
+                restore_rows::merge(&self.kept, &self.path, force).map(Some)?
+            }
+        };
+        let written = !matches!(self.task, Task::Nothing);
+        Ok(Restored { path: self.path, written, backup })
+    }
+}
+
+/// Whether anything has the name, be it a link that leads nowhere.
+pub(in crate::vault) fn is_taken(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Where a kept file goes: its own place, or one below `to` that no link leads out of.
+pub(super) fn place(header: &FileHeader, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
+    let Some(to) = to else { return Ok(header.place()) };
+    let is_rows = header.form == Form::Rows;
+    let name = Path::new(if is_rows { rows::database_name(header) } else { &header.name });
+    let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
+    let target = to.join(name);
+    // A link in the place of a file is replaced, but SQLite would write through it.
+    let from = if is_rows { 0 } else { 1 };
+    let mut steps = target.ancestors().skip(from).take_while(|step| *step != to);
+    if is_plain && !steps.any(Path::is_symlink) {
+        Ok(target)
+    } else {
+        Err(RestoreError::Escapes(header.name.clone()))
+    }
+}
+
+/// Whether the target holds exactly what is kept.
+pub(in crate::vault) fn is_same(kept: &Path, target: &Path) -> Result<bool, FileError> {
+    let sealed = Sealed::open(kept)?;
+    match fs::metadata(target) {
+        Ok(there) if there.is_file() && there.len() == sealed.length() => {}
+        Ok(_) => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error).on("open", target),
+    }
+    let there = File::open(target).on("open", target)?;
+    let hash = |input: &mut dyn Read| {
+        let mut hasher = blake3::Hasher::new();
+        io::copy(input, &mut hasher).map(|_| hasher.finalize())
+    };
+    let wanted = hash(&mut sealed.reader(0)).on("read", kept)?;
+    Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
+}
+
+/// Writes what is kept to the target, with the time and the mode that the file had.
+pub(in crate::vault) fn put_back(kept: &Path, target: &Path) -> Result<(), FileError> {
+    let sealed = Sealed::open(kept)?;
+    let attributes = sealed.attributes();
+    durable::create_private_dir(durable::parent(target))?;
+    durable::replace_atomic(target, |file| {
+        io::copy(&mut sealed.reader(0), file)?;
+        attributes.give_to(file)
+    })
+}

@@ -1,0 +1,44 @@
+//! Checks what a sealed file says of its source against the chain over its frames, before anything is done with it.
+
+use std::io;
+
+use super::Sealed;
+use crate::durable::{FileError, OnPath};
+use crate::vault::frame;
+
+impl Sealed {
+    /// Makes sure that the header is the one which the first frame follows.
+    pub(crate) fn check_header(&mut self) -> Result<(), FileError> {
+        let path = self.path.clone();
+        self.check(1).on("read", &path)
+    }
+
+    /// Makes sure that the header, every frame, and where the source was found since are as they were written.
+    pub(crate) fn check_all(&mut self) -> Result<(), FileError> {
+        let path = self.path.clone();
+        self.check(self.frames.len().max(1)).on("read", &path)
+    }
+
+    fn check(&mut self, count: usize) -> io::Result<()> {
+        if self.damaged {
+            return Err(frame::damaged("damaged before its end"));
+        }
+        if self.frames.is_empty() && self.torn.is_some() {
+            return Err(frame::damaged("neither a frame nor a trailer vouches for its header"));
+        }
+        let (mut chain, mut moved) = (self.chains[0], None);
+        for index in 0..count.min(self.frames.len()) {
+            let (header, data) = self.frame_data(index)?;
+            if frame::link(chain, &header, &data) != header.chain {
+                let what =
+                    if index == 0 { "its header or first frame" } else { "one of its frames" };
+                return Err(frame::damaged(&format!("{what} is not as it was written")));
+            }
+            (chain, moved) = (header.chain, header.moved.or(moved));
+        }
+        if count >= self.frames.len() && (chain != self.chains[1] || moved != self.moved) {
+            return Err(frame::damaged("its header or trailer is not as it was written"));
+        }
+        Ok(())
+    }
+}
