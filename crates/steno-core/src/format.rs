@@ -23,6 +23,10 @@ use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Totals, Transcript};
 use crate::source::Bundle;
 
+/// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
+/// index is built anew.
+pub const VERSION: u32 = 1;
+
 /// Finds and reads the sessions of one format.
 #[derive(Debug)]
 pub struct Reader {

@@ -57,6 +57,11 @@ impl Keeper {
         Ok(Self { vault, known, shared: HashMap::new(), projects, indexer, lock })
     }
 
+    /// Whether a session of this id is kept.
+    pub(crate) fn has(&self, id: &SessionId) -> bool {
+        self.known.contains_key(id)
+    }
+
     /// Keeps what is new of a session.
     pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
         let (mut draft, mut problems) = (Draft::default(), ProblemList::default());

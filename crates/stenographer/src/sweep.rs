@@ -16,7 +16,7 @@ use steno_core::durable;
 use steno_core::format::{self, Found};
 use steno_core::source::Fingerprint;
 use steno_core::vault::keep::Growth;
-use steno_core::{Bundle, Source};
+use steno_core::{Bundle, SessionId, Source};
 
 use crate::error::CommandError;
 use crate::keeper::{Keeper, Kept};
@@ -88,6 +88,8 @@ pub(crate) struct Sweep {
     pub(crate) now: SystemTime,
     /// Files that no session was kept of, as they were then.
     passed: HashMap<PathBuf, Stamp>,
+    /// The sessions that files were kept with, until that is noted.
+    homes: HashMap<PathBuf, Vec<SessionId>>,
     /// Our own folder: what stands there came from here.
     store: PathBuf,
 }
@@ -106,9 +108,10 @@ pub(crate) struct News {
 
 impl Sweep {
     pub(crate) fn new(ui: &Ui, scene: &Scene) -> Result<Self, CommandError> {
+        let keeper = Keeper::new(Store::new(scene).vault)?;
         Ok(Self {
-            keeper: Keeper::new(Store::new(scene).vault)?,
-            seen: Seen::load(&scene.store),
+            seen: Seen::load(&scene.store, |id| keeper.has(id)),
+            keeper,
             rows: BTreeMap::new(),
             progress: ui.progress("keeping"),
             failures: Vec::new(),
@@ -118,6 +121,7 @@ impl Sweep {
             stop: Arc::default(),
             now: SystemTime::from(scene.clock.now().instant()),
             passed: HashMap::new(),
+            homes: HashMap::new(),
             store: real(scene.store.clone()),
         })
     }
@@ -145,7 +149,7 @@ impl Sweep {
         let again: HashSet<PathBuf> = looked.collect();
         if !self.dry_run {
             changed.retain(|file, _| !again.contains(file));
-            changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
+            changed.iter().for_each(|(file, stamp)| self.note(file, *stamp));
         }
         self.flush();
         Ok(())
@@ -221,7 +225,7 @@ impl Sweep {
         }
         for (path, at) in &changed {
             self.passed.remove(path);
-            self.seen.note(path, *at);
+            self.note(path, *at);
         }
         self.flush();
     }
@@ -232,6 +236,23 @@ impl Sweep {
         !is_passed && !self.seen.knows(file, stamp) && !file.starts_with(&self.store)
     }
 
+    /// Remembers with which session the files of a bundle were kept.
+    fn settle(&mut self, bundle: &Bundle, id: &SessionId) {
+        let files = sources(bundle).into_iter().map(|source| source.path().to_owned());
+        for file in files.chain([place(bundle)]) {
+            let sessions = self.homes.entry(file).or_default();
+            if !sessions.contains(id) {
+                sessions.push(id.clone());
+            }
+        }
+    }
+
+    /// Notes that a file is kept as it is.
+    fn note(&mut self, file: &Path, stamp: Stamp) {
+        let sessions = self.homes.remove(file).unwrap_or_default();
+        self.seen.note(file, stamp, &sessions);
+    }
+
     /// Lets what was only passed over be looked at again.
     pub(crate) fn forget_passed(&mut self) {
         self.passed.clear();
@@ -240,7 +261,7 @@ impl Sweep {
     /// Begins anew, for a vault that is gone.
     pub(crate) fn forget_all(&mut self, scene: &Scene) -> Result<(), CommandError> {
         self.keeper = Keeper::new(Store::new(scene).vault)?;
-        self.seen = Seen::load(&scene.store);
+        self.seen = Seen::load(&scene.store, |id| self.keeper.has(id));
         self.passed.clear();
         Ok(())
     }
@@ -283,7 +304,7 @@ impl Sweep {
                 }
                 let done = self.session(found, print.bytes);
                 if done && !self.dry_run {
-                    self.seen.note(&name, digest(&print));
+                    self.note(&name, digest(&print));
                 }
                 done
             }
@@ -309,6 +330,9 @@ impl Sweep {
     fn session(&mut self, found: &Found, size: u64) -> bool {
         let (dry_run, growth) = (self.dry_run, growth(found, self.now));
         let kept = (!dry_run).then(|| self.keeper.keep(found, growth));
+        if let Some(Ok(kept)) = &kept {
+            self.settle(&found.bundle, kept.dir.id());
+        }
         let row = self.row(found);
         row.sessions += 1;
         match kept {

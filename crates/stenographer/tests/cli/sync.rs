@@ -112,6 +112,38 @@ fn nothing_is_forgotten_between_runs() {
 }
 
 #[test]
+fn a_session_that_the_vault_has_lost_is_kept_again() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    home.file(&SESSION.replace("1b4e", "2b4e"), line(1).replace("1b4e", "2b4e"));
+    sync(&home, &[]).ok();
+    let lost = home.vault().root().join("claude-code/1b4e28ba-2fa1-41d2-883f-0016d3cca427");
+    fs::remove_dir_all(&lost).unwrap();
+    let row = sync(&home, &["--json"]).ok();
+    assert!(row.contains("\"sessions\":1,"), "only that one is read: {row}");
+    assert_eq!(prompts(&home), 1);
+    assert_eq!(sync(&home, &[]).stdout, "");
+    fs::remove_dir_all(home.vault().root()).unwrap();
+    fs::create_dir(home.vault().root()).unwrap();
+    let row = sync(&home, &["--json"]).ok();
+    assert!(row.contains("\"sessions\":2,"), "{row}");
+}
+
+#[test]
+fn what_other_readers_have_seen_is_read_again_and_not_kept_twice() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    sync(&home, &[]).ok();
+    let seen = home.path().join("store/seen.json");
+    let mut list: serde_json::Value = serde_json::from_slice(&fs::read(&seen).unwrap()).unwrap();
+    list["readers"] = 0.into();
+    fs::write(&seen, list.to_string()).unwrap();
+    let row = sync(&home, &["--json"]).ok();
+    assert!(row.contains("\"sessions\":1,\"entries\":1,\"bytes_new\":0"), "{row}");
+    assert_eq!(sync(&home, &[]).stdout, "");
+}
+
+#[test]
 fn a_folder_that_a_crash_left_empty_is_used() {
     let home = Home::new();
     home.file(SESSION, line(1));
