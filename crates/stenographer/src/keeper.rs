@@ -26,7 +26,6 @@ pub(crate) struct Keeper {
     shared: HashMap<PathBuf, (Option<Stamp>, SessionDir)>,
     projects: Projects,
     indexer: Indexer,
-    lock: File,
 }
 
 /// A session that was kept.
@@ -46,15 +45,21 @@ pub(crate) struct Kept {
 
 impl Keeper {
     pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
-        let path = vault.root().with_file_name("keeping.lock");
-        durable::create_private_dir(durable::parent(&path))?;
-        let lock =
-            durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         let sessions = vault.sessions()?.into_iter();
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
         let projects = Projects::load(durable::parent(vault.root()));
         let indexer = Indexer::new(durable::parent(vault.root()));
-        Ok(Self { vault, known, shared: HashMap::new(), projects, indexer, lock })
+        Ok(Self { vault, known, shared: HashMap::new(), projects, indexer })
+    }
+
+    /// Waits until no other process gives names to sessions; it may again once the file is dropped.
+    fn lock(&self) -> Result<File, CommandError> {
+        let path = self.vault.root().with_file_name("keeping.lock");
+        durable::create_private_dir(durable::parent(&path))?;
+        let lock =
+            durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
+        lock.lock()?;
+        Ok(lock)
     }
 
     /// Whether a session of this id is kept.
@@ -79,7 +84,7 @@ impl Keeper {
         };
         let entries = draft.len() as u64;
         // Two processes must not give one id to two sessions.
-        self.lock.lock()?;
+        let lock = self.lock()?;
         let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
             let Home { dir, has_all } = home;
             let marker = self.indexer.mark(&dir);
@@ -91,7 +96,7 @@ impl Keeper {
             // Only a shortcut for later: what is kept is kept without it.
             let _ = self.projects.note(folder.as_ref());
         }
-        self.lock.unlock()?;
+        drop(lock);
         let (added, stored, is_more, dir, marker) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
         let title = session.title.clone();
