@@ -16,7 +16,7 @@ use steno_core::durable;
 use steno_core::format::{self, Found};
 use steno_core::source::Fingerprint;
 use steno_core::vault::keep::Growth;
-use steno_core::{Bundle, SessionId, Source};
+use steno_core::{Bundle, ProblemList, SessionId, Source};
 
 use crate::error::CommandError;
 use crate::keeper::{Keeper, Kept};
@@ -40,6 +40,9 @@ pub(crate) struct Row {
     /// Bytes that these sessions take in the vault.
     pub(crate) bytes_kept: u64,
     pub(crate) problems: u64,
+    /// Records that could not be read, and where they stand.
+    #[serde(skip)]
+    pub(crate) unread: ProblemList,
 }
 
 /// The folders to look at, each once.
@@ -345,6 +348,7 @@ impl Sweep {
                 if let Some(news) = self.news.as_mut().filter(|_| kept.added > 0) {
                     news.push(News::of(found, &kept));
                 }
+                self.row(found).unread.append(kept.problems);
             }
             Some(Err(error)) => {
                 row.problems += 1;

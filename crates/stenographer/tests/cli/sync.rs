@@ -33,7 +33,7 @@ fn what_is_new_is_kept_and_nothing_else_is_read() {
     claude-code  1         0        232            0           0
     --- exit 0
     ");
-    assert_eq!(prompts(&home), 0);
+    assert!(!home.path().join("store").exists(), "a dry run leaves nothing behind");
     let kept = sync(&home, &[]).ok();
     let numbers: Vec<_> = kept.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(numbers[..4], ["claude-code", "1", "1", "232"]);
@@ -141,6 +141,23 @@ fn what_other_readers_have_seen_is_read_again_and_not_kept_twice() {
     let row = sync(&home, &["--json"]).ok();
     assert!(row.contains("\"sessions\":1,\"entries\":1,\"bytes_new\":0"), "{row}");
     assert_eq!(sync(&home, &[]).stdout, "");
+}
+
+#[test]
+fn records_that_cannot_be_read_are_told_of_with_their_places() {
+    let home = Home::new();
+    home.file(SESSION, line(1) + &"{\"type\":\n".repeat(7) + &line(2));
+    let told = sync(&home, &[]);
+    assert_eq!(told.code, 0, "their bytes are kept: {told}");
+    let lines: Vec<&str> = told.stderr.lines().collect();
+    assert_eq!(lines.len(), 6, "{told}");
+    let first = format!("warning: $HOME/{SESSION}:2: not JSON: ");
+    assert!(lines[0].starts_with(&first), "{told}");
+    assert_eq!(lines[5], "warning: and 2 more of claude-code");
+    fs::remove_dir_all(home.path().join("store")).unwrap();
+    let told = sync(&home, &["--json"]);
+    assert_eq!(told.stderr.lines().count(), 7, "{told}");
+    assert!(told.stdout.contains("\"problems\":7"), "{told}");
 }
 
 #[test]
