@@ -158,10 +158,10 @@ pub fn look(path: &Path) -> Result<Look, FileError> {
             }
         };
         // A session takes what stands beside its file too.
-        bundles.retain(|bundle| !bundle.sources.iter().any(|file| taken.contains(file.path())));
+        bundles.retain(|bundle| !bundle.files().iter().any(|file| taken.contains(file.path())));
         tree.take(&bundles);
         for bundle in bundles {
-            taken.extend(bundle.sources.iter().map(|source| source.path().to_owned()));
+            taken.extend(bundle.files().iter().map(|source| source.path().to_owned()));
             found.push(Found { reader, bundle });
         }
     }

@@ -67,6 +67,13 @@ impl Keeper {
         self.known.contains_key(id)
     }
 
+    /// The session that is kept from its own files, of one that another file tells of too.
+    pub(crate) fn better(&self, found: &Found) -> Option<&SessionDir> {
+        let native_id = found.bundle.key.as_deref().filter(|_| found.bundle.is_only_told())?;
+        let kept = self.known.get(&SessionId::for_native(found.reader.agent, native_id))?;
+        Some(kept).filter(|kept| kept.is_only_told().is_ok_and(|is_told| !is_told))
+    }
+
     /// Keeps what is new of a session.
     pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
         let (mut draft, mut problems) = (Draft::default(), ProblemList::default());
@@ -89,7 +96,7 @@ impl Keeper {
             let Home { dir, has_all } = home;
             let marker = self.indexer.mark(&dir);
             let added = if has_all { 0 } else { self.keep_files(&dir, &found.bundle, growth)? };
-            let is_more = has_all || dir.has_more_than(found.bundle.sources.len())?;
+            let is_more = has_all || dir.has_more_than(found.bundle.files().len())?;
             Ok((added, dir.size()?, is_more, dir, marker))
         });
         if let Some(folder) = &session.project {
@@ -193,7 +200,7 @@ fn unread(found: &Found) -> Session {
 
 /// Sizes and times of a session's files.
 fn stamps(bundle: &Bundle) -> Vec<Option<Stamp>> {
-    bundle.sources.iter().map(|source| stamp(source.path())).collect()
+    bundle.files().iter().map(|source| stamp(source.path())).collect()
 }
 
 fn is_kept_from(dir: &SessionDir, bundle: &Bundle) -> Result<bool, CommandError> {

@@ -305,7 +305,14 @@ impl Sweep {
                 if self.seen.knows(&name, digest(&print)) {
                     return true;
                 }
-                let done = self.session(found, print.bytes);
+                let better = self.keeper.better(found).map(|kept| kept.id().clone());
+                let done = match better {
+                    Some(id) => {
+                        self.settle(&found.bundle, &id);
+                        true
+                    }
+                    None => self.session(found, print.bytes),
+                };
                 if done && !self.dry_run {
                     self.note(&name, digest(&print));
                 }
@@ -376,7 +383,7 @@ impl News {
 
 /// The files on disk in which a session stands.
 fn sources(bundle: &Bundle) -> Vec<Source> {
-    bundle.shared_file().map_or_else(|| bundle.sources.clone(), |file| vec![file])
+    bundle.shared_file().map_or_else(|| bundle.files().to_vec(), |file| vec![file])
 }
 
 /// The name under which a session of a database is known.

@@ -1,7 +1,7 @@
 //! Claude Code: one JSON Lines file per session, with files of its subagents beside it.
 //!
 //! Also read: exports of the web (`{"loglines":[…]}`), sessions of Claude Desktop, and the history of
-//! prompts. What a compaction dropped from the model's context stays in the file and is read too.
+//! prompts, which is all that is left of sessions that were purged. What a compaction dropped from the model's context stays in the file and is read too.
 
 mod billing;
 mod blocks;
@@ -13,6 +13,7 @@ mod links;
 mod loose;
 mod probe;
 mod prompt;
+mod purged;
 mod record;
 mod usage;
 
@@ -47,12 +48,15 @@ pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
 
 /// Reads a session: its own file, then those of its subagents.
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if let Some(told) = bundle.excerpts.last().filter(|_| bundle.is_only_told()) {
+        return history::read(told, bundle.key.as_deref(), emit);
+    }
     let Some(main) = find::main_source(bundle) else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
     let known = probe::probe(main)?;
     if let Some(Known::History) = known {
-        return history::read(main, emit);
+        return history::read(main, None, emit);
     }
     let native_id = find::native_id(main.name(), known.as_ref());
     let mut reading = Reading::new(&native_id, emit);

@@ -36,7 +36,7 @@ const SHARED: [&str; 2] = ["chats", "chatSessions"];
 pub fn find_near(file: &Path, root: &Path) -> Result<Vec<Found>, FileError> {
     for place in places(file, root) {
         let mut found = find(&place)?;
-        found.retain(|found| found.bundle.sources.iter().any(|source| source.path() == file));
+        found.retain(|found| found.bundle.files().iter().any(|source| source.path() == file));
         if !found.is_empty() {
             return Ok(found);
         }

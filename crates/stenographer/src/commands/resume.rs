@@ -101,6 +101,9 @@ impl Plan<'_> {
         if !self.session.is_imported()? {
             return Err(RestoreError::Recorded.into());
         }
+        if self.session.is_only_told()? {
+            return Err(RestoreError::OnlyTold.into());
+        }
         let mut missing = Vec::new();
         for file in self.session.originals()? {
             let target = self.place(&file.path)?;

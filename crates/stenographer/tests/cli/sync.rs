@@ -206,3 +206,62 @@ fn an_agent_that_is_not_known_is_refused() {
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("claude-code"), "{}", refused.stderr);
 }
+
+const HISTORY: &str = ".claude/history.jsonl";
+
+/// A line of Claude Code's history.
+fn told(session: &str, text: &str) -> String {
+    let line = serde_json::json!({"display": text, "pastedContents": {}, "project": "/p",
+        "timestamp": 1767603600000_u64, "sessionId": session});
+    format!("{line}\n")
+}
+
+#[test]
+fn prompts_of_a_purged_session_are_kept_from_the_history() {
+    let home = Home::new();
+    let (live, gone) =
+        ("1b4e28ba-2fa1-41d2-883f-0016d3cca427", "9b4e28ba-2fa1-41d2-883f-0016d3cca427");
+    home.file(SESSION, line(1));
+    let history = told(gone, "Fix the nest") + &told(live, "prompt 1") + &told(gone, "/clear");
+    home.file(HISTORY, &history);
+    sync(&home, &[]).ok();
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 2);
+    let shown = home.steno(&["show", "9b4e", "--json"]).ok();
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+    assert!(shown.contains("Fix the nest"), "{shown}");
+    assert_eq!(sync(&home, &[]).stdout, "", "nothing new");
+    let refused = home.steno(&["restore", "9b4e"]);
+    assert!(refused.stderr.contains("only the agent's history"), "{refused}");
+    home.file(HISTORY, history + &told(gone, "Go on") + &told(live, "prompt 2"));
+    let row = sync(&home, &["--json"]).ok();
+    assert!(row.contains("\"sessions\":1,\"entries\":3"), "{row}");
+    home.steno(&["verify"]).ok();
+}
+
+#[test]
+fn the_file_of_a_session_counts_more_than_what_the_history_tells() {
+    let home = Home::new();
+    let id = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
+    home.file(".claude/projects/-p/memory/x.md", "");
+    home.file(HISTORY, told(id, "prompt 1"));
+    sync(&home, &[]).ok();
+    assert_eq!(prompts(&home), 1);
+    // A file that comes back.
+    home.file(SESSION, line(1) + &line(2));
+    sync(&home, &[]).ok();
+    assert_eq!(prompts(&home), 2, "from the file alone");
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
+    // One that was kept before it was purged.
+    fs::remove_file(home.path().join(SESSION)).unwrap();
+    home.file(HISTORY, told(id, "prompt 1") + &told(id, "prompt 2"));
+    assert_eq!(sync(&home, &[]).stdout, "", "all of it is kept");
+    assert_eq!(prompts(&home), 2);
+    home.steno(&["restore", id]).ok();
+    assert_eq!(fs::read_to_string(home.path().join(SESSION)).unwrap(), line(1) + &line(2));
+    home.steno(&["verify"]).ok();
+    // And without what was seen.
+    fs::remove_file(home.path().join("store/seen.json")).unwrap();
+    sync(&home, &[]).ok();
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
+    assert_eq!(prompts(&home), 2);
+}

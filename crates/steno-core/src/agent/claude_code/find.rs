@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::probe::{Known, probe};
+use super::purged;
 use crate::durable::{self, FileError};
 use crate::format::tree::{self, Tree};
 use crate::source::{Bundle, Source};
@@ -22,8 +23,11 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut flat = FlatAgents::default();
     let mut bundles = Vec::new();
     for file in others {
-        if let Some(known) = known(file, is_given)? {
-            bundles.push(bundle(file, &known, &mut flat)?);
+        let Some(known) = known(file, is_given)? else { continue };
+        let told = if known == Known::History { purged::sessions(file)? } else { None };
+        match told {
+            Some(sessions) => bundles.extend(sessions),
+            None => bundles.push(bundle(file, &known, &mut flat)?),
         }
     }
     let taken: HashSet<PathBuf> = bundles

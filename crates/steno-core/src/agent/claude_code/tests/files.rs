@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::{SESSION, count, lines, user};
 use crate::agent::claude_code::READER;
+use crate::entry::Kind;
 use crate::format::{self, Found};
 use crate::inspect::{inspect, inspect_all};
 use crate::source::Bundle;
@@ -26,6 +27,42 @@ fn exports_and_history_are_read() {
     assert_eq!((history.user_prompts, history.session_id.as_deref()), (0, Some("history")));
     assert_eq!(history.first_timestamp.unwrap().to_string(), "2026-01-05T09:00:00.000Z");
     assert_eq!((web.user_prompts, web.session_id.as_deref()), (1, Some("web")));
+}
+
+#[test]
+fn what_is_left_of_purged_sessions_is_read_from_the_history() {
+    let dir = tempfile::tempdir().unwrap();
+    let pasted = json!({"1": {"id": 1, "type": "text", "content": "a\nb"},
+        "2": {"id": 2, "type": "image", "content": "iVBOR"}});
+    let told = |session: &str, text: &str| {
+        json!({"display": text, "pastedContents": pasted, "project": "/p",
+            "timestamp": 1767603600000_u64, "sessionId": session})
+    };
+    let there = "22222222-0000-4000-8000-000000000002";
+    let older = json!({"display": "Older", "project": "/q", "timestamp": 1_u64});
+    let texts = ["See [Pasted text #1 +1 lines].", "/model", "/tmp/x.png is wrong", "!ls"];
+    let mut history = vec![told(there, "Hi"), older];
+    history.extend(texts.map(|text| told(SESSION, text)));
+    let text: String = history.iter().map(|line| format!("{line}\n")).collect();
+    write(dir.path(), "history.jsonl", &(text + "{\"display\":\"torn"));
+    write(dir.path(), &format!("projects/-p/{there}.jsonl"), "");
+    let mut found = format::find(&dir.path().join("history.jsonl")).unwrap();
+    let keys: Vec<_> = found.iter().map(|found| found.bundle.key.as_deref()).collect();
+    assert_eq!(keys, [None, Some(SESSION)]);
+    let alone = found.remove(0).read().unwrap();
+    assert_eq!((alone.entries.len(), alone.entries[0].kind), (1, Kind::Notice));
+    let session = found.remove(0).read().unwrap();
+    assert_eq!(session.session.project.as_deref(), Some("/p"));
+    let entries: Vec<_> =
+        session.entries.iter().map(|entry| (entry.kind, entry.content.lines().next())).collect();
+    let expected = [
+        (Kind::Text, Some("See a")),
+        (Kind::Notice, Some("/model")),
+        (Kind::Text, Some("/tmp/x.png is wrong")),
+        (Kind::Notice, Some("!ls")),
+    ];
+    assert_eq!(entries, expected);
+    assert_eq!(session.entries[0].content, "See a\nb.");
 }
 
 fn write(root: &Path, name: &str, text: &str) {
