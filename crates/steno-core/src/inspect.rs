@@ -106,6 +106,10 @@ pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
         for part in &parts {
             inspections.push(count(part)?);
         }
+        if !parts.is_empty() && !found.bundle.root.exists() {
+            // Only subagents are there.
+            inspections.remove(0);
+        }
     }
     Ok(inspections)
 }

@@ -52,7 +52,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         return history::read(told, bundle.key.as_deref(), emit);
     }
     let Some(main) = find::main_source(bundle) else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+        return read_subagents(bundle, emit);
     };
     let known = probe::probe(main)?;
     if let Some(Known::History) = known {
@@ -66,14 +66,8 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         _ => reading.file(main)?,
     }
     let facts = std::mem::take(&mut reading.facts);
-    let mut subagent_files = 0;
-    for source in bundle.sources.iter().filter(|source| source.name() != main.name()) {
-        if let Some(agent) = find::agent_id(source.name()) {
-            reading.converter.speaker = Some(format!("subagent:{agent}"));
-            reading.side_file(source);
-            subagent_files += 1;
-        }
-    }
+    let others = bundle.sources.iter().filter(|source| source.name() != main.name());
+    let subagent_files = reading.subagents(others);
     reading.finish();
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
@@ -83,6 +77,23 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         session.parent = parent;
     }
     add_sidecar(&mut session, bundle);
+    Ok(session)
+}
+
+/// Reads a session whose own file is not there yet, or not any more.
+fn read_subagents(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if bundle.sources.is_empty() {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    }
+    let native_id = find::native_id(&bundle.root.to_string_lossy(), None);
+    let mut reading = Reading::new(&native_id, emit);
+    let subagent_files = reading.subagents(&bundle.sources);
+    let facts = std::mem::take(&mut reading.facts);
+    reading.finish();
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    session.native_id = Some(native_id);
+    session.subagent_files = subagent_files;
+    facts.fill(&mut session);
     Ok(session)
 }
 
@@ -133,6 +144,19 @@ impl<'e> Reading<'e> {
             }
         }
         Ok(())
+    }
+
+    /// Reads those files that are subagents', and gives how many there are.
+    fn subagents<'s>(&mut self, sources: impl IntoIterator<Item = &'s Source>) -> u64 {
+        let mut count = 0;
+        for source in sources {
+            if let Some(agent) = find::agent_id(source.name()) {
+                self.converter.speaker = Some(format!("subagent:{agent}"));
+                self.side_file(source);
+                count += 1;
+            }
+        }
+        count
     }
 
     /// Reads the file of a subagent; without it the session is still there.

@@ -75,13 +75,14 @@ fn ending(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The session that a subagent's file names, where it stands beside it.
+/// The session that a subagent's file names, where it stands beside it; else the folder, where others may belong to it.
 fn session_beside(file: &Path) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?.strip_prefix("agent-")?;
     let stem = name.strip_suffix(".meta.json").or_else(|| name.strip_suffix(".jsonl"))?;
     let log = file.with_file_name(format!("agent-{stem}.jsonl"));
     let session = stated(&log, "sessionId")?;
-    Some(file.with_file_name(format!("{session}.jsonl"))).filter(|path| path.is_file())
+    let session = file.with_file_name(format!("{session}.jsonl"));
+    if session.is_file() { Some(session) } else { file.parent().map(Path::to_owned) }
 }
 
 /// The session's own file, for a message or a part of one in OpenCode's tree of files; where it is not named by the

@@ -265,3 +265,31 @@ fn the_file_of_a_session_counts_more_than_what_the_history_tells() {
     assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
     assert_eq!(prompts(&home), 2);
 }
+
+#[test]
+fn a_subagent_that_is_found_first_joins_its_session() {
+    let home = Home::new();
+    let side = |n| line(n).replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let nested = SESSION.replace(".jsonl", "/subagents/agent-a1.jsonl");
+    for flat in [".claude/projects/-p/agent-b1.jsonl", &nested] {
+        fs::remove_dir_all(home.path().join(".claude")).ok();
+        fs::remove_dir_all(home.path().join("store")).ok();
+        home.file(flat, side(3));
+        sync(&home, &[]).ok();
+        let listed = home.steno(&["list", "--json"]).ok();
+        assert!(listed.contains("\"1b4e28ba-2fa1-41d2-883f-0016d3cca427\""), "{listed}");
+        home.file(SESSION, line(1) + &line(2));
+        sync(&home, &[]).ok();
+        assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 1);
+        assert_eq!(prompts(&home), 3);
+        // What is left behind when the session's own file is removed takes nothing away.
+        fs::remove_file(home.path().join(SESSION)).unwrap();
+        home.file(flat, side(3) + &side(4));
+        sync(&home, &[]).ok();
+        assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 1);
+        assert_eq!(prompts(&home), 4);
+        home.steno(&["restore", "1b4e"]).ok();
+        assert_eq!(fs::read_to_string(home.path().join(SESSION)).unwrap(), line(1) + &line(2));
+        home.steno(&["verify"]).ok();
+    }
+}

@@ -117,6 +117,7 @@ fn files_beside_a_session_belong_to_it() {
             vec!["agent-b2.jsonl"],
         ]
     );
+    assert_eq!(bundles[2].root, project.path().join("another.jsonl"));
     let file = project.path().join(format!("{SESSION}.jsonl"));
     assert_eq!(names(&READER.find_at(&file).unwrap()[0]), names(&bundles[0]));
 }
@@ -135,6 +136,20 @@ fn subagents_speak_as_themselves_and_are_counted_apart() {
     assert_eq!(counts, [(1, 3, 0), (1, 0, 1), (1, 0, 0), (1, 0, 0)]);
     let whole = inspect(&found).unwrap();
     assert_eq!((whole.subagent_files, whole.bad_lines), (3, 0));
+}
+
+#[test]
+fn subagents_without_their_session_are_what_is_known_of_it() {
+    let project = project();
+    fs::remove_file(project.path().join(format!("{SESSION}.jsonl"))).unwrap();
+    let found = format::find(project.path()).unwrap();
+    let session = found.iter().find(|found| found.bundle.sources.len() > 1).unwrap();
+    let transcript = session.read().unwrap();
+    assert_eq!(transcript.session.native_id.as_deref(), Some(SESSION));
+    assert_eq!((transcript.session.subagent_files, transcript.session.parent), (3, None));
+    let sources: Vec<_> = transcript.entries.iter().map(|entry| entry.source.as_str()).collect();
+    assert_eq!(sources, ["subagent:a1", "subagent:a2", "subagent:b1"]);
+    assert_eq!(inspect_all(session).unwrap().len(), 3, "no row for a file that is not there");
 }
 
 #[test]
