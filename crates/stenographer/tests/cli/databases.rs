@@ -234,11 +234,22 @@ fn a_tree_of_files_is_kept_with_its_name() {
         let part = format!(r#"{{"id":"prt_{n}","type":"text","text":"hello {n}"}}"#);
         home.file(&format!("{base}/part/msg_{n}/prt_{n}.json"), part);
     }
+    let others = ["project/p.json", "migration", "session_diff/ses_1.json", "part/prt_9.json"];
+    for name in others {
+        let part =
+            r#"{"id":"prt_9","type":"text","text":"flat","sessionID":"ses_2","messageID":"msg_2"}"#;
+        home.file(&format!("{base}/{name}"), part);
+    }
     assert_eq!(synced(&home), Some(2));
     let before = ["ses_1", "ses_2"].map(|id| shown(&home, id));
+    assert!(before[1].contains("flat"));
     assert!(before[0].contains("hello 1") && !before[0].contains("hello 2"));
     fs::remove_dir_all(home.path().join(base)).unwrap();
     home.steno(&["restore", "ses_1"]).ok();
     let part = fs::read_to_string(home.path().join(base).join("part/msg_1/prt_1.json")).unwrap();
     assert!(part.contains("hello 1"));
+    home.steno(&["restore", "ses_2"]).ok();
+    for name in others {
+        assert!(home.path().join(base).join(name).is_file(), "{name}");
+    }
 }

@@ -112,8 +112,14 @@ fn bundle(session: &Path, known: &Known, flat: &mut FlatAgents) -> Result<Bundle
     let Known::Session(stated_id) = known else { return Ok(bundle) };
     let folder = durable::parent(session);
     bundle.sources.extend(beside(session)?);
-    if let Some(id) = stated_id {
+    let name = stem(&session.to_string_lossy()).to_owned();
+    // The file that has a session's name goes before one that only begins with it, as a resumed copy does.
+    let is_other = |id: &&String| !session.with_file_name(format!("{id}.jsonl")).is_file();
+    let ids = [Some(&name), stated_id.as_ref().filter(is_other)];
+    for id in ids.into_iter().flatten() {
         bundle.sources.extend(flat.take(folder, id).iter().map(|agent| below(folder, agent)));
+    }
+    if let Some(id) = stated_id {
         bundle.sources.extend(desktop_sidecar(session, id));
     }
     Ok(bundle)
