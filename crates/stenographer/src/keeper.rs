@@ -6,17 +6,21 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use steno_core::durable::{self, FileError, OnPath};
+use steno_core::entry::PRIMARY;
 use steno_core::format::{FormatError, Found, Item};
 use steno_core::index::Draft;
 use steno_core::vault::keep::Growth;
 use steno_core::vault::likeness::Likeness;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Bundle, Problem, ProblemList, Session, SessionId};
+use steno_core::{Bundle, Entry, Kind, Problem, ProblemList, Role, Session, SessionId};
 
 use crate::error::CommandError;
 use crate::indexer::Indexer;
 use crate::projects::Projects;
 use crate::seen::{Stamp, stamp};
+
+/// How many characters of a prompt stand for a title.
+const TITLE: usize = 60;
 
 /// Keeps sessions, each under an id of its own.
 pub(crate) struct Keeper {
@@ -31,7 +35,7 @@ pub(crate) struct Keeper {
 /// A session that was kept.
 pub(crate) struct Kept {
     pub(crate) dir: SessionDir,
-    /// What it is about.
+    /// What it is about: its title, or else how its first prompt begins.
     pub(crate) title: Option<String>,
     /// Entries that it has now.
     pub(crate) entries: u64,
@@ -78,8 +82,12 @@ impl Keeper {
     pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
         let (mut draft, mut problems) = (Draft::default(), ProblemList::default());
         let before = stamps(&found.bundle);
+        let mut prompt = None;
         let read = (found.reader.read)(&found.bundle, &mut |item| match item {
-            Item::Entry(entry) => draft.push(&entry),
+            Item::Entry(entry) => {
+                prompt = prompt.take().or_else(|| beginning(&entry));
+                draft.push(&entry);
+            }
             Item::Problem(problem) => problems.push(problem),
         });
         let session = match read {
@@ -106,7 +114,7 @@ impl Keeper {
         drop(lock);
         let (added, stored, is_more, dir, marker) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
-        let title = session.title.clone();
+        let title = session.title.clone().or(prompt);
         if stamps(&found.bundle) == before && !is_more {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete(named);
@@ -184,6 +192,13 @@ struct Home {
     dir: SessionDir,
     /// Whether all of it is kept there, from another place.
     has_all: bool,
+}
+
+/// How a prompt begins; nothing for any other entry.
+fn beginning(entry: &Entry) -> Option<String> {
+    let is_prompt = entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY;
+    let line = entry.content.lines().find(|line| !line.trim().is_empty());
+    line.filter(|_| is_prompt).map(|line| line.trim().chars().take(TITLE).collect())
 }
 
 /// Whether a file can be kept but not read.
