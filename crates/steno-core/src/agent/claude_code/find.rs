@@ -32,11 +32,9 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
             None => bundles.push(bundle(file, &known, &mut flat)?),
         }
     }
-    let taken: HashSet<PathBuf> = bundles
-        .iter()
-        .flat_map(|bundle: &Bundle| &bundle.sources)
-        .map(|source| source.path().to_owned())
-        .collect();
+    let taken: HashSet<PathBuf> = bundles.iter().flat_map(side_files).collect();
+    // A result that was saved may itself look like a session.
+    bundles.retain(|bundle| !taken.contains(&bundle.root));
     let mut orphans: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for file in agents.into_iter().filter(|file| !taken.contains(*file)) {
         let Some(known) = known(file, is_given)? else { continue };
@@ -50,6 +48,12 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     }
     bundles.sort_by(|a, b| a.root.cmp(&b.root));
     Ok(bundles)
+}
+
+/// The files of a session besides its own.
+fn side_files(bundle: &Bundle) -> Vec<PathBuf> {
+    let paths = bundle.sources.iter().map(|source| source.path().to_owned());
+    paths.filter(|path| *path != bundle.root).collect()
 }
 
 fn is_candidate(file: &Path) -> bool {

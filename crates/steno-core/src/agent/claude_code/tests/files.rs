@@ -139,6 +139,16 @@ fn subagents_speak_as_themselves_and_are_counted_apart() {
 }
 
 #[test]
+fn a_saved_result_is_no_session() {
+    let project = project();
+    let saved = format!("{SESSION}/tool-results/t2.jsonl");
+    write(project.path(), &saved, &lines(&[user(json!("Hi"))]));
+    let bundles = READER.find_at(project.path()).unwrap();
+    assert_eq!(bundles.len(), 3);
+    assert!(names(&bundles[0]).contains(&"S/tool-results/t2.jsonl".to_owned()));
+}
+
+#[test]
 fn subagents_without_their_session_are_what_is_known_of_it() {
     let project = project();
     fs::remove_file(project.path().join(format!("{SESSION}.jsonl"))).unwrap();
