@@ -30,6 +30,8 @@ pub(crate) struct Keeper {
     shared: HashMap<PathBuf, (Option<Stamp>, SessionDir)>,
     projects: Projects,
     indexer: Indexer,
+    /// Held by whoever gives names to sessions; there is none before the first is kept.
+    lock: Option<File>,
 }
 
 /// A session that was kept.
@@ -53,17 +55,25 @@ impl Keeper {
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
         let projects = Projects::load(durable::parent(vault.root()));
         let indexer = Indexer::new(durable::parent(vault.root()));
-        Ok(Self { vault, known, shared: HashMap::new(), projects, indexer })
+        Ok(Self { vault, known, shared: HashMap::new(), projects, indexer, lock: None })
     }
 
-    /// Waits until no other process gives names to sessions; it may again once the file is dropped.
-    fn lock(&self) -> Result<File, CommandError> {
-        let path = self.vault.root().with_file_name("keeping.lock");
-        durable::create_private_dir(durable::parent(&path))?;
-        let lock =
-            durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
-        lock.lock()?;
-        Ok(lock)
+    /// Waits until no other process gives names to sessions.
+    fn lock(&mut self) -> Result<(), CommandError> {
+        let lock = match self.lock.take() {
+            Some(lock) => lock,
+            None => {
+                let path = self.vault.root().with_file_name("keeping.lock");
+                durable::create_private_dir(durable::parent(&path))?;
+                let mut options = durable::private_options();
+                options.create(true).append(true).open(&path).on("open", &path)?
+            }
+        };
+        Ok(self.lock.insert(lock).lock()?)
+    }
+
+    fn unlock(&self) -> Result<(), CommandError> {
+        Ok(self.lock.as_ref().map_or(Ok(()), File::unlock)?)
     }
 
     /// Whether a session of this id is kept.
@@ -99,7 +109,7 @@ impl Keeper {
         };
         let entries = draft.len() as u64;
         // Two processes must not give one id to two sessions.
-        let lock = self.lock()?;
+        self.lock()?;
         let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
             let Home { dir, has_all } = home;
             let marker = self.indexer.mark(&dir);
@@ -111,7 +121,7 @@ impl Keeper {
             // Only a shortcut for later: what is kept is kept without it.
             let _ = self.projects.note(folder.as_ref());
         }
-        drop(lock);
+        self.unlock()?;
         let (added, stored, is_more, dir, marker) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
         let title = session.title.clone().or(prompt);
