@@ -23,6 +23,10 @@ use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Totals, Transcript};
 use crate::source::Bundle;
 
+/// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
+/// index is built anew.
+pub const VERSION: u32 = 1;
+
 /// Finds and reads the sessions of one format.
 #[derive(Debug)]
 pub struct Reader {
@@ -154,10 +158,10 @@ pub fn look(path: &Path) -> Result<Look, FileError> {
             }
         };
         // A session takes what stands beside its file too.
-        bundles.retain(|bundle| !bundle.sources.iter().any(|file| taken.contains(file.path())));
+        bundles.retain(|bundle| !bundle.files().iter().any(|file| taken.contains(file.path())));
         tree.take(&bundles);
         for bundle in bundles {
-            taken.extend(bundle.sources.iter().map(|source| source.path().to_owned()));
+            taken.extend(bundle.files().iter().map(|source| source.path().to_owned()));
             found.push(Found { reader, bundle });
         }
     }

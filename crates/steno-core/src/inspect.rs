@@ -96,7 +96,15 @@ impl Total {
 /// Counts one session, without its subagents' files.
 pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
     let (main, parts) = split(found);
-    count_main(found, &main, &parts)
+    count_main(found, &main, &parts).map(|inspection| settled(inspection, found))
+}
+
+/// A file with nothing in it started no subagents, whoever names it.
+fn settled(mut inspection: Inspection, found: &Found) -> Inspection {
+    if std::fs::metadata(&found.bundle.root).is_ok_and(|file| file.is_file() && file.len() == 0) {
+        inspection.subagent_files = 0;
+    }
+    inspection
 }
 
 /// Counts one session, then each file of a subagent as the session of its own that it could be.
@@ -107,8 +115,14 @@ pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
         for part in &parts {
             inspections.push(count(part)?);
         }
+        if !parts.is_empty() && !found.bundle.root.exists() {
+            // Only subagents are there.
+            inspections.remove(0);
+        }
     }
-    Ok(inspections)
+    let mut inspections = inspections.into_iter();
+    let first = inspections.next().map(|first| settled(first, found));
+    Ok(first.into_iter().chain(inspections).collect())
 }
 
 /// Counts a session without its parts, unless these turn out to be no subagents.

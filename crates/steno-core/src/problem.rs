@@ -55,6 +55,19 @@ impl ProblemList {
         }
     }
 
+    /// Takes in those of another list.
+    pub fn append(&mut self, other: Self) {
+        let room = KEPT - self.first.len();
+        self.count += other.count;
+        self.first.extend(other.first.into_iter().take(room));
+    }
+
+    /// At most `limit` of the first, and how many more there were.
+    pub fn first(&self, limit: usize) -> (&[Problem], u64) {
+        let told = &self.first[..limit.min(self.first.len())];
+        (told, self.count - told.len() as u64)
+    }
+
     /// How many there were.
     pub fn count(&self) -> u64 {
         self.count
@@ -95,6 +108,21 @@ mod tests {
         assert_eq!(problems.len(), KEPT + 1);
         assert_eq!(problems[KEPT - 1].to_string(), "x:1000: bad");
         assert_eq!(problems[KEPT].to_string(), "x: 5 more problems, not listed");
+    }
+
+    #[test]
+    fn lists_are_joined() {
+        let list = |count: u64| {
+            let mut list = ProblemList::default();
+            (1..=count).for_each(|line| list.push(Problem::at(Path::new("x"), line, "bad")));
+            list
+        };
+        let mut all = list(3);
+        all.append(list(KEPT as u64 + 5));
+        assert_eq!((all.count(), all.first.len()), (KEPT as u64 + 8, KEPT));
+        let (told, more) = all.first(4);
+        assert_eq!((told.len(), more), (4, KEPT as u64 + 4));
+        assert_eq!(list(2).first(4).1, 0);
     }
 
     #[test]

@@ -217,10 +217,20 @@ impl Bundle {
         self.sources.iter().find(|source| source.name == name)
     }
 
+    /// The files in which the session stands; of one that only another file tells of, that file.
+    pub fn files(&self) -> &[Source] {
+        if self.is_only_told() { &self.excerpts } else { &self.sources }
+    }
+
+    /// Whether it has no file of its own, and is known only by what one that speaks of all sessions says.
+    pub fn is_only_told(&self) -> bool {
+        self.sources.is_empty() && !self.excerpts.is_empty()
+    }
+
     /// The one file that holds this session and others, where there is one and it is no database.
     pub fn shared_file(&self) -> Option<Source> {
-        let is_shared = self.key.is_some() && self.origin.is_none() && self.root.is_file();
-        is_shared.then(|| Bundle::file(&self.root).sources.remove(0))
+        let is_shared = self.key.is_some() && self.origin.is_none() && !self.is_only_told();
+        (is_shared && self.root.is_file()).then(|| Bundle::file(&self.root).sources.remove(0))
     }
 
     /// The files whose bytes are kept for the session: those that it has, without its database, or the one that it shares.
@@ -237,8 +247,16 @@ impl Bundle {
         self.sources.iter().filter(|source| !is_database(source)).cloned().collect()
     }
 
-    /// What the session's rows are known by, if it is in a database: as long as it stays the same, nothing is new.
+    /// What the session's rows are known by, if it is in a database, or what is told of it elsewhere: as long as that stays
+    /// the same, nothing is new.
     pub fn fingerprint(&self) -> Result<Option<Fingerprint>, FormatError> {
+        if self.is_only_told() {
+            let mut hasher = blake3::Hasher::new();
+            for excerpt in &self.excerpts {
+                hasher.update(&excerpt.bytes()?);
+            }
+            return Ok(Some(Fingerprint { bytes: hasher.count(), sum: hasher.finalize() }));
+        }
         let Some(origin) = &self.origin else { return Ok(None) };
         let database = Database::open(self)?;
         database.fingerprint(origin.schema, self.key.as_deref()).map(Some)

@@ -11,7 +11,7 @@ use steno_core::format::{Found, find};
 /// What makes two sessions that were found the same.
 fn told(found: &Found) -> (&str, &Path, Option<&str>, Vec<&Path>) {
     let bundle = &found.bundle;
-    let mut files: Vec<_> = bundle.sources.iter().map(|source| source.path()).collect();
+    let mut files: Vec<_> = bundle.files().iter().map(|source| source.path()).collect();
     files.sort();
     (found.reader.agent, &bundle.root, bundle.key.as_deref(), files)
 }
@@ -20,14 +20,14 @@ fn told(found: &Found) -> (&str, &Path, Option<&str>, Vec<&Path>) {
 fn compare(root: &Path) -> usize {
     let all = find(root).unwrap();
     let mut files: Vec<PathBuf> = Vec::new();
-    for source in all.iter().flat_map(|found| &found.bundle.sources) {
+    for source in all.iter().flat_map(|found| found.bundle.files()) {
         files.push(source.path().to_owned());
     }
     files.sort();
     files.dedup();
     let mut differences = Vec::new();
     for file in &files {
-        let holds = |found: &&Found| found.bundle.sources.iter().any(|s| s.path() == file);
+        let holds = |found: &&Found| found.bundle.files().iter().any(|s| s.path() == file);
         let near = find_near(file, root).unwrap();
         let mut near: Vec<_> = near.iter().map(told).collect();
         let mut whole: Vec<_> = all.iter().filter(holds).map(told).collect();
@@ -75,11 +75,30 @@ fn files_of_one_session_lead_to_it() {
     write("gemini/h/chats/g1/sub.jsonl", &gemini.replace("\"g1\"", "\"sub\""));
     write("cline/t/ui_messages.json", "[{\"ts\":1,\"type\":\"say\",\"say\":\"text\"}]");
     write("cline/t/task_metadata.json", "{}");
+    let history = "{\"display\":\"hi\",\"project\":\"/p\",\"timestamp\":1,\"sessionId\":\"g\"}\n";
+    write("purged/history.jsonl", history);
+    write("purged/projects/p/memory/x.md", "");
+    write("orphan/p/s3/subagents/agent-a.jsonl", &agent);
+    write("orphan/p/s3/tool-results/t.txt", "result");
+    let opencode = "{\"id\":\"ses_1\",\"title\":\"T\",\"version\":\"1\",\"time\":{\"created\":1},\
+                    \"sessionID\":\"ses_1\",\"messageID\":\"msg_1\"}";
+    for name in [
+        "session/p/ses_1",
+        "message/ses_1/msg_1",
+        "part/msg_1/prt_1",
+        "part/prt_2",
+        "project/p",
+        "session_diff/ses_1",
+        "todo/ses_1",
+    ] {
+        write(&format!("opencode/storage/{name}.json"), opencode);
+    }
+    write("opencode/storage/migration", "2");
     let mut files = 0;
-    for agent in ["claude", "kimi", "droid", "gemini", "cline"] {
+    for agent in ["claude", "kimi", "droid", "gemini", "cline", "purged", "orphan", "opencode"] {
         files += compare(&dir.path().join(agent));
     }
-    assert_eq!(files, 18);
+    assert_eq!(files, 29);
 }
 
 #[test]

@@ -6,17 +6,21 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use steno_core::durable::{self, FileError, OnPath};
+use steno_core::entry::PRIMARY;
 use steno_core::format::{FormatError, Found, Item};
 use steno_core::index::Draft;
 use steno_core::vault::keep::Growth;
 use steno_core::vault::likeness::Likeness;
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Bundle, Problem, ProblemList, Session, SessionId};
+use steno_core::{Bundle, Entry, Kind, Problem, ProblemList, Role, Session, SessionId};
 
 use crate::error::CommandError;
 use crate::indexer::Indexer;
 use crate::projects::Projects;
 use crate::seen::{Stamp, stamp};
+
+/// How many characters of a prompt stand for a title.
+const TITLE: usize = 60;
 
 /// Keeps sessions, each under an id of its own.
 pub(crate) struct Keeper {
@@ -28,13 +32,14 @@ pub(crate) struct Keeper {
     indexer: Indexer,
     /// Whether what is kept goes into the index at once, or waits for the next search.
     pub(crate) is_indexing: bool,
-    lock: File,
+    /// Held by whoever gives names to sessions; there is none before the first is kept.
+    lock: Option<File>,
 }
 
 /// A session that was kept.
 pub(crate) struct Kept {
     pub(crate) dir: SessionDir,
-    /// What it is about.
+    /// What it is about: its title, or else how its first prompt begins.
     pub(crate) title: Option<String>,
     /// Entries that it has now.
     pub(crate) entries: u64,
@@ -48,17 +53,43 @@ pub(crate) struct Kept {
 
 impl Keeper {
     pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
-        let path = vault.root().with_file_name("keeping.lock");
-        durable::create_private_dir(durable::parent(&path))?;
-        durable::remove_leftovers(durable::parent(&path));
-        let lock =
-            durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         let sessions = vault.sessions()?.into_iter();
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
         let projects = Projects::load(durable::parent(vault.root()));
         let indexer = Indexer::new(durable::parent(vault.root()));
         let (shared, is_indexing) = (HashMap::new(), true);
-        Ok(Self { vault, known, shared, projects, indexer, is_indexing, lock })
+        Ok(Self { vault, known, shared, projects, indexer, is_indexing, lock: None })
+    }
+
+    /// Waits until no other process gives names to sessions.
+    fn lock(&mut self) -> Result<(), CommandError> {
+        let lock = match self.lock.take() {
+            Some(lock) => lock,
+            None => {
+                let path = self.vault.root().with_file_name("keeping.lock");
+                durable::create_private_dir(durable::parent(&path))?;
+                durable::remove_leftovers(durable::parent(&path));
+                let mut options = durable::private_options();
+                options.create(true).append(true).open(&path).on("open", &path)?
+            }
+        };
+        Ok(self.lock.insert(lock).lock()?)
+    }
+
+    fn unlock(&self) -> Result<(), CommandError> {
+        Ok(self.lock.as_ref().map_or(Ok(()), File::unlock)?)
+    }
+
+    /// Whether a session of this id is kept.
+    pub(crate) fn has(&self, id: &SessionId) -> bool {
+        self.known.contains_key(id)
+    }
+
+    /// The session that is kept from its own files, of one that another file tells of too.
+    pub(crate) fn better(&self, found: &Found) -> Option<&SessionDir> {
+        let native_id = found.bundle.key.as_deref().filter(|_| found.bundle.is_only_told())?;
+        let kept = self.known.get(&SessionId::for_native(found.reader.agent, native_id))?;
+        Some(kept).filter(|kept| kept.is_only_told().is_ok_and(|is_told| !is_told))
     }
 
     /// Keeps what is new of a session.
@@ -68,9 +99,11 @@ impl Keeper {
         let before = stamps(&found.bundle);
         let bundle = found.bundle.clone();
         let bundle = if is_indexing { bundle } else { bundle.brief() };
+        let mut prompt = None;
         let read = (found.reader.read)(&bundle, &mut |item| match item {
             Item::Entry(entry) => {
                 entries += 1;
+                prompt = prompt.take().or_else(|| beginning(&entry));
                 if is_indexing {
                     draft.push(&entry);
                 }
@@ -85,22 +118,22 @@ impl Keeper {
             other => other?,
         };
         // Two processes must not give one id to two sessions.
-        self.lock.lock()?;
+        self.lock()?;
         let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
             let Home { dir, has_all } = home;
             let marker = self.indexer.mark(&dir);
             let added = if has_all { 0 } else { self.keep_files(&dir, &found.bundle, growth)? };
-            let is_more = has_all || dir.has_more_than(found.bundle.sources.len())?;
+            let is_more = has_all || dir.has_more_than(found.bundle.files().len())?;
             Ok((added, dir.size()?, is_more, dir, marker))
         });
         if let Some(folder) = &session.project {
             // Only a shortcut for later: what is kept is kept without it.
             let _ = self.projects.note(folder.as_ref());
         }
-        self.lock.unlock()?;
+        self.unlock()?;
         let (added, stored, is_more, dir, marker) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
-        let title = session.title.clone();
+        let title = session.title.clone().or(prompt);
         let is_read = stamps(&found.bundle) == before && !is_more;
         if is_indexing && is_read {
             let named = Session { id: dir.id().clone(), ..session };
@@ -187,6 +220,13 @@ struct Home {
     has_all: bool,
 }
 
+/// How a prompt begins; nothing for any other entry.
+fn beginning(entry: &Entry) -> Option<String> {
+    let is_prompt = entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY;
+    let line = entry.content.lines().find(|line| !line.trim().is_empty());
+    line.filter(|_| is_prompt).map(|line| line.trim().chars().take(TITLE).collect())
+}
+
 /// Whether a file can be kept but not read.
 fn is_too_large(error: &FileError) -> bool {
     error.source.kind() == ErrorKind::FileTooLarge
@@ -201,7 +241,7 @@ fn unread(found: &Found) -> Session {
 
 /// Sizes and times of a session's files.
 fn stamps(bundle: &Bundle) -> Vec<Option<Stamp>> {
-    bundle.sources.iter().map(|source| stamp(source.path())).collect()
+    bundle.files().iter().map(|source| stamp(source.path())).collect()
 }
 
 fn is_kept_from(dir: &SessionDir, bundle: &Bundle) -> Result<bool, CommandError> {

@@ -1,44 +1,79 @@
 //! What `sync` and `watch` have seen: size and time of each source, so that what did not change is not opened again.
 //!
-//! It is a shortcut, not a record: without it everything is read once more and nothing is kept twice.
+//! It is a shortcut, not a record: without it everything is read once more and nothing is kept twice. It holds only as
+//! long as the vault has the sessions, and as long as readers would find the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use serde::{Deserialize, Serialize};
 use steno_core::durable::{self, FileError};
+use steno_core::{SessionId, format};
 
 /// Size and time of a file.
 pub(crate) type Stamp = (u64, i64);
+
+/// A file as it was kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Known(u64, i64, Vec<String>);
+
+type Files = HashMap<String, Known>;
 
 /// The files that were kept as they are now.
 #[derive(Debug)]
 pub(crate) struct Seen {
     path: PathBuf,
-    files: HashMap<String, Stamp>,
+    files: Files,
     /// What was noted since the list was last read or written.
-    fresh: HashMap<String, Stamp>,
+    fresh: Files,
+    /// Sessions that files were kept with and that the vault does not have.
+    lost: HashSet<String>,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    /// What the readers were that looked.
+    readers: u32,
+    files: &'a Files,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    readers: u32,
+    files: Files,
 }
 
 impl Seen {
-    /// Reads the list of the store at `store`; one that cannot be read is an empty one, and so is that of a vault
-    /// that is gone.
-    pub(crate) fn load(store: &Path) -> Self {
+    /// Reads the list of the store at `store`, as far as the sessions in it are kept; one that cannot be read, or that
+    /// other readers made, is an empty one.
+    pub(crate) fn load(store: &Path, is_kept: impl Fn(&SessionId) -> bool) -> Self {
         let path = store.join("seen.json");
-        Self { files: read(&path), path, fresh: HashMap::new() }
+        let mut files = read(&path);
+        let is_kept = |name: &str| name.parse().is_ok_and(|id| is_kept(&id));
+        let sessions = files.values().flat_map(|Known(_, _, sessions)| sessions);
+        let lost = sessions.filter(|name| !is_kept(name)).cloned().collect();
+        forget(&mut files, &lost);
+        Self { path, files, fresh: HashMap::new(), lost }
     }
 
     /// Whether the file was kept with this stamp.
     pub(crate) fn knows(&self, path: &Path, stamp: Stamp) -> bool {
-        self.files.get(&*path.to_string_lossy()) == Some(&stamp)
+        let known = self.files.get(&*path.to_string_lossy());
+        known.is_some_and(|Known(size, time, _)| (*size, *time) == stamp)
     }
 
-    /// Notes that the file was kept with this stamp.
-    pub(crate) fn note(&mut self, path: &Path, stamp: Stamp) {
+    /// Notes that the file was kept with this stamp, for these sessions.
+    pub(crate) fn note(&mut self, path: &Path, (size, time): Stamp, sessions: &[SessionId]) {
         let name = path.to_string_lossy().into_owned();
-        if self.files.insert(name.clone(), stamp) != Some(stamp) {
-            self.fresh.insert(name, stamp);
+        let sessions: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
+        for session in &sessions {
+            self.lost.remove(session);
+        }
+        let known = Known(size, time, sessions);
+        if self.files.insert(name.clone(), known.clone()).as_ref() != Some(&known) {
+            self.fresh.insert(name, known);
         }
     }
 
@@ -47,17 +82,34 @@ impl Seen {
         if self.fresh.is_empty() {
             return Ok(());
         }
-        self.files.extend(read(&self.path));
+        let mut noted = read(&self.path);
+        forget(&mut noted, &self.lost);
+        self.files.extend(noted);
         self.files.extend(self.fresh.drain());
-        let text = serde_json::to_vec(&self.files).expect("names are text");
+        let written = Written { readers: format::VERSION, files: &self.files };
+        let text = serde_json::to_vec(&written).expect("names are text");
         durable::create_private_dir(durable::parent(&self.path))?;
         durable::replace_unsynced(&self.path, &text)
     }
 }
 
-fn read(path: &Path) -> HashMap<String, Stamp> {
-    let bytes = fs::read(path).ok().filter(|_| path.with_file_name("vault").is_dir());
-    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+fn read(path: &Path) -> Files {
+    let read = fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<Read>(&bytes).ok());
+    let read = read.filter(|read| read.readers == format::VERSION);
+    read.map(|read| read.files).unwrap_or_default()
+}
+
+/// Takes out what was kept with sessions that are lost, and the databases in which those stand.
+fn forget(files: &mut Files, lost: &HashSet<String>) {
+    let is_lost = |known: &Known| known.2.iter().any(|session| lost.contains(session));
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in files.iter().filter(|(_, known)| is_lost(known)) {
+        names.extend(name.rsplit_once('#').map(|(database, _)| database.to_owned()));
+        names.push(name.clone());
+    }
+    for name in names {
+        files.remove(&name);
+    }
 }
 
 /// The stamp of a file; nothing for one that is gone.
@@ -76,6 +128,10 @@ pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
 mod tests {
     use super::*;
 
+    fn id(name: &str) -> SessionId {
+        name.parse().unwrap()
+    }
+
     #[test]
     fn every_time_gives_a_stamp() {
         let folder = tempfile::tempdir().unwrap();
@@ -93,15 +149,49 @@ mod tests {
     #[test]
     fn notes_of_two_processes_are_both_saved() {
         let store = tempfile::tempdir().unwrap();
-        fs::create_dir(store.path().join("vault")).unwrap();
-        let mut first = Seen::load(store.path());
-        let mut second = Seen::load(store.path());
-        first.note(Path::new("a"), (1, 1));
-        second.note(Path::new("b"), (2, 2));
+        let load = || Seen::load(store.path(), |_| true);
+        let (mut first, mut second) = (load(), load());
+        first.note(Path::new("a"), (1, 1), &[]);
+        second.note(Path::new("b"), (2, 2), &[id("s")]);
         first.save().unwrap();
         second.save().unwrap();
-        for seen in [second, Seen::load(store.path())] {
+        for seen in [second, load()] {
             assert!(seen.knows(Path::new("a"), (1, 1)) && seen.knows(Path::new("b"), (2, 2)));
         }
+    }
+
+    #[test]
+    fn what_was_kept_with_a_session_that_is_lost_is_forgotten() {
+        let store = tempfile::tempdir().unwrap();
+        let mut seen = Seen::load(store.path(), |_| true);
+        seen.note(Path::new("db"), (1, 1), &[]);
+        seen.note(Path::new("db#lost"), (2, 2), &[id("lost")]);
+        seen.note(Path::new("db#kept"), (3, 3), &[id("kept")]);
+        seen.note(Path::new("none"), (4, 4), &[]);
+        seen.save().unwrap();
+        let mut seen = Seen::load(store.path(), |session| *session == id("kept"));
+        let known = |seen: &Seen| {
+            let stamps =
+                [("db", (1, 1)), ("db#lost", (2, 2)), ("db#kept", (3, 3)), ("none", (4, 4))];
+            stamps.map(|(name, stamp)| seen.knows(Path::new(name), stamp))
+        };
+        assert_eq!(known(&seen), [false, false, true, true]);
+        seen.note(Path::new("new"), (5, 5), &[]);
+        seen.save().unwrap();
+        assert_eq!(known(&seen), [false, false, true, true], "not taken from the list again");
+    }
+
+    #[test]
+    fn what_other_readers_saw_is_looked_at_again() {
+        let store = tempfile::tempdir().unwrap();
+        let mut seen = Seen::load(store.path(), |_| true);
+        seen.note(Path::new("a"), (1, 1), &[]);
+        seen.save().unwrap();
+        let path = store.path().join("seen.json");
+        let (now, other) = (format!("\"readers\":{}", format::VERSION), "\"readers\":0");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(&now), "{text}");
+        fs::write(&path, text.replace(&now, other)).unwrap();
+        assert!(!Seen::load(store.path(), |_| true).knows(Path::new("a"), (1, 1)));
     }
 }

@@ -16,7 +16,7 @@ use steno_core::durable;
 use steno_core::format::{self, Found};
 use steno_core::source::Fingerprint;
 use steno_core::vault::keep::Growth;
-use steno_core::{Bundle, Source};
+use steno_core::{Bundle, ProblemList, SessionId, Source};
 
 use crate::error::CommandError;
 use crate::keeper::{Keeper, Kept};
@@ -40,6 +40,9 @@ pub(crate) struct Row {
     /// Bytes that these sessions take in the vault.
     pub(crate) bytes_kept: u64,
     pub(crate) problems: u64,
+    /// Records that could not be read, and where they stand.
+    #[serde(skip)]
+    pub(crate) unread: ProblemList,
 }
 
 /// The folders to look at, each once.
@@ -88,6 +91,8 @@ pub(crate) struct Sweep {
     pub(crate) now: SystemTime,
     /// Files that no session was kept of, as they were then.
     passed: HashMap<PathBuf, Stamp>,
+    /// The sessions that files were kept with, until that is noted.
+    homes: HashMap<PathBuf, Vec<SessionId>>,
     /// Our own folder: what stands there came from here.
     store: PathBuf,
 }
@@ -106,9 +111,10 @@ pub(crate) struct News {
 
 impl Sweep {
     pub(crate) fn new(ui: &Ui, scene: &Scene) -> Result<Self, CommandError> {
+        let keeper = Keeper::new(Store::new(scene).vault)?;
         Ok(Self {
-            keeper: Keeper::new(Store::new(scene).vault)?,
-            seen: Seen::load(&scene.store),
+            seen: Seen::load(&scene.store, |id| keeper.has(id)),
+            keeper,
             rows: BTreeMap::new(),
             progress: ui.progress("keeping"),
             failures: Vec::new(),
@@ -118,6 +124,7 @@ impl Sweep {
             stop: Arc::default(),
             now: SystemTime::from(scene.clock.now().instant()),
             passed: HashMap::new(),
+            homes: HashMap::new(),
             store: real(scene.store.clone()),
         })
     }
@@ -150,7 +157,7 @@ impl Sweep {
         let again: HashSet<PathBuf> = looked.collect();
         if !self.dry_run {
             changed.retain(|file, _| !again.contains(file));
-            changed.iter().for_each(|(file, stamp)| self.seen.note(file, *stamp));
+            changed.iter().for_each(|(file, stamp)| self.note(file, *stamp));
         }
         self.flush();
         Ok(())
@@ -226,7 +233,7 @@ impl Sweep {
         }
         for (path, at) in &changed {
             self.passed.remove(path);
-            self.seen.note(path, *at);
+            self.note(path, *at);
         }
         self.flush();
     }
@@ -237,6 +244,23 @@ impl Sweep {
         !is_passed && !self.seen.knows(file, stamp) && !file.starts_with(&self.store)
     }
 
+    /// Remembers with which session the files of a bundle were kept.
+    fn settle(&mut self, bundle: &Bundle, id: &SessionId) {
+        let files = sources(bundle).into_iter().map(|source| source.path().to_owned());
+        for file in files.chain([place(bundle)]) {
+            let sessions = self.homes.entry(file).or_default();
+            if !sessions.contains(id) {
+                sessions.push(id.clone());
+            }
+        }
+    }
+
+    /// Notes that a file is kept as it is.
+    fn note(&mut self, file: &Path, stamp: Stamp) {
+        let sessions = self.homes.remove(file).unwrap_or_default();
+        self.seen.note(file, stamp, &sessions);
+    }
+
     /// Lets what was only passed over be looked at again.
     pub(crate) fn forget_passed(&mut self) {
         self.passed.clear();
@@ -245,7 +269,7 @@ impl Sweep {
     /// Begins anew, for a vault that is gone.
     pub(crate) fn forget_all(&mut self, scene: &Scene) -> Result<(), CommandError> {
         self.keeper = Keeper::new(Store::new(scene).vault)?;
-        self.seen = Seen::load(&scene.store);
+        self.seen = Seen::load(&scene.store, |id| self.keeper.has(id));
         self.passed.clear();
         Ok(())
     }
@@ -286,9 +310,16 @@ impl Sweep {
                 if self.seen.knows(&name, digest(&print)) {
                     return true;
                 }
-                let done = self.session(found, print.bytes);
+                let better = self.keeper.better(found).map(|kept| kept.id().clone());
+                let done = match better {
+                    Some(id) => {
+                        self.settle(&found.bundle, &id);
+                        true
+                    }
+                    None => self.session(found, print.bytes),
+                };
                 if done && !self.dry_run {
-                    self.seen.note(&name, digest(&print));
+                    self.note(&name, digest(&print));
                 }
                 done
             }
@@ -314,6 +345,9 @@ impl Sweep {
     fn session(&mut self, found: &Found, size: u64) -> bool {
         let (dry_run, growth) = (self.dry_run, growth(found, self.now));
         let kept = (!dry_run).then(|| self.keeper.keep(found, growth));
+        if let Some(Ok(kept)) = &kept {
+            self.settle(&found.bundle, kept.dir.id());
+        }
         let row = self.row(found);
         row.sessions += 1;
         match kept {
@@ -326,6 +360,7 @@ impl Sweep {
                 if let Some(news) = self.news.as_mut().filter(|_| kept.added > 0) {
                     news.push(News::of(found, &kept));
                 }
+                self.row(found).unread.append(kept.problems);
             }
             Some(Err(error)) => {
                 row.problems += 1;
@@ -353,7 +388,7 @@ impl News {
 
 /// The files on disk in which a session stands.
 fn sources(bundle: &Bundle) -> Vec<Source> {
-    bundle.shared_file().map_or_else(|| bundle.sources.clone(), |file| vec![file])
+    bundle.shared_file().map_or_else(|| bundle.files().to_vec(), |file| vec![file])
 }
 
 /// The name under which a session of a database is known.

@@ -1,7 +1,7 @@
 //! Claude Code: one JSON Lines file per session, with files of its subagents beside it.
 //!
 //! Also read: exports of the web (`{"loglines":[…]}`), sessions of Claude Desktop, and the history of
-//! prompts. What a compaction dropped from the model's context stays in the file and is read too.
+//! prompts, which is all that is left of sessions that were purged. What a compaction dropped from the model's context stays in the file and is read too.
 
 mod billing;
 mod blocks;
@@ -13,6 +13,7 @@ mod links;
 mod loose;
 mod probe;
 mod prompt;
+mod purged;
 mod record;
 mod usage;
 
@@ -50,31 +51,26 @@ pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
 
 /// Reads a session: its own file, then those of its subagents.
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if let Some(told) = bundle.excerpts.last().filter(|_| bundle.is_only_told()) {
+        return history::read(told, bundle.key.as_deref(), emit);
+    }
     let Some(main) = find::main_source(bundle) else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+        return read_subagents(bundle, emit);
     };
     let known = probe::probe(main)?;
     if let Some(Known::History) = known {
-        return history::read(main, emit);
+        return history::read(main, None, emit);
     }
     let native_id = find::native_id(main.name(), known.as_ref());
-    let limit = if bundle.is_brief { BRIEF } else { usize::MAX };
-    let mut reading = Reading::new(&native_id, limit, emit);
-    reading.converter.tools.without_input = bundle.is_brief;
+    let mut reading = Reading::new(&native_id, bundle.is_brief, emit);
     reading.converter.speaker = find::agent_id(main.name()).map(|_| PRIMARY.to_owned());
     match known {
         Some(Known::Export) => reading.export(main)?,
         _ => reading.file(main)?,
     }
     let facts = std::mem::take(&mut reading.facts);
-    let mut subagent_files = 0;
-    for source in bundle.sources.iter().filter(|source| source.name() != main.name()) {
-        if let Some(agent) = find::agent_id(source.name()) {
-            reading.converter.speaker = Some(format!("subagent:{agent}"));
-            reading.side_file(source);
-            subagent_files += 1;
-        }
-    }
+    let others = bundle.sources.iter().filter(|source| source.name() != main.name());
+    let subagent_files = reading.subagents(others);
     reading.finish();
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
@@ -84,6 +80,23 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         session.parent = parent;
     }
     add_sidecar(&mut session, bundle);
+    Ok(session)
+}
+
+/// Reads a session whose own file is not there yet, or not any more.
+fn read_subagents(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if bundle.sources.is_empty() {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    }
+    let native_id = find::native_id(&bundle.root.to_string_lossy(), None);
+    let mut reading = Reading::new(&native_id, bundle.is_brief, emit);
+    let subagent_files = reading.subagents(&bundle.sources);
+    let facts = std::mem::take(&mut reading.facts);
+    reading.finish();
+    let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
+    session.native_id = Some(native_id);
+    session.subagent_files = subagent_files;
+    facts.fill(&mut session);
     Ok(session)
 }
 
@@ -119,14 +132,12 @@ struct Export<'a> {
 }
 
 impl<'e> Reading<'e> {
-    fn new(native_id: &str, limit: usize, emit: Emit<'e>) -> Self {
-        Self {
-            converter: Converter::new(Numbering::new(AGENT, native_id)),
-            billing: Billing::default(),
-            facts: Facts::default(),
-            limit,
-            emit,
-        }
+    fn new(native_id: &str, is_brief: bool, emit: Emit<'e>) -> Self {
+        let mut converter = Converter::new(Numbering::new(AGENT, native_id));
+        converter.tools.without_input = is_brief;
+        let limit = if is_brief { BRIEF } else { usize::MAX };
+        let (billing, facts) = (Billing::default(), Facts::default());
+        Self { converter, billing, facts, limit, emit }
     }
 
     fn file(&mut self, source: &Source) -> Result<(), FormatError> {
@@ -135,6 +146,19 @@ impl<'e> Reading<'e> {
             Err(problem) => (self.emit)(Item::Problem(problem)),
         });
         Ok(())
+    }
+
+    /// Reads those files that are subagents', and gives how many there are.
+    fn subagents<'s>(&mut self, sources: impl IntoIterator<Item = &'s Source>) -> u64 {
+        let mut count = 0;
+        for source in sources {
+            if let Some(agent) = find::agent_id(source.name()) {
+                self.converter.speaker = Some(format!("subagent:{agent}"));
+                self.side_file(source);
+                count += 1;
+            }
+        }
+        count
     }
 
     /// Reads the file of a subagent; without it the session is still there.

@@ -1,7 +1,9 @@
 //! Kimi Code: the wire log of each agent of a session, and a file that says what the session is about.
 //!
-//! A prompt stands in the log twice, once as it was typed and once as the model got it; it is told once.
+//! A prompt stands in the log twice, once as it was typed and once as the model got it; it is told once. The older CLI of
+//! the same name has another log, and one for the whole session.
 
+mod older;
 mod wire;
 
 #[cfg(test)]
@@ -42,12 +44,14 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let logs = record::candidates(tree, |head| {
         let fields = head.fields();
         let typed = fields::text(&fields, "type") == Some("metadata");
-        typed && fields.contains_key("protocol_version") && fields.contains_key("created_at")
+        let headed = fields.contains_key("protocol_version") && fields.contains_key("created_at");
+        (typed && headed) || older::recognises(head)
     })?;
     let mut bundles = Vec::new();
     let mut sessions: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for log in logs {
-        match session_folder(&log.root).filter(|folder| folder.starts_with(tree.root())) {
+        let folder = session_folder(&log.root).or_else(|| older_folder(&log));
+        match folder.filter(|folder| folder.starts_with(tree.root())) {
             Some(folder) => sessions.entry(folder).or_default().push(log.root),
             None => bundles.push(log),
         }
@@ -62,6 +66,12 @@ fn session_folder(log: &Path) -> Option<PathBuf> {
     agents.ends_with(AGENTS).then(|| agents.parent().map(Path::to_owned))?
 }
 
+/// As [`session_folder`], for a log of the older CLI.
+fn older_folder(log: &Bundle) -> Option<PathBuf> {
+    let folder = older::session_folder(&log.root)?;
+    older::is_older(log).ok()?.then_some(folder)
+}
+
 fn bundle(folder: PathBuf, mut logs: Vec<PathBuf>) -> Bundle {
     logs.sort_by_key(|log| !log.parent().is_some_and(|agent| agent.ends_with(MAIN)));
     let state = Some(folder.join(STATE)).filter(|state| state.is_file());
@@ -74,13 +84,18 @@ fn bundle(folder: PathBuf, mut logs: Vec<PathBuf>) -> Bundle {
     Bundle::new(folder, sources)
 }
 
+fn no_log(bundle: &Bundle) -> FormatError {
+    FormatError::Invalid(Problem::of(&bundle.root, "no log in it"))
+}
+
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if older::is_older(bundle)? {
+        return older::read(bundle, emit);
+    }
     let (states, mut logs): (Vec<_>, Vec<_>) =
         bundle.sources.iter().partition(|source| source.name() == STATE);
     logs.sort_by_key(|source| agent_name(source).is_some_and(|name| name != MAIN));
-    let Some(first) = logs.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no log in it")));
-    };
+    let Some(first) = logs.first() else { return Err(no_log(bundle)) };
     let folder = bundle.root.file_name().map(|name| name.to_string_lossy().into_owned());
     let id = folder.filter(|_| agent_name(first).is_some());
     let id = id.unwrap_or_else(|| record::stem(first).to_owned());

@@ -36,7 +36,7 @@ const SHARED: [&str; 2] = ["chats", "chatSessions"];
 pub fn find_near(file: &Path, root: &Path) -> Result<Vec<Found>, FileError> {
     for place in places(file, root) {
         let mut found = find(&place)?;
-        found.retain(|found| found.bundle.sources.iter().any(|source| source.path() == file));
+        found.retain(|found| found.bundle.files().iter().any(|source| source.path() == file));
         if !found.is_empty() {
             return Ok(found);
         }
@@ -51,6 +51,7 @@ fn places(file: &Path, root: &Path) -> Vec<PathBuf> {
     places.extend(original(file).filter(|path| path.is_file()));
     places.extend(folders().map(|folder| ending(folder, ".jsonl")).filter(|path| path.is_file()));
     places.extend(folders().find_map(|folder| in_tree(file, folder)));
+    places.extend(sessions_of_project(file).filter(|folder| folder.is_dir()));
     places.extend(session_beside(file));
     places.extend(folders().find_map(whole_session));
     places.extend(folders().next().filter(|_| is_shared(file)).map(Path::to_owned));
@@ -75,13 +76,24 @@ fn ending(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The session that a subagent's file names, where it stands beside it.
+/// The session that a subagent's file names, where it stands beside it; else the folder, where others may belong to it.
 fn session_beside(file: &Path) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?.strip_prefix("agent-")?;
     let stem = name.strip_suffix(".meta.json").or_else(|| name.strip_suffix(".jsonl"))?;
     let log = file.with_file_name(format!("agent-{stem}.jsonl"));
     let session = stated(&log, "sessionId")?;
-    Some(file.with_file_name(format!("{session}.jsonl"))).filter(|path| path.is_file())
+    let session = file.with_file_name(format!("{session}.jsonl"));
+    if session.is_file() { Some(session) } else { file.parent().map(Path::to_owned) }
+}
+
+/// The folder of the sessions that share a file in OpenCode's tree.
+fn sessions_of_project(file: &Path) -> Option<PathBuf> {
+    let folder = file.parent()?;
+    if file.ends_with("migration") {
+        return Some(folder.join("session"));
+    }
+    let tree = folder.parent().filter(|_| folder.ends_with("project"))?;
+    Some(tree.join("session").join(file.file_stem()?))
 }
 
 /// The session's own file, for a message or a part of one in OpenCode's tree of files; where it is not named by the
@@ -90,6 +102,8 @@ fn in_tree(file: &Path, folder: &Path) -> Option<PathBuf> {
     let sessions = folder.parent()?.join("session");
     let id = if folder.ends_with("message") {
         file.strip_prefix(folder).ok()?.iter().next()?.to_str().map(str::to_owned)
+    } else if ["session_diff", "todo"].iter().any(|name| folder.ends_with(name)) {
+        file.file_stem()?.to_str().map(str::to_owned)
     } else if folder.ends_with("part") {
         stated(file, "sessionID")
     } else {
@@ -110,7 +124,7 @@ fn whole_session(folder: &Path) -> Option<PathBuf> {
     }
     let is_whole = SHARED.iter().any(|name| folder.ends_with(name))
         || MARKS.iter().any(|name| folder.join(name).is_file())
-        || folder.join(PARTS[0]).is_dir();
+        || PARTS.iter().any(|name| folder.join(name).is_dir());
     is_whole.then(|| folder.to_owned())
 }
 

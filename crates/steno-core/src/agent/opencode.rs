@@ -3,6 +3,7 @@
 //! All three hold the same records, a message and its parts; only where they stand differs. The old tree stays after
 //! the move to the database: a session that is in both is read from the database.
 
+mod beside;
 mod conversation;
 mod database;
 mod export;
@@ -11,6 +12,7 @@ mod storage;
 
 use std::collections::HashSet;
 
+use self::beside::Beside;
 use crate::agent::sqlite::{self, Schema};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
@@ -38,10 +40,11 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         bundles.extend(sessions);
     }
     let known: HashSet<_> = bundles.iter().filter_map(|bundle| bundle.key.clone()).collect();
+    let mut beside = Beside::default();
     for file in &files {
         if export::is_export(file) {
             bundles.push(Bundle::file(file));
-        } else if let Some((id, bundle)) = storage::session(file)
+        } else if let Some((id, bundle)) = storage::session(file, &mut beside)
             && !known.contains(&id)
         {
             bundles.push(bundle);

@@ -20,45 +20,9 @@ pub fn places(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<P
     let user = User { home, variable };
     let mut places = Vec::new();
     let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
-    for config in user.claude() {
-        add(super::claude_code::AGENT, config.join("projects"));
-    }
-    let desktop = "Library/Application Support/Claude/local-agent-mode-sessions";
-    add(super::claude_code::AGENT, home.join(desktop));
-    let codex = user.moved("CODEX_HOME", ".codex");
-    add(super::codex::AGENT, codex.join("sessions"));
-    add(super::codex::AGENT, codex.join("archived_sessions"));
-    add(super::gemini::AGENT, user.moved("GEMINI_CLI_HOME", "").join(".gemini/tmp"));
-    let qwen = user.first(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen");
-    add(super::qwen::AGENT, qwen.join("projects"));
-    add(super::qwen::AGENT, qwen.join("tmp"));
-    add(super::opencode::AGENT, user.data().join("opencode"));
-    add(super::copilot::AGENT, user.moved("COPILOT_HOME", ".copilot").join("session-state"));
-    add(super::cursor::AGENT, home.join(".cursor/projects"));
-    add(super::cursor::AGENT, home.join(".cursor/chats"));
-    for editor in user.editors_named(&["Cursor"]) {
-        // Beside it stand the files of many extensions.
-        add(super::cursor::AGENT, editor.join("globalStorage/state.vscdb"));
-        add(super::cursor::AGENT, editor.join("workspaceStorage"));
-    }
-    let amp = (variable)("AMP_DATA_DIR").map_or_else(|| user.data().join("amp"), PathBuf::from);
-    add(super::amp::AGENT, amp.join("threads"));
-    add(super::droid::AGENT, home.join(".factory/sessions"));
-    add(super::pi::AGENT, user.moved("PI_CODING_AGENT_DIR", ".pi/agent").join("sessions"));
-    add(super::pi::AGENT, home.join(".omp/agent/sessions"));
-    add(super::goose::AGENT, user.data().join("goose/sessions"));
-    add(super::zed::AGENT, user.data().join("zed/threads"));
-    let cline = user.first(&["CLINE_DATA_DIR"], ".cline/data");
-    add(super::cline::AGENT, cline.join("tasks"));
-    for editor in user.editors() {
-        add(super::amp::AGENT, editor.join("globalStorage/sourcegraph.amp/threads3"));
-        add(super::cline::AGENT, editor.join("globalStorage/saoudrizwan.claude-dev/tasks"));
-        add(super::cline::AGENT, editor.join("globalStorage/rooveterinaryinc.roo-cline/tasks"));
-        add(super::vscode_chat::AGENT, editor.join("workspaceStorage"));
-        for kind in ["emptyWindowChatSessions", "transferredChatSessions"] {
-            add(super::vscode_chat::AGENT, editor.join("globalStorage").join(kind));
-        }
-    }
+    user.of_terminals(&mut add);
+    user.in_data_folders(&mut add);
+    user.of_editors(&mut add);
     places
 }
 
@@ -71,8 +35,9 @@ pub fn in_projects(
     let user = User { home, variable };
     let mut places = Vec::new();
     let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
+    let history = variable(AIDER_HISTORY).unwrap_or_else(|| ".aider.chat.history.md".into());
     for project in projects {
-        add(super::aider::AGENT, project.join(".aider.chat.history.md"));
+        add(super::aider::AGENT, project.join(&history));
         add(super::crush::AGENT, project.join(".crush"));
     }
     for noted in user.crush_projects() {
@@ -110,12 +75,97 @@ struct CrushProject {
     data_dir: PathBuf,
 }
 
+/// The variable that names Aider's file, below the project or anywhere.
+const AIDER_HISTORY: &str = "AIDER_CHAT_HISTORY_FILE";
+
+/// Takes an agent and where it keeps sessions.
+type Add<'a> = &'a mut dyn FnMut(&'static str, PathBuf);
+
 struct User<'a> {
     home: &'a Path,
     variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 impl User<'_> {
+    /// The places of agents that have a folder of their own in the home folder.
+    fn of_terminals(&self, add: Add<'_>) {
+        let home = self.home;
+        for config in self.claude() {
+            add(super::claude_code::AGENT, config.join("projects"));
+            add(super::claude_code::AGENT, config.join("history.jsonl"));
+        }
+        let codex = self.moved("CODEX_HOME", ".codex");
+        add(super::codex::AGENT, codex.join("sessions"));
+        add(super::codex::AGENT, codex.join("archived_sessions"));
+        add(super::gemini::AGENT, self.moved("GEMINI_CLI_HOME", "").join(".gemini/tmp"));
+        let qwen = self.first(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen");
+        add(super::qwen::AGENT, qwen.join("projects"));
+        add(super::qwen::AGENT, qwen.join("tmp"));
+        let copilot = self.moved("COPILOT_HOME", ".copilot");
+        add(super::copilot::AGENT, copilot.join("session-state"));
+        add(super::copilot::AGENT, copilot.join("history-session-state"));
+        add(super::cursor::AGENT, home.join(".cursor/projects"));
+        add(super::cursor::AGENT, home.join(".cursor/chats"));
+        add(super::droid::AGENT, home.join(".factory/sessions"));
+        add(super::pi::AGENT, self.moved("PI_CODING_AGENT_DIR", ".pi/agent").join("sessions"));
+        add(super::pi::AGENT, home.join(".omp/agent/sessions"));
+        self.named("PI_SESSIONS_DIR").into_iter().for_each(|path| add(super::pi::AGENT, path));
+        add(super::kimi::AGENT, self.moved("KIMI_CODE_HOME", ".kimi-code").join("sessions"));
+        add(super::kimi::AGENT, self.moved("KIMI_SHARE_DIR", ".kimi").join("sessions"));
+        let cline = self.named("CLINE_DATA_DIR");
+        let cline = cline.unwrap_or_else(|| self.moved("CLINE_DIR", ".cline").join("data"));
+        add(super::cline::AGENT, cline.join("tasks"));
+        let sessions = self.named("CLINE_SESSION_DATA_DIR");
+        add(super::cline::AGENT, sessions.unwrap_or_else(|| cline.join("sessions")));
+        add(super::goose::AGENT, home.join(".goose/sessions"));
+        // One that is named below each project is looked for there.
+        let aider = self.named(AIDER_HISTORY).filter(|path| path.is_absolute());
+        aider.into_iter().for_each(|path| add(super::aider::AGENT, path));
+    }
+
+    /// The places below the folders that systems have for the data of programs.
+    fn in_data_folders(&self, add: Add<'_>) {
+        let (data, library) = (self.data(), self.home.join("Library/Application Support"));
+        add(super::claude_code::AGENT, library.join("Claude/local-agent-mode-sessions"));
+        add(super::opencode::AGENT, data.join("opencode"));
+        // A name alone is one in that folder.
+        let database = self.named("OPENCODE_DB").filter(|path| path.is_absolute());
+        database.into_iter().for_each(|path| add(super::opencode::AGENT, path));
+        let amp = self.named("AMP_DATA_DIR").unwrap_or_else(|| data.join("amp"));
+        add(super::amp::AGENT, amp.join("threads"));
+        let goose = self.named("GOOSE_PATH_ROOT").map(|root| root.join("data"));
+        add(super::goose::AGENT, goose.unwrap_or_else(|| data.join("goose")).join("sessions"));
+        let flatpak = self.named("FLATPAK_XDG_DATA_HOME");
+        for base in flatpak.into_iter().chain([data]) {
+            add(super::zed::AGENT, base.join("zed/threads"));
+        }
+        add(super::zed::AGENT, library.join("Zed/threads"));
+    }
+
+    /// The places of editors and of what is built into them.
+    fn of_editors(&self, add: Add<'_>) {
+        for editor in self.editors_named(&["Cursor"]) {
+            // Beside it stand the files of many extensions.
+            add(super::cursor::AGENT, editor.join("globalStorage/state.vscdb"));
+            add(super::cursor::AGENT, editor.join("workspaceStorage"));
+        }
+        for editor in self.editors() {
+            let global = editor.join("globalStorage");
+            add(super::amp::AGENT, global.join("sourcegraph.amp/threads3"));
+            add(super::cline::AGENT, global.join("saoudrizwan.claude-dev/tasks"));
+            add(super::cline::AGENT, global.join("rooveterinaryinc.roo-cline/tasks"));
+            add(super::vscode_chat::AGENT, editor.join("workspaceStorage"));
+            for kind in ["emptyWindowChatSessions", "transferredChatSessions"] {
+                add(super::vscode_chat::AGENT, global.join(kind));
+            }
+        }
+    }
+
+    /// The path that a variable names.
+    fn named(&self, variable: &str) -> Option<PathBuf> {
+        (self.variable)(variable).map(PathBuf::from)
+    }
+
     /// The folder that a variable names, else one below the home folder.
     fn moved(&self, variable: &str, usual: &str) -> PathBuf {
         self.first(&[variable], usual)
@@ -185,7 +235,8 @@ mod tests {
                 .collect()
         };
         assert_eq!(of("codex"), [Path::new("/c/sessions"), Path::new("/c/archived_sessions")]);
-        assert_eq!(of("claude-code")[..2], [Path::new("/a/projects"), Path::new("/b/projects")]);
+        let claude = ["/a/projects", "/a/history.jsonl", "/b/projects"].map(Path::new);
+        assert_eq!(of("claude-code")[..3], claude);
         assert_eq!(of("opencode"), [Path::new("/home/u/.local/share/opencode")]);
         let database = "/home/u/.config/Cursor/User/globalStorage/state.vscdb";
         assert!(of("cursor").contains(&Path::new(database)));
@@ -193,5 +244,58 @@ mod tests {
         let paths: Vec<&Path> = folders.iter().map(|place| place.path.as_path()).collect();
         let moved = ["/a", "/b", "/c", "/home/u/.gemini"].map(Path::new);
         assert_eq!(paths[..4], moved);
+    }
+    #[test]
+    fn every_agent_has_its_places() {
+        let at = |variables: &[(&str, &str)], agent: &str, path: &str| {
+            let value = |name: &str| {
+                let found = variables.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| value.into())
+            };
+            let found = places(Path::new("/u"), &value);
+            found.contains(&Place { agent: agent_named(agent), path: path.into() })
+        };
+        let usual = [
+            ("claude-code", "/u/.claude/history.jsonl"),
+            ("claude-code", "/u/.config/claude/projects"),
+            ("copilot", "/u/.copilot/history-session-state"),
+            ("kimi", "/u/.kimi/sessions"),
+            ("kimi", "/u/.kimi-code/sessions"),
+            ("cline", "/u/.cline/data/tasks"),
+            ("cline", "/u/.cline/data/sessions"),
+            ("goose", "/u/.goose/sessions"),
+            ("goose", "/u/.local/share/goose/sessions"),
+            ("zed", "/u/Library/Application Support/Zed/threads"),
+        ];
+        for (agent, path) in usual {
+            assert!(at(&[], agent, path), "{agent}: {path}");
+        }
+        let moved = [
+            ("KIMI_SHARE_DIR", "/k", "kimi", "/k/sessions"),
+            ("KIMI_CODE_HOME", "/k", "kimi", "/k/sessions"),
+            ("CLINE_DIR", "/c", "cline", "/c/data/tasks"),
+            ("CLINE_DATA_DIR", "/c", "cline", "/c/sessions"),
+            ("CLINE_SESSION_DATA_DIR", "/c", "cline", "/c"),
+            ("OPENCODE_DB", "/o/x.db", "opencode", "/o/x.db"),
+            ("GOOSE_PATH_ROOT", "/g", "goose", "/g/data/sessions"),
+            ("FLATPAK_XDG_DATA_HOME", "/f", "zed", "/f/zed/threads"),
+            ("PI_SESSIONS_DIR", "/p", "pi", "/p"),
+            ("AIDER_CHAT_HISTORY_FILE", "/a.md", "aider", "/a.md"),
+        ];
+        for (variable, value, agent, path) in moved {
+            assert!(at(&[(variable, value)], agent, path), "{variable}");
+        }
+    }
+
+    #[test]
+    fn a_history_that_aider_was_told_of_stands_in_each_project() {
+        let variable =
+            |name: &str| (name == "AIDER_CHAT_HISTORY_FILE").then(|| OsString::from("chat.md"));
+        let found = in_projects(&["/p".into()], Path::new("/u"), &variable);
+        assert_eq!(found[0].path, Path::new("/p/chat.md"));
+    }
+
+    fn agent_named(name: &str) -> &'static str {
+        crate::format::reader_of(name).agent
     }
 }

@@ -119,7 +119,7 @@ impl Tree {
 
     /// Leaves out the files of sessions that were found.
     pub(crate) fn take(&mut self, bundles: &[Bundle]) {
-        let sources = bundles.iter().flat_map(|bundle| &bundle.sources);
+        let sources = bundles.iter().flat_map(Bundle::files);
         let taken: HashSet<&Path> = sources.map(|source| source.path()).collect();
         self.files.retain(|file| !taken.contains(file.as_path()));
     }

@@ -9,11 +9,13 @@
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
+use crate::format;
+
 /// How the index is made, step by step; `user_version` tells how many steps were taken.
 const MIGRATIONS: [&str; 1] = [FIRST];
 
-/// By which rules the rows are derived. A new number has every index built anew.
-const RULES: i64 = 1;
+/// By which rules the rows are derived, from what the readers tell. A new number has every index built anew.
+const RULES: i64 = 1 + format::VERSION as i64;
 
 const FIRST: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -79,7 +79,9 @@ impl SessionDir {
                 added += self.keep_locked(excerpt, &place, Growth::Expected)?.added;
             }
         }
-        for (stem, generation) in self.newest_files()? {
+        // Where the session's own file is missing, what was found is only a part of it.
+        let newest = if bundle.root.exists() { self.newest_files()? } else { Vec::new() };
+        for (stem, generation) in newest {
             if !there.contains(&stem) {
                 self.note_gone(&stem, generation)?;
             }

@@ -39,6 +39,13 @@ impl SessionDir {
     /// Files of lines decide where there are any, because agents only add to them; one that was compressed is the same.
     /// What cannot be told apart for sure, such as a file that several sessions share, is something else.
     pub fn likeness(&self, bundle: &Bundle) -> Result<Likeness, FormatError> {
+        // A session's own files say all that others tell of it.
+        if bundle.is_only_told() {
+            return Ok(Likeness::Less);
+        }
+        if self.is_only_told()? {
+            return Ok(Likeness::More);
+        }
         let mut kept = Vec::new();
         for (stem, generation) in self.newest_files()? {
             match Sealed::open(&self.kept_path(&stem, generation)) {

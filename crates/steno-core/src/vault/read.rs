@@ -108,6 +108,12 @@ impl SessionDir {
         Ok(!self.newest_files()?.is_empty())
     }
 
+    /// Whether no file of the session itself is kept, only what another told of it.
+    pub fn is_only_told(&self) -> Result<bool, FileError> {
+        let bundle = self.bundle()?;
+        Ok(bundle.is_only_told())
+    }
+
     fn read_record(&self) -> Result<Transcript, FileError> {
         // Live logs are opened before the sealed file: one that is sealed and removed meanwhile is then read twice
         // over its sealed part, which is skipped, instead of not at all.

@@ -33,6 +33,9 @@ pub enum RestoreError {
     /// The session was recorded live; no agent wrote files for it.
     #[error("the session was recorded, there are no files to put back")]
     Recorded,
+    /// No file of the session was ever there to be kept.
+    #[error("only the agent's history tells of the session, there are no files to put back")]
+    OnlyTold,
     /// Something else stands where a file belongs.
     #[error("another file stands at: {0}")]
     Taken(PathBuf),
@@ -95,6 +98,9 @@ impl SessionDir {
     pub fn restore(&self, to: Option<&Path>, force: bool) -> Result<Vec<Restored>, RestoreError> {
         if !self.is_imported()? {
             return Err(RestoreError::Recorded);
+        }
+        if self.is_only_told()? {
+            return Err(RestoreError::OnlyTold);
         }
         let mut targets = Vec::new();
         for (stem, generation) in self.last_files()? {

@@ -101,6 +101,9 @@ impl Plan<'_> {
 
     /// The session's files that are not where the agent would look for them.
     fn missing(&self) -> Result<Vec<(Original, PathBuf)>, CommandError> {
+        if self.session.is_only_told()? {
+            return Err(RestoreError::OnlyTold.into());
+        }
         let mut missing = Vec::new();
         for file in self.session.originals()? {
             let target = self.place(&file.path)?;

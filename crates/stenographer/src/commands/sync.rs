@@ -10,6 +10,9 @@ use crate::sweep::{self, Row, Sweep, roots};
 use crate::table::Table;
 use crate::ui::Ui;
 
+/// How many records that could not be read are told of for each agent.
+const TOLD: usize = 5;
+
 /// Keep every session that agents have left on this machine.
 ///
 /// Looks where each agent keeps its sessions, or at the paths that are named, and keeps what is new. What has not
@@ -29,7 +32,7 @@ pub(crate) struct Args {
     /// Only keep: the next search brings what is new into the index.
     #[arg(long)]
     no_index: bool,
-    /// Print JSON Lines, one per agent.
+    /// Print JSON Lines, one per agent; tell of every record that could not be read.
     #[arg(long)]
     json: bool,
 }
@@ -62,8 +65,18 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     for failure in &sync.failures {
         ui.report(failure);
     }
+    sync.rows.values().for_each(|row| tell_problems(ui, row, args));
     print(ui, &sync.rows, args)?;
     Ok(if sync.failures.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// Tells where records could not be read. Their bytes are kept, so that is no failure.
+fn tell_problems(ui: &mut Ui, row: &Row, args: &Args) {
+    let (told, more) = row.unread.first(if args.json { usize::MAX } else { TOLD });
+    told.iter().for_each(|problem| ui.warning(problem));
+    if more > 0 {
+        ui.warning(format_args!("and {more} more of {}", row.agent));
+    }
 }
 
 fn print(ui: &mut Ui, rows: &BTreeMap<String, Row>, args: &Args) -> Result<(), CommandError> {

@@ -32,7 +32,7 @@ pub(super) fn added(text: &str, program: &str) -> Result<String, Refusal> {
         called.insert(at, argument);
     }
     settings[KEY] = Item::Value(Value::Array(called));
-    Ok(settings.to_string())
+    Ok(with_line_ends_of(text, &settings.to_string()))
 }
 
 /// The settings with what stood there before Steno.
@@ -57,7 +57,31 @@ pub(super) fn removed(text: &str) -> Result<String, Refusal> {
             settings.remove(KEY);
         }
     }
-    Ok(settings.to_string())
+    Ok(with_line_ends_of(text, &settings.to_string()))
+}
+
+/// Gives each line the end that it had before, which the parser does not keep; a new one ends as the first does.
+fn with_line_ends_of(before: &str, after: &str) -> String {
+    let old: Vec<(&str, &str)> = before.split_inclusive('\n').map(parts).collect();
+    let usual = old.first().map_or("\n", |(_, end)| *end);
+    let usual = if usual.is_empty() { "\n" } else { usual };
+    let mut next = 0;
+    let mut text = String::new();
+    let mut lines = after.split_inclusive('\n').map(parts).peekable();
+    while let Some((line, end)) = lines.next() {
+        let same = old[next..].iter().position(|(old, _)| *old == line);
+        next += same.map_or(0, |at| at + 1);
+        let end = same.map_or(if end.is_empty() { end } else { usual }, |_| old[next - 1].1);
+        // Only the last line may have no end.
+        let end = if end.is_empty() && lines.peek().is_some() { usual } else { end };
+        text.extend([line, end]);
+    }
+    text
+}
+
+/// A line, and how it ends.
+fn parts(line: &str) -> (&str, &str) {
+    line.split_at(line.trim_end_matches(['\r', '\n']).len())
 }
 
 fn prefix(value: &Value) -> &str {

@@ -139,6 +139,28 @@ fn another_program_to_notify_is_called_too() {
 }
 
 #[test]
+fn lines_end_as_they_did() {
+    let codex = registration("codex");
+    for before in [
+        "# mine\r\nmodel = \"o3\"\r\n\r\n[tui]\r\nx = 1\r\n",
+        "model = \"o3\"\r\nnotify = [\"say\"]\r\n[tui]\r\nx = 1",
+        "a = 1\nb = 2\r\nc = \"\"\"\r\nx\n\"\"\"\r\n",
+    ] {
+        let after = codex.added(before).unwrap();
+        let new = after.split_inclusive('\n').find(|line| line.contains("steno")).unwrap();
+        assert_eq!(new.ends_with("\r\n"), !before.starts_with("a = 1\n"), "{after:?}");
+        assert_eq!(codex.removed(&after).unwrap(), before);
+    }
+    let after = codex.added("model = \"o3\"\r\nx = 1").unwrap();
+    assert!(after.starts_with("model = \"o3\"\r\nx = 1\r\nnotify = "), "{after:?}");
+    let claude = registration("claude-code");
+    let before = "{\r\n  \"model\": \"opus\"\r\n}\r\n";
+    let after = claude.added(before).unwrap();
+    assert!(after.contains("\"model\": \"opus\",\r\n"), "{after:?}");
+    assert_eq!(claude.removed(&after).unwrap(), before);
+}
+
+#[test]
 fn the_state_tells_another_program_from_ours() {
     for agent in &AGENTS {
         let now = Registration { agent, program: "/new/steno" };

@@ -71,6 +71,28 @@ fn titles(connection: &Connection) -> Vec<String> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
+/// Everything in the folder of the database, with its content.
+fn contents(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
+    let items = fs::read_dir(home.path().join(PLACE).parent().unwrap()).unwrap();
+    let mut files: Vec<_> = items.map(|item| item.unwrap().path()).collect();
+    files.sort();
+    files.into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect()
+}
+
+#[test]
+fn a_database_in_use_is_neither_copied_nor_touched() {
+    let home = Home::new();
+    let connection = opencode(&home);
+    let before = contents(&home);
+    assert_eq!(before.len(), 3, "with its log and its shared memory");
+    let mut sync = home.command(&["sync"]);
+    sync.env("TMPDIR", home.path().join("no/such/folder"));
+    home.finish(sync, b"").ok();
+    assert!(contents(&home) == before);
+    assert!(shown(&home, "ses_2").contains("second"));
+    assert_eq!(titles(&connection), ["One", "Two"]);
+}
+
 #[test]
 fn rows_are_kept_as_they_come_and_go() {
     let home = Home::new();
@@ -288,11 +310,22 @@ fn a_tree_of_files_is_kept_with_its_name() {
         let part = format!(r#"{{"id":"prt_{n}","type":"text","text":"hello {n}"}}"#);
         home.file(&format!("{base}/part/msg_{n}/prt_{n}.json"), part);
     }
+    let others = ["project/p.json", "migration", "session_diff/ses_1.json", "part/prt_9.json"];
+    for name in others {
+        let part =
+            r#"{"id":"prt_9","type":"text","text":"flat","sessionID":"ses_2","messageID":"msg_2"}"#;
+        home.file(&format!("{base}/{name}"), part);
+    }
     assert_eq!(synced(&home), Some(2));
     let before = ["ses_1", "ses_2"].map(|id| shown(&home, id));
+    assert!(before[1].contains("flat"));
     assert!(before[0].contains("hello 1") && !before[0].contains("hello 2"));
     fs::remove_dir_all(home.path().join(base)).unwrap();
     home.steno(&["restore", "ses_1"]).ok();
     let part = fs::read_to_string(home.path().join(base).join("part/msg_1/prt_1.json")).unwrap();
     assert!(part.contains("hello 1"));
+    home.steno(&["restore", "ses_2"]).ok();
+    for name in others {
+        assert!(home.path().join(base).join(name).is_file(), "{name}");
+    }
 }

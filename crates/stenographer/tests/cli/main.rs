@@ -10,6 +10,7 @@ mod devflow;
 mod harness;
 #[cfg(unix)]
 mod hooks;
+mod killed;
 mod moved;
 mod places;
 #[cfg(unix)]

@@ -33,7 +33,7 @@ fn what_is_new_is_kept_and_nothing_else_is_read() {
     claude-code  1         0        232            0           0
     --- exit 0
     ");
-    assert_eq!(prompts(&home), 0);
+    assert!(!home.path().join("store").exists(), "a dry run leaves nothing behind");
     let kept = sync(&home, &[]).ok();
     let numbers: Vec<_> = kept.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(numbers[..4], ["claude-code", "1", "1", "232"]);
@@ -136,6 +136,55 @@ fn nothing_is_forgotten_between_runs() {
 }
 
 #[test]
+fn a_session_that_the_vault_has_lost_is_kept_again() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    home.file(&SESSION.replace("1b4e", "2b4e"), line(1).replace("1b4e", "2b4e"));
+    sync(&home, &[]).ok();
+    let lost = home.vault().root().join("claude-code/1b4e28ba-2fa1-41d2-883f-0016d3cca427");
+    fs::remove_dir_all(&lost).unwrap();
+    let row = sync(&home, &["--json"]).ok();
+    assert!(row.contains("\"sessions\":1,"), "only that one is read: {row}");
+    assert_eq!(prompts(&home), 1);
+    assert_eq!(sync(&home, &[]).stdout, "");
+    fs::remove_dir_all(home.vault().root()).unwrap();
+    fs::create_dir(home.vault().root()).unwrap();
+    let row = sync(&home, &["--json"]).ok();
+    assert!(row.contains("\"sessions\":2,"), "{row}");
+}
+
+#[test]
+fn what_other_readers_have_seen_is_read_again_and_not_kept_twice() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    sync(&home, &[]).ok();
+    let seen = home.path().join("store/seen.json");
+    let mut list: serde_json::Value = serde_json::from_slice(&fs::read(&seen).unwrap()).unwrap();
+    list["readers"] = 0.into();
+    fs::write(&seen, list.to_string()).unwrap();
+    let row = sync(&home, &["--json"]).ok();
+    assert!(row.contains("\"sessions\":1,\"entries\":1,\"bytes_new\":0"), "{row}");
+    assert_eq!(sync(&home, &[]).stdout, "");
+}
+
+#[test]
+fn records_that_cannot_be_read_are_told_of_with_their_places() {
+    let home = Home::new();
+    home.file(SESSION, line(1) + &"{\"type\":\n".repeat(7) + &line(2));
+    let told = sync(&home, &[]);
+    assert_eq!(told.code, 0, "their bytes are kept: {told}");
+    let lines: Vec<&str> = told.stderr.lines().collect();
+    assert_eq!(lines.len(), 6, "{told}");
+    let first = format!("warning: $HOME/{SESSION}:2: not JSON: ");
+    assert!(lines[0].starts_with(&first), "{told}");
+    assert_eq!(lines[5], "warning: and 2 more of claude-code");
+    fs::remove_dir_all(home.path().join("store")).unwrap();
+    let told = sync(&home, &["--json"]);
+    assert_eq!(told.stderr.lines().count(), 7, "{told}");
+    assert!(told.stdout.contains("\"problems\":7"), "{told}");
+}
+
+#[test]
 fn a_folder_that_a_crash_left_empty_is_used() {
     let home = Home::new();
     home.file(SESSION, line(1));
@@ -180,4 +229,91 @@ fn an_agent_that_is_not_known_is_refused() {
     let refused = sync(&home, &["--agent", "nope"]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("claude-code"), "{}", refused.stderr);
+}
+
+const HISTORY: &str = ".claude/history.jsonl";
+
+/// A line of Claude Code's history.
+fn told(session: &str, text: &str) -> String {
+    let line = serde_json::json!({"display": text, "pastedContents": {}, "project": "/p",
+        "timestamp": 1767603600000_u64, "sessionId": session});
+    format!("{line}\n")
+}
+
+#[test]
+fn prompts_of_a_purged_session_are_kept_from_the_history() {
+    let home = Home::new();
+    let (live, gone) =
+        ("1b4e28ba-2fa1-41d2-883f-0016d3cca427", "9b4e28ba-2fa1-41d2-883f-0016d3cca427");
+    home.file(SESSION, line(1));
+    let history = told(gone, "Fix the nest") + &told(live, "prompt 1") + &told(gone, "/clear");
+    home.file(HISTORY, &history);
+    sync(&home, &[]).ok();
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 2);
+    let shown = home.steno(&["show", "9b4e", "--json"]).ok();
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+    assert!(shown.contains("Fix the nest"), "{shown}");
+    assert_eq!(sync(&home, &[]).stdout, "", "nothing new");
+    let refused = home.steno(&["restore", "9b4e"]);
+    assert!(refused.stderr.contains("only the agent's history"), "{refused}");
+    home.file(HISTORY, history + &told(gone, "Go on") + &told(live, "prompt 2"));
+    let row = sync(&home, &["--json"]).ok();
+    assert!(row.contains("\"sessions\":1,\"entries\":3"), "{row}");
+    home.steno(&["verify"]).ok();
+}
+
+#[test]
+fn the_file_of_a_session_counts_more_than_what_the_history_tells() {
+    let home = Home::new();
+    let id = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
+    home.file(".claude/projects/-p/memory/x.md", "");
+    home.file(HISTORY, told(id, "prompt 1"));
+    sync(&home, &[]).ok();
+    assert_eq!(prompts(&home), 1);
+    // A file that comes back.
+    home.file(SESSION, line(1) + &line(2));
+    sync(&home, &[]).ok();
+    assert_eq!(prompts(&home), 2, "from the file alone");
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
+    // One that was kept before it was purged.
+    fs::remove_file(home.path().join(SESSION)).unwrap();
+    home.file(HISTORY, told(id, "prompt 1") + &told(id, "prompt 2"));
+    assert_eq!(sync(&home, &[]).stdout, "", "all of it is kept");
+    assert_eq!(prompts(&home), 2);
+    home.steno(&["restore", id]).ok();
+    assert_eq!(fs::read_to_string(home.path().join(SESSION)).unwrap(), line(1) + &line(2));
+    home.steno(&["verify"]).ok();
+    // And without what was seen.
+    fs::remove_file(home.path().join("store/seen.json")).unwrap();
+    sync(&home, &[]).ok();
+    assert_eq!(home.steno(&["list", "--json"]).stdout.lines().count(), 1);
+    assert_eq!(prompts(&home), 2);
+}
+
+#[test]
+fn a_subagent_that_is_found_first_joins_its_session() {
+    let home = Home::new();
+    let side = |n| line(n).replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let nested = SESSION.replace(".jsonl", "/subagents/agent-a1.jsonl");
+    for flat in [".claude/projects/-p/agent-b1.jsonl", &nested] {
+        fs::remove_dir_all(home.path().join(".claude")).ok();
+        fs::remove_dir_all(home.path().join("store")).ok();
+        home.file(flat, side(3));
+        sync(&home, &[]).ok();
+        let listed = home.steno(&["list", "--json"]).ok();
+        assert!(listed.contains("\"1b4e28ba-2fa1-41d2-883f-0016d3cca427\""), "{listed}");
+        home.file(SESSION, line(1) + &line(2));
+        sync(&home, &[]).ok();
+        assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 1);
+        assert_eq!(prompts(&home), 3);
+        // What is left behind when the session's own file is removed takes nothing away.
+        fs::remove_file(home.path().join(SESSION)).unwrap();
+        home.file(flat, side(3) + &side(4));
+        sync(&home, &[]).ok();
+        assert_eq!(home.steno(&["list", "--json"]).ok().lines().count(), 1);
+        assert_eq!(prompts(&home), 4);
+        home.steno(&["restore", "1b4e"]).ok();
+        assert_eq!(fs::read_to_string(home.path().join(SESSION)).unwrap(), line(1) + &line(2));
+        home.steno(&["verify"]).ok();
+    }
 }

@@ -215,7 +215,7 @@ fn people_are_told_in_a_line() {
     let said = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(said, format!("09:15:32 claude-code  {ID}  1 entry, 232 bytes new"));
+    assert_eq!(said, "09:15:32 claude-code  prompt 1  1 entry, 232 bytes new");
 }
 
 #[test]

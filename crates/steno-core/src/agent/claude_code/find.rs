@@ -1,11 +1,12 @@
 //! Finds sessions, and the files that belong to each: subagents, large results, workflows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
 use super::probe::{Known, probe};
+use super::purged;
 use crate::durable::{self, FileError};
 use crate::format::tree::{self, Tree};
 use crate::source::{Bundle, Source};
@@ -13,7 +14,9 @@ use crate::source::{Bundle, Source};
 /// The folders of a session's own folder that belong to its record.
 const SIDE_FOLDERS: [&str; 3] = ["subagents", "tool-results", "workflows"];
 
-/// The sessions at or below a path; a subagent whose session is not there is one of its own.
+/// The sessions at or below a path.
+///
+/// A subagent whose session's own file is not there stands for that session until it is; given alone, it is one of its own.
 pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let is_given = !tree.is_folder();
     let files = tree.files().iter().filter(|file| is_given || is_candidate(file));
@@ -22,22 +25,35 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut flat = FlatAgents::default();
     let mut bundles = Vec::new();
     for file in others {
-        if let Some(known) = known(file, is_given)? {
-            bundles.push(bundle(file, &known, &mut flat)?);
+        let Some(known) = known(file, is_given)? else { continue };
+        let told = if known == Known::History { purged::sessions(file)? } else { None };
+        match told {
+            Some(sessions) => bundles.extend(sessions),
+            None => bundles.push(bundle(file, &known, &mut flat)?),
         }
     }
-    let taken: HashSet<PathBuf> = bundles
-        .iter()
-        .flat_map(|bundle: &Bundle| &bundle.sources)
-        .map(|source| source.path().to_owned())
-        .collect();
+    let taken: HashSet<PathBuf> = bundles.iter().flat_map(side_files).collect();
+    // A result that was saved may itself look like a session.
+    bundles.retain(|bundle| !taken.contains(&bundle.root));
+    let mut orphans: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for file in agents.into_iter().filter(|file| !taken.contains(*file)) {
-        if known(file, is_given)?.is_some() {
-            bundles.push(alone(file));
+        let Some(known) = known(file, is_given)? else { continue };
+        match session_file(file, &known).filter(|_| !is_given) {
+            Some(session) => orphans.entry(session).or_default().push(file.clone()),
+            None => bundles.push(alone(file)),
         }
+    }
+    for (session, agents) in orphans {
+        bundles.push(orphaned(&session, &agents, &mut flat)?);
     }
     bundles.sort_by(|a, b| a.root.cmp(&b.root));
     Ok(bundles)
+}
+
+/// The files of a session besides its own.
+fn side_files(bundle: &Bundle) -> Vec<PathBuf> {
+    let paths = bundle.sources.iter().map(|source| source.path().to_owned());
+    paths.filter(|path| *path != bundle.root).collect()
 }
 
 fn is_candidate(file: &Path) -> bool {
@@ -50,13 +66,14 @@ fn known(file: &Path, is_given: bool) -> Result<Option<Known>, FileError> {
     if is_given { found } else { Ok(found.unwrap_or_default()) }
 }
 
-/// The file of the session itself; the others are its side files.
+/// The file of the session itself; the others are its side files. There is none before the agent has written it.
 pub(super) fn main_source(bundle: &Bundle) -> Option<&Source> {
     let is_main = |source: &&Source| {
         let name = source.name();
         !name.contains('/') && agent_id(name).is_none() && !is_sidecar(name, bundle)
     };
-    bundle.sources.iter().find(is_main).or(bundle.sources.first())
+    let first = || bundle.sources.first().filter(|first| bundle.root.ends_with(first.name()));
+    bundle.sources.iter().find(is_main).or_else(first)
 }
 
 /// The agent's own name of a session: the file's name where that is an id, else what records state.
@@ -98,16 +115,59 @@ fn bundle(session: &Path, known: &Known, flat: &mut FlatAgents) -> Result<Bundle
     let mut bundle = Bundle::file(session);
     let Known::Session(stated_id) = known else { return Ok(bundle) };
     let folder = durable::parent(session);
-    for side in SIDE_FOLDERS.map(|name| session.with_extension("").join(name)) {
-        if side.is_dir() {
-            bundle.sources.extend(tree::files(&side)?.iter().map(|file| below(folder, file)));
-        }
+    bundle.sources.extend(beside(session)?);
+    let name = stem(&session.to_string_lossy()).to_owned();
+    // The file that has a session's name goes before one that only begins with it, as a resumed copy does.
+    let is_other = |id: &&String| !session.with_file_name(format!("{id}.jsonl")).is_file();
+    let ids = [Some(&name), stated_id.as_ref().filter(is_other)];
+    for id in ids.into_iter().flatten() {
+        bundle.sources.extend(flat.take(folder, id).iter().map(|agent| below(folder, agent)));
     }
     if let Some(id) = stated_id {
-        bundle.sources.extend(flat.take(folder, id).iter().map(|agent| below(folder, agent)));
         bundle.sources.extend(desktop_sidecar(session, id));
     }
     Ok(bundle)
+}
+
+/// The files in a session's own folder that belong to its record.
+fn beside(session: &Path) -> Result<Vec<Source>, FileError> {
+    let mut sources = Vec::new();
+    for side in SIDE_FOLDERS.map(|name| session.with_extension("").join(name)) {
+        if side.is_dir() {
+            let files = tree::files(&side)?;
+            sources.extend(files.iter().map(|file| below(durable::parent(session), file)));
+        }
+    }
+    Ok(sources)
+}
+
+/// The file of the session that a subagent belongs to, there or not: its folder or its records tell.
+fn session_file(agent: &Path, known: &Known) -> Option<PathBuf> {
+    let own_folder = agent.ancestors().find(|folder| folder.ends_with(SIDE_FOLDERS[0]));
+    if let Some(folder) = own_folder.and_then(Path::parent) {
+        return Some(folder.with_file_name(format!("{}.jsonl", folder.file_name()?.to_str()?)));
+    }
+    let Known::Session(Some(id)) = known else { return None };
+    let is_plain = !id.contains(['/', '\\', '\0']) && !id.starts_with('.') && !id.is_empty();
+    is_plain.then(|| agent.with_file_name(format!("{id}.jsonl")))
+}
+
+/// A session of which only its subagents were found.
+fn orphaned(
+    session: &Path,
+    agents: &[PathBuf],
+    flat: &mut FlatAgents,
+) -> Result<Bundle, FileError> {
+    // It may stand outside of what was looked at.
+    if let Some(known) = known(session, false)?.filter(|_| session.is_file()) {
+        return bundle(session, &known, flat);
+    }
+    let mut orphaned = Bundle::new(session, beside(session)?);
+    let is_flat = |agent: &&PathBuf| durable::parent(agent) == durable::parent(session);
+    for agent in agents.iter().filter(is_flat) {
+        orphaned.sources.extend(alone(agent).sources);
+    }
+    Ok(orphaned)
 }
 
 fn alone(agent: &Path) -> Bundle {

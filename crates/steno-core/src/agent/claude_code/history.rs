@@ -1,10 +1,14 @@
-//! `history.jsonl`: the prompts of all sessions. They are in the sessions too, so here they are
-//! notices and do not count.
+//! `history.jsonl`: the prompts of all sessions.
+//!
+//! As a whole they repeat what the sessions say, so they are notices and do not count. Of a session whose own file is
+//! gone they are all that is left: then they are its prompts.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use super::AGENT;
-use super::loose::Plain;
+use super::loose::{Loose, Plain};
 use crate::agent::fields::from_millis;
 use crate::agent::json_lines::JsonLines;
 use crate::agent::output::Output;
@@ -25,36 +29,84 @@ struct Prompt<'a> {
     project: Plain<'a>,
     #[serde(borrow)]
     session_id: Plain<'a>,
+    #[serde(borrow)]
+    pasted_contents: Loose<'a, BTreeMap<String, Loose<'a, Pasted<'a>>>>,
     timestamp: Option<serde_json::Number>,
 }
 
-/// Reads the history, one entry per line.
-pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let mut output = Output::new(AGENT, NAME, emit);
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Pasted<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Plain<'a>,
+    #[serde(borrow)]
+    content: Plain<'a>,
+}
+
+/// Reads the history, or the lines of it that are about one session; an entry per line.
+pub(super) fn read(
+    source: &Source,
+    native_id: Option<&str>,
+    emit: Emit<'_>,
+) -> Result<Session, FormatError> {
+    let name = native_id.unwrap_or(NAME);
+    let mut output = Output::new(AGENT, name, emit);
+    let mut session = Session::new(SessionId::for_native(AGENT, name), AGENT);
+    session.native_id = Some(name.to_owned());
     for line in JsonLines::of(source)? {
-        let told = line.and_then(|line| {
-            let prompt = serde_json::from_slice(&line.bytes).map(|prompt| entry(&prompt));
-            prompt.map_err(|error| Problem::at(source.path(), line.number, json_reason(&error)))
+        let told = line.and_then(|line| match serde_json::from_slice::<Prompt<'_>>(&line.bytes) {
+            Ok(prompt) if native_id.is_some() => {
+                session.project = session.project.take().or_else(|| prompt.project.owned());
+                Ok(prompt.entry(true))
+            }
+            Ok(prompt) => Ok(prompt.entry(false)),
+            Err(error) => Err(Problem::at(source.path(), line.number, json_reason(&error))),
         });
         match told {
             Ok(entry) => output.entry(entry),
             Err(problem) => output.problem(problem),
         }
     }
-    let mut session = Session::new(SessionId::for_native(AGENT, NAME), AGENT);
-    session.native_id = Some(NAME.to_owned());
+    if native_id.is_some() {
+        session.extra.insert("told_by".to_owned(), source.name().into());
+    }
     Ok(session)
 }
 
-fn entry(prompt: &Prompt<'_>) -> Entry {
-    let text = prompt.display.text().unwrap_or_default();
-    let mut entry = Entry::new(Role::User, Kind::Notice, text);
-    let milliseconds = prompt.timestamp.as_ref().and_then(serde_json::Number::as_i64);
-    entry.created_at = milliseconds.and_then(from_millis);
-    for (name, value) in [("project", &prompt.project), ("sessionId", &prompt.session_id)] {
-        if let Some(value) = value.text() {
-            entry.extra.insert(name.to_owned(), value.into());
+impl Prompt<'_> {
+    fn entry(&self, is_alone: bool) -> Entry {
+        let text = self.text();
+        let kind = if is_alone && !is_command(&text) { Kind::Text } else { Kind::Notice };
+        let mut entry = Entry::new(Role::User, kind, text);
+        let milliseconds = self.timestamp.as_ref().and_then(serde_json::Number::as_i64);
+        entry.created_at = milliseconds.and_then(from_millis);
+        for (name, value) in [("project", &self.project), ("sessionId", &self.session_id)] {
+            if let Some(value) = value.text() {
+                entry.extra.insert(name.to_owned(), value.into());
+            }
         }
+        entry
     }
-    entry
+
+    /// What was typed, with what was pasted into it in its place.
+    fn text(&self) -> String {
+        let mut text = self.display.text().unwrap_or_default().to_owned();
+        for (id, pasted) in self.pasted_contents.object().into_iter().flatten() {
+            let pasted = pasted.object().filter(|pasted| pasted.kind.text() == Some("text"));
+            let Some(content) = pasted.and_then(|pasted| pasted.content.text()) else { continue };
+            let start = text.find(&format!("[Pasted text #{id}"));
+            match start.and_then(|start| Some(start..start + text[start..].find(']')? + 1)) {
+                Some(mark) => text.replace_range(mark, content),
+                None => text = format!("{text}\n{content}"),
+            }
+        }
+        text
+    }
+}
+
+/// Whether a text is for Claude Code itself or for the shell; a path is not.
+fn is_command(text: &str) -> bool {
+    let name = text.split_whitespace().next().unwrap_or_default();
+    let is_slash = name.strip_prefix('/').is_some_and(|name| !name.contains(['/', '.']));
+    is_slash || text.starts_with('!') || name.is_empty()
 }

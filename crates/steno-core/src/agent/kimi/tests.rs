@@ -97,6 +97,73 @@ fn every_cut_can_be_read() {
     trial::read_every_cut(&READER, LOG);
 }
 
+const OLDER: &str = r#"{"type": "metadata", "protocol_version": "1.1"}
+{"timestamp": 1767603600.5, "message": {"type": "TurnBegin", "payload": {"user_input": "Fix it"}}}
+{"timestamp": 1767603600.6, "message": {"type": "StepBegin", "payload": {"n": 1}}}
+{"timestamp": 1767603601.0, "message": {"type": "ContentPart", "payload": {"type": "think", "think": "h"}}}
+{"timestamp": 1767603601.1, "message": {"type": "ContentPart", "payload": {"type": "think", "think": "m"}}}
+{"timestamp": 1767603601.2, "message": {"type": "ToolCall", "payload": {"type": "function", "id": "c1", "function": {"name": "Shell", "arguments": "{\"comm"}}}}
+{"timestamp": 1767603601.3, "message": {"type": "ToolCallPart", "payload": {"arguments_part": "and\":\"ls\"}"}}}
+{"timestamp": 1767603601.4, "message": {"type": "StatusUpdate", "payload": {"context_usage": 0.1, "token_usage": {"input_other": 1, "output": 2, "input_cache_read": 3, "input_cache_creation": 4}}}}
+{"timestamp": 1767603602.0, "message": {"type": "ToolResult", "payload": {"tool_call_id": "c1", "return_value": {"is_error": true, "output": "", "message": "no"}}}}
+{"timestamp": 1767603602.5, "message": {"type": "SubagentEvent", "payload": {"task_tool_call_id": "c1", "event": {"type": "ContentPart", "payload": {"type": "text", "text": "sub"}}}}}
+{"timestamp": 1767603603.0, "message": {"type": "CompactionBegin", "payload": {}}}
+{"timestamp": 1767603603.1, "message": {"type": "CompactionEnd", "payload": {}}}
+{"timestamp": 1767603603.2, "message": {"type": "StepBegin", "payload": {"n": 2}}}
+{"timestamp": 1767603604.0, "message": {"type": "ContentPart", "payload": {"type": "text", "text": "Done."}}}
+{"timestamp": 1767603604.1, "message": {"type": "Novelty", "payload": {"x": 1}}}
+{"timestamp": 1767603604.2, "message": {"type": "TurnEnd", "payload": {}}}
+"#;
+
+#[test]
+fn a_session_of_the_older_cli_is_its_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("hash/5f7c");
+    std::fs::create_dir_all(folder.join("subagents/a1")).unwrap();
+    let context =
+        "{\"role\": \"_checkpoint\", \"id\": 0}\n{\"role\": \"user\", \"content\": \"Fix it\"}\n";
+    for (name, text) in
+        [("wire.jsonl", OLDER), ("context.jsonl", context), ("subagents/a1/wire.jsonl", OLDER)]
+    {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let found = format::find(dir.path()).unwrap();
+    assert_eq!((found.len(), found[0].bundle.sources.len()), (1, 3));
+    let transcript = found[0].read().unwrap();
+    assert_eq!(transcript.session.native_id.as_deref(), Some("5f7c"));
+    let told = |source: &str| -> Vec<_> {
+        let entries = transcript.entries.iter().filter(|entry| entry.source == source);
+        entries.map(|it| (it.role.as_str(), it.kind, it.content.as_str())).collect()
+    };
+    let primary = [
+        ("user", Kind::Text, "Fix it"),
+        ("assistant", Kind::Thinking, "hm"),
+        ("assistant", Kind::ToolCall, ""),
+        ("tool", Kind::ToolResult, "no"),
+        ("system", Kind::Compaction, ""),
+        ("assistant", Kind::Text, "Done."),
+        ("system", Kind::Other, ""),
+    ];
+    assert_eq!(told(PRIMARY), primary);
+    assert_eq!(told("subagent:c1"), [("assistant", Kind::Text, "sub")]);
+    let call = transcript.entries.iter().find(|entry| entry.kind == Kind::ToolCall).unwrap();
+    assert_eq!(call.tool_input.as_ref().unwrap()["command"], "ls");
+    let usage = transcript.session.totals.usage;
+    assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), (1, 3, 4, 2));
+    let started = transcript.session.started.unwrap();
+    assert_eq!(started.to_string(), "2026-01-05T09:00:00.500Z");
+    std::fs::remove_file(folder.join("wire.jsonl")).unwrap();
+    std::fs::remove_dir_all(folder.join("subagents")).unwrap();
+    let found = format::find(dir.path()).unwrap();
+    let entries = found[0].read().unwrap().entries;
+    assert_eq!((found[0].reader.agent, entries.len()), (AGENT, 1), "the context alone");
+}
+
+#[test]
+fn every_cut_of_an_older_log_can_be_read() {
+    trial::read_every_cut(&READER, OLDER);
+}
+
 proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes: Vec<u8>) {

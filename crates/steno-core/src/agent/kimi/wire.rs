@@ -170,7 +170,7 @@ fn said(content: &[Value]) -> String {
     content.iter().map(|part| block(part, &Role::User).content).collect::<Vec<_>>().join("\n")
 }
 
-fn blocks(content: &[Value], role: &Role, spoken: bool) -> Vec<Entry> {
+pub(super) fn blocks(content: &[Value], role: &Role, spoken: bool) -> Vec<Entry> {
     let mut entries: Vec<_> = content.iter().map(|part| block(part, role)).collect();
     for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text && !spoken) {
         entry.kind = Kind::Notice;

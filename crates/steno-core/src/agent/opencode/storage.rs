@@ -1,8 +1,10 @@
 //! The tree of JSON files: one file for the session, for each message and for each part.
 //!
 //! The session stands in `session/<project>/<id>.json` with `message/` and `part/` beside `session/`, or, in the oldest
-//! versions, in `session/info/<id>.json` with `message/` and `part/<id>/` beside `info/`.
+//! versions, in `session/info/<id>.json` with `message/` and `part/<id>/` beside `info/`. Parts may also stand in `part/`
+//! itself; then only they tell which message is theirs.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,13 +16,14 @@ use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
 
+use super::beside::{Beside, stated};
 use super::conversation::Conversation;
 
 /// No session's own record is longer.
 const INFO_LIMIT: u64 = 4 << 20;
 
 /// The session whose own file this is, with its id.
-pub(super) fn session(file: &Path) -> Option<(String, Bundle)> {
+pub(super) fn session(file: &Path, beside: &mut Beside) -> Option<(String, Bundle)> {
     let folder = file.parent()?;
     let is_oldest = folder.ends_with("info");
     if !is_oldest && !folder.parent()?.ends_with("session") {
@@ -43,6 +46,9 @@ pub(super) fn session(file: &Path) -> Option<(String, Bundle)> {
         let files = parts_of(&parts, &message);
         bundle.sources.extend(files.iter().filter_map(|part| named(base, part)));
     }
+    let others = beside.others(base, file, id);
+    let more = beside.flat_parts(&parts, id).into_iter().chain(others);
+    bundle.sources.extend(more.filter_map(|file| named(base, &file)));
     Some((id.to_owned(), bundle))
 }
 
@@ -56,7 +62,7 @@ pub(super) fn is_tree(bundle: &Bundle) -> bool {
 
 /// Reads one session, a message at a time.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let is_info = |source: &&Source| !is_below(source, "message") && !is_below(source, "part");
+    let is_info = |source: &&Source| is_below(source, "session") || is_below(source, "info");
     let Some(main) = bundle.sources.iter().find(is_info) else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no session file")));
     };
@@ -64,11 +70,15 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
     let mut conversation = Conversation::new(&info, emit);
     let mut messages: Vec<_> = bundle.sources.iter().filter(|s| is_below(s, "message")).collect();
     messages.sort_by(|a, b| a.name().cmp(b.name()));
+    let flat = flat_parts(bundle)?;
     for source in messages {
         match record(source)? {
             Ok(mut message) => {
-                let parts = parts(bundle, &mut message, source, &mut conversation)?;
-                conversation.message(&message, parts);
+                let found = parts(bundle, &mut message, source, &flat)?;
+                let (parts, problems): (Vec<_>, Vec<_>) =
+                    found.into_iter().partition(Result::is_ok);
+                problems.into_iter().filter_map(Result::err).for_each(|p| conversation.problem(p));
+                conversation.message(&message, parts.into_iter().flatten().collect());
             }
             Err(problem) => conversation.problem(problem),
         }
@@ -81,24 +91,39 @@ fn parts(
     bundle: &Bundle,
     message: &mut Value,
     source: &Source,
-    conversation: &mut Conversation<'_>,
-) -> Result<Vec<Value>, FormatError> {
+    flat: &HashMap<String, Vec<&Source>>,
+) -> Result<Vec<Result<Value, Problem>>, FormatError> {
     if let Some(Value::Array(inside)) = message.get_mut("parts") {
-        return Ok(std::mem::take(inside));
+        return Ok(std::mem::take(inside).into_iter().map(Ok).collect());
     }
     let stem = Path::new(source.name()).file_stem().unwrap_or_default().to_string_lossy();
     let id = filled(message, "id").unwrap_or(&stem);
     let mut files: Vec<_> =
         bundle.sources.iter().filter(|file| is_below(file, "part") && folder(file) == id).collect();
-    files.sort_by(|a, b| a.name().cmp(b.name()));
-    let mut parts = Vec::new();
-    for file in files {
-        match record(file)? {
-            Ok(part) => parts.push(part),
-            Err(problem) => conversation.problem(problem),
+    files.extend(flat.get(id).into_iter().flatten());
+    files.sort_by_key(|file| file.name().rsplit('/').next());
+    files.into_iter().map(record).collect()
+}
+
+/// Parts that stand in no folder of a message, by the message that they name.
+fn flat_parts(bundle: &Bundle) -> Result<HashMap<String, Vec<&Source>>, FormatError> {
+    let mut flat: HashMap<String, Vec<&Source>> = HashMap::new();
+    let is_flat = |source: &&Source| is_below(source, "part") && !names_message(source);
+    for source in bundle.sources.iter().filter(is_flat) {
+        // What cannot be read has no message to be told with.
+        if let Ok(part) = record(source)?
+            && let Some(message) = filled(&part, "messageID")
+        {
+            flat.entry(message.to_owned()).or_default().push(source);
         }
     }
-    Ok(parts)
+    Ok(flat)
+}
+
+/// Whether a part stands in a folder that is named by its message.
+fn names_message(part: &Source) -> bool {
+    let folder = folder(part);
+    folder != "part" && !folder.starts_with("ses_")
 }
 
 /// The files of a message's parts. Its file is named by its id; only where it is not, it is opened to learn the id.
@@ -108,12 +133,8 @@ fn parts_of(parts: &Path, message: &Path) -> Vec<PathBuf> {
     if folder.is_dir() {
         return listed(&folder);
     }
-    let stated = fs::read(message).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let stated = stated.unwrap_or(Value::Null);
-    match filled(&stated, "id").filter(|id| is_file_name(id)) {
-        Some(id) => listed(&parts.join(id)),
-        None => Vec::new(),
-    }
+    let id = stated(message, "id").filter(|id| is_file_name(id));
+    id.map(|id| listed(&parts.join(id))).unwrap_or_default()
 }
 
 /// One file's record, or what is wrong with it.

@@ -158,6 +158,60 @@ fn database_and_tree_say_what_the_export_says() {
 }
 
 #[test]
+fn parts_in_one_folder_are_those_of_the_message_that_they_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    storage(root);
+    let told = only(root);
+    for message in fs::read_dir(root.join("part")).unwrap().map(|item| item.unwrap().path()) {
+        for part in fs::read_dir(&message).unwrap().map(|item| item.unwrap().path()) {
+            let mut record: Value = serde_json::from_slice(&fs::read(&part).unwrap()).unwrap();
+            record["sessionID"] = "ses_1".into();
+            record["messageID"] = message.file_name().unwrap().to_str().unwrap().into();
+            let flat = root.join("part").join(part.file_name().unwrap());
+            fs::write(flat, record.to_string()).unwrap();
+        }
+        fs::remove_dir_all(message).unwrap();
+    }
+    fs::write(root.join("part/prt_other.json"), r#"{"sessionID":"ses_9"}"#).unwrap();
+    let said = |transcript: &Transcript| -> Vec<_> {
+        let entries = transcript.entries.iter();
+        entries.map(|entry| (entry.kind, entry.content.clone(), entry.message_id.clone())).collect()
+    };
+    assert_eq!(said(&only(root)), said(&told));
+}
+
+#[test]
+fn what_sessions_share_belongs_to_the_first_that_there_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    storage(root);
+    for (name, text) in [
+        ("session/p/ses_2.json", session().to_string().replace("ses_1", "ses_2")),
+        ("session_diff/ses_1.json", "[]".to_owned()),
+        ("todo/ses_2.json", "[]".to_owned()),
+        ("project/p.json", r#"{"id":"p","worktree":"/p"}"#.to_owned()),
+        ("migration", "2".to_owned()),
+    ] {
+        let file = root.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    let others = |bundle: &Bundle| -> Vec<String> {
+        let names = bundle.sources.iter().map(|source| source.name().to_owned());
+        names.filter(|name| !name.starts_with("message/") && !name.starts_with("part/")).collect()
+    };
+    let bundles = READER.find_at(root).unwrap();
+    let found: Vec<_> = bundles.iter().map(others).collect();
+    assert_eq!(found[0], ["session/p/ses_1.json", "session_diff/ses_1.json"]);
+    let shared = ["session/p/ses_2.json", "todo/ses_2.json", "project/p.json", "migration"];
+    assert_eq!(found[1], shared);
+    let alone = READER.find_at(&root.join("session/p/ses_2.json")).unwrap();
+    assert_eq!(others(&alone[0]), shared, "however it is found");
+    assert_eq!(format::read(&READER, &bundles[1]).unwrap().problems, []);
+}
+
+#[test]
 fn one_bad_row_costs_only_itself() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("opencode.db");

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::{SESSION, count, lines, user};
 use crate::agent::claude_code::READER;
+use crate::entry::Kind;
 use crate::format::{self, Found};
 use crate::inspect::{inspect, inspect_all};
 use crate::source::Bundle;
@@ -26,6 +27,42 @@ fn exports_and_history_are_read() {
     assert_eq!((history.user_prompts, history.session_id.as_deref()), (0, Some("history")));
     assert_eq!(history.first_timestamp.unwrap().to_string(), "2026-01-05T09:00:00.000Z");
     assert_eq!((web.user_prompts, web.session_id.as_deref()), (1, Some("web")));
+}
+
+#[test]
+fn what_is_left_of_purged_sessions_is_read_from_the_history() {
+    let dir = tempfile::tempdir().unwrap();
+    let pasted = json!({"1": {"id": 1, "type": "text", "content": "a\nb"},
+        "2": {"id": 2, "type": "image", "content": "iVBOR"}});
+    let told = |session: &str, text: &str| {
+        json!({"display": text, "pastedContents": pasted, "project": "/p",
+            "timestamp": 1767603600000_u64, "sessionId": session})
+    };
+    let there = "22222222-0000-4000-8000-000000000002";
+    let older = json!({"display": "Older", "project": "/q", "timestamp": 1_u64});
+    let texts = ["See [Pasted text #1 +1 lines].", "/model", "/tmp/x.png is wrong", "!ls"];
+    let mut history = vec![told(there, "Hi"), older];
+    history.extend(texts.map(|text| told(SESSION, text)));
+    let text: String = history.iter().map(|line| format!("{line}\n")).collect();
+    write(dir.path(), "history.jsonl", &(text + "{\"display\":\"torn"));
+    write(dir.path(), &format!("projects/-p/{there}.jsonl"), "");
+    let mut found = format::find(&dir.path().join("history.jsonl")).unwrap();
+    let keys: Vec<_> = found.iter().map(|found| found.bundle.key.as_deref()).collect();
+    assert_eq!(keys, [None, Some(SESSION)]);
+    let alone = found.remove(0).read().unwrap();
+    assert_eq!((alone.entries.len(), alone.entries[0].kind), (1, Kind::Notice));
+    let session = found.remove(0).read().unwrap();
+    assert_eq!(session.session.project.as_deref(), Some("/p"));
+    let entries: Vec<_> =
+        session.entries.iter().map(|entry| (entry.kind, entry.content.lines().next())).collect();
+    let expected = [
+        (Kind::Text, Some("See a")),
+        (Kind::Notice, Some("/model")),
+        (Kind::Text, Some("/tmp/x.png is wrong")),
+        (Kind::Notice, Some("!ls")),
+    ];
+    assert_eq!(entries, expected);
+    assert_eq!(session.entries[0].content, "See a\nb.");
 }
 
 fn write(root: &Path, name: &str, text: &str) {
@@ -80,6 +117,7 @@ fn files_beside_a_session_belong_to_it() {
             vec!["agent-b2.jsonl"],
         ]
     );
+    assert_eq!(bundles[2].root, project.path().join("another.jsonl"));
     let file = project.path().join(format!("{SESSION}.jsonl"));
     assert_eq!(names(&READER.find_at(&file).unwrap()[0]), names(&bundles[0]));
 }
@@ -98,6 +136,30 @@ fn subagents_speak_as_themselves_and_are_counted_apart() {
     assert_eq!(counts, [(1, 3, 0), (1, 0, 1), (1, 0, 0), (1, 0, 0)]);
     let whole = inspect(&found).unwrap();
     assert_eq!((whole.subagent_files, whole.bad_lines), (3, 0));
+}
+
+#[test]
+fn a_saved_result_is_no_session() {
+    let project = project();
+    let saved = format!("{SESSION}/tool-results/t2.jsonl");
+    write(project.path(), &saved, &lines(&[user(json!("Hi"))]));
+    let bundles = READER.find_at(project.path()).unwrap();
+    assert_eq!(bundles.len(), 3);
+    assert!(names(&bundles[0]).contains(&"S/tool-results/t2.jsonl".to_owned()));
+}
+
+#[test]
+fn subagents_without_their_session_are_what_is_known_of_it() {
+    let project = project();
+    fs::remove_file(project.path().join(format!("{SESSION}.jsonl"))).unwrap();
+    let found = format::find(project.path()).unwrap();
+    let session = found.iter().find(|found| found.bundle.sources.len() > 1).unwrap();
+    let transcript = session.read().unwrap();
+    assert_eq!(transcript.session.native_id.as_deref(), Some(SESSION));
+    assert_eq!((transcript.session.subagent_files, transcript.session.parent), (3, None));
+    let sources: Vec<_> = transcript.entries.iter().map(|entry| entry.source.as_str()).collect();
+    assert_eq!(sources, ["subagent:a1", "subagent:a2", "subagent:b1"]);
+    assert_eq!(inspect_all(session).unwrap().len(), 3, "no row for a file that is not there");
 }
 
 #[test]

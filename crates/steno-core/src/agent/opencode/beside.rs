@@ -1,0 +1,97 @@
+//! What stands beside the messages of a session in the tree of files: its parts that no folder names, its tasks and
+//! changes, and the files of its project.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
+
+use crate::agent::fields::filled;
+use crate::json::Value;
+
+/// Folders that hold one file for each session.
+const PER_SESSION: [&str; 2] = ["session_diff", "todo"];
+
+/// Says how far the tree was brought to later versions.
+const MIGRATION: &str = "migration";
+
+/// What was found beside sessions so far; each folder is listed once.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// Parts that stand in the folder of all parts itself, by session.
+    flat_parts: HashMap<PathBuf, HashMap<String, Vec<PathBuf>>>,
+    /// The first and the last name in a folder.
+    ends: HashMap<PathBuf, Option<(OsString, OsString)>>,
+}
+
+impl Beside {
+    /// The parts of a session among the files in the folder of all parts.
+    pub(super) fn flat_parts(&mut self, parts: &Path, session: &str) -> Vec<PathBuf> {
+        if !self.flat_parts.contains_key(parts) {
+            self.flat_parts.insert(parts.to_owned(), by_session(parts));
+        }
+        self.flat_parts[parts].get(session).cloned().unwrap_or_default()
+    }
+
+    /// Other files of the session `id`, whose own file is `file`, in the tree at `base`.
+    ///
+    /// What several sessions share belongs to the one with the last name. Names go backwards in time, so that is the first
+    /// that there was, and stays the same as long as it is there.
+    pub(super) fn others(&mut self, base: &Path, file: &Path, id: &str) -> Vec<PathBuf> {
+        let name = format!("{id}.json");
+        let mut others: Vec<_> =
+            PER_SESSION.iter().map(|folder| base.join(folder).join(&name)).collect();
+        let project = file.parent().filter(|project| *project != base.join("info"));
+        if let Some(project) = project.filter(|project| self.is_last(project, file)) {
+            let name = project.file_name().unwrap_or_default().to_string_lossy();
+            others.push(base.join("project").join(format!("{name}.json")));
+            if self.is_first(&base.join("session"), project) {
+                others.push(base.join(MIGRATION));
+            }
+        }
+        others.retain(|file| file.is_file());
+        others
+    }
+
+    fn is_last(&mut self, folder: &Path, item: &Path) -> bool {
+        self.ends(folder).is_some_and(|(_, last)| item.file_name() == Some(last))
+    }
+
+    fn is_first(&mut self, folder: &Path, item: &Path) -> bool {
+        self.ends(folder).is_some_and(|(first, _)| item.file_name() == Some(first))
+    }
+
+    fn ends(&mut self, folder: &Path) -> Option<&(OsString, OsString)> {
+        let listed = || {
+            let names: Vec<_> = items(folder).map(|item| item.file_name()).collect();
+            Some((names.iter().min()?.clone(), names.iter().max()?.clone()))
+        };
+        self.ends.entry(folder.to_owned()).or_insert_with(listed).as_ref()
+    }
+}
+
+/// The text of a field of a file's record.
+pub(super) fn stated(file: &Path, field: &str) -> Option<String> {
+    let record: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    filled(&record, field).map(str::to_owned)
+}
+
+fn by_session(parts: &Path) -> HashMap<String, Vec<PathBuf>> {
+    let mut sessions: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    let mut files: Vec<_> = items(parts)
+        .filter(|item| item.file_type().is_ok_and(|kind| kind.is_file()))
+        .map(|item| item.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect();
+    files.sort();
+    for file in files {
+        if let Some(session) = stated(&file, "sessionID") {
+            sessions.entry(session).or_default().push(file);
+        }
+    }
+    sessions
+}
+
+fn items(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
