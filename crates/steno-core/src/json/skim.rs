@@ -20,8 +20,8 @@ const RAW: &str = "steno_core::json::Raw";
 
 /// Reads the object that begins `text`, and tells where it ends; nothing if it is not plain.
 ///
-/// Of a string longer than `limit` that is not the object's own only the beginning is given, up to its first escape.
-/// One that begins with space, or as an element does, comes whole: what follows tells what it is.
+/// Of a string longer than `limit` that is not the object's own only the beginning is given, at most up to its first
+/// escape. One that begins with space, or as an element does, comes whole: what follows tells what it is.
 pub(crate) fn first_of<'de, T: Deserialize<'de>>(
     text: &'de str,
     limit: usize,
@@ -161,31 +161,41 @@ impl<'de> Skimmer<'de> {
         let (text, begin) = (self.text, self.at);
         let first = memchr2(b'"', b'\\', self.bytes()).ok_or(Odd)?;
         self.at += first;
-        if self.bytes()[0] == b'"' {
-            self.at += 1;
-            return visitor.visit_borrowed_str(&text[begin..begin + first]);
-        }
-        let tells =
-            first > 0 && !text[begin..].starts_with(|c: char| c == '<' || c.is_whitespace());
-        if self.limit < usize::MAX && self.depth > 1 && tells {
+        let plain = &text[begin..self.at];
+        if self.may_cut(plain) {
             self.skip_rest()?;
             if self.at - begin > self.limit {
-                return visitor.visit_borrowed_str(&text[begin..begin + first]);
+                return visitor.visit_borrowed_str(&plain[..plain.floor_char_boundary(self.limit)]);
             }
             self.at = begin + first;
         }
+        if self.bytes()[0] == b'"' {
+            self.at += 1;
+            return visitor.visit_borrowed_str(plain);
+        }
+        self.unescape(plain).and_then(|text| visitor.visit_string(text))
+    }
+
+    /// Whether a string that begins so may be told by its beginning.
+    fn may_cut(&self, plain: &str) -> bool {
+        let is_blank = plain.is_empty() || plain.starts_with(char::is_whitespace);
+        self.limit < usize::MAX && self.depth > 1 && !is_blank && !plain.starts_with('<')
+    }
+
+    /// The string that begins with `plain`, after which an escape stands.
+    fn unescape(&mut self, plain: &str) -> Result<String, Odd> {
         let end = self.end_of_string()?;
-        let mut plain = String::with_capacity(end - begin);
-        plain.push_str(&text[begin..self.at]);
+        let mut text = String::with_capacity(plain.len() + end - self.at);
+        text.push_str(plain);
         while self.at < end {
-            plain.push(self.escape()?);
-            let rest = &text[self.at..end];
+            text.push(self.escape()?);
+            let rest = &self.text[self.at..end];
             let next = memchr(b'\\', rest.as_bytes()).unwrap_or(rest.len());
-            plain.push_str(&rest[..next]);
+            text.push_str(&rest[..next]);
             self.at += next;
         }
         self.at = end + 1;
-        visitor.visit_string(plain)
+        Ok(text)
     }
 
     /// Where the string ends in which we are, at an escape or before one.

@@ -3,13 +3,15 @@
 use serde::Deserialize;
 
 use crate::entry::Usage;
-use crate::json::skim::Raw;
+use crate::json::skim::{self, Raw};
 
 /// The tokens that a message states; nothing where the numbers are none.
 ///
 /// Some versions state no sum of the cache writes, only its parts.
 pub(super) fn usage(stated: Raw<'_>) -> Usage {
-    let stated: Stated = serde_json::from_str(stated.0).unwrap_or_default();
+    let skimmed = skim::first_of(stated.0, usize::MAX).map(|(stated, _)| stated);
+    let stated: Stated =
+        skimmed.unwrap_or_else(|| serde_json::from_str(stated.0).unwrap_or_default());
     let cache = stated.cache_creation.unwrap_or_default();
     let cache_write_5m = cache.ephemeral_5m_input_tokens.unwrap_or(0);
     let cache_write_1h = cache.ephemeral_1h_input_tokens.unwrap_or(0);
