@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::browser;
 use crate::commands;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -18,7 +19,7 @@ struct Cli {
     #[arg(long, short, global = true)]
     quiet: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wrong command line";
@@ -58,7 +59,8 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     if Scene::variable("NO_COLOR").is_some() {
         ui.set_plain();
     }
-    let exit = match cli.command {
+    let Some(command) = cli.command else { return browse(ui, scene) };
+    let exit = match command {
         Command::Record(args) => commands::record::run(ui, scene, args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),
         Command::Watch(args) => commands::watch::run(ui, scene, &args),
@@ -80,6 +82,15 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     }?;
     ui.flush()?;
     Ok(ui.settle(exit))
+}
+
+/// The browser where a person sits, and what the program can do where none does.
+fn browse(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
+    if ui.is_interactive() {
+        return browser::run(ui, scene);
+    }
+    ui.note(Cli::command().render_help().to_string().trim_end());
+    Ok(Exit::Usage)
 }
 
 /// Whether an agent calls: whatever happens, it must be let go on.

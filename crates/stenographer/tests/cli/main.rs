@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+#[cfg(unix)]
+mod browser;
 mod chibi;
 mod crash;
 mod databases;
@@ -21,6 +23,8 @@ mod resume;
 mod search;
 mod sessions;
 mod sync;
+#[cfg(unix)]
+mod terminal;
 mod verify;
 #[cfg(unix)]
 mod watch;
