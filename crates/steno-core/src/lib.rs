@@ -4,6 +4,7 @@
 //! The crate is synchronous, prints nothing and reads no environment: paths and the clock come in as arguments.
 
 pub mod agent;
+pub mod compare;
 pub mod cost;
 pub mod durable;
 pub mod entry;

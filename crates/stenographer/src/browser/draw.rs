@@ -15,9 +15,8 @@ use steno_core::index::mark::Line as MarkedLine;
 use unicode_width::UnicodeWidthStr;
 
 use super::line::Line as Typed;
-use super::page::wrap;
 use super::state::{State, View};
-use crate::table::fit;
+use crate::table::{fit, wrap};
 use crate::ui::defused;
 
 /// Which styles may be used.

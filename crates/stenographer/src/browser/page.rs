@@ -3,10 +3,9 @@
 use jiff::tz::TimeZone;
 use steno_core::index::text;
 use steno_core::{Entry, entry};
-use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::table::fit;
+use crate::table::{fit, untabbed, wrap};
 use crate::ui::{count, defused};
 
 /// One row of the screen.
@@ -52,7 +51,7 @@ pub(crate) fn rows(entry: &Entry, zone: &TimeZone, shape: Shape) -> Vec<Row> {
     rows.push(Row::Heading { caption: fit(&caption, shape.width), preview });
     if !shape.folded {
         for line in said.trim_end().lines() {
-            rows.extend(wrap(&printable(line), shape.width).into_iter().map(Row::Text));
+            rows.extend(wrap(&defused(&untabbed(line)), shape.width).into_iter().map(Row::Text));
         }
     }
     rows
@@ -83,85 +82,15 @@ fn preview(said: &str, width: usize) -> String {
         more => format!("  +{}", count(more, "line")),
     };
     if width <= more.width() {
-        return fit(&printable(&first), width);
+        return fit(&defused(&untabbed(&first)), width);
     }
-    format!("{}{more}", fit(&printable(&first), width - more.width()))
-}
-
-/// A line with its tabs as spaces and its control characters visible.
-fn printable(line: &str) -> String {
-    let line = line.trim_end_matches('\r');
-    if !line.contains('\t') {
-        return defused(line);
-    }
-    let mut out = String::new();
-    for part in line.split_inclusive('\t') {
-        out.push_str(&defused(part.trim_end_matches('\t')));
-        if part.ends_with('\t') {
-            let gap = 4 - out.width() % 4;
-            out.extend(std::iter::repeat_n(' ', gap));
-        }
-    }
-    out
-}
-
-/// A line broken into rows of at most `width` columns, between words where that can be.
-pub(crate) fn wrap(line: &str, width: usize) -> Vec<String> {
-    let width = width.max(2);
-    if line.len() <= width {
-        return vec![line.to_owned()];
-    }
-    let (mut rows, mut begin, mut used) = (Vec::new(), 0, 0);
-    // After the last space: where the row can end, and the columns up to there.
-    let mut gap = None;
-    for (at, grapheme) in line.grapheme_indices(true) {
-        let wide = grapheme.width();
-        if used + wide > width && grapheme == " " {
-            rows.push(line[begin..at].trim_end().to_owned());
-            (begin, used, gap) = (at + 1, 0, None);
-            continue;
-        }
-        if used + wide > width {
-            let (end, columns) = gap.take().unwrap_or((at, used));
-            rows.push(line[begin..end].trim_end().to_owned());
-            begin = end;
-            used -= columns;
-        }
-        used += wide;
-        if grapheme == " " && !line[begin..at].trim().is_empty() {
-            gap = Some((at + 1, used));
-        }
-    }
-    rows.push(line[begin..].to_owned());
-    rows
+    format!("{}{more}", fit(&defused(&untabbed(&first)), width - more.width()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use steno_core::{Kind, Role};
-
-    #[test]
-    fn lines_break_between_words() {
-        assert_eq!(wrap("", 5), [""]);
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
-        assert_eq!(wrap("    if deep {", 8), ["    if", "deep {"]);
-        assert_eq!(wrap("a  b", 1), ["a", "b"]);
-    }
-
-    #[test]
-    fn wide_characters_never_pass_the_edge() {
-        assert_eq!(wrap("日本語の文章", 5), ["日本", "語の", "文章"]);
-        let family = "👩‍👩‍👧👩‍👩‍👧";
-        assert_eq!(wrap(family, 3), ["👩‍👩‍👧", "👩‍👩‍👧"]);
-        for width in 1..9 {
-            for row in wrap("x 日本 ne\u{301}e 👩‍👩‍👧 語 wort", width) {
-                assert!(row.width() <= width.max(2), "{row:?} at {width}");
-            }
-        }
-    }
 
     #[test]
     fn a_folded_entry_tells_how_it_begins() {

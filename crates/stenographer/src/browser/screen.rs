@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Stdout};
 use std::panic;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ratatui::Terminal;
@@ -17,6 +18,9 @@ use ratatui::layout::Size;
 use super::draw::{self, Palette};
 use super::state::State;
 
+/// Whether the terminal has to be given back.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
 /// The whole terminal.
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
@@ -30,6 +34,7 @@ impl Screen {
         enable_raw_mode()?;
         // Each picture goes out at once.
         let output = BufWriter::with_capacity(1 << 16, io::stdout());
+        TAKEN.store(true, Ordering::Relaxed);
         let terminal = Terminal::new(CrosstermBackend::new(output)).inspect_err(|_| restore())?;
         // From here on, dropping gives it back.
         let screen = Self { terminal };
@@ -53,8 +58,11 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back. Nothing can be done where that fails.
+/// Gives the terminal back, once. Nothing can be done where that fails.
 fn restore() {
+    if !TAKEN.swap(false, Ordering::Relaxed) {
+        return;
+    }
     let _ = execute!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen);
     let _ = execute!(io::stdout(), ratatui::crossterm::cursor::Show);
     let _ = disable_raw_mode();

@@ -230,7 +230,7 @@ fn found() -> Vec<Found> {
     };
     let long = format!("{}the bug() itself", "x ".repeat(80));
     let at = long.find("bug").unwrap();
-    let line = Line { number: 2, text: long, marks: Some(at..at + 3).into_iter().collect() };
+    let line = Line { number: 2, text: long, marks: Vec::from_iter(Some(at..at + 3)) };
     let near = Line { number: 1, text: "    fn login() {".to_owned(), marks: vec![] };
     vec![Found { hit, lines: vec![near, line] }]
 }

@@ -9,6 +9,7 @@ mod chibi;
 mod crash;
 mod databases;
 mod devflow;
+mod diff;
 mod harness;
 #[cfg(unix)]
 mod hooks;
