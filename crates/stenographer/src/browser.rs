@@ -162,7 +162,9 @@ impl Browser {
             if let Answer::Exported(Ok(path)) = &answer {
                 self.written.push(path.clone());
             }
-            self.state.answer(answer);
+            if let Some(Effect::Ask(ask)) = self.state.answer(answer) {
+                self.worker.ask(ask);
+            }
         }
     }
 }

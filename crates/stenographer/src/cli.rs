@@ -12,6 +12,8 @@ use crate::scene::Scene;
 use crate::ui::Ui;
 
 /// The court reporter for AI agents.
+///
+/// With no command, on a terminal, it is a browser of all sessions that are kept.
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, about, after_help = EXIT_CODES)]
 struct Cli {

@@ -47,10 +47,7 @@ impl Finder {
         }
         self.answered = ticket;
         match answer {
-            Ok(found) => {
-                self.found = found;
-                self.choice = Choice::default();
-            }
+            Ok(found) => self.found = found,
             Err(trouble) => self.trouble = Some(trouble),
         }
     }

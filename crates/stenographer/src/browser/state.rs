@@ -8,6 +8,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Rect, Size};
 use steno_core::Timestamp;
 
+use super::choice::Choice;
 use super::finder::Finder;
 use super::layout;
 use super::line::Line;
@@ -119,12 +120,17 @@ impl State {
     }
 
     /// Takes what was found out behind the screen.
-    pub(crate) fn answer(&mut self, answer: Answer) {
+    pub(crate) fn answer(&mut self, answer: Answer) -> Option<Effect> {
+        let mut effect = None;
         match answer {
             Answer::Indexing(what) => self.working = Some(what),
             Answer::Listed(Ok(all)) => self.sessions.set(all),
             Answer::Listed(Err(trouble)) => self.notice = Some(trouble),
-            Answer::UpToDate => self.working = None,
+            Answer::UpToDate => {
+                self.working = None;
+                // What was just taken in may match too.
+                effect = self.search();
+            }
             Answer::Found(ticket, answer) => self.finder.answer(ticket, answer),
             Answer::Read(name, read) => self.opened(&name, *read),
             Answer::Exported(written) => {
@@ -139,6 +145,7 @@ impl State {
             }
         }
         self.settle();
+        effect
     }
 
     /// Whether an answer is to come.
@@ -161,11 +168,16 @@ impl State {
             (Some(_), _) => self.look_for(),
             (None, View::Sessions) => self.sessions.refilter(),
             (None, View::Hits) => {
-                let (ticket, text) = self.finder.ask()?;
-                return Some(Effect::Ask(Ask::Search(ticket, text)));
+                self.finder.choice = Choice::default();
+                return self.search();
             }
         }
         None
+    }
+
+    fn search(&mut self) -> Option<Effect> {
+        let (ticket, text) = self.finder.ask()?;
+        Some(Effect::Ask(Ask::Search(ticket, text)))
     }
 
     /// Keeps everything within the screen.

@@ -239,11 +239,11 @@ fn found() -> Vec<Found> {
 fn hits_show_what_matches_however_long_the_line_is() {
     let mut desk = Desk::with_sessions(80, 18);
     let asked = desk.keys("sbug");
-    assert_eq!(asked, Some(Effect::Ask(Ask::Search(3, "bug".to_owned()))));
+    assert_eq!(asked, Some(Effect::Ask(Ask::Search(4, "bug".to_owned()))));
     // The answer to an earlier question is none to this one.
-    desk.state.answer(Answer::Found(2, Ok(vec![])));
+    desk.state.answer(Answer::Found(3, Ok(vec![])));
     assert!(desk.state.finder.is_waiting());
-    desk.state.answer(Answer::Found(3, Ok(found())));
+    desk.state.answer(Answer::Found(4, Ok(found())));
     insta::assert_snapshot!(desk.screen(), @"
      steno  1 hit
      Search: bug
@@ -267,13 +267,16 @@ fn hits_show_what_matches_however_long_the_line_is() {
     let Some(Effect::Ask(Ask::Read(name))) = desk.press(KeyCode::Enter) else { panic!() };
     desk.state.answer(Answer::Read(name, Box::new(Ok(transcript()))));
     assert_eq!(desk.at(), "❯     bug();");
+    // What was kept meanwhile may match too.
+    let again = desk.state.answer(Answer::UpToDate);
+    assert_eq!(again, Some(Effect::Ask(Ask::Search(5, "bug".to_owned()))));
 }
 
 #[test]
 fn a_question_that_makes_no_sense_says_why() {
     let mut desk = Desk::with_sessions(60, 18);
     desk.keys("s-");
-    desk.state.answer(Answer::Found(1, Err("nothing to search for: \"-\"".to_owned())));
+    desk.state.answer(Answer::Found(2, Err("nothing to search for: \"-\"".to_owned())));
     assert!(desk.screen().contains("nothing to search for"));
 }
 

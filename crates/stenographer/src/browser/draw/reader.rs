@@ -35,7 +35,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
         body(frame, reader, parts.body, palette);
     }
     if state.typing {
-        typed(frame, parts.footer, " Find: ", &state.find);
+        let prompt = if state.notice.is_some() { " Find (no match): " } else { " Find: " };
+        typed(frame, parts.footer, prompt, &state.find);
     } else {
         footer(frame, state, parts.footer, &KEYS);
     }

@@ -1,7 +1,6 @@
 //! Jumps from one thing of interest to the next.
 
 use steno_core::index::Query;
-use steno_core::index::mark::Shown;
 use steno_core::index::text;
 use steno_core::{Entry, Kind, Role, entry};
 
@@ -108,7 +107,7 @@ impl Reader {
             }
             Jump::Prompt => is_prompt(entry),
             Jump::Entry => true,
-            Jump::Match => self.find.as_ref().is_some_and(|query| matches(query, &text::of(entry))),
+            Jump::Match => self.find.as_ref().is_some_and(|query| says(entry, query)),
         }
     }
 
@@ -137,10 +136,13 @@ fn is_prompt(entry: &Entry) -> bool {
 }
 
 fn is_match(query: &Query, row: &Row) -> bool {
-    matches!(row, Row::Text(text) if matches(query, text))
+    matches!(row, Row::Text(text) if query.marks(text))
 }
 
-fn matches(query: &Query, text: &str) -> bool {
-    let lines = query.lines(text, Shown { lines: 1, context: 0 });
-    lines.iter().any(|line| !line.marks.is_empty())
+/// Whether what is looked for stands in an entry.
+fn says(entry: &Entry, query: &Query) -> bool {
+    match entry.kind {
+        Kind::ToolCall => query.marks(&text::of(entry)),
+        _ => query.marks(&entry.content),
+    }
 }

@@ -32,19 +32,17 @@ impl State {
     }
 
     fn reading_letter(&mut self, letter: char) -> Option<Effect> {
-        let forward = letter.is_lowercase();
-        match letter.to_ascii_lowercase() {
-            'x' => self.jump(Jump::Error, forward),
-            'c' => self.jump(Jump::Compaction, forward),
-            'a' => self.jump(Jump::Subagent, forward),
-            'u' => self.jump(Jump::Prompt, forward),
-            'n' => self.jump(Jump::Match, forward),
+        match letter {
             'o' => self.reader.as_mut()?.fold_all(Group::Tools),
             't' => self.reader.as_mut()?.fold_all(Group::Thoughts),
             '/' => self.typing = true,
             'r' => return self.name().map(Effect::Resume),
             'e' => return self.name().map(|name| self.export(name)),
-            _ => {}
+            letter => {
+                // The same letter goes back when it is a capital.
+                let to = jump(letter.to_ascii_lowercase())?;
+                self.jump(to, letter.is_lowercase());
+            }
         }
         None
     }
@@ -87,6 +85,18 @@ impl State {
         let session = &self.reader.as_ref()?.transcript.session;
         Some(Name { agent: session.agent.clone(), id: session.id.clone() })
     }
+}
+
+/// What a letter jumps to.
+fn jump(letter: char) -> Option<Jump> {
+    Some(match letter {
+        'x' => Jump::Error,
+        'c' => Jump::Compaction,
+        'a' => Jump::Subagent,
+        'u' => Jump::Prompt,
+        'n' => Jump::Match,
+        _ => return None,
+    })
 }
 
 /// Moves in the session, if the key says so.

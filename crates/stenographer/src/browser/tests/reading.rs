@@ -71,7 +71,10 @@ fn jumps_go_to_errors_compactions_subagents_and_prompts() {
 #[test]
 fn a_text_is_found_in_the_session_and_again() {
     let mut desk = Desk::reading(60, 12, transcript());
-    desk.keys("/bug");
+    desk.keys("/buggy");
+    assert!(desk.screen().ends_with(" Find (no match): buggy"));
+    desk.press(KeyCode::Backspace);
+    desk.press(KeyCode::Backspace);
     assert_eq!(desk.at(), "❯ Fix the login bug");
     desk.press(KeyCode::Enter);
     desk.keys("n");
