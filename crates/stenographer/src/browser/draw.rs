@@ -35,7 +35,9 @@ impl Palette {
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
-const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
+// Reversed colours and dim text would make a patchwork of it.
+const CHOSEN: Style =
+    Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED);
 const MATCH: Style = Style::new().add_modifier(Modifier::BOLD).add_modifier(Modifier::UNDERLINED);
 
 /// A key, what it does, and how much it matters where there is little room.
@@ -131,18 +133,14 @@ fn typed(frame: &mut Frame<'_>, area: Rect, prompt: &str, line: &Typed) {
     let room = Rect { x: area.x + before, width: area.width - before, ..area };
     frame.render_widget(Line::styled(prompt, BOLD), area);
     // What does not fit is cut off at the left, so that the cursor can be seen.
-    let column = line.column();
+    let (text, column) = (line.text(), line.column());
     let hidden = (column + 1).saturating_sub(usize::from(room.width));
-    let mut skipped = 0;
-    let rest = line.text().char_indices().find(|(at, _)| {
-        skipped = line.text()[..*at].width();
-        skipped >= hidden
-    });
-    let begin = if hidden == 0 { 0 } else { rest.map_or(line.text().len(), |(at, _)| at) };
-    frame.render_widget(Line::raw(&line.text()[begin..]), room);
-    let column = u16::try_from(column - line.text()[..begin].width().min(column)).unwrap_or(0);
+    let mut begins = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let begin = begins.find(|at| text[..*at].width() >= hidden).unwrap_or(0);
+    frame.render_widget(Line::raw(&text[begin..]), room);
     if room.area() > 0 {
-        let x = room.x + column.min(room.width - 1);
+        let column = column.saturating_sub(text[..begin].width());
+        let x = room.x + u16::try_from(column).unwrap_or(0).min(room.width - 1);
         frame.set_cursor_position(Position::new(x, room.y));
     }
 }

@@ -7,6 +7,9 @@ use steno_core::index::{Hit, Query};
 use super::choice::Choice;
 use super::line::Line;
 
+/// How many hits are shown at most.
+pub(crate) const MOST: usize = 200;
+
 /// A hit with the lines of it that match.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {

@@ -13,7 +13,7 @@ use steno_core::index::mark::Shown;
 use steno_core::index::{Filter, Index, Order, Search};
 use steno_core::{Clock, Transcript};
 
-use super::finder::{self, Found};
+use super::finder::{self, Found, MOST};
 use super::{Answer, Ask, Name};
 use crate::commands::list::settled;
 use crate::error::CommandError;
@@ -24,9 +24,6 @@ use crate::ui::Ui;
 
 /// How long a search waits for the next letter.
 const PAUSE: Duration = Duration::from_millis(40);
-
-/// How many hits are shown.
-const MOST: usize = 200;
 
 /// Who does the work: one thread for each question.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 const ESCAPE: &str = "\x1b";
 
 #[test]
-fn sessions_are_listed_filtered_and_read() {
+fn sessions_are_listed_and_filtered() {
     let home = synced(3);
     let mut terminal = Terminal::browser(&home);
     terminal.shows(&["3 sessions"]);
@@ -69,6 +69,14 @@ fn sessions_are_listed_filtered_and_read() {
      /code/project1
      Enter open  ↑↓ choose  Tab search all text  Esc done
     ");
+}
+
+#[test]
+fn a_session_is_read_and_unfolded() {
+    let home = synced(3);
+    let mut terminal = Terminal::browser(&home);
+    terminal.press("/needle1");
+    terminal.shows(&["1 of 3 sessions"]);
     terminal.press("\r");
     insta::assert_snapshot!(terminal.rests_at(&["1/4"]), @"
      please find pneedle1x now                                                  1/4
@@ -259,10 +267,10 @@ fn a_signal_gives_the_terminal_back() {
 
 #[test]
 fn colours_are_the_terminals_own_or_none() {
-    let home = synced(1);
+    let home = synced(2);
     for (variables, coloured) in [(vec![], true), (vec![("NO_COLOR", "1")], false)] {
         let terminal = Terminal::run(&home, env!("CARGO_BIN_EXE_steno"), &[], &variables);
-        terminal.shows(&["1 session"]);
+        terminal.rests_at(&["2 sessions", "q quit"]);
         let colours = terminal.look(|screen| {
             let places = (0..24).flat_map(|row| (0..80).map(move |column| (row, column)));
             let cells = places.filter_map(|(row, column)| screen.cell(row, column));

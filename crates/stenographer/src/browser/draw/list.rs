@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{BOLD, CHOSEN, DIM, Key, PLAIN, Palette, both_ends, footer, is_search, marked};
 use super::{one_line, put, typed};
-use crate::browser::finder::Found;
+use crate::browser::finder::{Found, MOST};
 use crate::browser::layout;
 use crate::browser::state::State;
 use crate::commands::list::started;
@@ -27,8 +27,10 @@ const KEYS: [Key; 7] = [
     ("?", "help", 9),
     ("q", "quit", 10),
 ];
-const TYPING: [Key; 4] =
-    [("Enter", "open", 9), ("↑↓", "choose", 8), ("Tab", "", 6), ("Esc", "done", 10)];
+const FILTERING: [Key; 4] =
+    [("Enter", "open", 9), ("↑↓", "choose", 8), ("Tab", "search all text", 6), ("Esc", "done", 10)];
+const SEARCHING: [Key; 4] =
+    [("Enter", "open", 9), ("↑↓", "choose", 8), ("Tab", "sessions", 6), ("Esc", "done", 10)];
 
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
     let parts = layout::list(frame.area());
@@ -45,15 +47,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
         let lines = chosen.map(|listed| session_lines(state, listed)).unwrap_or_default();
         detail(frame, parts.detail, lines);
     }
-    let other = if is_search(state) { "sessions" } else { "search all text" };
-    let keys = if state.typing {
-        TYPING
-            .map(|(key, what, rank)| (key, if what.is_empty() { other } else { what }, rank))
-            .to_vec()
-    } else {
-        KEYS.to_vec()
+    let keys: &[Key] = match (state.typing, is_search(state)) {
+        (false, _) => &KEYS,
+        (true, false) => &FILTERING,
+        (true, true) => &SEARCHING,
     };
-    footer(frame, state, parts.footer, &keys);
+    footer(frame, state, parts.footer, keys);
 }
 
 /// What is listed, and what goes on.
@@ -63,6 +62,7 @@ fn title(frame: &mut Frame<'_>, state: &State, area: Rect) {
         match (finder.line.is_empty(), finder.is_waiting()) {
             (true, _) => "search".to_owned(),
             (_, true) => "searching …".to_owned(),
+            _ if finder.found.len() >= MOST => format!("the first {MOST} hits"),
             _ => count(finder.found.len() as u64, "hit"),
         }
     } else {
