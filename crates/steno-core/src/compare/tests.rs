@@ -1,3 +1,5 @@
+//! Which entries, lines and words stand for each other.
+
 use proptest::prelude::*;
 
 use super::text::{self, Row};
@@ -57,7 +59,7 @@ fn a_call_whose_structure_changed_has_changed() {
 }
 
 #[test]
-fn long_sessions_are_compared_in_little_time() {
+fn long_and_repetitive_sessions_are_compared() {
     // Shuffled, repeated and changed: the worst of all for what compares.
     let entry = |number: usize, salt: usize| match number % 3 {
         0 => said(&format!("word{} and more", (number * 7919 + salt) % 50)),
