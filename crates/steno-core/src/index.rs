@@ -21,7 +21,7 @@ mod scan;
 mod schema;
 pub mod search;
 mod sessions;
-mod text;
+pub mod text;
 mod usage;
 
 use std::fs::{self, File};

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod backup;
+pub mod compare;
 pub mod cost;
 pub mod durable;
 pub mod entry;

@@ -5,12 +5,15 @@ use std::path::Path;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::browser;
 use crate::commands;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::ui::Ui;
 
 /// The court reporter for AI agents.
+///
+/// With no command, on a terminal, it is a browser of all sessions that are kept.
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, about, after_help = EXIT_CODES)]
 struct Cli {
@@ -18,7 +21,7 @@ struct Cli {
     #[arg(long, short, global = true)]
     quiet: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wrong command line";
@@ -32,6 +35,7 @@ enum Command {
     List(commands::list::Args),
     Search(commands::search::Args),
     Show(commands::show::Args),
+    Diff(commands::diff::Args),
     Export(commands::export::Args),
     Convert(commands::convert::Args),
     Inspect(commands::inspect::Args),
@@ -58,7 +62,8 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     if Scene::variable("NO_COLOR").is_some() {
         ui.set_plain();
     }
-    let exit = match cli.command {
+    let Some(command) = cli.command else { return browse(ui, scene) };
+    let exit = match command {
         Command::Record(args) => commands::record::run(ui, scene, args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),
         Command::Watch(args) => commands::watch::run(ui, scene, &args),
@@ -66,6 +71,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::List(args) => commands::list::run(ui, scene, &args),
         Command::Search(args) => commands::search::run(ui, scene, &args),
         Command::Show(args) => commands::show::run(ui, scene, &args),
+        Command::Diff(args) => commands::diff::run(ui, scene, &args),
         Command::Export(args) => commands::export::run(ui, scene, &args),
         Command::Convert(args) => commands::convert::run(ui, scene, &args),
         Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
@@ -80,6 +86,15 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     }?;
     ui.flush()?;
     Ok(ui.settle(exit))
+}
+
+/// The browser where a person sits, and what the program can do where none does.
+fn browse(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
+    if ui.is_interactive() {
+        return browser::run(ui, scene);
+    }
+    ui.note(Cli::command().render_help().to_string().trim_end());
+    Ok(Exit::Usage)
 }
 
 /// Whether an agent calls: whatever happens, it must be let go on.

@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod hook;
 pub(crate) mod hooks;

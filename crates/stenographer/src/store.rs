@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use steno_core::Transcript;
 use steno_core::format::{self, Found};
-use steno_core::index::{Healed, Index, IndexError};
+use steno_core::index::{Healed, Index, IndexError, Pass, Refreshed};
 use steno_core::vault::{SessionDir, Vault};
 
 use crate::error::CommandError;
@@ -28,23 +28,52 @@ impl Store {
         Self { vault, root: scene.store.clone(), cwd: scene.cwd.clone() }
     }
 
+    /// The index as it is.
+    pub(crate) fn index(&self) -> Result<Index, IndexError> {
+        Index::open(&self.root)
+    }
+
     /// The index, with all that is kept by now, and what it answers. One that is damaged is built anew first.
     pub(crate) fn ask<T>(
         &self,
         ui: &mut Ui,
         ask: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<(Index, T), CommandError> {
-        let index = Index::open(&self.root)?;
-        match self.refresh(ui, &index).and_then(|_| ask(&index)) {
+        self.answer(|index| self.refresh(ui, index).map(drop), ask)
+    }
+
+    /// What the index answers with all that is kept by now; `pass` is told of each session that is taken in.
+    pub(crate) fn ask_passing<T>(
+        &self,
+        pass: Pass<'_>,
+        ask: impl Fn(&Index) -> Result<T, IndexError>,
+    ) -> Result<T, CommandError> {
+        self.answer(|index| self.take_in(index, pass).map(drop), ask).map(|(_, answer)| answer)
+    }
+
+    fn answer<T>(
+        &self,
+        mut refresh: impl FnMut(&Index) -> Result<(), IndexError>,
+        ask: impl Fn(&Index) -> Result<T, IndexError>,
+    ) -> Result<(Index, T), CommandError> {
+        let index = self.index()?;
+        match refresh(&index).and_then(|()| ask(&index)) {
             Err(error) if error.is_damage() => {
                 drop(index);
                 let index = Index::anew(&self.root, Some(Healed::Damaged))?;
-                self.refresh(ui, &index)?;
+                refresh(&index)?;
                 let answer = ask(&index)?;
                 Ok((index, answer))
             }
             answer => Ok((index, answer?)),
         }
+    }
+
+    fn take_in(&self, index: &Index, pass: Pass<'_>) -> Result<Refreshed, IndexError> {
+        if let Some(boot) = Scene::boot() {
+            index.doubt(&self.vault, &boot)?;
+        }
+        index.refresh(&self.vault, pass)
     }
 
     /// Takes into the index what was kept since it was last looked after; gives how many sessions those were.
@@ -54,11 +83,8 @@ impl Store {
             Some(Healed::Older) => ui.note("the index is of an older version and is built anew"),
             None => {}
         }
-        if let Some(boot) = Scene::boot() {
-            index.doubt(&self.vault, &boot)?;
-        }
         let mut progress = ui.progress("indexing");
-        let refreshed = index.refresh(&self.vault, &mut |_, dir| progress.step(dir.id()));
+        let refreshed = self.take_in(index, &mut |_, dir| progress.step(dir.id()));
         progress.finish();
         let refreshed = refreshed?;
         if refreshed.pending > 0 {

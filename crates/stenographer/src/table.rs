@@ -1,5 +1,8 @@
-//! Columns for a terminal: as wide as they need, the last one cut to what is left.
+//! Columns for a terminal: as wide as they need, the last one cut to what is left; and lines broken to fit.
 
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Rows under a heading.
@@ -55,6 +58,54 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     cut
 }
 
+/// A line without what would move the cursor of a plain terminal: tabs are spaces, a final carriage return is gone.
+pub(crate) fn untabbed(line: &str) -> Cow<'_, str> {
+    let line = line.trim_end_matches('\r');
+    if !line.contains('\t') {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::new();
+    for part in line.split_inclusive('\t') {
+        out.push_str(part.trim_end_matches('\t'));
+        if part.ends_with('\t') {
+            let gap = 4 - out.width() % 4;
+            out.extend(std::iter::repeat_n(' ', gap));
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A line broken into rows of at most `width` columns, between words where that can be.
+pub(crate) fn wrap(line: &str, width: usize) -> Vec<String> {
+    let width = width.max(2);
+    if line.len() <= width {
+        return vec![line.to_owned()];
+    }
+    let (mut rows, mut begin, mut used) = (Vec::new(), 0, 0);
+    // After the last space: where the row can end, and the columns up to there.
+    let mut gap = None;
+    for (at, grapheme) in line.grapheme_indices(true) {
+        let wide = grapheme.width();
+        if used + wide > width && grapheme == " " {
+            rows.push(line[begin..at].trim_end().to_owned());
+            (begin, used, gap) = (at + 1, 0, None);
+            continue;
+        }
+        if used + wide > width {
+            let (end, columns) = gap.take().unwrap_or((at, used));
+            rows.push(line[begin..end].trim_end().to_owned());
+            begin = end;
+            used -= columns;
+        }
+        used += wide;
+        if grapheme == " " && !line[begin..at].trim().is_empty() {
+            gap = Some((at + 1, used));
+        }
+    }
+    rows.push(line[begin..].to_owned());
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +115,27 @@ mod tests {
         let mut table = Table::new(["A", "B"]);
         table.row(["日本".to_owned(), "x".repeat(30)]);
         assert_eq!(table.render(20), "A     B\n日本  xxxxxxxxxxxxx…\n");
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap("    if deep {", 8), ["    if", "deep {"]);
+        assert_eq!(wrap("a  b", 1), ["a", "b"]);
+    }
+
+    #[test]
+    fn wide_characters_never_pass_the_edge() {
+        assert_eq!(wrap("日本語の文章", 5), ["日本", "語の", "文章"]);
+        let family = "👩‍👩‍👧👩‍👩‍👧";
+        assert_eq!(wrap(family, 3), ["👩‍👩‍👧", "👩‍👩‍👧"]);
+        for width in 1..9 {
+            for row in wrap("x 日本 ne\u{301}e 👩‍👩‍👧 語 wort", width) {
+                assert!(row.width() <= width.max(2), "{row:?} at {width}");
+            }
+        }
     }
 }

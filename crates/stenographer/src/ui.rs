@@ -54,6 +54,11 @@ impl Ui {
         self.terminal
     }
 
+    /// Whether a person looks at stdout and can press keys.
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.terminal && io::stdin().is_terminal()
+    }
+
     /// Prints plain text even on a terminal.
     pub(crate) fn set_plain(&mut self) {
         self.styled = false;

@@ -56,6 +56,11 @@ impl Query {
         lines
     }
 
+    /// Whether anything in `text` would be marked.
+    pub fn marks(&self, text: &str) -> bool {
+        self.marks.as_ref().is_some_and(|marks| marks.is_match(text))
+    }
+
     /// Every match; only whole words and their parts, unless there are none.
     fn found(&self, text: &str) -> Vec<Range<usize>> {
         let Some(marks) = &self.marks else { return Vec::new() };

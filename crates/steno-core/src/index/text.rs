@@ -4,7 +4,7 @@ use crate::entry::{Entry, Kind};
 use crate::json::Value;
 
 /// What is searched of an entry: what was said, and the arguments of a tool call.
-pub(super) fn of(entry: &Entry) -> String {
+pub fn of(entry: &Entry) -> String {
     let mut text = String::new();
     let Some(input) = entry.tool_input.as_ref().filter(|_| entry.kind == Kind::ToolCall) else {
         text.push_str(&entry.content);

@@ -38,6 +38,12 @@ fn has_no_controls(bytes: &[u8]) -> bool {
     bytes.chunks(1024).all(is_free)
 }
 
+/// At most `limit` bytes of a text.
+fn beginning(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
 /// The text of a value, whatever it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'a>(pub(crate) &'a str);
@@ -165,7 +171,7 @@ impl<'de> Skimmer<'de> {
         if self.may_cut(plain) {
             self.skip_rest()?;
             if self.at - begin > self.limit {
-                return visitor.visit_borrowed_str(&plain[..plain.floor_char_boundary(self.limit)]);
+                return visitor.visit_borrowed_str(beginning(plain, self.limit));
             }
             self.at = begin + first;
         }

@@ -70,7 +70,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
 }
 
 /// A session that was being recorded when it was last looked at may have ended.
-fn settled(store: &Store, session: Session) -> Session {
+pub(crate) fn settled(store: &Store, session: Session) -> Session {
     if session.status != Status::Running {
         return session;
     }
@@ -119,7 +119,7 @@ fn print_table(ui: &mut Ui, scene: &Scene, sessions: &[Session]) -> Result<(), C
 }
 
 /// Day and time; of another year than this one, the whole date.
-fn started(at: Timestamp, this_year: i16) -> String {
+pub(crate) fn started(at: Timestamp, this_year: i16) -> String {
     let form = if at.wall().year() == this_year { "%m-%d %H:%M" } else { "%Y-%m-%d" };
     at.wall().strftime(form).to_string()
 }

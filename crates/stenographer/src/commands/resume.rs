@@ -37,6 +37,25 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let session = Store::new(scene).kept(&args.session)?;
+    go_on(ui, scene, session, args)
+}
+
+/// Goes on with a session in its own folder.
+pub(crate) fn session(
+    ui: &mut Ui,
+    scene: &Scene,
+    session: SessionDir,
+) -> Result<Exit, CommandError> {
+    let args = Args { session: session.id().to_string(), print: false, project: None };
+    go_on(ui, scene, session, &args)
+}
+
+fn go_on(
+    ui: &mut Ui,
+    scene: &Scene,
+    session: SessionDir,
+    args: &Args,
+) -> Result<Exit, CommandError> {
     let resume = Resume::of(session.agent()).ok_or_else(|| without_command(session.agent()))?;
     if !session.is_imported()? {
         return Err(RestoreError::Recorded.into());

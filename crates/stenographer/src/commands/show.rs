@@ -11,7 +11,7 @@ use crate::scene::Scene;
 use crate::store::Store;
 use crate::ui::Ui;
 
-mod terminal;
+pub(crate) mod terminal;
 
 /// Show what was said in a session.
 #[derive(Debug, clap::Args)]

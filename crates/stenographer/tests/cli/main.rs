@@ -3,10 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+#[cfg(unix)]
+mod browser;
 mod chibi;
 mod crash;
 mod databases;
 mod devflow;
+mod diff;
 mod harness;
 #[cfg(unix)]
 mod hooks;
@@ -22,6 +25,8 @@ mod resume;
 mod search;
 mod sessions;
 mod sync;
+#[cfg(unix)]
+mod terminal;
 mod verify;
 #[cfg(unix)]
 mod watch;

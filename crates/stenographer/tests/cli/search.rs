@@ -15,7 +15,7 @@ fn id(session: usize) -> String {
 }
 
 /// A session of Claude Code with a needle in its prompt, its thought, its tool's input and its tool's output.
-fn session(at: usize) -> String {
+pub(crate) fn session(at: usize) -> String {
     let head = |kind: &str, second: usize| {
         format!(
             "\"type\":\"{kind}\",\"uuid\":\"{kind}{at}-{second}\",\"parentUuid\":null,\"isSidechain\":false,\
@@ -51,7 +51,8 @@ fn tree(home: &Home, sessions: std::ops::Range<usize>) {
     }
 }
 
-fn synced(sessions: usize) -> Home {
+/// A home with some sessions that are kept.
+pub(crate) fn synced(sessions: usize) -> Home {
     let home = Home::new();
     tree(&home, 0..sessions);
     home.steno(&["sync"]).ok();

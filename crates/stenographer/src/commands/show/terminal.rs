@@ -38,7 +38,8 @@ pub(super) fn summary(transcript: &Transcript, zone: &TimeZone, width: usize) ->
     text
 }
 
-fn heading(session: &Session, zone: &TimeZone) -> String {
+/// What the session is and adds up to, in a few lines.
+pub(crate) fn heading(session: &Session, zone: &TimeZone) -> String {
     let mut lines = vec![session.title.clone().unwrap_or_else(|| "(no title)".to_owned())];
     let mut facts = vec![session.agent.clone(), session.id.to_string(), session.status.to_string()];
     facts.extend(session.stop_reason.clone());

@@ -1,0 +1,82 @@
+//! Compares two sessions: which entries of the one stand for which of the other.
+//!
+//! Entries that say the same, but for blanks, are found first and hold the two sessions together. What lies between
+//! them is paired by how much is alike.
+
+mod align;
+mod pair;
+pub mod text;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::entry::{Entry, PRIMARY};
+use crate::index::text as entry_text;
+
+/// What became of an entry, or of a pair of them; numbers count the entries of each session from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Both say the same.
+    Same(usize, usize),
+    /// One stands for the other, but says something else.
+    Changed(usize, usize),
+    /// Only the first session has it.
+    Removed(usize),
+    /// Only the second session has it.
+    Added(usize),
+}
+
+/// What became of each entry, in the order of both sessions.
+pub fn compare(a: &[Entry], b: &[Entry]) -> Vec<Step> {
+    let prints = |entries: &[Entry]| -> Vec<u64> { entries.iter().map(print).collect() };
+    let anchors = align::common(&prints(a), &prints(b));
+    let mut steps = Vec::with_capacity(a.len().max(b.len()));
+    let (mut from_a, mut from_b) = (0, 0);
+    for (at_a, at_b) in anchors.into_iter().chain([(a.len(), b.len())]) {
+        for (in_a, in_b) in pair::between((a, from_a..at_a), (b, from_b..at_b)) {
+            unpaired(&mut steps, from_a..in_a, from_b..in_b);
+            steps.push(paired(a, b, (in_a, in_b)));
+            (from_a, from_b) = (in_a + 1, in_b + 1);
+        }
+        unpaired(&mut steps, from_a..at_a, from_b..at_b);
+        if at_a < a.len() && at_b < b.len() {
+            steps.push(paired(a, b, (at_a, at_b)));
+        }
+        (from_a, from_b) = (at_a + 1, at_b + 1);
+    }
+    steps
+}
+
+fn paired(a: &[Entry], b: &[Entry], (in_a, in_b): (usize, usize)) -> Step {
+    let is_same = is_same(&a[in_a], &b[in_b]);
+    if is_same { Step::Same(in_a, in_b) } else { Step::Changed(in_a, in_b) }
+}
+
+/// Entries without a counterpart, the first session's before the second's.
+fn unpaired(steps: &mut Vec<Step>, a: std::ops::Range<usize>, b: std::ops::Range<usize>) {
+    steps.extend(a.map(Step::Removed));
+    steps.extend(b.map(Step::Added));
+}
+
+/// Whether two entries say exactly the same, whenever and by whatever id.
+fn is_same(a: &Entry, b: &Entry) -> bool {
+    sort(a) == sort(b) && a.content == b.content && a.tool_input == b.tool_input
+}
+
+/// What is the same for entries that may stand for each other.
+fn sort(entry: &Entry) -> (&str, crate::entry::Kind, Option<&str>, bool) {
+    // Subagents have another name in each session.
+    (entry.role.as_str(), entry.kind, entry.tool_name.as_deref(), entry.source == PRIMARY)
+}
+
+/// A number for what an entry says, whatever blanks are in it.
+fn print(entry: &Entry) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    sort(entry).hash(&mut hasher);
+    for word in entry_text::of(entry).split_whitespace() {
+        word.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests;

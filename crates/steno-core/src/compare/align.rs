@@ -1,0 +1,27 @@
+//! The longest common part of two sequences.
+
+use std::collections::HashSet;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+/// Places of items that are the same in both, rising in both.
+pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
+    // What only one of them has cannot be part of it, and would only cost time.
+    let left = shared(a, b);
+    let right = shared(b, a);
+    let items = |all: &[u64], places: &[usize]| -> Vec<u64> {
+        places.iter().map(|place| all[*place]).collect()
+    };
+    let ops = capture_diff_slices(Algorithm::Patience, &items(a, &left), &items(b, &right));
+    let equal = ops.into_iter().filter(|op| op.tag() == DiffTag::Equal);
+    equal
+        .flat_map(|op| op.old_range().zip(op.new_range()))
+        .map(|(old, new)| (left[old], right[new]))
+        .collect()
+}
+
+/// Places of those items of `all` that `other` has too.
+fn shared(all: &[u64], other: &[u64]) -> Vec<usize> {
+    let known: HashSet<u64> = other.iter().copied().collect();
+    (0..all.len()).filter(|place| known.contains(&all[*place])).collect()
+}

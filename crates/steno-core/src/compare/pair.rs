@@ -1,0 +1,102 @@
+//! Pairs entries that are not the same by how much of them is alike.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+use super::{align, sort};
+use crate::entry::Entry;
+use crate::index::text;
+
+/// Up to how many possible pairs all are tried.
+const TRIED: usize = 40_000;
+
+/// How many words of an entry are compared.
+const WORDS: usize = 128;
+
+/// How much two entries must have in common to stand for each other.
+const ALIKE: f32 = 0.4;
+
+/// A part of a session.
+type Part<'a> = (&'a [Entry], Range<usize>);
+
+/// Pairs that stand for each other, rising in both.
+pub(super) fn between(a: Part<'_>, b: Part<'_>) -> Vec<(usize, usize)> {
+    if a.1.is_empty() || b.1.is_empty() {
+        return Vec::new();
+    }
+    if a.1.len().saturating_mul(b.1.len()) <= TRIED { best(a, b) } else { in_order(a, b) }
+}
+
+/// The pairs that have most in common altogether.
+fn best((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
+    let words = |all: &[Entry], part: &Range<usize>| {
+        all[part.clone()].iter().map(words).collect::<Vec<_>>()
+    };
+    let (words_a, words_b) = (words(a, &in_a), words(b, &in_b));
+    let columns = in_b.len() + 1;
+    // The most that can be had from each place on, to the end of both.
+    let mut most = vec![0.0_f32; (in_a.len() + 1) * columns];
+    let mut pairs = vec![0.0_f32; most.len()];
+    for row in (0..in_a.len()).rev() {
+        for column in (0..in_b.len()).rev() {
+            let at = row * columns + column;
+            if sort(&a[in_a.start + row]) == sort(&b[in_b.start + column]) {
+                pairs[at] = alike(&words_a[row], &words_b[column]);
+            }
+            let paired = if pairs[at] >= ALIKE { pairs[at] + most[at + columns + 1] } else { 0.0 };
+            most[at] = paired.max(most[at + columns]).max(most[at + 1]);
+        }
+    }
+    let (mut row, mut column, mut found) = (0, 0, Vec::new());
+    while row < in_a.len() && column < in_b.len() {
+        let at = row * columns + column;
+        if pairs[at] >= ALIKE && most[at] <= pairs[at] + most[at + columns + 1] {
+            found.push((in_a.start + row, in_b.start + column));
+            (row, column) = (row + 1, column + 1);
+        } else if most[at] <= most[at + columns] {
+            row += 1;
+        } else {
+            column += 1;
+        }
+    }
+    found
+}
+
+/// Entries of the same sort in their order, as far as they have enough in common.
+fn in_order((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
+    let sorts = |all: &[Entry], part: &Range<usize>| -> Vec<u64> {
+        all[part.clone()].iter().map(|entry| number(&sort(entry))).collect()
+    };
+    let common = align::common(&sorts(a, &in_a), &sorts(b, &in_b));
+    let places = common.into_iter().map(|(row, column)| (in_a.start + row, in_b.start + column));
+    places.filter(|(row, column)| alike(&words(&a[*row]), &words(&b[*column])) >= ALIKE).collect()
+}
+
+/// The first words of an entry as numbers, in rising order.
+fn words(entry: &Entry) -> Vec<u64> {
+    let text = text::of(entry);
+    let all = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words: Vec<u64> = all.take(WORDS).map(|word| number(&word)).collect();
+    words.sort_unstable();
+    words
+}
+
+/// How much of two entries is in both, from 0 to 1.
+fn alike(a: &[u64], b: &[u64]) -> f32 {
+    if a.is_empty() && b.is_empty() {
+        return 1.0;
+    }
+    let (mut at_a, mut at_b, mut common) = (0, 0, 0);
+    while let (Some(left), Some(right)) = (a.get(at_a), b.get(at_b)) {
+        common += usize::from(left == right);
+        at_a += usize::from(left <= right);
+        at_b += usize::from(right <= left);
+    }
+    2.0 * common as f32 / (a.len() + b.len()) as f32
+}
+
+fn number(item: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    item.hash(&mut hasher);
+    hasher.finish()
+}

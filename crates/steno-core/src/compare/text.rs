@@ -1,0 +1,96 @@
+//! Compares two texts: line by line, and in lines that changed word by word.
+
+use std::ops::Range;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+/// Up to how many lines, or bytes of a line, are compared; what is longer has changed as a whole.
+const COMPARED: usize = 20_000;
+
+/// Two lines that stand for each other; one that is missing has no counterpart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// The line of the first text.
+    pub a: Option<&'a str>,
+    /// The line of the second text.
+    pub b: Option<&'a str>,
+}
+
+impl Row<'_> {
+    /// Whether both lines are the same.
+    pub fn is_same(&self) -> bool {
+        self.a == self.b
+    }
+}
+
+/// The lines of two texts beside each other.
+pub fn rows<'a>(a: &'a str, b: &'a str) -> Vec<Row<'a>> {
+    let (a, b): (Vec<_>, Vec<_>) = (a.lines().collect(), b.lines().collect());
+    let mut rows = Vec::new();
+    for (is_equal, in_a, in_b) in changes(&a, &b) {
+        let longer = if is_equal { in_a.len() } else { in_a.len().max(in_b.len()) };
+        rows.extend((0..longer).map(|at| Row {
+            a: a[in_a.clone()].get(at).copied(),
+            b: b[in_b.clone()].get(at).copied(),
+        }));
+    }
+    rows
+}
+
+/// The parts of two lines, in bytes, that are not in the other.
+pub fn words(a: &str, b: &str) -> [Vec<Range<usize>>; 2] {
+    if a.len() + b.len() > COMPARED {
+        return [a, b].map(|line| Vec::from_iter(Some(0..line.len())));
+    }
+    let (in_a, in_b) = (split(a), split(b));
+    let words_a: Vec<&str> = in_a.iter().map(|part| &a[part.clone()]).collect();
+    let words_b: Vec<&str> = in_b.iter().map(|part| &b[part.clone()]).collect();
+    let mut marks = [Vec::new(), Vec::new()];
+    for (is_equal, old, new) in changes(&words_a, &words_b) {
+        if !is_equal {
+            marks[0].extend(joined(&in_a[old]));
+            marks[1].extend(joined(&in_b[new]));
+        }
+    }
+    marks
+}
+
+/// What is equal and what is not, in the order of both.
+fn changes<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<(bool, Range<usize>, Range<usize>)> {
+    let begin = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let rest = a[begin..].iter().rev().zip(b[begin..].iter().rev());
+    let end = rest.take_while(|(a, b)| a == b).count();
+    let (in_a, in_b) = (begin..a.len() - end, begin..b.len() - end);
+    let mut changes = vec![(true, 0..begin, 0..begin)];
+    if in_a.len() + in_b.len() > COMPARED {
+        changes.push((false, in_a.clone(), in_b.clone()));
+    } else {
+        let shifted = |range: Range<usize>| range.start + begin..range.end + begin;
+        for op in capture_diff_slices(Algorithm::Myers, &a[in_a.clone()], &b[in_b.clone()]) {
+            let is_equal = op.tag() == DiffTag::Equal;
+            changes.push((is_equal, shifted(op.old_range()), shifted(op.new_range())));
+        }
+    }
+    changes.push((true, in_a.end..in_a.end + end, in_b.end..in_b.end + end));
+    changes
+}
+
+/// A line as words, and what stands between them character by character.
+fn split(line: &str) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut in_word = false;
+    for (at, c) in line.char_indices() {
+        let is_word = c.is_alphanumeric() || c == '_';
+        match parts.last_mut().filter(|_| in_word && is_word) {
+            Some(last) => last.end = at + c.len_utf8(),
+            None => parts.push(at..at + c.len_utf8()),
+        }
+        in_word = is_word;
+    }
+    parts
+}
+
+/// Parts that follow each other as one.
+fn joined(parts: &[Range<usize>]) -> Option<Range<usize>> {
+    Some(parts.first()?.start..parts.last()?.end)
+}

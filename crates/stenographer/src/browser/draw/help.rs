@@ -1,0 +1,62 @@
+//! Paints the list of all keys.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+use super::BOLD;
+
+const LIST: [(&str, &str); 13] = [
+    ("↑ ↓  j k", "choose"),
+    ("PgUp PgDn  g G", "page, first, last"),
+    ("Enter", "open the session, or the hit"),
+    ("/", "filter by title, agent, project, model, id, date"),
+    ("s", "search all that was ever said, thought or run"),
+    ("Tab", "between filter and search"),
+    ("r", "go on with the session in its agent"),
+    ("e", "write it as Markdown into this folder"),
+    ("F5", "look for new sessions"),
+    ("Esc", "one step back"),
+    ("q  Ctrl-C", "quit"),
+    ("", ""),
+    ("! *", "it failed or cannot be read; it is running"),
+];
+
+const READER: [(&str, &str); 15] = [
+    ("↑ ↓  j k", "by line"),
+    ("PgUp PgDn  ^U ^D", "by page, by half a page"),
+    ("g G", "first, last"),
+    ("Tab  Shift-Tab", "next, previous entry"),
+    ("Enter  Space", "fold or unfold"),
+    ("o  t", "fold or unfold all tools, all thoughts"),
+    ("x X", "next, previous error"),
+    ("c C", "next, previous compaction"),
+    ("a A", "next, previous subagent"),
+    ("u U", "next, previous prompt"),
+    ("/  n N", "find; next, previous match"),
+    ("r", "go on with the session in its agent"),
+    ("e", "write it as Markdown into this folder"),
+    ("q  Esc", "back to the list"),
+    ("Ctrl-C", "quit"),
+];
+
+pub(super) fn draw(frame: &mut Frame<'_>, reading: bool) {
+    let keys: &[(&str, &str)] = if reading { &READER } else { &LIST };
+    let line = |(key, what): &(&'static str, &'static str)| {
+        Line::from(vec![Span::styled(format!(" {key:<17}"), BOLD), Span::raw(*what)])
+    };
+    let lines: Vec<Line<'_>> = keys.iter().map(line).collect();
+    let all = frame.area();
+    let width = all.width.min(70);
+    let height = all.height.min(lines.len() as u16 + 2);
+    let area = Rect {
+        x: all.x + (all.width - width) / 2,
+        y: all.y + (all.height - height) / 2,
+        width,
+        height,
+    };
+    frame.render_widget(Clear, area);
+    let block = Block::bordered().title(" Keys ").title_bottom(" any key closes this ");
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}

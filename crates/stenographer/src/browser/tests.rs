@@ -1,0 +1,325 @@
+//! The browser without a terminal: keys go in, and the screen is looked at.
+
+use jiff::tz::TimeZone;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use steno_core::index::mark::Line;
+use steno_core::index::{Hit, Listed};
+use steno_core::{Entry, Kind, Role, Session, Status, Transcript};
+use unicode_width::UnicodeWidthStr;
+
+use super::draw::{self, Palette};
+use super::finder::Found;
+use super::state::{Effect, State};
+use super::{Answer, Ask, Name};
+
+mod reading;
+
+/// A browser and the screen that it is painted on.
+struct Desk {
+    state: State,
+    terminal: Terminal<TestBackend>,
+}
+
+impl Desk {
+    fn new(width: u16, height: u16) -> Self {
+        let now = "2026-01-05T09:15:32Z".parse().unwrap();
+        let mut state = State::new(TimeZone::UTC, now);
+        state.resize((width, height).into());
+        Self { state, terminal: Terminal::new(TestBackend::new(width, height)).unwrap() }
+    }
+
+    /// One with some sessions.
+    fn with_sessions(width: u16, height: u16) -> Self {
+        let mut desk = Self::new(width, height);
+        desk.state.answer(Answer::Listed(Ok(sessions())));
+        desk.state.answer(Answer::UpToDate);
+        desk
+    }
+
+    /// One in which a session is read.
+    fn reading(width: u16, height: u16, transcript: Transcript) -> Self {
+        let mut desk = Self::with_sessions(width, height);
+        let Some(Effect::Ask(Ask::Read(name))) = desk.press(KeyCode::Enter) else {
+            panic!("Enter opens a session")
+        };
+        desk.state.answer(Answer::Read(name, Box::new(Ok(transcript))));
+        desk
+    }
+
+    fn press(&mut self, code: KeyCode) -> Option<Effect> {
+        self.state.key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    /// Presses keys one by one; gives what follows from the last.
+    fn keys(&mut self, letters: &str) -> Option<Effect> {
+        letters.chars().map(|letter| self.press(KeyCode::Char(letter))).last().flatten()
+    }
+
+    fn screen(&mut self) -> String {
+        let palette = Palette { coloured: true };
+        self.terminal.draw(|frame| draw::draw(frame, &mut self.state, palette)).unwrap();
+        let backend = self.terminal.backend();
+        let width = usize::from(backend.buffer().area.width);
+        let rows = backend.buffer().content().chunks(width);
+        let row = |cells: &[ratatui::buffer::Cell]| {
+            // The cell after a wide character holds nothing.
+            let mut text = String::new();
+            let mut at = 0;
+            while let Some(cell) = cells.get(at) {
+                text.push_str(cell.symbol());
+                at += cell.symbol().width().max(1);
+            }
+            text.trim_end().to_owned()
+        };
+        rows.map(row).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The row at which the reader is.
+    fn at(&mut self) -> String {
+        let screen = self.screen();
+        screen.lines().find(|row| row.starts_with('❯')).unwrap_or_default().to_owned()
+    }
+}
+
+fn listed(id: &str, agent: &str, title: &str) -> Listed {
+    let mut session = Session::new(id.parse().unwrap(), agent);
+    session.title = Some(title.to_owned());
+    session.project = Some(format!("/code/{id}"));
+    session.started = Some("2026-01-04T08:00:00Z".parse().unwrap());
+    session.totals.entries = 7;
+    Listed { session, trouble: None }
+}
+
+fn sessions() -> Vec<Listed> {
+    let mut all = vec![
+        listed("aaa", "codex", "Fix the login bug"),
+        listed("bbb", "claude-code", "日本語のタイトルはとても長いので切られます 👩‍👩‍👧 and goes on"),
+        listed("ccc", "claude-code", "Write \x1b[31m tests\nfor login"),
+        listed("ddd", "pi", "unreadable"),
+    ];
+    all[1].session.status = Status::Running;
+    all[3].trouble = Some("frame 1: sum differs".to_owned());
+    all
+}
+
+fn entry(role: Role, kind: Kind, content: &str) -> Entry {
+    let mut entry = Entry::new(role, kind, content);
+    entry.created_at = Some("2026-01-04T08:00:01Z".parse().unwrap());
+    entry
+}
+
+fn transcript() -> Transcript {
+    let mut transcript = Transcript::new(listed("aaa", "codex", "Fix the login bug").session);
+    transcript.session.totals.entries = 0;
+    transcript.push(entry(Role::User, Kind::Text, "Fix the login bug"));
+    transcript.push(entry(Role::Assistant, Kind::Thinking, "Where is it?\nIn login.rs."));
+    let mut call = entry(Role::Assistant, Kind::ToolCall, "");
+    call.tool_name = Some("Read".to_owned());
+    call.tool_input = Some(serde_json::json!({"path": "login.rs", "limit": 20}));
+    transcript.push(call);
+    let mut result = entry(Role::Tool, Kind::ToolResult, "fn login() {\n\tbug();\n}\n");
+    result.tool_name = Some("Read".to_owned());
+    transcript.push(result);
+    transcript.push(entry(Role::System, Kind::Compaction, "The story so far."));
+    let mut helper = entry(Role::Assistant, Kind::Text, "I am a helper.");
+    helper.source = "subagent:0123456789abcdef".to_owned();
+    transcript.push(helper);
+    let failed = entry(Role::System, Kind::Error, "529 overloaded");
+    transcript.push(failed);
+    transcript.push(entry(Role::Assistant, Kind::Text, "Done. The bug is gone."));
+    transcript
+}
+
+#[test]
+fn sessions_are_listed() {
+    insta::assert_snapshot!(Desk::with_sessions(80, 18).screen(), @r"
+     steno  4 sessions
+     press / to filter, s to search all text
+      01-04 08:00  codex             7  Fix the login bug
+    * 01-04 08:00  claude-code       7  日本語のタイトルはとても長いので切られます …
+      01-04 08:00  claude-code       7  Write \u{1b}[31m tests for login
+    ! 01-04 08:00  pi                7  frame 1: sum differs
+
+
+
+
+
+
+    ────────────────────────────────────────────────────────────────────────────────
+     Fix the login bug
+     codex · aaa · completed
+     2026-01-04 08:00:00 · 7 entries
+     /code/aaa
+     Enter open  / filter  s search  r resume  e export  ? help  q quit
+    ");
+}
+
+#[test]
+fn little_room_shows_what_matters_most() {
+    insta::assert_snapshot!(Desk::with_sessions(40, 6).screen(), @r"
+     steno  4 sessions
+     press / to filter, s to search all text
+      01-04 08:00  Fix the login bug
+    * 01-04 08:00  日本語のタイトルはとても…
+      01-04 08:00  Write \u{1b}[31m tests f…
+     Enter open  / filter  ? help  q quit
+    ");
+}
+
+#[test]
+fn the_filter_follows_each_letter() {
+    let mut desk = Desk::with_sessions(80, 18);
+    desk.keys("/LOGIN");
+    assert_eq!(desk.state.sessions.counts(), (2, 4));
+    desk.keys(" wri");
+    assert_eq!(desk.state.sessions.counts(), (1, 4));
+    let Some(Effect::Ask(Ask::Read(name))) = desk.press(KeyCode::Enter) else { panic!() };
+    assert_eq!(name.id.as_str(), "ccc");
+    // One step back each: out of waiting, out of the filter, out of the program.
+    assert_eq!(desk.press(KeyCode::Esc), None);
+    assert_eq!(desk.press(KeyCode::Esc), None);
+    assert_eq!(desk.state.sessions.counts(), (4, 4));
+    assert_eq!(desk.press(KeyCode::Esc), Some(Effect::Quit));
+}
+
+#[test]
+fn keys_are_letters_while_they_are_typed() {
+    let mut desk = Desk::with_sessions(80, 18);
+    assert_eq!(desk.keys("/q?re"), None);
+    assert_eq!(desk.state.sessions.filter.text(), "q?re");
+    assert!(!desk.state.help);
+    let quit = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(desk.state.key(quit), Some(Effect::Quit));
+}
+
+#[test]
+fn the_chosen_session_stays_chosen_when_others_come() {
+    let mut desk = Desk::with_sessions(80, 18);
+    desk.keys("jj");
+    let mut more = sessions();
+    more.insert(0, listed("eee", "codex", "New"));
+    desk.state.answer(Answer::Listed(Ok(more)));
+    assert_eq!(desk.keys("r"), Some(Effect::Resume(name("claude-code", "ccc"))));
+    assert_eq!(desk.keys("e"), Some(Effect::Ask(Ask::Export(name("claude-code", "ccc")))));
+    assert!(desk.state.is_waiting());
+    desk.state.answer(Answer::Exported(Ok("/tmp/ccc.md".into())));
+    assert!(desk.screen().ends_with(" written: /tmp/ccc.md"));
+}
+
+fn name(agent: &str, id: &str) -> Name {
+    Name { agent: agent.to_owned(), id: id.parse().unwrap() }
+}
+
+fn found() -> Vec<Found> {
+    let hit = Hit {
+        session: "bbb".parse().unwrap(),
+        agent: "claude-code".to_owned(),
+        project: None,
+        title: Some("Titles".to_owned()),
+        number: 3,
+        time: Some("2026-01-04T08:00:01Z".parse().unwrap()),
+        role: "tool".to_owned(),
+        kind: Kind::ToolResult,
+        tool: Some("Read".to_owned()),
+        model: None,
+        source: "primary".to_owned(),
+        copies: 2,
+        text: String::new(),
+    };
+    let long = format!("{}the bug() itself", "x ".repeat(80));
+    let at = long.find("bug").unwrap();
+    let line = Line { number: 2, text: long, marks: Vec::from_iter(Some(at..at + 3)) };
+    let near = Line { number: 1, text: "    fn login() {".to_owned(), marks: vec![] };
+    vec![Found { hit, lines: vec![near, line] }]
+}
+
+#[test]
+fn hits_show_what_matches_however_long_the_line_is() {
+    let mut desk = Desk::with_sessions(80, 18);
+    let asked = desk.keys("sbug");
+    assert_eq!(asked, Some(Effect::Ask(Ask::Search(4, "bug".to_owned()))));
+    // The answer to an earlier question is none to this one.
+    desk.state.answer(Answer::Found(3, Ok(vec![])));
+    assert!(desk.state.finder.is_waiting());
+    desk.state.answer(Answer::Found(4, Ok(found())));
+    insta::assert_snapshot!(desk.screen(), @"
+     steno  1 hit
+     Search: bug
+      01-04 08:00 claude-code tool result Read (+2) · Titles
+        … x x x x x x x the bug() itself
+
+
+
+
+
+
+
+
+    ────────────────────────────────────────────────────────────────────────────────
+         fn login() {
+     … x x x x x x x the bug() itself
+
+
+     Enter open  ↑↓ choose  Tab sessions  Esc done
+    ");
+    let Some(Effect::Ask(Ask::Read(name))) = desk.press(KeyCode::Enter) else { panic!() };
+    desk.state.answer(Answer::Read(name, Box::new(Ok(transcript()))));
+    assert_eq!(desk.at(), "❯     bug();");
+    // What was kept meanwhile may match too.
+    let again = desk.state.answer(Answer::UpToDate);
+    assert_eq!(again, Some(Effect::Ask(Ask::Search(5, "bug".to_owned()))));
+}
+
+#[test]
+fn a_question_that_makes_no_sense_says_why() {
+    let mut desk = Desk::with_sessions(60, 18);
+    desk.keys("s-");
+    desk.state.answer(Answer::Found(2, Err("nothing to search for: \"-\"".to_owned())));
+    assert!(desk.screen().contains("nothing to search for"));
+}
+
+#[test]
+fn no_size_of_the_screen_breaks_it() {
+    for (width, height) in
+        [(1, 1), (2, 2), (3, 3), (5, 4), (9, 5), (20, 8), (79, 15), (80, 16), (200, 60)]
+    {
+        let mut desk = Desk::reading(80, 24, transcript());
+        desk.terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        desk.state.resize((width, height).into());
+        desk.screen();
+        for keys in ["o", "G", "x", "/日本語 is long", "\t", "q"] {
+            desk.keys(keys);
+            desk.screen();
+            desk.press(KeyCode::Esc);
+        }
+        desk.keys("?");
+        desk.screen();
+        desk.keys(" s👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧");
+        desk.state.answer(Answer::Found(99, Ok(found())));
+        desk.screen();
+        desk.state.notice = Some("long words ".repeat(30));
+        desk.screen();
+    }
+}
+
+#[test]
+fn a_mistake_behind_the_screen_does_not_end_the_browser() {
+    let mut desk = Desk::with_sessions(80, 18);
+    desk.press(KeyCode::Enter);
+    assert!(desk.screen().ends_with(" reading …"));
+    desk.state.answer(Answer::Failed("this is a mistake in steno: index 7".to_owned()));
+    assert!(!desk.state.is_waiting());
+    assert!(desk.screen().ends_with(" this is a mistake in steno: index 7"));
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let mut desk = Desk::reading(60, 24, transcript());
+    let palette = Palette { coloured: false };
+    desk.terminal.draw(|frame| draw::draw(frame, &mut desk.state, palette)).unwrap();
+    let reset = ratatui::style::Color::Reset;
+    let cells = desk.terminal.backend().buffer().content();
+    assert!(cells.iter().all(|cell| cell.fg == reset && cell.bg == reset));
+}

@@ -1,0 +1,42 @@
+//! What is known of two sessions, point by point.
+
+use steno_core::{Session, Timestamp};
+
+/// How a time is written.
+pub(super) type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
+
+/// One point.
+pub(super) struct Fact {
+    pub(super) name: &'static str,
+    pub(super) a: String,
+    pub(super) b: String,
+}
+
+/// Every point that is known of at least one of them.
+pub(super) fn of(a: &Session, b: &Session, clock: Clock<'_>) -> Vec<Fact> {
+    let points = points(a, clock).into_iter().zip(points(b, clock));
+    let facts = points.map(|((name, a), (_, b))| Fact { name, a, b });
+    facts.filter(|fact| !fact.a.is_empty() || !fact.b.is_empty()).collect()
+}
+
+fn points(session: &Session, clock: Clock<'_>) -> Vec<(&'static str, String)> {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let time = |at: Option<Timestamp>| at.map(clock).unwrap_or_default();
+    let usage = &session.totals.usage;
+    let tokens = format!("{} in, {} out", usage.prompt(), usage.output);
+    vec![
+        ("session", session.id.to_string()),
+        ("agent", session.agent.clone()),
+        ("title", text(&session.title)),
+        ("project", text(&session.project)),
+        ("branch", text(&session.branch)),
+        ("models", session.models.join(", ")),
+        ("started", time(session.started)),
+        ("ended", time(session.ended)),
+        ("status", session.status.to_string()),
+        ("reason", text(&session.stop_reason)),
+        ("entries", session.totals.entries.to_string()),
+        ("tokens", if usage.is_empty() { String::new() } else { tokens }),
+        ("cost", session.totals.cost.map(|cost| format!("${cost:.2}")).unwrap_or_default()),
+    ]
+}
