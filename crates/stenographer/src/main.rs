@@ -1,7 +1,9 @@
 //! `steno`: the court reporter for AI agents.
 
+mod amount;
 mod cli;
 mod commands;
+mod config;
 mod error;
 mod hooks;
 mod indexer;
@@ -10,6 +12,7 @@ mod moment;
 mod project;
 mod projects;
 mod scene;
+mod scope;
 mod seen;
 mod store;
 mod sweep;

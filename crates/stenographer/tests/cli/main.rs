@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod chibi;
+mod cost;
 mod crash;
 mod databases;
 mod devflow;
