@@ -17,6 +17,7 @@ pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod speak;
 pub(crate) mod stats;
+pub(crate) mod statusline;
 pub(crate) mod sync;
 pub(crate) mod verify;
 pub(crate) mod watch;

@@ -1,4 +1,4 @@
-//! `steno cost` and `steno stats`, and the prices that a user sets.
+//! `steno cost`, `steno stats`, `steno statusline`, and the prices that a user sets.
 
 use std::fs;
 
@@ -289,4 +289,79 @@ fn stats_show_all_on_one_page() {
     nothing is kept yet; run `steno sync`
     --- exit 0
     ");
+}
+
+/// What Claude Code tells its status line.
+fn told(session: &str, cost: f64, minutes: u64, more: &str) -> String {
+    format!(
+        "{{\"hook_event_name\":\"Status\",\"session_id\":\"{session}\",\"cwd\":\"/code/one\",\
+         \"model\":{{\"id\":\"{OPUS}\",\"display_name\":\"Opus 4.5\"}},\"version\":\"2.1.0\",\
+         \"cost\":{{\"total_cost_usd\":{cost},\"total_duration_ms\":{}}}{more}}}",
+        minutes * 60_000
+    )
+}
+
+/// The line for what is told, and which must always come.
+fn status(home: &Home, input: &str) -> String {
+    let output = home.steno_with(&["statusline"], input.as_bytes());
+    assert_eq!((output.stderr.as_str(), output.stdout.lines().count()), ("", 1), "{output}");
+    output.ok().trim_end().to_owned()
+}
+
+#[test]
+fn the_status_line_adds_what_is_kept_to_what_is_told() {
+    let home = synced();
+    let window = ",\"context_window\":{\"context_window_size\":200000,\"used_percentage\":22}";
+    let limits =
+        ",\"rate_limits\":{\"five_hour\":{\"used_percentage\":41.7,\"resets_at\":1767609000}}";
+    let lines = [
+        // All but half a dollar of the session is kept.
+        status(&home, &told(FIRST, 70.500_018, 10, window)),
+        status(&home, &told(FIRST, 70.500_018, 10, limits)),
+        // What is not kept counts from when it began.
+        status(&home, &told("new", 3.0, 10, "")),
+        status(&home, &told("new", 3.0, 60, "")),
+        status(&home, &told("new", 3.0, 60 * 24, "")),
+        status(&home, ""),
+        status(&home, "{\"model\":\"o\\u001b[2Jx\",\"cost\":[]}"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @"
+    Opus 4.5 · $70.50 session · $20.50 today · $20.50 block, 3h 44m left · $30.00/h · 22% of 200k context
+    Opus 4.5 · $70.50 session · $20.50 today · $20.50 block, 1h 14m left · $30.00/h · 42% of limit
+    Opus 4.5 · $3.00 session · $23.00 today · $23.00 block, 3h 44m left · $30.00/h
+    Opus 4.5 · $3.00 session · $23.00 today · $23.00 block, 3h 44m left · $30.00/h
+    Opus 4.5 · $3.00 session · $20.00 today · $20.00 block, 3h 44m left · $30.00/h
+    $20.00 today · $20.00 block, 3h 44m left · $30.00/h
+    o[2Jx · $20.00 today · $20.00 block, 3h 44m left · $30.00/h
+    ");
+}
+
+#[test]
+fn the_status_line_comes_without_a_store_and_with_broken_settings() {
+    let home = Home::new();
+    assert_eq!(status(&home, &told("new", 3.0, 10, "")), "Opus 4.5 · $3.00 session");
+    assert_eq!(status(&home, ""), "nothing is kept yet");
+    assert!(!home.path().join("store").exists());
+    let home = synced();
+    home.file("store/config.toml", "[prices");
+    assert_eq!(status(&home, ""), "$20.00 today · $20.00 block, 3h 44m left · $30.00/h");
+    fs::remove_file(home.path().join("store/index.db-wal")).unwrap();
+    home.file("store/index.db", "no database at all");
+    assert_eq!(status(&home, ""), "nothing is kept yet");
+}
+
+#[test]
+fn the_status_line_reads_the_context_at_the_end_of_the_transcript() {
+    let home = Home::new();
+    let answer = |read: u64, side: bool| {
+        format!(
+            "{{\"type\":\"assistant\",\"isSidechain\":{side},\"message\":{{\"usage\":\
+             {{\"input_tokens\":1000,\"cache_read_input_tokens\":{read},\"output_tokens\":9}}}}}}\n"
+        )
+    };
+    let text = [answer(9_000, false), answer(49_000, false), answer(99_000, true)].concat();
+    let path = home.file("transcript.jsonl", format!("{text}{{\"type\":\"user\"}}\n{{\"torn"));
+    let path = format!(",\"transcript_path\":{:?}", path.to_str().unwrap());
+    let line = status(&home, &told(FIRST, 1.0, 10, &path));
+    assert_eq!(line, "Opus 4.5 · $1.00 session · 25% of 200k context");
 }
