@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::entry::Entry;
 use crate::session::Session;
 use crate::timestamp::Timestamp;
-use crate::usage::Usage;
+use crate::usage::{Usage, key};
 
 /// What one message was billed.
 #[derive(Clone, Debug)]
@@ -68,11 +68,26 @@ impl Bills {
     }
 }
 
+impl Bill {
+    /// What names the message in all sessions; one that has no such name is its session's own.
+    pub(crate) fn name(&self, session: &Session) -> String {
+        let Session { agent, id, .. } = session;
+        let at = self.at.map(|at| at.to_string()).unwrap_or_default();
+        let Some(message) = &self.message else {
+            return format!("entry\n{agent}\n{id}\n{}\n{at}", self.number);
+        };
+        match key(agent, message, self.at) {
+            Some(key) => format!("message\n{key}"),
+            None => format!("name\n{agent}\n{id}\n{message}"),
+        }
+    }
+}
+
 /// What a session that adds up to its `totals` has beyond messages of `billed` tokens.
 pub(crate) fn rest(session: &Session, billed: &Usage) -> Rest {
     let mut tokens = signed(session.totals.usage.numbers());
     let billed = signed(billed.numbers());
-    tokens.iter_mut().zip(billed).for_each(|(total, billed)| *total -= billed);
+    tokens.iter_mut().zip(billed).for_each(|(total, billed)| *total = total.saturating_sub(billed));
     // With several models nobody can tell whose tokens they were.
     let model = session.models.first().filter(|_| session.models.len() == 1);
     Rest { at: session.ended.or(session.started), model: model.cloned(), tokens }

@@ -99,7 +99,7 @@ impl Block {
         let more = burn.cost_per_hour.map(|rate| rate / 60.0 * left);
         Some(Projection {
             minutes_left: left.round() as i64,
-            tokens: self.tokens() + (burn.tokens_per_minute * left).round() as u64,
+            tokens: self.tokens().saturating_add((burn.tokens_per_minute * left).round() as u64),
             cost: self.sum.cost().zip(more).map(|(cost, more)| cost + more),
         })
     }
@@ -107,7 +107,7 @@ impl Block {
     /// Tokens of all kinds.
     pub fn tokens(&self) -> u64 {
         let tokens = self.sum.tokens();
-        tokens.prompt() + tokens.output
+        tokens.prompt().saturating_add(tokens.output)
     }
 }
 

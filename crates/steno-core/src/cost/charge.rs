@@ -26,6 +26,8 @@ pub struct Account {
     pub at: Option<i64>,
     /// Dollars that its source states for all of it.
     pub stated: Option<f64>,
+    /// Tokens that the source states for all of it; some may be those of messages that another session has too.
+    pub size: i64,
 }
 
 /// Tokens of one model in one session: of one message, or of all within a quarter of an hour.
@@ -80,13 +82,13 @@ impl Charges {
         number
     }
 
-    /// Has each session with a stated sum but no tokens stand among the charges.
+    /// Has each session with a stated sum but no tokens at all stand among the charges.
     pub(crate) fn complete(&mut self) {
         let mut billed = vec![false; self.accounts.len()];
         self.all.iter().for_each(|charge| billed[charge.account] = true);
         let model = self.model("");
-        for (account, Account { at, stated, .. }) in self.accounts.iter().enumerate() {
-            if stated.is_some_and(|stated| stated > 0.0) && !billed[account] {
+        for (account, Account { at, stated, size, .. }) in self.accounts.iter().enumerate() {
+            if stated.is_some_and(|stated| stated > 0.0) && *size == 0 && !billed[account] {
                 let (first, last) = (*at, *at);
                 self.all.push(Charge { account, model, band: 0, first, last, tokens: [0; 7] });
             }
@@ -96,7 +98,7 @@ impl Charges {
     /// What each charge costs; nothing where nobody can tell.
     ///
     /// A sum that is stated for a session is spread over its charges: by what they would cost, or by their tokens
-    /// where a price is missing.
+    /// where a price is missing. What it states of another session's messages is left out.
     pub fn costs(&self, prices: &Prices, mode: Mode) -> Vec<Option<f64>> {
         let prices: Vec<_> = self.models.iter().map(|model| prices.of(model)).collect();
         let cost = |charge: &Charge| match prices[charge.model] {
@@ -118,7 +120,10 @@ impl Charges {
                 mode == Mode::Stated || (*stated > 0.0 && account.agent != claude_code::AGENT)
             });
             match stated {
-                Some(stated) => Some(stated * weights[charge.account].share(charge, *cost)),
+                Some(stated) => {
+                    let weight = &weights[charge.account];
+                    Some(stated * weight.own(account.size) * weight.share(charge, *cost))
+                }
                 None => cost.filter(|_| mode == Mode::Auto || charge.tokens == [0; 7]),
             }
         };
@@ -150,8 +155,13 @@ impl Weight {
     fn add(&mut self, charge: &Charge, cost: Option<f64>) {
         self.cost += cost.unwrap_or_default();
         self.unpriced |= cost.is_none();
-        self.tokens += charge.size();
+        self.tokens = self.tokens.saturating_add(charge.size());
         self.charges += 1;
+    }
+
+    /// How much of a session of `size` tokens is its own.
+    fn own(&self, size: i64) -> f64 {
+        if size > 0 { (self.tokens as f64 / size as f64).clamp(0.0, 1.0) } else { 1.0 }
     }
 
     fn share(&self, charge: &Charge, cost: Option<f64>) -> f64 {
@@ -169,7 +179,7 @@ impl Charge {
     /// All tokens, of prompt and answer.
     fn size(&self) -> i64 {
         let [input, cache_read, cache_write, _, _, output, _] = self.tokens;
-        input + cache_read + cache_write + output
+        [cache_read, cache_write, output].into_iter().fold(input, i64::saturating_add)
     }
 }
 
@@ -218,7 +228,9 @@ mod tests {
 
     /// One session of an agent with this stated sum, and charges of output tokens by model.
     fn charges(agent: &str, stated: Option<f64>, tokens: &[(&str, i64)]) -> Charges {
-        let account = Account { agent: agent.into(), stated, at: Some(7), ..Account::default() };
+        let size = tokens.iter().map(|(_, output)| output).sum();
+        let (agent, at) = (agent.to_owned(), Some(7));
+        let account = Account { agent, stated, at, size, ..Account::default() };
         let mut charges = Charges { accounts: vec![account], ..Charges::default() };
         for (model, output) in tokens {
             let model = charges.model(model);
@@ -266,6 +278,16 @@ mod tests {
         let own = charges(claude_code::AGENT, Some(99.0), &[(OPUS, 1_000_000)]);
         assert_eq!(costs(&own, Mode::Auto), [Some(25.0)]);
         assert_eq!(costs(&own, Mode::Stated), [Some(99.0)]);
+    }
+
+    #[test]
+    fn what_is_stated_of_copied_messages_is_left_out() {
+        let mut forked = charges("opencode", Some(12.0), &[(OPUS, 1_000_000)]);
+        forked.accounts[0].size = 4_000_000;
+        assert_eq!(costs(&forked, Mode::Auto), [Some(3.0)]);
+        forked.all.clear();
+        forked.complete();
+        assert!(forked.all.is_empty());
     }
 
     #[test]

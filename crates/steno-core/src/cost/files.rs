@@ -1,15 +1,15 @@
 //! Charges straight from agents' files, by the same rules as the index has: each API message once.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::band;
-use super::bill::{self, Bills, signed};
+use super::bill::{self, Bills, Rest, signed};
 use super::charge::{Account, Charge, Charges};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::ProblemList;
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
-use crate::usage::key;
 
 /// What one session was billed, as its files tell.
 #[derive(Debug)]
@@ -56,15 +56,18 @@ impl Register {
         // What tells no time counts when its session ended.
         let time = |at: Option<Timestamp>| at.or(rest.at);
         for bill in &bills.all {
-            let name = bill.message.as_ref();
-            let name = name.and_then(|message| key(&session.agent, message, bill.at));
             let tokens = signed(bill.usage.numbers());
             let charge = self.charge(account, (time(bill.at), bill.model.as_deref()), tokens);
-            self.add(name, charge);
+            self.add(bill.name(&session), charge);
         }
         if rest.tokens != [0; 7] {
             let charge = self.charge(account, (rest.at, rest.model.as_deref()), rest.tokens);
-            self.add(None, charge);
+            // A copy of the session has the same.
+            let Rest { at, tokens, .. } = &rest;
+            self.add(
+                format!("rest\n{}\n{}\n{at:?}\n{tokens:?}", session.agent, session.id),
+                charge,
+            );
         }
         self.charges.accounts.push(Account::of(session));
     }
@@ -87,31 +90,34 @@ impl Register {
     }
 
     /// Adds a charge; what another session states of the same message counts where it is larger.
-    fn add(&mut self, name: Option<String>, charge: Charge) {
-        let known = name.as_ref().and_then(|name| self.messages.get(name));
-        if let Some(known) = known {
-            let known = &mut self.charges.all[*known];
-            for (mine, theirs) in known.tokens.iter_mut().zip(charge.tokens) {
-                *mine = (*mine).max(theirs);
+    fn add(&mut self, name: String, charge: Charge) {
+        match self.messages.entry(name) {
+            Entry::Vacant(free) => {
+                free.insert(self.charges.all.len());
+                self.charges.all.push(charge);
             }
-            known.band = band_of(known.tokens);
-            return;
+            Entry::Occupied(known) => {
+                let known = &mut self.charges.all[*known.get()];
+                for (mine, theirs) in known.tokens.iter_mut().zip(charge.tokens) {
+                    *mine = (*mine).max(theirs);
+                }
+                known.band = band_of(known.tokens);
+            }
         }
-        if let Some(name) = name {
-            self.messages.insert(name, self.charges.all.len());
-        }
-        self.charges.all.push(charge);
     }
 }
 
 /// In which band a message with these tokens is.
 pub(crate) fn band_of(tokens: [i64; 7]) -> usize {
-    band(u64::try_from(tokens[..3].iter().sum::<i64>()).unwrap_or(0))
+    let prompt = tokens[..3].iter().fold(0, |sum: i64, tokens| sum.saturating_add(*tokens));
+    band(u64::try_from(prompt).unwrap_or(0))
 }
 
 impl Account {
     fn of(session: Session) -> Self {
         let at = session.ended.or(session.started);
+        let usage = session.totals.usage;
+        let size = usage.prompt().saturating_add(usage.output);
         Self {
             agent: session.agent,
             session: session.id.to_string(),
@@ -120,6 +126,7 @@ impl Account {
             thread: session.thread,
             at: at.map(|at| at.instant().as_millisecond()),
             stated: session.totals.cost,
+            size: i64::try_from(size).unwrap_or(i64::MAX),
         }
     }
 }

@@ -57,7 +57,7 @@ impl Sum {
     /// Adds a charge that costs so much.
     pub fn add(&mut self, charge: &Charge, cost: Option<f64>) {
         for (sum, tokens) in self.tokens.iter_mut().zip(charge.tokens) {
-            *sum += tokens;
+            *sum = sum.saturating_add(tokens);
         }
         match cost {
             Some(cost) => {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::Row;
+use rusqlite::types::ValueRef;
 
 use super::{Filter, Index, IndexError};
 use crate::cost::charge::{Account, Charge, Charges};
@@ -39,7 +40,7 @@ impl Index {
     /// Takes all sessions as accounts; tells which is which.
     fn accounts(&self, charges: &mut Charges) -> rusqlite::Result<HashMap<i64, usize>> {
         let sql = "SELECT id, agent, name, project, title, thread, coalesce(ended_at, started_at),
-            cost FROM session";
+            cost, input + cache_read + cache_write + output FROM session";
         let mut places = HashMap::new();
         let mut all = self.connection.prepare_cached(sql)?;
         let mut rows = all.query([])?;
@@ -53,6 +54,7 @@ impl Index {
                 thread: row.get(5)?,
                 at: row.get(6)?,
                 stated: row.get(7)?,
+                size: number_at(row, 8)?,
             });
         }
         Ok(places)
@@ -63,11 +65,19 @@ fn charge(row: &Row<'_>, charges: &mut Charges, account: usize) -> rusqlite::Res
     let model = charges.model(row.get_ref(1)?.as_str_or_null()?.unwrap_or_default());
     let mut tokens = [0; 7];
     for (at, number) in tokens.iter_mut().enumerate() {
-        *number = row.get(4 + at)?;
+        *number = number_at(row, 4 + at)?;
     }
     // What tells no time counts when its session ended.
     let time = |stated: Option<i64>| stated.or(charges.accounts[account].at);
     let (first, last) = (time(row.get(2)?), time(row.get(3)?));
     let band = row.get::<_, Option<u32>>(11)?.map_or_else(|| band_of(tokens), |band| band as usize);
     Ok(Charge { account, model, band, first, last, tokens })
+}
+
+/// A number; SQLite makes one of another kind of what is too large.
+fn number_at(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
+    match row.get_ref(at)? {
+        ValueRef::Real(number) => Ok(number as i64),
+        _ => row.get(at),
+    }
 }

@@ -8,11 +8,10 @@ use rusqlite::{OptionalExtension, params, params_from_iter};
 use super::blocks::{Hash, hash};
 use super::draft::Prepared;
 use super::{Index, IndexError};
-use crate::cost::band;
 use crate::cost::bill::{self, Bill, signed};
 use crate::cost::charge::QUARTER;
+use crate::cost::files::band_of;
 use crate::timestamp::Timestamp;
-use crate::usage::key;
 
 const COLUMNS: &str =
     "session, number, time, model, input, cache_read, cache_write, cache_write_5m,
@@ -56,7 +55,7 @@ impl<'a> Books<'a> {
         from: usize,
     ) -> Result<(), IndexError> {
         for bill in prepared.bills.iter().filter(|bill| bill.last >= from) {
-            let key = bill_key(prepared, bill);
+            let key = hash(&bill.name(&prepared.session));
             self.state(&key, &Billed::of(id, bill))?;
         }
         self.rest(id, prepared)
@@ -225,15 +224,14 @@ impl<'a> Books<'a> {
 
     fn add(&mut self, billed: &Billed, sign: i64) {
         let quarter = billed.time.map_or(-1, |time| time.div_euclid(QUARTER));
-        let prompt = billed.tokens[..3].iter().sum::<i64>();
-        let band = band(u64::try_from(prompt).unwrap_or(0)) as i64;
+        let band = band_of(billed.tokens) as i64;
         let model = billed.model.clone().unwrap_or_default();
         let sum = self.sums.entry((billed.session, quarter, model, band)).or_default();
         sum.first = [sum.first, billed.time].into_iter().flatten().min();
         sum.last = [sum.last, billed.time].into_iter().flatten().max();
         sum.messages += sign * i64::from(billed.number.is_some());
         for (sum, tokens) in sum.tokens.iter_mut().zip(billed.tokens) {
-            *sum += sign * tokens;
+            *sum = sum.saturating_add(tokens.saturating_mul(sign));
         }
     }
 
@@ -245,19 +243,6 @@ impl<'a> Books<'a> {
 
 fn millisecond(at: Timestamp) -> i64 {
     at.instant().as_millisecond()
-}
-
-/// What names a message in all sessions; one that has no such name is its session's own.
-fn bill_key(prepared: &Prepared, bill: &Bill) -> Hash {
-    let session = &prepared.session;
-    let agent = &session.agent;
-    let Some(message) = &bill.message else {
-        return hash(&format!("entry\n{agent}\n{}\n{}", session.id, bill.number));
-    };
-    match key(agent, message, bill.at) {
-        Some(key) => hash(&format!("message\n{key}")),
-        None => hash(&format!("name\n{agent}\n{}\n{message}", session.id)),
-    }
 }
 
 impl Billed {

@@ -291,6 +291,30 @@ fn stats_show_all_on_one_page() {
     ");
 }
 
+#[test]
+fn absurd_counts_are_no_reason_to_fail() {
+    let home = Home::new();
+    let absurd = u64::MAX / 1_000_000;
+    let messages = [
+        ("2026-01-05T08:00:00.000Z", "a", OPUS, absurd),
+        ("2026-01-05T08:01:00.000Z", "b", OPUS, absurd),
+    ];
+    claude(&home, FIRST, "/code/one", &messages);
+    claude(&home, SECOND, "/code/two", &[("2026-01-05T08:02:00.000Z", "c", HAIKU, absurd)]);
+    home.steno(&["sync"]).ok();
+    for more in [
+        &["--by", "day"][..],
+        &["--by", "block"],
+        &["--no-index"],
+        &["--since", "2026-01-05T00:01"],
+    ] {
+        let rows = home.steno(&[&["cost", "--json"], more].concat()).ok();
+        assert!(rows.contains("\"output\":9223372036854775807"), "{rows}");
+    }
+    home.steno(&["stats"]).ok();
+    status(&home, "");
+}
+
 /// What Claude Code tells its status line.
 fn told(session: &str, cost: f64, minutes: u64, more: &str) -> String {
     format!(
