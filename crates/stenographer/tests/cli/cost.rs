@@ -174,6 +174,51 @@ fn files_tell_the_same_without_a_store() {
     assert_eq!(bare.steno(&["cost", "somewhere"]).code, 2);
 }
 
+/// The files are not part of the repository: `STENO_FIXTURES` names their folder.
+#[test]
+fn files_of_all_agents_tell_the_same_without_a_store() {
+    let Some(fixtures) = std::env::var_os("STENO_FIXTURES") else {
+        eprintln!("STENO_FIXTURES is not set: nothing is compared");
+        return;
+    };
+    let fixtures = fixtures.into_string().unwrap();
+    let home = Home::new();
+    home.steno(&["sync", &fixtures]);
+    for group in ["model", "block"] {
+        let kept = home.steno(&["cost", "--json", "--by", group]).stdout;
+        assert!(kept.lines().count() > 10, "{kept}");
+        let read = home.steno(&["cost", "--json", "--by", group, "--no-index", &fixtures]).stdout;
+        assert_eq!(kept, read, "{group}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_session_is_billed_once() {
+    let home = Home::new();
+    let id = "0190a000-0000-7000-8000-000000000001";
+    let line = |second: usize, kind: &str, payload: &str| {
+        format!(
+            "{{\"timestamp\":\"2026-01-05T09:00:{second:02}.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"
+        )
+    };
+    let usage = "{\"input_tokens\":100,\"cached_input_tokens\":40,\"output_tokens\":7,\
+                 \"reasoning_output_tokens\":0,\"total_tokens\":107}";
+    let text = [
+        line(0, "session_meta", &format!("{{\"id\":\"{id}\",\"timestamp\":\"2026-01-05T09:00:00.000Z\",\"cwd\":\"/p\",\"originator\":\"codex_cli_rs\",\"cli_version\":\"0.99.0\"}}")),
+        line(1, "turn_context", "{\"cwd\":\"/p\",\"model\":\"gpt-5\"}"),
+        line(2, "response_item", "{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"Done\"}]}"),
+        line(3, "event_msg", &format!("{{\"type\":\"token_count\",\"info\":{{\"total_token_usage\":{usage},\"last_token_usage\":{usage}}}}}")),
+    ]
+    .concat();
+    for folder in ["sessions/2026/01/05", "archived_sessions"] {
+        home.file(&format!(".codex/{folder}/rollout-2026-01-05T09-00-00-{id}.jsonl"), &text);
+    }
+    let read = home.steno(&["cost", "--json", "--by", "agent", "--no-index"]).ok();
+    home.steno(&["sync"]).ok();
+    assert_eq!(home.steno(&["cost", "--json", "--by", "agent"]).ok(), read);
+    assert!(read.contains("\"input\":60,\"cache_read\":40"), "{read}");
+}
+
 #[test]
 fn what_an_agent_states_can_be_taken() {
     let home = Home::new();
