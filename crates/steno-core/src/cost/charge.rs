@@ -208,10 +208,11 @@ impl Filter {
         self.since.is_none_or(after) && self.until.is_none_or(before)
     }
 
-    /// Whether it asks for whole quarters of an hour.
-    pub(crate) fn is_coarse(&self) -> bool {
-        let whole = |at: crate::Timestamp| at.instant().as_millisecond() % QUARTER == 0;
-        self.since.is_none_or(whole) && self.until.is_none_or(whole)
+    /// The quarters of an hour of which only a part is asked for.
+    pub(crate) fn cut_quarters(&self) -> Vec<i64> {
+        let ends = [self.since, self.until].into_iter().flatten();
+        let ends = ends.map(|at| at.instant().as_millisecond());
+        ends.filter(|at| at % QUARTER != 0).map(|at| at.div_euclid(QUARTER)).collect()
     }
 }
 

@@ -6,20 +6,25 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
 use super::{Filter, Index, IndexError};
-use crate::cost::charge::{Account, Charge, Charges};
+use crate::cost::charge::{Account, Charge, Charges, QUARTER};
 use crate::cost::files::band_of;
 
 const TOKENS: &str =
     "input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning";
 
 impl Index {
-    /// All that was billed: to the quarter of an hour, or each message if the filter asks for less than one.
+    /// All that was billed: to the quarter of an hour, and each message where the filter asks for a part of one.
     pub fn charges(&self, filter: &Filter) -> Result<Charges, IndexError> {
-        let table = if filter.is_coarse() {
-            format!("SELECT session, model, first, last, {TOKENS}, band FROM rollup")
-        } else {
-            format!("SELECT session, model, time, time, {TOKENS}, NULL FROM usage")
-        };
+        let mut table = format!("SELECT session, model, first, last, {TOKENS}, band FROM rollup");
+        let cut = filter.cut_quarters();
+        if !cut.is_empty() {
+            let cut = cut.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+            table.push_str(&format!(
+                " WHERE quarter NOT IN ({cut}) UNION ALL
+                SELECT session, model, time, time, {TOKENS}, NULL FROM usage
+                WHERE time / {QUARTER} IN ({cut})"
+            ));
+        }
         let mut charges = Charges::default();
         let read = || -> rusqlite::Result<Charges> {
             let places = self.accounts(&mut charges)?;

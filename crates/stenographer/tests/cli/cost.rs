@@ -132,8 +132,11 @@ fn filters_choose_what_is_added_up() {
     assert_eq!(total(&["--agent", "codex"]), "total: 0, 0.0, 0");
     assert_eq!(total(&["--thread", "x"]), "total: 0, 0.0, 0");
     assert_eq!(total(&["--until", "2026-01-02"]), "total: 2, 50.000015, 1");
-    // Not a whole quarter of an hour: message by message.
+    // Not whole quarters of an hour: those are counted message by message.
     assert_eq!(total(&["--since", "2026-01-05T08:31"]), "total: 1, null, 1");
+    let minutes = ["--since", "2026-01-02T23:29", "--until", "2026-01-05T08:31"];
+    assert_eq!(total(&minutes), "total: 6, 70.000018, 1");
+    assert_eq!(total(&["--until", "2026-01-05T09:09"]), "total: 6, 70.000018, 1");
 }
 
 #[test]
@@ -159,6 +162,8 @@ fn files_tell_the_same_without_a_store() {
     let one = [".claude/projects/-code-one", "--session", "1111"];
     let named = by(&bare, "day", &[&["--no-index"], &one[..]].concat());
     assert_eq!(named.last().unwrap(), "total: 6, 70.000018, 1");
+    let latest = by(&bare, "model", &["--no-index", "--session", "latest"]);
+    assert_eq!(latest, ["\"secret\": 1, null, 1", "total: 1, null, 1"]);
     insta::assert_snapshot!(bare.steno(&["cost", "--no-index", "--session", "x"]), @"
     --- stderr
     error: no session of this name: x

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use steno_core::SessionId;
 use steno_core::cost::charge::Charges;
 use steno_core::cost::files::{Register, Statement};
 use steno_core::format::{self, FormatError, Found};
@@ -104,7 +105,11 @@ fn statements(found: &[Found]) -> Vec<Result<Statement, FormatError>> {
 }
 
 /// The session that `name` means among those that were read.
-fn named(charges: &Charges, name: &str) -> Result<steno_core::SessionId, CommandError> {
+fn named(charges: &Charges, name: &str) -> Result<SessionId, CommandError> {
+    let latest = charges.accounts.iter().max_by_key(|account| account.at);
+    if let Some(latest) = latest.filter(|_| name == "latest") {
+        return Ok(latest.session.parse()?);
+    }
     let begins = |id: &&str| id.starts_with(name);
     let ids = charges.accounts.iter().map(|account| account.session.as_str());
     let mut like: Vec<&str> = ids.filter(begins).collect();
