@@ -3,6 +3,12 @@
 //! Prices are data (`cost/prices.jsonl`, in dollars per million tokens, each with its source and date); a user's own
 //! come before them. A model without a price costs an unknown sum, never nothing.
 
+pub(crate) mod bill;
+pub mod block;
+pub mod charge;
+pub mod files;
+pub mod report;
+
 use std::collections::HashMap;
 
 use serde::Deserialize;
@@ -10,6 +16,14 @@ use serde::Deserialize;
 use crate::usage::Usage;
 
 const BUNDLED: &str = include_str!("cost/prices.jsonl");
+
+/// Lengths of a prompt above which some vendor asks for more; messages are added up between them.
+pub const BANDS: [u64; 4] = [0, 100_000, 200_000, 272_000];
+
+/// Between which of [`BANDS`] a prompt is.
+pub(crate) fn band(prompt: u64) -> usize {
+    BANDS.iter().rposition(|above| prompt > *above).unwrap_or(0)
+}
 
 /// Dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -51,6 +65,7 @@ pub struct Price {
 #[derive(Clone, Debug, Default)]
 pub struct Prices {
     models: HashMap<String, Price>,
+    aliases: HashMap<String, String>,
 }
 
 impl Prices {
@@ -62,7 +77,8 @@ impl Prices {
 
     /// A table of these prices.
     pub fn new(prices: impl IntoIterator<Item = Price>) -> Self {
-        Self { models: prices.into_iter().map(|price| (price.model.clone(), price)).collect() }
+        let models = prices.into_iter().map(|price| (price.model.clone(), price)).collect();
+        Self { models, aliases: HashMap::new() }
     }
 
     /// Puts prices before those that are there.
@@ -70,11 +86,17 @@ impl Prices {
         self.models.extend(Self::new(prices).models);
     }
 
+    /// Has a model cost what another does.
+    pub fn alias(&mut self, model: impl Into<String>, like: impl Into<String>) {
+        self.aliases.insert(model.into(), like.into());
+    }
+
     /// The price of a model, also where its name has a date, a provider or a release around it.
     ///
     /// Only what says nothing about the price is taken off a name: a model that merely has a similar name may cost
     /// something else.
     pub fn of(&self, model: &str) -> Option<&Price> {
+        let model = self.aliases.get(model).map_or(model, String::as_str);
         let name = bare(model);
         let known = |name: &str| self.models.get(name);
         known(model).or_else(|| known(name)).or_else(|| known(undated(name)))
@@ -84,19 +106,30 @@ impl Prices {
 impl Price {
     /// What the tokens of one API message cost, in dollars; a prompt that is long costs more as a whole.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
-        let is_long = |rates: &&Rates| rates.above > 0 && usage.prompt() > rates.above;
+        self.cost_above(usage.prompt(), usage.numbers().map(|number| number as f64))
+    }
+
+    /// What the tokens of messages cost whose prompts are in one of [`BANDS`].
+    pub(crate) fn cost_in(&self, band: usize, tokens: [i64; 7]) -> Option<f64> {
+        let above = BANDS.get(band).copied().unwrap_or(u64::MAX - 1);
+        self.cost_above(above + 1, tokens.map(|number| number as f64))
+    }
+
+    fn cost_above(&self, prompt: u64, tokens: [f64; 7]) -> Option<f64> {
+        let is_long = |rates: &&Rates| rates.above > 0 && prompt > rates.above;
         let rates = self.rates.iter().rfind(is_long).or(self.rates.first())?;
+        let [input, cache_read, cache_write, _, hour, output, _] = tokens;
         let short_write = rates.cache_write_5m.unwrap_or(rates.input);
         let long_write = rates.cache_write_1h.unwrap_or(short_write);
-        let hour = usage.cache_write_1h.min(usage.cache_write);
+        let hour = hour.min(cache_write.max(0.0));
         let parts = [
-            (usage.input, rates.input),
-            (usage.cache_read, rates.cache_read.unwrap_or(rates.input)),
-            (usage.cache_write - hour, short_write),
+            (input, rates.input),
+            (cache_read, rates.cache_read.unwrap_or(rates.input)),
+            (cache_write - hour, short_write),
             (hour, long_write),
-            (usage.output, rates.output),
+            (output, rates.output),
         ];
-        Some(parts.iter().map(|(tokens, rate)| *tokens as f64 * rate).sum::<f64>() / 1e6)
+        Some(parts.iter().map(|(tokens, rate)| tokens * rate).sum::<f64>() / 1e6)
     }
 }
 
@@ -190,6 +223,27 @@ mod tests {
             (pro.cost(&asked(100_000, 100_001)).unwrap() - (0.25 + 0.025_000_25 + 0.015)).abs()
                 < 1e-9
         );
+    }
+
+    #[test]
+    fn messages_are_added_up_between_all_lengths_that_matter() {
+        let known = Prices::bundled();
+        let lengths = known.models.values().flat_map(|price| &price.rates).map(|rates| rates.above);
+        for above in lengths {
+            assert!(BANDS.contains(&above), "{above}");
+        }
+        let haiku = price("claude-haiku-5-5").unwrap();
+        let usage = Usage { input: 100_001, ..Usage::default() };
+        let sum = haiku.cost_in(band(usage.prompt()), [100_001, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(sum, haiku.cost(&usage));
+        assert_eq!((band(0), band(100_000), band(100_001), band(999_999)), (0, 0, 1, 3));
+    }
+
+    #[test]
+    fn a_model_can_cost_what_another_does() {
+        let mut prices = Prices::bundled();
+        prices.alias("our-proxy", "claude-opus-4-5");
+        assert_eq!(prices.of("our-proxy"), prices.of("claude-opus-4-5-20251101"));
     }
 
     #[test]

@@ -9,7 +9,9 @@
 //! megabytes of text at most; readers never wait. A [`pending::Marker`] stands for each session while it is kept,
 //! so that a process which dies before the index knows of it is noticed by the next one.
 
+mod activity;
 mod blocks;
+mod charges;
 mod draft;
 pub mod fold;
 pub mod mark;
@@ -30,6 +32,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+pub use self::activity::{Activity, Counted};
 pub use self::draft::{Draft, Prepared};
 pub use self::query::Query;
 pub use self::refresh::{Pass, Refreshed};

@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod cost;
 pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod hook;
@@ -16,6 +17,8 @@ pub(crate) mod resume;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod speak;
+pub(crate) mod stats;
+pub(crate) mod statusline;
 pub(crate) mod sync;
 pub(crate) mod verify;
 pub(crate) mod watch;

@@ -1,8 +1,10 @@
 //! `steno`: the court reporter for AI agents.
 
+mod amount;
 mod browser;
 mod cli;
 mod commands;
+mod config;
 mod error;
 mod hooks;
 mod indexer;
@@ -11,6 +13,7 @@ mod moment;
 mod project;
 mod projects;
 mod scene;
+mod scope;
 mod seen;
 mod store;
 mod sweep;

@@ -9,7 +9,7 @@ use steno_core::{Clock, Timestamp};
 use crate::error::CommandError;
 
 /// What was found in the environment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scene {
     /// `$STENO_HOME`, or the platform's data folder.
     pub(crate) store: PathBuf,
@@ -47,6 +47,16 @@ impl Scene {
 }
 
 impl Scene {
+    /// The same scene with the clock of a named zone, such as `Europe/Berlin`.
+    pub(crate) fn in_zone(&self, name: Option<&str>) -> Result<Self, CommandError> {
+        let Some(name) = name else { return Ok(self.clone()) };
+        let zone = jiff::tz::TimeZone::get(name).map_err(|_| {
+            let error = CommandError::user(format!("unknown time zone: {name}"));
+            error.hint("use a name such as UTC or Europe/Berlin")
+        })?;
+        Ok(Self { zone, ..self.clone() })
+    }
+
     /// An environment variable, unless it is empty.
     pub(crate) fn variable(name: &str) -> Option<OsString> {
         env::var_os(name).filter(|value| !value.is_empty())

@@ -454,7 +454,7 @@ fn is_torn(source: &Source) -> bool {
 }
 
 /// When a session's files were last changed.
-fn modified(found: &Found) -> Option<SystemTime> {
+pub(crate) fn modified(found: &Found) -> Option<SystemTime> {
     found.bundle.sources.iter().filter_map(|source| source.modified()).max()
 }
 

@@ -5,9 +5,9 @@ use std::io;
 
 use super::blocks::{Hash, NewText, Packer, hash};
 use super::text;
+use crate::cost::bill::{Bill, Bills};
 use crate::entry::{Entry, Kind, Usage};
 use crate::session::{Session, SessionId};
-use crate::timestamp::Timestamp;
 
 /// Takes the entries of one session.
 #[derive(Debug)]
@@ -15,8 +15,7 @@ pub struct Draft {
     rows: Vec<Row>,
     texts: HashMap<Hash, NewText>,
     packer: Packer,
-    bills: Vec<Bill>,
-    messages: HashMap<String, usize>,
+    bills: Bills,
     /// What the entries tell about their session.
     told: Session,
     size: usize,
@@ -38,19 +37,6 @@ pub(super) struct Row {
     pub(super) text: Option<Hash>,
     /// The sum over this entry and all before it.
     pub(super) digest: Hash,
-}
-
-/// What one message of the session was billed.
-#[derive(Clone, Debug)]
-pub(super) struct Bill {
-    pub(super) message: Option<String>,
-    pub(super) at: Option<Timestamp>,
-    pub(super) model: Option<String>,
-    /// The first entry that states it.
-    pub(super) number: usize,
-    /// The last one.
-    pub(super) last: usize,
-    pub(super) usage: Usage,
 }
 
 /// A session that is ready to be put into the index.
@@ -76,8 +62,7 @@ impl Default for Draft {
             rows: Vec::new(),
             texts: HashMap::new(),
             packer: Packer::default(),
-            bills: Vec::new(),
-            messages: HashMap::new(),
+            bills: Bills::default(),
             told: Session::new(nobody, ""),
             size: 0,
             failure: None,
@@ -89,7 +74,7 @@ impl Draft {
     /// Takes the next entry.
     pub fn push(&mut self, entry: &Entry) {
         self.told.note_facts(entry);
-        self.bill(entry);
+        self.bills.take(entry, self.rows.len());
         let text = text::of(entry);
         let text = (!text.trim().is_empty()).then(|| self.text(&text));
         let mut row = Row {
@@ -122,14 +107,14 @@ impl Draft {
     /// The session as its source states it and its entries tell.
     pub fn complete(&self, stated: Session) -> Session {
         let mut told = self.told.clone();
-        told.totals.usage = self.billed();
+        told.totals.usage = self.bills.total();
         stated.completed_by(told)
     }
 
     /// The whole session, which takes `kept` bytes in the vault, if exactly that was read.
     pub fn finish(mut self, session: Session, kept: Option<u64>) -> io::Result<Prepared> {
         self.packer.close()?;
-        let billed = self.billed();
+        let billed = self.bills.total();
         if let Some(error) = self.failure {
             return Err(error);
         }
@@ -138,18 +123,12 @@ impl Draft {
             rows: self.rows,
             texts: self.texts,
             blocks: self.packer.blocks,
-            bills: self.bills,
+            bills: self.bills.all,
             billed,
             trouble: None,
             kept,
             size: self.size,
         })
-    }
-
-    fn billed(&self) -> Usage {
-        let mut billed = Usage::default();
-        self.bills.iter().for_each(|bill| billed.add(&bill.usage));
-        billed
     }
 
     fn text(&mut self, text: &str) -> Hash {
@@ -162,30 +141,6 @@ impl Draft {
             self.size += text.len();
         }
         hash
-    }
-
-    /// Counts tokens: of what several records of a message state, the largest number of each kind.
-    fn bill(&mut self, entry: &Entry) {
-        let Some(usage) = &entry.usage else { return };
-        let number = self.rows.len();
-        let known = entry.message_id.as_ref().and_then(|message| self.messages.get(message));
-        if let Some(bill) = known.and_then(|at| self.bills.get_mut(*at)) {
-            bill.usage.max(usage);
-            bill.last = number;
-            bill.model = bill.model.take().or_else(|| entry.model.clone());
-            return;
-        }
-        if let Some(message) = &entry.message_id {
-            self.messages.insert(message.clone(), self.bills.len());
-        }
-        self.bills.push(Bill {
-            message: entry.message_id.clone(),
-            at: entry.created_at,
-            model: entry.model.clone(),
-            number,
-            last: number,
-            usage: *usage,
-        });
     }
 
     fn digest(&self, row: &Row, usage: Option<&Usage>) -> Hash {

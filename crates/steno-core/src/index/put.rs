@@ -12,6 +12,7 @@ use super::draft::{Prepared, Row};
 use super::fold::fold;
 use super::usage::Books;
 use super::{Index, IndexError, schema};
+use crate::cost::bill::signed;
 use crate::timestamp::Timestamp;
 
 /// How much text is taken under one lock.
@@ -207,11 +208,6 @@ const FACTS: &str = "UPDATE session SET native_id = :native_id, project = :proje
     cache_read = :cache_read, cache_write = :cache_write, cache_write_5m = :cache_write_5m,
     cache_write_1h = :cache_write_1h, output = :output, reasoning = :reasoning, cost = :cost,
     trouble = :trouble, kept = :kept WHERE id = :id";
-
-/// SQLite's numbers have a sign.
-pub(super) fn signed(numbers: [u64; 7]) -> [i64; 7] {
-    numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
-}
 
 /// Puts the texts of one session in, each only if no session has it yet.
 struct Texts<'a> {

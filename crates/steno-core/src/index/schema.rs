@@ -15,7 +15,7 @@ use crate::format;
 const MIGRATIONS: [&str; 1] = [FIRST];
 
 /// By which rules the rows are derived, from what the readers tell. A new number has every index built anew.
-const RULES: i64 = 1 + format::VERSION as i64;
+const RULES: i64 = 2 + format::VERSION as i64;
 
 const FIRST: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -125,13 +125,15 @@ CREATE TABLE statement (
 );
 CREATE INDEX statement_session ON statement (session);
 
--- `usage` by session, quarter of an hour, model and size of the prompt. A quarter of an hour is part of
+-- `usage` by session, quarter of an hour, model and length of the prompt. A quarter of an hour is part of
 -- one day in every time zone; agent, project and thread are the session's.
 CREATE TABLE rollup (
     session INTEGER NOT NULL,
     quarter INTEGER NOT NULL,            -- the time / 900000; -1 without a time
     model TEXT NOT NULL,                 -- '' where none is told
-    long INTEGER NOT NULL,               -- whether the prompt had more than 200,000 tokens
+    band INTEGER NOT NULL,               -- between which lengths the prompt is, for its price
+    first INTEGER,                       -- the time of the first message
+    last INTEGER,
     messages INTEGER NOT NULL,
     input INTEGER NOT NULL,
     cache_read INTEGER NOT NULL,
@@ -140,7 +142,7 @@ CREATE TABLE rollup (
     cache_write_1h INTEGER NOT NULL,
     output INTEGER NOT NULL,
     reasoning INTEGER NOT NULL,
-    PRIMARY KEY (session, quarter, model, long)
+    PRIMARY KEY (session, quarter, model, band)
 ) WITHOUT ROWID;
 
 -- When the folder of an agent in the vault was last changed, as far as that was looked at.

@@ -6,16 +6,12 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params, params_from_iter};
 
 use super::blocks::{Hash, hash};
-use super::draft::{Bill, Prepared};
-use super::put::signed;
+use super::draft::Prepared;
 use super::{Index, IndexError};
-use crate::usage::key;
-
-/// The prompt's length above which some vendors ask for more.
-const LONG: i64 = 200_000;
-
-/// Milliseconds of a quarter of an hour.
-const QUARTER: i64 = 900_000;
+use crate::cost::bill::{self, Bill, signed};
+use crate::cost::charge::QUARTER;
+use crate::cost::files::band_of;
+use crate::timestamp::Timestamp;
 
 const COLUMNS: &str =
     "session, number, time, model, input, cache_read, cache_write, cache_write_5m,
@@ -24,7 +20,16 @@ const COLUMNS: &str =
 /// The tables of tokens, and what is still to be added up.
 pub(super) struct Books<'a> {
     index: &'a Index,
-    sums: BTreeMap<(i64, i64, String, bool), [i64; 8]>,
+    sums: BTreeMap<(i64, i64, String, i64), Sum>,
+}
+
+/// What is to be added to one row of the sums.
+#[derive(Default)]
+struct Sum {
+    first: Option<i64>,
+    last: Option<i64>,
+    messages: i64,
+    tokens: [i64; 7],
 }
 
 /// What one message was billed.
@@ -50,7 +55,7 @@ impl<'a> Books<'a> {
         from: usize,
     ) -> Result<(), IndexError> {
         for bill in prepared.bills.iter().filter(|bill| bill.last >= from) {
-            let key = bill_key(prepared, bill);
+            let key = hash(&bill.name(&prepared.session));
             self.state(&key, &Billed::of(id, bill))?;
         }
         self.rest(id, prepared)
@@ -60,20 +65,9 @@ impl<'a> Books<'a> {
     fn rest(&mut self, id: i64, prepared: &Prepared) -> Result<(), IndexError> {
         let session = &prepared.session;
         let key = hash(&format!("rest\n{}\n{}", session.agent, session.id));
-        let (total, billed) = (session.totals.usage.numbers(), prepared.billed.numbers());
-        let mut tokens = signed(total);
-        tokens.iter_mut().zip(signed(billed)).for_each(|(total, billed)| *total -= billed);
         let before = self.find(&key)?;
-        let at = session.ended.or(session.started);
-        // With several models nobody can tell whose tokens they were.
-        let model = session.models.first().filter(|_| session.models.len() == 1);
-        let rest = Billed {
-            session: id,
-            number: None,
-            time: at.map(|at| at.instant().as_millisecond()),
-            model: model.cloned(),
-            tokens,
-        };
+        let bill::Rest { at, model, tokens } = bill::rest(session, &prepared.billed);
+        let rest = Billed { session: id, number: None, time: at.map(millisecond), model, tokens };
         if tokens != [0; 7] {
             self.replace(&key, before.as_ref(), &rest)
         } else if let Some(before) = before {
@@ -146,8 +140,10 @@ impl<'a> Books<'a> {
     /// Adds up what has changed.
     pub(super) fn close(self) -> Result<(), IndexError> {
         let connection = &self.index.connection;
-        let sql = "INSERT INTO rollup VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-            ON CONFLICT DO UPDATE SET messages = messages + excluded.messages,
+        let sql = "INSERT INTO rollup
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+            ON CONFLICT DO UPDATE SET first = min(first, excluded.first),
+            last = max(last, excluded.last), messages = messages + excluded.messages,
             input = input + excluded.input, cache_read = cache_read + excluded.cache_read,
             cache_write = cache_write + excluded.cache_write,
             cache_write_5m = cache_write_5m + excluded.cache_write_5m,
@@ -156,16 +152,23 @@ impl<'a> Books<'a> {
         let close = || -> rusqlite::Result<()> {
             let mut add = connection.prepare_cached(sql)?;
             let empty = "DELETE FROM rollup WHERE session = ?1 AND quarter = ?2 AND model = ?3
-                AND long = ?4 AND messages = 0 AND input = 0 AND cache_read = 0 AND cache_write = 0
+                AND band = ?4 AND messages = 0 AND input = 0 AND cache_read = 0 AND cache_write = 0
                 AND output = 0 AND reasoning = 0";
             let mut clean = connection.prepare_cached(empty)?;
-            for ((session, quarter, model, long), sums) in &self.sums {
-                let names =
-                    [(*session).into(), (*quarter).into(), model.clone().into(), (*long).into()];
-                let values = names.into_iter().chain(sums.map(Value::from));
+            for ((session, quarter, model, band), sum) in &self.sums {
+                let names: [Value; 7] = [
+                    (*session).into(),
+                    (*quarter).into(),
+                    model.clone().into(),
+                    (*band).into(),
+                    sum.first.into(),
+                    sum.last.into(),
+                    sum.messages.into(),
+                ];
+                let values = names.into_iter().chain(sum.tokens.map(Value::from));
                 add.execute(params_from_iter(values))?;
-                if sums.iter().any(|sum| *sum < 0) {
-                    clean.execute(params![session, quarter, model, long])?;
+                if sum.messages < 0 || sum.tokens.iter().any(|tokens| *tokens < 0) {
+                    clean.execute(params![session, quarter, model, band])?;
                 }
             }
             Ok(())
@@ -221,12 +224,14 @@ impl<'a> Books<'a> {
 
     fn add(&mut self, billed: &Billed, sign: i64) {
         let quarter = billed.time.map_or(-1, |time| time.div_euclid(QUARTER));
-        let long = billed.tokens[..3].iter().sum::<i64>() > LONG;
+        let band = band_of(billed.tokens) as i64;
         let model = billed.model.clone().unwrap_or_default();
-        let sums = self.sums.entry((billed.session, quarter, model, long)).or_default();
-        sums[0] += sign * i64::from(billed.number.is_some());
-        for (sum, tokens) in sums[1..].iter_mut().zip(billed.tokens) {
-            *sum += sign * tokens;
+        let sum = self.sums.entry((billed.session, quarter, model, band)).or_default();
+        sum.first = [sum.first, billed.time].into_iter().flatten().min();
+        sum.last = [sum.last, billed.time].into_iter().flatten().max();
+        sum.messages += sign * i64::from(billed.number.is_some());
+        for (sum, tokens) in sum.tokens.iter_mut().zip(billed.tokens) {
+            *sum = sum.saturating_add(tokens.saturating_mul(sign));
         }
     }
 
@@ -236,17 +241,8 @@ impl<'a> Books<'a> {
     }
 }
 
-/// What names a message in all sessions; one that has no such name is its session's own.
-fn bill_key(prepared: &Prepared, bill: &Bill) -> Hash {
-    let session = &prepared.session;
-    let agent = &session.agent;
-    let Some(message) = &bill.message else {
-        return hash(&format!("entry\n{agent}\n{}\n{}", session.id, bill.number));
-    };
-    match key(agent, message, bill.at) {
-        Some(key) => hash(&format!("message\n{key}")),
-        None => hash(&format!("name\n{agent}\n{}\n{message}", session.id)),
-    }
+fn millisecond(at: Timestamp) -> i64 {
+    at.instant().as_millisecond()
 }
 
 impl Billed {
@@ -254,7 +250,7 @@ impl Billed {
         Self {
             session,
             number: Some(bill.number as i64),
-            time: bill.at.map(|at| at.instant().as_millisecond()),
+            time: bill.at.map(millisecond),
             model: bill.model.clone(),
             tokens: signed(bill.usage.numbers()),
         }

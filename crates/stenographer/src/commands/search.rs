@@ -6,8 +6,8 @@ use steno_core::index::{Filter, Hit, Index, Order, Query, Search};
 use steno_core::{Kind, Timestamp, entry};
 
 use crate::error::{CommandError, Exit};
-use crate::moment::{self, Edge};
 use crate::scene::Scene;
+use crate::scope::Scope;
 use crate::store::Store;
 use crate::ui::{Ui, defused};
 
@@ -40,33 +40,14 @@ pub(crate) struct Args {
 /// Which entries are asked.
 #[derive(Debug, clap::Args)]
 struct Asked {
-    /// Only this agent's.
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
-    /// Only sessions of this project: its folder, or the last part of its name.
-    #[arg(long, value_name = "DIR")]
-    project: Option<String>,
+    #[command(flatten)]
+    scope: Scope,
     /// Only entries of this role: system, user, assistant, tool.
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     /// Only calls and results of this tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Only what a model wrote whose name has this in it.
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// Only what was said at this time or later: a date, a time, or 12h, 7d, 2w ago.
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only what was said before this time, or on this day.
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
-    /// Only this session: its id, the beginning of one, or `latest`.
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
-    /// Only sessions of this thread.
-    #[arg(long, value_name = "NAME")]
-    thread: Option<String>,
     /// Only errors and tools that failed.
     #[arg(long)]
     errors: bool,
@@ -144,31 +125,13 @@ fn parse(words: &[String]) -> Result<Query, CommandError> {
 
 impl Asked {
     fn filter(&self, scene: &Scene, store: &Store) -> Result<Filter, CommandError> {
-        let moment = |text: &Option<String>, edge| {
-            text.as_ref().map(|text| moment::parse(text, edge, scene)).transpose()
-        };
-        self.agent.as_deref().map_or(Ok(()), |agent| store.check_agent(agent))?;
-        let session = match &self.session {
-            Some(name) => Some(store.kept(name)?.id().clone()),
-            None => None,
-        };
-        let project = self.project.as_ref().map(|project| {
-            let named = scene.cwd.join(project);
-            // A folder that is there is meant by its whole name.
-            let known = named.canonicalize().ok().filter(|named| named.is_dir());
-            known.map_or_else(|| project.clone(), |named| named.to_string_lossy().into_owned())
-        });
+        self.scope.agent.as_deref().map_or(Ok(()), |agent| store.check_agent(agent))?;
+        let session = |name: &str| Ok(store.kept(name)?.id().clone());
         Ok(Filter {
-            agent: self.agent.clone(),
-            project: project.map(|project| project.trim_end_matches('/').to_owned()),
             role: self.role.as_ref().map(|role| role.to_lowercase()),
             tool: self.tool.clone(),
-            model: self.model.clone(),
-            since: moment(&self.since, Edge::Begin)?,
-            until: moment(&self.until, Edge::End)?,
-            session,
-            thread: self.thread.clone(),
             errors: self.errors,
+            ..self.scope.filter(scene, session)?
         })
     }
 }

@@ -6,6 +6,7 @@ mod bad_input;
 #[cfg(unix)]
 mod browser;
 mod chibi;
+mod cost;
 mod crash;
 mod databases;
 mod devflow;

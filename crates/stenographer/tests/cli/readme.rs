@@ -16,7 +16,9 @@ fn every_example_prints_what_the_readme_says() {
     let bin = home.path().join("bin");
     fs::create_dir(&bin).unwrap();
     symlink(env!("CARGO_BIN_EXE_steno"), bin.join("steno")).unwrap();
-    home.file("chat.jsonl", printed_by("cat chat.jsonl"));
+    for name in ["chat.jsonl", "bill.jsonl"] {
+        home.file(name, printed_by(&format!("cat {name}")));
+    }
     let mut count = 0;
     for (command, expected) in examples() {
         if NOT_RUN.iter().any(|prefix| command.starts_with(prefix)) {

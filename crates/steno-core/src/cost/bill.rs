@@ -1,0 +1,99 @@
+//! What the messages of one session were billed, as its entries tell.
+
+use std::collections::HashMap;
+
+use crate::entry::Entry;
+use crate::session::Session;
+use crate::timestamp::Timestamp;
+use crate::usage::{Usage, key};
+
+/// What one message was billed.
+#[derive(Clone, Debug)]
+pub(crate) struct Bill {
+    pub(crate) message: Option<String>,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) model: Option<String>,
+    /// The first entry that states it.
+    pub(crate) number: usize,
+    /// The last one.
+    pub(crate) last: usize,
+    pub(crate) usage: Usage,
+}
+
+/// What a session's own total has beyond its messages; numbers may be negative.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rest {
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) model: Option<String>,
+    pub(crate) tokens: [i64; 7],
+}
+
+/// The bills of one session, each message once.
+#[derive(Debug, Default)]
+pub(crate) struct Bills {
+    pub(crate) all: Vec<Bill>,
+    messages: HashMap<String, usize>,
+}
+
+impl Bills {
+    /// Takes the session's entry `number`: of what several records of a message state, the largest number of each
+    /// kind counts.
+    pub(crate) fn take(&mut self, entry: &Entry, number: usize) {
+        let Some(usage) = &entry.usage else { return };
+        let known = entry.message_id.as_ref().and_then(|message| self.messages.get(message));
+        if let Some(bill) = known.and_then(|at| self.all.get_mut(*at)) {
+            bill.usage.max(usage);
+            bill.last = number;
+            bill.model = bill.model.take().or_else(|| entry.model.clone());
+            return;
+        }
+        if let Some(message) = &entry.message_id {
+            self.messages.insert(message.clone(), self.all.len());
+        }
+        self.all.push(Bill {
+            message: entry.message_id.clone(),
+            at: entry.created_at,
+            model: entry.model.clone(),
+            number,
+            last: number,
+            usage: *usage,
+        });
+    }
+
+    /// What the messages add up to.
+    pub(crate) fn total(&self) -> Usage {
+        let mut total = Usage::default();
+        self.all.iter().for_each(|bill| total.add(&bill.usage));
+        total
+    }
+}
+
+impl Bill {
+    /// What names the message in all sessions; one that has no such name is its session's own.
+    pub(crate) fn name(&self, session: &Session) -> String {
+        let Session { agent, id, .. } = session;
+        let at = self.at.map(|at| at.to_string()).unwrap_or_default();
+        let Some(message) = &self.message else {
+            return format!("entry\n{agent}\n{id}\n{}\n{at}", self.number);
+        };
+        match key(agent, message, self.at) {
+            Some(key) => format!("message\n{key}"),
+            None => format!("name\n{agent}\n{id}\n{message}"),
+        }
+    }
+}
+
+/// What a session that adds up to its `totals` has beyond messages of `billed` tokens.
+pub(crate) fn rest(session: &Session, billed: &Usage) -> Rest {
+    let mut tokens = signed(session.totals.usage.numbers());
+    let billed = signed(billed.numbers());
+    tokens.iter_mut().zip(billed).for_each(|(total, billed)| *total = total.saturating_sub(billed));
+    // With several models nobody can tell whose tokens they were.
+    let model = session.models.first().filter(|_| session.models.len() == 1);
+    Rest { at: session.ended.or(session.started), model: model.cloned(), tokens }
+}
+
+/// Numbers with a sign, as SQLite has them.
+pub(crate) fn signed(numbers: [u64; 7]) -> [i64; 7] {
+    numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
+}

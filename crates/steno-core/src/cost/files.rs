@@ -1,0 +1,132 @@
+//! Charges straight from agents' files, by the same rules as the index has: each API message once.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::band;
+use super::bill::{self, Bills, Rest, signed};
+use super::charge::{Account, Charge, Charges};
+use crate::format::{FormatError, Found, Item};
+use crate::problem::ProblemList;
+use crate::session::{Session, SessionId};
+use crate::timestamp::Timestamp;
+
+/// What one session was billed, as its files tell.
+#[derive(Debug)]
+pub struct Statement {
+    session: Session,
+    bills: Bills,
+    /// Records that could not be read.
+    pub problems: ProblemList,
+}
+
+impl Statement {
+    /// Reads a session.
+    pub fn read(found: &Found) -> Result<Self, FormatError> {
+        let (mut bills, mut problems) = (Bills::default(), ProblemList::default());
+        let nobody = SessionId::for_native("", "draft");
+        let mut told = Session::new(nobody, "");
+        let mut number = 0;
+        let stated = (found.reader.read)(&found.bundle, &mut |item| match item {
+            Item::Entry(entry) => {
+                bills.take(&entry, number);
+                number += 1;
+                told.note_facts(&entry);
+            }
+            Item::Problem(problem) => problems.push(problem),
+        })?;
+        told.totals.usage = bills.total();
+        Ok(Self { session: stated.completed_by(told), bills, problems })
+    }
+}
+
+/// What was billed in several sessions.
+#[derive(Debug, Default)]
+pub struct Register {
+    charges: Charges,
+    /// Which charge a message is that several sessions may have.
+    messages: HashMap<String, usize>,
+}
+
+impl Register {
+    /// Enters what one more session was billed.
+    pub fn enter(&mut self, Statement { session, bills, .. }: Statement) {
+        let account = self.charges.accounts.len();
+        let rest = bill::rest(&session, &bills.total());
+        // What tells no time counts when its session ended.
+        let time = |at: Option<Timestamp>| at.or(rest.at);
+        for bill in &bills.all {
+            let tokens = signed(bill.usage.numbers());
+            let charge = self.charge(account, (time(bill.at), bill.model.as_deref()), tokens);
+            self.add(bill.name(&session), charge);
+        }
+        if rest.tokens != [0; 7] {
+            let charge = self.charge(account, (rest.at, rest.model.as_deref()), rest.tokens);
+            // A copy of the session has the same.
+            let Rest { at, tokens, .. } = &rest;
+            self.add(
+                format!("rest\n{}\n{}\n{at:?}\n{tokens:?}", session.agent, session.id),
+                charge,
+            );
+        }
+        self.charges.accounts.push(Account::of(session));
+    }
+
+    /// All that was billed.
+    pub fn finish(mut self) -> Charges {
+        self.charges.complete();
+        self.charges
+    }
+
+    fn charge(
+        &mut self,
+        account: usize,
+        (at, model): (Option<Timestamp>, Option<&str>),
+        tokens: [i64; 7],
+    ) -> Charge {
+        let at = at.map(|at| at.instant().as_millisecond());
+        let model = self.charges.model(model.unwrap_or_default());
+        Charge { account, model, band: band_of(tokens), first: at, last: at, tokens }
+    }
+
+    /// Adds a charge; what another session states of the same message counts where it is larger.
+    fn add(&mut self, name: String, charge: Charge) {
+        match self.messages.entry(name) {
+            Entry::Vacant(free) => {
+                free.insert(self.charges.all.len());
+                self.charges.all.push(charge);
+            }
+            Entry::Occupied(known) => {
+                let known = &mut self.charges.all[*known.get()];
+                for (mine, theirs) in known.tokens.iter_mut().zip(charge.tokens) {
+                    *mine = (*mine).max(theirs);
+                }
+                known.band = band_of(known.tokens);
+            }
+        }
+    }
+}
+
+/// In which band a message with these tokens is.
+pub(crate) fn band_of(tokens: [i64; 7]) -> usize {
+    let prompt = tokens[..3].iter().fold(0, |sum: i64, tokens| sum.saturating_add(*tokens));
+    band(u64::try_from(prompt).unwrap_or(0))
+}
+
+impl Account {
+    fn of(session: Session) -> Self {
+        let at = session.ended.or(session.started);
+        let usage = session.totals.usage;
+        let size = usage.prompt().saturating_add(usage.output);
+        Self {
+            agent: session.agent,
+            session: session.id.to_string(),
+            project: session.project,
+            title: session.title,
+            thread: session.thread,
+            at: at.map(|at| at.instant().as_millisecond()),
+            stated: session.totals.cost,
+            size: i64::try_from(size).unwrap_or(i64::MAX),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Adds charges up: by day, session, model and the like.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use jiff::tz::TimeZone;
+
+use super::charge::{Charge, Charges};
+use crate::usage::Usage;
+
+/// By what charges are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The day on which a message was written.
+    Day,
+    /// The Monday before it.
+    Week,
+    /// Its month.
+    Month,
+    /// The session.
+    Session,
+    /// The session's project folder.
+    Project,
+    /// The agent.
+    Agent,
+    /// The model.
+    Model,
+    /// The session's thread.
+    Thread,
+}
+
+/// What some charges add up to.
+#[derive(Clone, Debug, Default)]
+pub struct Sum {
+    tokens: [i64; 7],
+    dollars: f64,
+    priced: bool,
+    /// The models whose tokens have no known cost.
+    pub unpriced: BTreeSet<usize>,
+    /// The accounts that take part.
+    pub sessions: HashSet<usize>,
+    /// When the first message was written, in milliseconds since 1970.
+    pub first: Option<i64>,
+    /// When the last one was.
+    pub last: Option<i64>,
+}
+
+/// One line of a report.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What its charges have in common; nothing where that is not told.
+    pub key: Option<String>,
+    /// What they add up to.
+    pub sum: Sum,
+}
+
+impl Sum {
+    /// Adds a charge that costs so much.
+    pub fn add(&mut self, charge: &Charge, cost: Option<f64>) {
+        for (sum, tokens) in self.tokens.iter_mut().zip(charge.tokens) {
+            *sum = sum.saturating_add(tokens);
+        }
+        match cost {
+            Some(cost) => {
+                self.dollars += cost;
+                self.priced |= charge.tokens != [0; 7] || cost > 0.0;
+            }
+            None => _ = self.unpriced.insert(charge.model),
+        }
+        self.sessions.insert(charge.account);
+        self.first = [self.first, charge.first].into_iter().flatten().min();
+        self.last = [self.last, charge.last].into_iter().flatten().max();
+    }
+
+    /// The tokens.
+    pub fn tokens(&self) -> Usage {
+        Usage::from_numbers(self.tokens.map(|number| u64::try_from(number).unwrap_or(0)))
+    }
+
+    /// Dollars, as far as they are known; nothing if they are not at all.
+    pub fn cost(&self) -> Option<f64> {
+        (self.priced || self.unpriced.is_empty()).then_some(self.dollars)
+    }
+}
+
+impl Charges {
+    /// What the wanted charges add up to.
+    pub fn total(&self, costs: &[Option<f64>], wanted: &[usize]) -> Sum {
+        let mut sum = Sum::default();
+        wanted.iter().for_each(|at| sum.add(&self.all[*at], costs[*at]));
+        sum
+    }
+
+    /// What the wanted charges add up to by day, session or the like; times in order, others by their cost.
+    pub fn rows(&self, costs: &[Option<f64>], wanted: &[usize], group: &Group<'_>) -> Vec<Row> {
+        let mut places: HashMap<Option<String>, usize> = HashMap::new();
+        let mut rows: Vec<Row> = Vec::new();
+        let mut days = HashMap::new();
+        for at in wanted {
+            let charge = &self.all[*at];
+            let key = self.key(charge, group, &mut days);
+            let place = *places.entry(key).or_insert_with_key(|key| {
+                rows.push(Row { key: key.clone(), sum: Sum::default() });
+                rows.len() - 1
+            });
+            rows[place].sum.add(charge, costs[*at]);
+        }
+        let cost = |row: &Row| row.sum.cost().unwrap_or(0.0);
+        match group.by {
+            By::Day | By::Week | By::Month => rows.sort_by(|a, b| a.key.cmp(&b.key)),
+            _ => rows.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then_with(|| a.key.cmp(&b.key))),
+        }
+        rows
+    }
+
+    fn key(&self, charge: &Charge, group: &Group<'_>, days: &mut Days) -> Option<String> {
+        let account = &self.accounts[charge.account];
+        match group.by {
+            By::Day | By::Week | By::Month => {
+                let quarter = charge.first?.div_euclid(super::charge::QUARTER);
+                days.entry(quarter).or_insert_with(|| group.date(charge.first)).clone()
+            }
+            // Two agents may have given a session the same id.
+            By::Session => Some(format!("{}\n{}", account.agent, account.session)),
+            By::Project => account.project.clone(),
+            By::Agent => Some(account.agent.clone()),
+            By::Model => Some(self.models[charge.model].clone()).filter(|name| !name.is_empty()),
+            By::Thread => account.thread.clone(),
+        }
+    }
+}
+
+/// What each quarter of an hour belongs to.
+type Days = HashMap<i64, Option<String>>;
+
+/// By what charges are added up, and whose days count.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// By what.
+    pub by: By,
+    /// The zone of days, weeks and months.
+    pub zone: &'a TimeZone,
+}
+
+impl Group<'_> {
+    fn date(&self, at: Option<i64>) -> Option<String> {
+        let date = self.zone.to_datetime(jiff::Timestamp::from_millisecond(at?).ok()?).date();
+        Some(match self.by {
+            By::Month => date.strftime("%Y-%m").to_string(),
+            By::Week => {
+                let since_monday = date.weekday().to_monday_zero_offset();
+                date.checked_sub(jiff::Span::new().days(since_monday)).ok()?.to_string()
+            }
+            _ => date.to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::Prices;
+    use crate::cost::charge::{Account, Mode};
+
+    fn charges(times: &[&str]) -> Charges {
+        let mut charges = Charges::default();
+        charges.accounts.push(Account::default());
+        let model = charges.model("claude-opus-4-5");
+        for time in times {
+            let at = time.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+            let (first, last, tokens) = (Some(at), Some(at), [1, 0, 0, 0, 0, 0, 0]);
+            charges.all.push(Charge { account: 0, model, band: 0, first, last, tokens });
+        }
+        charges
+    }
+
+    fn keys(charges: &Charges, by: By, zone: &str) -> Vec<(String, u64)> {
+        let zone = TimeZone::get(zone).unwrap();
+        let costs = charges.costs(&Prices::bundled(), Mode::Auto);
+        let all: Vec<usize> = (0..charges.all.len()).collect();
+        let rows = charges.rows(&costs, &all, &Group { by, zone: &zone });
+        rows.iter().map(|row| (row.key.clone().unwrap(), row.sum.tokens().input)).collect()
+    }
+
+    #[test]
+    fn a_day_is_the_day_of_its_zone() {
+        let charges =
+            charges(&["2026-01-04T18:29:59Z", "2026-01-04T18:30:00Z", "2026-02-01T00:00:00Z"]);
+        let day = |key: &str, count| (key.to_owned(), count);
+        assert_eq!(keys(&charges, By::Day, "UTC"), [day("2026-01-04", 2), day("2026-02-01", 1)]);
+        let kolkata = [day("2026-01-04", 1), day("2026-01-05", 1), day("2026-02-01", 1)];
+        assert_eq!(keys(&charges, By::Day, "Asia/Kolkata"), kolkata);
+        let weeks = [day("2025-12-29", 2), day("2026-01-26", 1)];
+        assert_eq!(keys(&charges, By::Week, "UTC"), weeks);
+        let months = [day("2026-01", 3)];
+        assert_eq!(keys(&charges, By::Month, "America/New_York"), months);
+    }
+
+    #[test]
+    fn what_has_no_price_costs_an_unknown_sum() {
+        let mut charges = charges(&["2026-01-04T18:00:00Z"]);
+        charges.all[0].model = charges.model("x");
+        let costs = charges.costs(&Prices::bundled(), Mode::Auto);
+        let sum = charges.total(&costs, &[0]);
+        assert_eq!((sum.cost(), sum.unpriced.len()), (None, 1));
+        assert_eq!(charges.total(&costs, &[]).cost(), Some(0.0));
+    }
+}

@@ -1,0 +1,74 @@
+//! What was done when, and with what, as far as a filter asks.
+
+use rusqlite::params_from_iter;
+use rusqlite::types::Value;
+
+use super::{Filter, Index, IndexError};
+
+/// What the entries that were asked for add up to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Activity {
+    /// The sessions, each with its entries.
+    pub sessions: Vec<Counted>,
+    /// How often each tool was called, the most used first.
+    pub tools: Vec<(String, u64)>,
+    /// How many entries each quarter of an hour has, by its first millisecond since 1970, in order.
+    pub quarters: Vec<(i64, u64)>,
+}
+
+/// A session, and how much of it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// Who held it.
+    pub agent: String,
+    /// The folder that it was about.
+    pub project: Option<String>,
+    /// How many entries it has.
+    pub entries: u64,
+    /// How many of them a person wrote.
+    pub prompts: u64,
+}
+
+impl Index {
+    /// Adds up the entries that the filter asks for.
+    pub fn activity(&self, filter: &Filter) -> Result<Activity, IndexError> {
+        let sessions = "SELECT session.agent, session.project, count(*),
+                sum(entry.role = 'user' AND entry.kind = 'text')
+            {} WHERE ?1 = ?1{} GROUP BY entry.session ORDER BY entry.session";
+        let tools = "SELECT entry.tool, count(*) AS calls {} WHERE entry.tool IS NOT NULL
+            AND entry.kind = 'tool_call' AND ?1 = ?1{} GROUP BY entry.tool ORDER BY calls DESC, 1";
+        let quarters =
+            "SELECT coalesce(entry.time, session.started_at) / 900000 AS quarter, count(*)
+            {} WHERE quarter IS NOT NULL AND ?1 = ?1{} GROUP BY quarter ORDER BY quarter";
+        Ok(Activity {
+            sessions: self.counted(sessions, filter, |row| {
+                let count = |at| row.get::<_, i64>(at).map(|count| count as u64);
+                let (agent, project) = (row.get(0)?, row.get(1)?);
+                Ok(Counted { agent, project, entries: count(2)?, prompts: count(3)? })
+            })?,
+            tools: self
+                .counted(tools, filter, |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?,
+            quarters: self.counted(quarters, filter, |row| {
+                Ok((row.get::<_, i64>(0)? * 900_000, row.get::<_, i64>(1)? as u64))
+            })?,
+        })
+    }
+
+    /// Asks a question whose gaps are the tables and the filter's conditions.
+    fn counted<T>(
+        &self,
+        question: &str,
+        filter: &Filter,
+        read: impl Fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, IndexError> {
+        let (conditions, mut values) = filter.conditions();
+        values.insert(0, Value::from(1));
+        let tables = "FROM entry JOIN session ON session.id = entry.session";
+        let sql = question.replacen("{}", tables, 1).replacen("{}", &conditions, 1);
+        let ask = || -> rusqlite::Result<Vec<T>> {
+            let mut ask = self.connection.prepare(&sql)?;
+            ask.query_map(params_from_iter(values), read)?.collect()
+        };
+        self.on(ask())
+    }
+}

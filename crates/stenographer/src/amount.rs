@@ -1,0 +1,97 @@
+//! Amounts as people read them: tokens and dollars in few characters, bars, and curves of one line.
+
+use steno_core::cost::report::Sum;
+
+/// A count in at most five characters: `265`, `89.7k`, `3.49M`.
+pub(crate) fn short(number: u64) -> String {
+    let mut scaled = number as f64;
+    for unit in ["", "k", "M", "G", "T"] {
+        // What would be rounded up to 1000 belongs to the next unit.
+        if scaled < 999.5 || unit == "T" {
+            let digits = match scaled {
+                _ if unit.is_empty() => 0,
+                scaled if scaled < 9.995 => 2,
+                scaled if scaled < 99.95 => 1,
+                _ => 0,
+            };
+            return format!("{scaled:.digits$}{unit}");
+        }
+        scaled /= 1000.0;
+    }
+    number.to_string()
+}
+
+/// Dollars and cents.
+pub(crate) fn dollars(cost: f64) -> String {
+    let cents = format!("{cost:.2}");
+    let (whole, cents) = cents.split_once('.').unwrap_or((&cents, "00"));
+    let grouped: String = whole
+        .chars()
+        .enumerate()
+        .flat_map(|(at, digit)| {
+            let comma = at > 0 && (whole.len() - at).is_multiple_of(3);
+            comma.then_some(',').into_iter().chain([digit])
+        })
+        .collect();
+    format!("${grouped}.{cents}")
+}
+
+/// What a sum costs: `?` where nothing is known, `+?` behind what is only a part.
+pub(crate) fn cost(sum: &Sum) -> String {
+    match sum.cost() {
+        None => "?".to_owned(),
+        Some(cost) if sum.unpriced.is_empty() => dollars(cost),
+        Some(cost) => format!("{}+?", dollars(cost)),
+    }
+}
+
+/// A number for JSON, without the noise of adding up.
+pub(crate) fn rounded(number: f64) -> f64 {
+    (number * 1e10).round() / 1e10
+}
+
+/// A bar of at most `width` columns for a share of the largest.
+pub(crate) fn bar(share: f64, width: usize) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
+    format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
+}
+
+/// A curve of one line.
+pub(crate) fn curve(values: &[f64]) -> String {
+    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let top = values.iter().copied().fold(0.0, f64::max);
+    let step = |value: &f64| match *value {
+        value if value > 0.0 => STEPS[((value / top * 8.0).ceil() as usize).clamp(1, 8) - 1],
+        _ => ' ',
+    };
+    values.iter().map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_take_five_characters() {
+        let all = [0, 999, 1000, 9_994, 9_995, 99_949, 99_950, 999_499, 999_500, 3_487_568];
+        let shown =
+            ["0", "999", "1.00k", "9.99k", "10.0k", "99.9k", "100k", "999k", "1.00M", "3.49M"];
+        assert_eq!(all.map(short), shown);
+        assert_eq!(short(u64::MAX), "18446744T");
+    }
+
+    #[test]
+    fn dollars_are_grouped() {
+        let shown = ["$0.00", "$0.01", "$999.99", "$1,000.00", "$1,234,567.80"];
+        assert_eq!([0.0, 0.009, 999.99, 1000.0, 1_234_567.8].map(dollars), shown);
+    }
+
+    #[test]
+    fn bars_and_curves_show_what_is_small() {
+        assert_eq!([0.0, 0.001, 0.5, 1.0].map(|share| bar(share, 4)), ["", "▏", "██", "████"]);
+        assert_eq!(curve(&[0.0, 0.1, 4.0, 8.0]), " ▁▄█");
+        assert_eq!(curve(&[0.0, 0.0]), "  ");
+    }
+}

@@ -1,0 +1,120 @@
+//! A drawing of costs: one bar for each group, as wide as a page.
+
+use std::fmt::Write;
+
+use crate::amount::dollars;
+use crate::table::fit;
+
+/// Where the bars stand, in a drawing of 960 by 360.
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 950.0;
+const TOP: f64 = 40.0;
+const BOTTOM: f64 = 290.0;
+
+/// How many labels fit below the bars.
+const LABELS: usize = 24;
+
+/// A drawing of what each group cost; one without a known cost has no bar.
+pub(super) fn draw(by: &str, bars: &[(String, Option<f64>)]) -> String {
+    let largest = bars.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max);
+    let top = round_up(largest);
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 360\" font-family=\"sans-serif\" \
+         font-size=\"11\">\n<rect width=\"960\" height=\"360\" fill=\"#fff\"/>\n\
+         <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">Cost by {by}</text>\n"
+    );
+    for step in 0..=4 {
+        let share = f64::from(step) / 4.0;
+        line(&mut text, share, &dollars(top * share));
+    }
+    for (at, (label, cost)) in bars.iter().enumerate() {
+        bar(&mut text, (at, bars.len()), label, cost.map(|cost| (cost, cost / top)));
+    }
+    text.push_str("</svg>\n");
+    text
+}
+
+/// A line of the grid with its amount.
+fn line(text: &mut String, share: f64, label: &str) {
+    let y = BOTTOM - share * (BOTTOM - TOP);
+    let _ = writeln!(
+        text,
+        "<path d=\"M{LEFT} {y:.1}H{RIGHT}\" stroke=\"#ddd\"/>\
+         <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#555\">{label}</text>",
+        LEFT - 6.0,
+        y + 4.0,
+    );
+}
+
+/// One of all bars; its exact cost shows where a mouse rests on it.
+fn bar(text: &mut String, (at, count): (usize, usize), label: &str, known: Option<(f64, f64)>) {
+    let step = (RIGHT - LEFT) / count as f64;
+    let (x, width) = (LEFT + step * at as f64 + step * 0.1, step * 0.8);
+    let (cost, share) = known.unwrap_or_default();
+    let told = known.map_or_else(|| "no known price".to_owned(), |_| dollars(cost));
+    let height = share * (BOTTOM - TOP);
+    let _ = writeln!(
+        text,
+        "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"#2f6fb3\">\
+         <title>{}: {told}</title></rect>",
+        BOTTOM - height,
+        escaped(label),
+    );
+    if at % count.div_ceil(LABELS) == 0 {
+        let (x, y) = (x + width / 2.0, BOTTOM + 14.0);
+        let _ = writeln!(
+            text,
+            "<text transform=\"translate({x:.1} {y}) rotate(-40)\" text-anchor=\"end\">{}</text>",
+            escaped(&fit(label, 16)),
+        );
+    }
+}
+
+/// The next of 1, 2, 5, 10, 20 ...: a scale that people can read.
+fn round_up(largest: f64) -> f64 {
+    if largest <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(largest.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    steps.into_iter().find(|step| *step >= largest).unwrap_or(largest)
+}
+
+/// Text that cannot end an element; control characters are no XML.
+fn escaped(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_high_as_its_share() {
+        let bars = [("a<b".to_owned(), Some(5.0)), ("c".to_owned(), None)];
+        insta::assert_snapshot!(draw("model", &bars), @r##"
+        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 360" font-family="sans-serif" font-size="11">
+        <rect width="960" height="360" fill="#fff"/>
+        <text x="70" y="24" font-size="15">Cost by model</text>
+        <path d="M70 290.0H950" stroke="#ddd"/><text x="64" y="294.0" text-anchor="end" fill="#555">$0.00</text>
+        <path d="M70 227.5H950" stroke="#ddd"/><text x="64" y="231.5" text-anchor="end" fill="#555">$1.25</text>
+        <path d="M70 165.0H950" stroke="#ddd"/><text x="64" y="169.0" text-anchor="end" fill="#555">$2.50</text>
+        <path d="M70 102.5H950" stroke="#ddd"/><text x="64" y="106.5" text-anchor="end" fill="#555">$3.75</text>
+        <path d="M70 40.0H950" stroke="#ddd"/><text x="64" y="44.0" text-anchor="end" fill="#555">$5.00</text>
+        <rect x="114.0" y="40.0" width="352.0" height="250.0" fill="#2f6fb3"><title>a&lt;b: $5.00</title></rect>
+        <text transform="translate(290.0 304) rotate(-40)" text-anchor="end">a&lt;b</text>
+        <rect x="554.0" y="290.0" width="352.0" height="0.0" fill="#2f6fb3"><title>c: no known price</title></rect>
+        <text transform="translate(730.0 304) rotate(-40)" text-anchor="end">c</text>
+        </svg>
+        "##);
+    }
+
+    #[test]
+    fn scales_can_be_read() {
+        assert_eq!(
+            [0.0, 0.7, 1.0, 3.0, 12.0, 51.0].map(round_up),
+            [1.0, 1.0, 1.0, 5.0, 20.0, 100.0]
+        );
+    }
+}

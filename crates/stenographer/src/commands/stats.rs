@@ -1,0 +1,211 @@
+//! `steno stats`: all that is kept, on one page.
+
+mod days;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use steno_core::cost::charge::{Charges, Mode};
+use steno_core::cost::report::{By, Group, Row, Sum};
+use steno_core::index::{Activity, Filter, Index};
+
+use self::days::Days;
+use crate::amount::{bar, cost, curve, rounded, short};
+use crate::commands::cost::unpriced;
+use crate::config::Config;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::table::fit;
+use crate::ui::{Ui, count};
+
+/// Show how much was said and done, when, with which models and tools, and what it cost.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scope: Scope,
+    /// Days and times of this zone, such as Europe/Berlin, instead of the system's.
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// At most so many of each kind.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 5)]
+    limit: usize,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// All that is shown.
+struct Overview {
+    charges: Charges,
+    total: Sum,
+    models: Vec<Row>,
+    activity: Activity,
+    days: Days,
+    agents: Vec<(String, u64)>,
+    projects: Vec<(String, u64)>,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let scene = scene.in_zone(args.timezone.as_deref())?;
+    let prices = Config::load(&scene)?.prices()?;
+    let store = Store::new(&scene);
+    let filter = args.scope.filter(&scene, |name| Ok(store.kept(name)?.id().clone()))?;
+    let ask = |index: &Index| Ok((index.charges(&filter)?, index.activity(&filter)?));
+    let (_, (charges, activity)) = store.ask(ui, ask)?;
+    let costs = charges.costs(&prices, Mode::Auto);
+    let overview = Overview::new(&scene, &filter, (charges, costs), activity);
+    if args.json {
+        serde_json::to_writer(ui.out(), &overview.json(args.limit))?;
+        writeln!(ui.out())?;
+    } else if overview.activity.sessions.is_empty() {
+        ui.status("nothing is kept yet; run `steno sync`");
+    } else {
+        let text = overview.page(ui, args.limit);
+        ui.transcript_text(&text)?;
+    }
+    Ok(Exit::Done)
+}
+
+impl Overview {
+    fn new(
+        scene: &Scene,
+        filter: &Filter,
+        (charges, costs): (Charges, Vec<Option<f64>>),
+        activity: Activity,
+    ) -> Self {
+        let wanted: Vec<usize> = charges.select(filter).collect();
+        let total = charges.total(&costs, &wanted);
+        let group = Group { by: By::Model, zone: &scene.zone };
+        let mut models = charges.rows(&costs, &wanted, &group);
+        models.retain(|row| !row.sum.tokens().is_empty());
+        let days = Days::new(scene, &activity.quarters);
+        let named = |name: fn(&steno_core::index::Counted) -> Option<String>| {
+            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            let names = activity.sessions.iter().filter_map(name);
+            names.for_each(|name| *counts.entry(name).or_default() += 1);
+            let mut counts: Vec<_> = counts.into_iter().collect();
+            counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            counts
+        };
+        let agents = named(|session| Some(session.agent.clone()));
+        let projects = named(|session| session.project.clone());
+        Self { charges, total, models, activity, days, agents, projects }
+    }
+
+    fn entries(&self) -> u64 {
+        self.activity.sessions.iter().map(|session| session.entries).sum()
+    }
+
+    fn prompts(&self) -> u64 {
+        self.activity.sessions.iter().map(|session| session.prompts).sum()
+    }
+
+    fn json(&self, limit: usize) -> Value {
+        let pairs = |all: &[(String, u64)], name: &str, what: &str| -> Vec<Value> {
+            all.iter().take(limit).map(|(key, count)| json!({name: key, what: count})).collect()
+        };
+        let models = self.models.iter().take(limit).map(|row| {
+            json!({"model": row.key, "tokens": row.sum.tokens(), "cost": row.sum.cost().map(rounded)})
+        });
+        let busiest = self.days.busiest();
+        json!({
+            "sessions": self.activity.sessions.len(),
+            "entries": self.entries(),
+            "prompts": self.prompts(),
+            "tokens": self.total.tokens(),
+            "cost": self.total.cost().map(rounded),
+            "unpriced": unpriced(&self.charges, &self.total),
+            "first_day": self.days.first().map(|day| day.to_string()),
+            "last_day": self.days.last().map(|day| day.to_string()),
+            "days": self.days.count(),
+            "streak": self.days.streak(),
+            "longest_streak": self.days.longest_streak(),
+            "busiest_day": busiest.map(|(day, count)| json!({"day": day.to_string(), "entries": count})),
+            "hours": self.days.hours(),
+            "agents": pairs(&self.agents, "agent", "sessions"),
+            "projects": pairs(&self.projects, "project", "sessions"),
+            "models": models.collect::<Vec<_>>(),
+            "tools": pairs(&self.activity.tools, "tool", "calls"),
+        })
+    }
+
+    fn page(&self, ui: &Ui, limit: usize) -> String {
+        let tokens = self.total.tokens();
+        let sessions = count(self.activity.sessions.len() as u64, "session");
+        let mut text = format!(
+            "{sessions}, {} entries, {} prompts\n",
+            short(self.entries()),
+            short(self.prompts())
+        );
+        text.push_str(&format!(
+            "tokens: {} in, {} cache written, {} cache read, {} out\ncost: {}\n",
+            short(tokens.input),
+            short(tokens.cache_write),
+            short(tokens.cache_read),
+            short(tokens.output),
+            cost(&self.total),
+        ));
+        text.push_str(&self.times(ui));
+        let amounts = |all: &[(String, u64)]| -> Vec<(String, String, f64)> {
+            let amount =
+                |(name, count): &(String, u64)| (name.clone(), short(*count), *count as f64);
+            all.iter().map(amount).collect()
+        };
+        let model = |row: &Row| {
+            let name = row.key.clone().unwrap_or_else(|| "unknown".to_owned());
+            (name, cost(&row.sum), row.sum.cost().unwrap_or(0.0))
+        };
+        let lists = [
+            ("MODEL", self.models.iter().map(model).collect()),
+            ("TOOL", amounts(&self.activity.tools)),
+            ("PROJECT", amounts(&self.projects)),
+            ("AGENT", amounts(&self.agents)),
+        ];
+        for (heading, all) in lists.iter().filter(|(_, all)| !all.is_empty()) {
+            text.push_str(&list(ui, heading, &all[..all.len().min(limit)]));
+        }
+        text
+    }
+
+    fn times(&self, ui: &Ui) -> String {
+        let (Some(first), Some(last)) = (self.days.first(), self.days.last()) else {
+            return String::new();
+        };
+        let mut text = format!(
+            "{} from {first} to {last}, {} in a row now, {} at most\n",
+            count(self.days.count(), "active day"),
+            self.days.streak(),
+            self.days.longest_streak(),
+        );
+        if let Some((day, entries)) = self.days.busiest() {
+            text.push_str(&format!("busiest day: {day} ({} entries)\n", short(entries)));
+        }
+        let hours = self.days.hours();
+        let busiest =
+            (0..24).max_by_key(|hour| (hours[*hour], std::cmp::Reverse(*hour))).unwrap_or(0);
+        text.push_str(&format!("busiest hour: {busiest:02}:00"));
+        if ui.is_terminal() {
+            let curve = curve(&hours.map(|count| count as f64));
+            text.push_str(&format!("  00 {curve} 24"));
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// The most used of one kind, with bars where a person looks.
+fn list(ui: &Ui, heading: &str, all: &[(String, String, f64)]) -> String {
+    let top = all.iter().map(|(_, _, weight)| *weight).fold(0.0, f64::max);
+    let mut text = format!("\n{heading}\n");
+    for (name, amount, weight) in all {
+        let name = fit(&name.replace(['\n', '\t'], " "), 44);
+        let bar = if ui.is_terminal() && top > 0.0 { bar(weight / top, 16) } else { String::new() };
+        let gap = " ".repeat(46 - unicode_width::UnicodeWidthStr::width(name.as_str()));
+        text.push_str(format!("{name}{gap}{amount:>12}  {bar}").trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,77 @@
+//! On which days and at which hours something was said.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+
+use crate::scene::Scene;
+
+/// Entries by day and by hour of the day.
+pub(super) struct Days {
+    days: BTreeMap<Date, u64>,
+    hours: [u64; 24],
+    today: Date,
+}
+
+impl Days {
+    /// Adds up quarters of an hour.
+    pub(super) fn new(scene: &Scene, quarters: &[(i64, u64)]) -> Self {
+        let today = scene.zone.to_datetime(scene.clock.now().instant()).date();
+        let mut all = Self { days: BTreeMap::new(), hours: [0; 24], today };
+        for (at, count) in quarters {
+            let Ok(instant) = jiff::Timestamp::from_millisecond(*at) else { continue };
+            let at = scene.zone.to_datetime(instant);
+            *all.days.entry(at.date()).or_default() += count;
+            all.hours[usize::from(at.hour().unsigned_abs()).min(23)] += count;
+        }
+        all
+    }
+
+    pub(super) fn first(&self) -> Option<Date> {
+        self.days.keys().next().copied()
+    }
+
+    pub(super) fn last(&self) -> Option<Date> {
+        self.days.keys().next_back().copied()
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.days.len() as u64
+    }
+
+    pub(super) fn hours(&self) -> [u64; 24] {
+        self.hours
+    }
+
+    /// The day with most entries; of several, the first.
+    pub(super) fn busiest(&self) -> Option<(Date, u64)> {
+        let most = self.days.values().max()?;
+        self.days.iter().find(|(_, count)| *count == most).map(|(day, count)| (*day, *count))
+    }
+
+    /// How many days in a row up to today, or up to yesterday as long as today may still come.
+    pub(super) fn streak(&self) -> u64 {
+        let yesterday = self.today.yesterday().unwrap_or(self.today);
+        let end = [self.today, yesterday].into_iter().find(|day| self.days.contains_key(day));
+        let mut length = 0;
+        let mut day = end;
+        while let Some(at) = day.filter(|day| self.days.contains_key(day)) {
+            length += 1;
+            day = at.yesterday().ok();
+        }
+        length
+    }
+
+    /// The most days in a row.
+    pub(super) fn longest_streak(&self) -> u64 {
+        let (mut longest, mut length) = (0, 0);
+        let mut before = None;
+        for day in self.days.keys() {
+            let follows = before.is_some() && before == day.yesterday().ok();
+            length = if follows { length + 1 } else { 1 };
+            longest = longest.max(length);
+            before = Some(*day);
+        }
+        longest
+    }
+}

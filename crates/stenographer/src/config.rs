@@ -1,0 +1,111 @@
+//! What the user has set in `config.toml`: prices of models, and models that cost what others do.
+//!
+//! What is wrong in it is told with its file and line.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use steno_core::cost::{Price, Prices, Rates};
+use toml_edit::{Document, Item, Table, TableLike};
+
+use crate::error::CommandError;
+use crate::scene::Scene;
+
+/// A settings file; an empty one if there is none.
+pub(crate) struct Config {
+    path: PathBuf,
+    text: String,
+}
+
+impl Config {
+    /// Reads `config.toml` in the store's folder.
+    pub(crate) fn load(scene: &Scene) -> Result<Self, CommandError> {
+        let path = scene.store.join("config.toml");
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                return Err(CommandError::user(format!(
+                    "could not read {}: {error}",
+                    path.display()
+                )));
+            }
+            Ok(text) => text,
+        };
+        Ok(Self { path, text })
+    }
+
+    /// The prices that come with Steno, and before them the user's own.
+    pub(crate) fn prices(&self) -> Result<Prices, CommandError> {
+        let settings = self.parse()?;
+        let mut prices = Prices::bundled();
+        for (model, item) in self.tables(&settings, "prices")? {
+            let table = item.as_table_like().ok_or_else(|| {
+                self.wrong(item.span(), &format!("prices of {model} are not a table"))
+            })?;
+            let rates = self.rates(model, table, item.span())?;
+            let (model, rates) = (model.to_owned(), vec![rates]);
+            let price = Price { model, rates, source: String::new(), date: String::new() };
+            prices.override_with([price]);
+        }
+        for (model, item) in self.tables(&settings, "aliases")? {
+            let like = item.as_str().ok_or_else(|| {
+                self.wrong(item.span(), &format!("the alias {model} is not a model's name"))
+            })?;
+            prices.alias(model, like);
+        }
+        Ok(prices)
+    }
+
+    fn parse(&self) -> Result<Table, CommandError> {
+        let parsed = Document::parse(self.text.as_str());
+        parsed.map(Document::into_table).map_err(|error| self.wrong(error.span(), error.message()))
+    }
+
+    /// What stands in a table of the file; nothing if it is not there.
+    fn tables<'a>(
+        &self,
+        settings: &'a Table,
+        name: &str,
+    ) -> Result<Vec<(&'a str, &'a Item)>, CommandError> {
+        let Some(item) = settings.get(name) else { return Ok(Vec::new()) };
+        let table = item.as_table_like();
+        let table =
+            table.ok_or_else(|| self.wrong(item.span(), &format!("{name} is not a table")))?;
+        Ok(table.iter().collect())
+    }
+
+    fn rates(
+        &self,
+        model: &str,
+        table: &dyn TableLike,
+        span: Option<Range<usize>>,
+    ) -> Result<Rates, CommandError> {
+        let mut rates = [None; KINDS.len()];
+        for (name, item) in table.iter() {
+            let kind = KINDS.iter().position(|kind| *kind == name).ok_or_else(|| {
+                let reason = format!("unknown price {name}; one of: {}", KINDS.join(", "));
+                self.wrong(item.span(), &reason)
+            })?;
+            let whole = item.as_integer().map(|number| number as f64);
+            let rate = item.as_float().or(whole).filter(|rate| rate.is_finite() && *rate >= 0.0);
+            let unfit = || self.wrong(item.span(), &format!("{name} is not a price in dollars"));
+            rates[kind] = Some(rate.ok_or_else(unfit)?);
+        }
+        let [input, output, cache_read, cache_write_5m, cache_write_1h] = rates;
+        let missing = || self.wrong(span, &format!("input and output of {model} are both needed"));
+        let (input, output) = input.zip(output).ok_or_else(missing)?;
+        Ok(Rates { above: 0, input, output, cache_read, cache_write_5m, cache_write_1h })
+    }
+
+    fn wrong(&self, span: Option<Range<usize>>, reason: &str) -> CommandError {
+        let at = span.map_or(0, |span| span.start.min(self.text.len()));
+        let line = 1 + self.text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        let reason = reason.trim().replace('\n', "; ");
+        CommandError::user(format!("{}:{line}: {reason}", self.path.display()))
+            .hint("prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15")
+    }
+}
+
+const KINDS: [&str; 5] = ["input", "output", "cache_read", "cache_write_5m", "cache_write_1h"];
