@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::{Problem, ProblemList};
-use crate::source::Source;
+use crate::source::{Source, Wanted};
 use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
 
@@ -135,7 +135,7 @@ fn count_main(found: &Found, main: &Found, parts: &[Found]) -> Result<Inspection
 
 fn count(found: &Found) -> Result<Inspection, FormatError> {
     let mut counter = Counter::default();
-    let brief = found.bundle.clone().brief();
+    let brief = found.bundle.clone().wanting(Wanted::Counts);
     let session = (found.reader.read)(&brief, &mut |item| counter.item(item))?;
     let mut inspection = counter.inspection;
     inspection.tokens = counter.tally.total();

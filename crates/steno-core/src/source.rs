@@ -40,6 +40,17 @@ pub struct Fingerprint {
     pub sum: blake3::Hash,
 }
 
+/// What of a session is wanted; readers may always give more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Every word.
+    All,
+    /// All entries, but of long texts only the beginning.
+    Counts,
+    /// The entries that state tokens, and what is known of the session.
+    Bills,
+}
+
 /// All files that make up one session.
 #[derive(Clone, Debug)]
 pub struct Bundle {
@@ -53,8 +64,8 @@ pub struct Bundle {
     pub earlier: Vec<Source>,
     /// Which session of the files it is, where one file holds several.
     pub key: Option<String>,
-    /// Only counts are wanted: of a long text a reader may give its beginning alone.
-    pub(crate) is_brief: bool,
+    /// What of it is wanted.
+    pub(crate) wanted: Wanted,
     /// The database that holds it, where it is one.
     pub(crate) origin: Option<Origin>,
 }
@@ -196,14 +207,14 @@ impl Bundle {
             excerpts: Vec::new(),
             earlier: Vec::new(),
             key: None,
-            is_brief: false,
+            wanted: Wanted::All,
             origin: None,
         }
     }
 
-    /// The same session for who only counts: of a long text a reader may then give its beginning alone.
-    pub fn brief(self) -> Self {
-        Self { is_brief: true, ..self }
+    /// The same session for whom less than all of it will do: a reader may then give less, and faster.
+    pub fn wanting(self, wanted: Wanted) -> Self {
+        Self { wanted, ..self }
     }
 
     /// A session that is a single file.

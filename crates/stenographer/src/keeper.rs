@@ -9,6 +9,7 @@ use steno_core::durable::{self, FileError, OnPath};
 use steno_core::entry::PRIMARY;
 use steno_core::format::{FormatError, Found, Item};
 use steno_core::index::Draft;
+use steno_core::source::Wanted;
 use steno_core::vault::keep::Growth;
 use steno_core::vault::likeness::Likeness;
 use steno_core::vault::{SessionDir, Vault};
@@ -97,8 +98,8 @@ impl Keeper {
         let (mut draft, mut problems) = (Draft::default(), ProblemList::default());
         let (mut entries, is_indexing) = (0, self.is_indexing);
         let before = stamps(&found.bundle);
-        let bundle = found.bundle.clone();
-        let bundle = if is_indexing { bundle } else { bundle.brief() };
+        let wanted = if is_indexing { Wanted::All } else { Wanted::Counts };
+        let bundle = found.bundle.clone().wanting(wanted);
         let mut prompt = None;
         let read = (found.reader.read)(&bundle, &mut |item| match item {
             Item::Entry(entry) => {

@@ -38,7 +38,7 @@ use crate::format::{Emit, FormatError, Item, Reader, entries_to};
 use crate::json::Object;
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
-use crate::source::{Bundle, Source};
+use crate::source::{Bundle, Source, Wanted};
 
 /// The agent's name.
 pub const AGENT: &str = "claude-code";
@@ -62,7 +62,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         return history::read(main, None, emit);
     }
     let native_id = find::native_id(main.name(), known.as_ref());
-    let mut reading = Reading::new(&native_id, bundle.is_brief, emit);
+    let mut reading = Reading::new(&native_id, bundle.wanted, emit);
     reading.converter.speaker = find::agent_id(main.name()).map(|_| PRIMARY.to_owned());
     match known {
         Some(Known::Export) => reading.export(main)?,
@@ -89,7 +89,7 @@ fn read_subagents(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErro
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     }
     let native_id = find::native_id(&bundle.root.to_string_lossy(), None);
-    let mut reading = Reading::new(&native_id, bundle.is_brief, emit);
+    let mut reading = Reading::new(&native_id, bundle.wanted, emit);
     let subagent_files = reading.subagents(&bundle.sources);
     let facts = std::mem::take(&mut reading.facts);
     reading.finish();
@@ -120,8 +120,7 @@ struct Reading<'e> {
     converter: Converter,
     billing: Billing,
     facts: Facts,
-    /// Of texts that are longer the beginning will do.
-    limit: usize,
+    wanted: Wanted,
     emit: Emit<'e>,
 }
 
@@ -132,12 +131,11 @@ struct Export<'a> {
 }
 
 impl<'e> Reading<'e> {
-    fn new(native_id: &str, is_brief: bool, emit: Emit<'e>) -> Self {
+    fn new(native_id: &str, wanted: Wanted, emit: Emit<'e>) -> Self {
         let mut converter = Converter::new(Numbering::new(AGENT, native_id));
-        converter.tools.without_input = is_brief;
-        let limit = if is_brief { BRIEF } else { usize::MAX };
+        converter.tools.without_input = wanted != Wanted::All;
         let (billing, facts) = (Billing::default(), Facts::default());
-        Self { converter, billing, facts, limit, emit }
+        Self { converter, billing, facts, wanted, emit }
     }
 
     fn file(&mut self, source: &Source) -> Result<(), FormatError> {
@@ -181,6 +179,9 @@ impl<'e> Reading<'e> {
 
     /// Takes the records of one line: one, or several that lost the line ends between them.
     fn line(&mut self, path: &Path, number: u64, bytes: &[u8]) {
+        if self.wanted == Wanted::Bills && self.facts.has_project() && !record::has_bill(bytes) {
+            return;
+        }
         let mut rest = bytes.trim_ascii();
         while !rest.is_empty() {
             match self.record(number, rest) {
@@ -197,7 +198,8 @@ impl<'e> Reading<'e> {
     }
 
     fn record(&mut self, number: u64, bytes: &[u8]) -> Result<usize, String> {
-        let (record, length) = Record::first_of(bytes, self.limit)?;
+        let limit = if self.wanted == Wanted::All { usize::MAX } else { BRIEF };
+        let (record, length) = Record::first_of(bytes, limit)?;
         let at = record.timestamp.text().and_then(|text| text.parse().ok());
         self.facts.note(&record, at);
         let line = convert::Line { record, raw: &bytes[..length], number, at };

@@ -9,6 +9,7 @@ use super::charge::{Account, Charge, Charges};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::ProblemList;
 use crate::session::{Session, SessionId};
+use crate::source::Wanted;
 use crate::timestamp::Timestamp;
 
 /// What one session was billed, as its files tell.
@@ -27,7 +28,8 @@ impl Statement {
         let nobody = SessionId::for_native("", "draft");
         let mut told = Session::new(nobody, "");
         let mut number = 0;
-        let stated = (found.reader.read)(&found.bundle, &mut |item| match item {
+        let bundle = found.bundle.clone().wanting(Wanted::Bills);
+        let stated = (found.reader.read)(&bundle, &mut |item| match item {
             Item::Entry(entry) => {
                 bills.take(&entry, number);
                 number += 1;

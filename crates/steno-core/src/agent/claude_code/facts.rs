@@ -63,6 +63,11 @@ impl Facts {
         }
     }
 
+    /// Whether a record told where the session was at work.
+    pub(super) fn has_project(&self) -> bool {
+        self.project.is_some()
+    }
+
     fn note_time(&mut self, at: Timestamp) {
         if self.started.is_none_or(|started| at.instant() < started.instant()) {
             self.started = Some(at);

@@ -2,6 +2,9 @@
 //!
 //! Only what becomes part of an entry or a session is taken out of the line; the rest is skipped.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::de::Read;
 
@@ -230,6 +233,13 @@ impl Block<'_> {
     pub(super) fn kind(&self) -> &str {
         self.kind.text().unwrap_or_default()
     }
+}
+
+/// Whether a line may state tokens or a cost.
+pub(super) fn has_bill(line: &[u8]) -> bool {
+    static BILLS: [LazyLock<Finder<'static>>; 2] =
+        [LazyLock::new(|| Finder::new("\"usage\"")), LazyLock::new(|| Finder::new("totalCostUSD"))];
+    BILLS.iter().any(|bill| bill.find(line).is_some())
 }
 
 /// The object in `bytes`, repaired, and of a repeated name only the last value: JavaScript takes both.
