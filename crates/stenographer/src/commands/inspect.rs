@@ -33,17 +33,16 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let mut exit = Exit::Done;
-    let (mut rows, mut failures) = (Vec::new(), Vec::new());
+    let mut counted = Counted::default();
     for path in &args.paths {
-        if let Err(error) = rows_at(&scene.cwd.join(path), &mut rows, &mut failures) {
-            failures.push(error);
+        if let Err(error) = counted.count(&scene.cwd.join(path)) {
+            counted.failures.push(error);
         }
     }
+    let Counted { rows, total, failures } = counted;
     for failure in &failures {
         exit = ui.report(failure);
     }
-    let mut total = Total::default();
-    rows.iter_mut().for_each(|row| total.add(row));
     for row in &rows {
         ui.problems(&row.problems);
         if args.json {
@@ -66,24 +65,33 @@ fn print_json(ui: &mut Ui, row: &impl Serialize) -> Result<(), CommandError> {
     Ok(writeln!(ui.out())?)
 }
 
-/// Counts what is at a path; a session that cannot be read is a failure of its own.
-fn rows_at(
-    path: &Path,
-    rows: &mut Vec<Inspection>,
-    failures: &mut Vec<CommandError>,
-) -> Result<(), CommandError> {
-    let look = format::look(path)?;
-    if look.found.is_empty() && look.failures.is_empty() {
-        return Err(unknown_format(path));
-    }
-    failures.extend(look.failures.into_iter().map(CommandError::from));
-    for found in &look.found {
-        match inspect_all(found) {
-            Ok(counted) => rows.extend(counted),
-            Err(error) => failures.push(error.into()),
+/// What was counted so far.
+#[derive(Default)]
+struct Counted {
+    rows: Vec<Inspection>,
+    total: Total,
+    failures: Vec<CommandError>,
+}
+
+impl Counted {
+    /// Counts what is at a path; a session that cannot be read is a failure of its own.
+    fn count(&mut self, path: &Path) -> Result<(), CommandError> {
+        let look = format::look(path)?;
+        if look.found.is_empty() && look.failures.is_empty() {
+            return Err(unknown_format(path));
         }
+        self.failures.extend(look.failures.into_iter().map(CommandError::from));
+        for found in &look.found {
+            match inspect_all(found) {
+                Ok(mut rows) => {
+                    rows.iter_mut().for_each(|row| self.total.add(row));
+                    self.rows.extend(rows);
+                }
+                Err(error) => self.failures.push(error.into()),
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn table(rows: &[Inspection], total: Option<&Total>) -> Table<7> {
