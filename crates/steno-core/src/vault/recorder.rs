@@ -17,6 +17,7 @@ use super::head::Head;
 use super::live::{LiveLog, LivePaths, Tail, heal, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
 use super::sealed::{Problems, Sealed, SealedWriter};
+use crate::agent::acp::wire::Wire;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
 use crate::timestamp::{Clock, Timestamp};
@@ -80,7 +81,8 @@ impl Recorder {
         let users = open_lock(&users_path)?;
         users.lock_shared().on("lock", &users_path)?;
         durable::remove_leftovers(dir.path());
-        if dir.is_imported()? {
+        // A wire may be recorded beside what its agent writes down.
+        if opening.protocol.is_none() && dir.is_imported()? {
             let error = io::Error::other("the session was imported from files");
             return Err(error).on("record into", dir.path());
         }
@@ -108,6 +110,14 @@ impl Recorder {
     /// next [`Recorder::commit`].
     pub fn append(&self, line: &[u8]) -> Result<Recorded, FileError> {
         self.append_incoming(self.incoming(line, record::parse(line)))
+    }
+
+    /// Keeps one line of a wire, which was passed on at `at`. It is in the file when this returns.
+    pub fn append_wire(&self, at: Timestamp, wire: &Wire) -> Result<(), FileError> {
+        let body = record::raw_body(at, Uuid::now_v7(), &wire.record());
+        let (mut tail, mut reader) = self.lock()?;
+        reader.wrote(tail.append(&body));
+        tail.write()
     }
 
     /// Keeps bytes that are no record, with the reason.

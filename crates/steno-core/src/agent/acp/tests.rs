@@ -1,0 +1,1 @@
+//! Folding, from the lines that agents really send.
