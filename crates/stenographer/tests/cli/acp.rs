@@ -90,7 +90,7 @@ fn agent(home: &Home, name: &str) -> Command {
     home.command(&["acp", "--", "sh", "-c", AGENT, "sh", name])
 }
 
-fn wait_until(what: impl Fn() -> bool) {
+fn wait_until(mut what: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !what() {
         assert!(Instant::now() < end, "it never came");

@@ -1,4 +1,4 @@
-//! Passes bytes on as they come: first to whom they are meant for, then to who takes them down.
+//! Passes bytes on as they come, to whom they are meant for; who takes them down gets a copy and is not waited for.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -63,13 +63,14 @@ pub(super) fn pass(mut from: impl Read, mut to: impl Write, passing: &Passing, e
             Err(error) if is_passing(&error) => continue,
             Err(_) => return,
         };
+        // Only a copy is left behind, before: else an answer could be heard ahead of what it answers.
+        ear.hear(&piece[..count]);
         passing.touch(true);
         let given = give(&mut to, &piece[..count]);
         passing.touch(false);
         if given.is_err() {
             return;
         }
-        ear.hear(&piece[..count]);
     }
 }
 

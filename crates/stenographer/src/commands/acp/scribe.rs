@@ -76,7 +76,7 @@ impl Scribe {
 }
 
 impl Ear {
-    /// Hears what has been passed on.
+    /// Hears what is being passed on. It only lays a copy down, and never waits.
     pub(super) fn hear(&self, bytes: &[u8]) {
         let before = self.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
         // What is over the limit is only counted: that there is a gap ends the recording.
