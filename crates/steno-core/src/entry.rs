@@ -3,12 +3,16 @@
 //! On disk and in JSON an entry has the ten fields of weakincentives' `TranscriptEntry`, then ours. Fields that
 //! nobody modelled stay in [`Entry::extra`] and are written back where they were read.
 
+mod fields;
+
 use std::fmt;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
+use self::fields::{map, string, timestamp, usage, uuid, whole};
+pub(crate) use self::fields::{take_object, take_string, take_timestamp, take_u64};
 use crate::json::{Object, Value};
 pub use crate::numbering::Numbering;
 use crate::timestamp::Timestamp;
@@ -363,86 +367,6 @@ impl fmt::Display for Kind {
             Kind::Notice => "notice",
             Kind::Other => "other",
         })
-    }
-}
-
-pub(crate) fn take_string(
-    object: &mut Object,
-    field: &'static str,
-) -> Result<Option<String>, EntryError> {
-    string(field, object.shift_remove(field).unwrap_or_default())
-}
-
-pub(crate) fn take_u64(
-    object: &mut Object,
-    field: &'static str,
-) -> Result<Option<u64>, EntryError> {
-    whole(field, object.shift_remove(field).unwrap_or_default())
-}
-
-pub(crate) fn take_object(
-    object: &mut Object,
-    field: &'static str,
-) -> Result<Option<Object>, EntryError> {
-    map(field, object.shift_remove(field).unwrap_or_default())
-}
-
-pub(crate) fn take_timestamp(
-    object: &mut Object,
-    field: &'static str,
-) -> Result<Option<Timestamp>, EntryError> {
-    timestamp(field, object.shift_remove(field).unwrap_or_default())
-}
-
-fn string(field: &'static str, value: Value) -> Result<Option<String>, EntryError> {
-    match value {
-        Value::Null => Ok(None),
-        Value::String(text) => Ok(Some(text)),
-        _ => Err(EntryError::WrongType { field, expected: "a string" }),
-    }
-}
-
-fn whole(field: &'static str, value: Value) -> Result<Option<u64>, EntryError> {
-    match value {
-        Value::Null => Ok(None),
-        value => value
-            .as_u64()
-            .map(Some)
-            .ok_or(EntryError::WrongType { field, expected: "a whole number" }),
-    }
-}
-
-fn map(field: &'static str, value: Value) -> Result<Option<Object>, EntryError> {
-    match value {
-        Value::Null => Ok(None),
-        Value::Object(inner) => Ok(Some(inner)),
-        _ => Err(EntryError::WrongType { field, expected: "an object" }),
-    }
-}
-
-fn timestamp(field: &'static str, value: Value) -> Result<Option<Timestamp>, EntryError> {
-    let wrong = EntryError::WrongType { field, expected: "a timestamp" };
-    match value {
-        Value::Null => Ok(None),
-        Value::String(text) => text.parse().map(Some).map_err(|_| wrong),
-        Value::Number(n) => n.as_i64().and_then(Timestamp::from_unix).map(Some).ok_or(wrong),
-        _ => Err(wrong),
-    }
-}
-
-fn uuid(field: &'static str, value: Value) -> Result<Uuid, EntryError> {
-    let wrong = EntryError::WrongType { field, expected: "a UUID" };
-    match string(field, value)? {
-        Some(id) => Uuid::parse_str(&id).map_err(|_| wrong),
-        None => Ok(Uuid::nil()),
-    }
-}
-
-fn usage(field: &'static str, value: Value) -> Result<Option<Usage>, EntryError> {
-    let wrong = EntryError::WrongType { field, expected: "an object of token counts" };
-    match value {
-        Value::Null => Ok(None),
-        usage => serde_json::from_value(usage).map(Some).map_err(|_| wrong),
     }
 }
 

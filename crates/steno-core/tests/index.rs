@@ -159,6 +159,16 @@ fn the_same_text_is_indexed_once_and_found_in_its_newest_entry() {
 }
 
 #[test]
+fn as_many_are_found_as_are_wanted() {
+    let store = Store::new();
+    let lines: Vec<_> = (0..900).map(|at| prompt("s1", &format!("wanted number {at}"))).collect();
+    store.keep("s1", &lines);
+    let index = store.index();
+    assert_eq!(search(&index, "wanted").len(), 900);
+    assert_eq!(search(&index, "want*").len(), 900);
+}
+
+#[test]
 fn a_damaged_or_older_index_is_built_anew() {
     let store = Store::new();
     store.keep("s1", &[prompt("s1", "hello world")]);

@@ -56,6 +56,25 @@ fn long_log(root: &Path) -> (Vec<u8>, Vec<String>) {
 }
 
 #[test]
+fn what_was_handed_in_is_kept_in_order_waited_for_or_not() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "handed-in");
+    let recorder = recorder(&dir);
+    let line = |n| format!("{{\"role\":\"user\",\"content\":\"{n}\"}}");
+    let mut pending: Vec<_> = (0..4).map(|n| recorder.submit(line(n).as_bytes())).collect();
+    // The last one to be handed in writes for all before it.
+    let last = pending.pop().unwrap().wait().unwrap();
+    assert_eq!(last.entries.unwrap()[0].sequence, 3);
+    assert_eq!(contents(&dir), ["0", "1", "2", "3"]);
+    let first = pending.remove(0).wait().unwrap();
+    assert_eq!(first.entries.unwrap()[0].sequence, 0);
+    drop(pending);
+    drop(recorder.submit(line(4).as_bytes()));
+    recorder.close(&completed()).unwrap();
+    assert_eq!(contents(&dir), ["0", "1", "2", "3", "4"]);
+}
+
+#[test]
 fn cut_at_every_byte_of_its_last_64_kib() {
     let scratch = scratch();
     let (log, contents) = long_log(scratch.path());

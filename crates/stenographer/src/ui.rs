@@ -192,7 +192,8 @@ impl Progress {
 
 /// A number and what it counts.
 pub(crate) fn count(number: u64, noun: &str) -> String {
-    match (number, noun.strip_suffix('y')) {
+    let stem = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    match (number, stem) {
         (1, _) => format!("1 {noun}"),
         (_, Some(stem)) => format!("{number} {stem}ies"),
         (_, None) => format!("{number} {noun}s"),

@@ -1,8 +1,7 @@
 //! Databases of agents, read without changing or locking them.
 //!
-//! One whose newest rows are still in its write-ahead log is read where it stands, with its agent's shared memory, which is
-//! never written. Where there is none, SQLite would make it and leave it behind, so then both files are copied; and so they are
-//! where their bytes come from the vault.
+//! A database whose newest rows are still in its write-ahead log is read from a copy of both files, since opening it
+//! in place would leave files beside it. So is one whose bytes come from the vault.
 
 mod row;
 pub(crate) mod rows;
@@ -14,9 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, ToSql, Transaction};
+use rusqlite::{Connection, OpenFlags, ToSql};
 
 use crate::durable::{FileError, OnPath};
 use crate::format::FormatError;
@@ -50,7 +48,7 @@ pub(crate) struct Schema {
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) schema: &'static Schema,
-    // All sessions of a database that had to be copied are read from one copy, however long that takes.
+    // All sessions of a database are read from one copy, however long that takes.
     snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -128,7 +126,7 @@ fn begins_with_magic(input: impl Read) -> io::Result<bool> {
 
 /// Whether the tables that the file itself shows, without its log, are another schema's: no copy is made to say so.
 fn is_foreign(file: &Path, schema: &Schema) -> bool {
-    let Ok(database) = Database::in_place(file, file, Access::Immutable) else { return false };
+    let Ok(database) = Database::in_place(file, file, true) else { return false };
     match database.texts("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1", &[]) {
         Ok(tables) => !tables.is_empty() && !database.fits(schema),
         Err(_) => false,
@@ -145,24 +143,9 @@ fn bundle(file: &Path) -> Bundle {
 }
 
 fn log_of(file: &Path) -> PathBuf {
-    beside(file, "-wal")
-}
-
-fn beside(file: &Path, end: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
-    name.push(end);
+    name.push("-wal");
     PathBuf::from(name)
-}
-
-/// How a database is opened; always for reading only.
-#[derive(Clone, Copy, Debug)]
-enum Access {
-    /// As SQLite does it.
-    Plain,
-    /// Without its log: nobody writes it.
-    Immutable,
-    /// With its log, and with shared memory that is only read.
-    SharedMemory,
 }
 
 impl Database {
@@ -181,55 +164,32 @@ impl Database {
         }
         if main.is_on_disk() && wal.is_none_or(is_empty) {
             // A database that expects a log would be given one by opening it.
-            let access = if expects_log(path) { Access::Immutable } else { Access::Plain };
-            return Self::in_place(path, path, access);
-        }
-        if let Some(database) = Self::with_log(path).filter(|_| main.is_on_disk()) {
-            return Ok(database);
+            return Self::in_place(path, path, expects_log(path));
         }
         Self::in_snapshot(Snapshot::of(main, wal)?, path)
     }
 
     fn in_snapshot(snapshot: Arc<Snapshot>, path: &Path) -> Result<Self, FormatError> {
-        let mut database = Self::in_place(&snapshot.database(), path, Access::Plain)?;
+        let mut database = Self::in_place(&snapshot.database(), path, false)?;
         database.snapshot = Some(snapshot);
         Ok(database)
     }
 
-    /// Opens a database and its log where they stand, if that leaves no trace; it stays as it is now until it is closed.
-    fn with_log(path: &Path) -> Option<Self> {
-        beside(path, "-shm").is_file().then_some(())?;
-        let database = Self::in_place(path, path, Access::SharedMemory).ok()?;
-        // The log stays for its agent to take in.
-        let connection = &database.connection;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok()?;
-        connection.execute_batch("BEGIN").ok()?;
-        connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(())).ok()?;
-        Some(database)
-    }
-
-    fn in_place(file: &Path, path: &Path, access: Access) -> Result<Self, FormatError> {
+    fn in_place(file: &Path, path: &Path, immutable: bool) -> Result<Self, FormatError> {
         let invalid = |error| FormatError::Invalid(Problem::of(path, error));
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_URI;
-        let connection = match access {
-            Access::Plain => Connection::open_with_flags(file, flags),
-            Access::Immutable => Connection::open_with_flags(uri(file, "immutable=1"), flags),
-            Access::SharedMemory => Connection::open_with_flags(uri(file, "readonly_shm=1"), flags),
+        let connection = if immutable {
+            Connection::open_with_flags(immutable_uri(file), flags)
+        } else {
+            Connection::open_with_flags(file, flags)
         };
         let connection = connection.map_err(invalid)?;
         connection.busy_timeout(PATIENCE).map_err(invalid)?;
         connection.pragma_update(None, "trusted_schema", false).map_err(invalid)?;
         let has_names = has_names(&connection).unwrap_or(false);
         Ok(Self { connection, path: path.to_owned(), has_names, snapshot: None })
-    }
-
-    /// Lets all queries see the same rows, until it is dropped.
-    fn view(&self) -> Result<Option<Transaction<'_>>, FormatError> {
-        let is_free = self.connection.is_autocommit();
-        let view = is_free.then(|| self.connection.unchecked_transaction());
-        view.transpose().map_err(|error| self.invalid(error))
     }
 
     /// Whether all tables of the schema are there, as plain tables.
@@ -328,7 +288,7 @@ fn is_empty(wal: &Source) -> bool {
     wal.is_on_disk() && wal.path().metadata().is_ok_and(|metadata| metadata.len() == 0)
 }
 
-fn uri(file: &Path, option: &str) -> String {
+fn immutable_uri(file: &Path) -> String {
     let mut uri = "file:".to_owned();
     for c in file.to_string_lossy().chars() {
         match c {
@@ -337,7 +297,8 @@ fn uri(file: &Path, option: &str) -> String {
             c => uri.push(c),
         }
     }
-    uri + "?" + option
+    uri.push_str("?immutable=1");
+    uri
 }
 
 #[cfg(test)]

@@ -159,6 +159,9 @@ mod tests {
         );
         assert_eq!(marked("/l.g/", text, 0), ["3: [log]in, again", "4: b[log]s"]);
         assert_eq!(marked("cafe", "\nCafé", 0), ["2: Café"]);
+        assert_eq!(marked("caf*", "café→bar", 0), ["1: [café]→bar"]);
+        assert_eq!(marked("src/a_b.rs", "in src/a_b.rs:1", 0), ["1: in [src/a_b.rs]:1"]);
+        assert_eq!(marked("\"one two\"", "one… \u{2014} two", 0), ["1: [one… \u{2014} two]"]);
         assert_eq!(marked("Line", "parseLine outline", 0), ["1: parse[Line] outline"]);
     }
 

@@ -9,6 +9,8 @@ use super::fold::{fold_query, is_cjk};
 pub struct Query {
     /// The words, in the language of SQLite's word index.
     pub(super) words: Option<String>,
+    /// Whether one of the words may go on.
+    pub(super) is_open_ended: bool,
     /// What the text itself has to match.
     pub(super) regex: Option<Regex>,
     /// Finds what is to be marked.
@@ -90,7 +92,8 @@ impl Query {
             Some(regex) => Some(regex.clone()),
             None => compile(&marks.join("|"), true).ok(),
         };
-        Ok(Self { words: joined(&groups, &not), regex, marks })
+        let is_open_ended = groups.iter().flatten().chain(&not).any(|word| is_open_ended(word));
+        Ok(Self { words: joined(&groups, &not), is_open_ended, regex, marks })
     }
 }
 
@@ -190,6 +193,15 @@ fn expression(word: &str, phrase: bool) -> Option<String> {
     }
 }
 
+/// Whether a word, in the language of the index, may go on.
+fn is_open_ended(expression: &str) -> bool {
+    expression.trim_end_matches(')').ends_with('*')
+}
+
+/// What stands between words: signs, blanks, symbols. All that Unicode has would take longer to compile than a search.
+const BETWEEN: &str =
+    r"\x00-/:-@\[-`\{-\u{bf}\u{2000}-\u{2bff}\u{3000}-\u{303f}\u{1f000}-\u{1faff}";
+
 /// What is marked for a word or phrase, as a regular expression.
 fn mark(word: &str, phrase: bool) -> String {
     let (word, prefix) = match word.strip_suffix('*') {
@@ -199,9 +211,9 @@ fn mark(word: &str, phrase: bool) -> String {
     let between = |c: char| !c.is_alphanumeric();
     let pieces: Vec<_> = word.split(between).filter(|piece| !piece.is_empty()).collect();
     let pieces: Vec<_> = pieces.iter().map(|piece| regex::escape(piece)).collect();
-    let gap = if phrase { r"[\W_]+" } else { r"[\W_]" };
-    let rest = if prefix { r"[\p{L}\p{N}]*" } else { "" };
-    format!("{}{rest}", pieces.join(gap))
+    let gap = format!("[{BETWEEN}]{}", if phrase { "+" } else { "" });
+    let rest = if prefix { format!("[^{BETWEEN}]*") } else { String::new() };
+    format!("{}{rest}", pieces.join(&gap))
 }
 
 #[cfg(test)]
@@ -225,6 +237,14 @@ mod tests {
         assert_eq!(words("src/a\"b.rs"), r#"({text} : "src/a b.rs")"#);
         assert_eq!(words("日本語 -> x"), r#"({text} : " 日本 本語") AND ("x")"#);
         assert_eq!(words("日"), r#"({text} : " 日"*)"#);
+    }
+
+    #[test]
+    fn a_word_that_may_go_on_is_told() {
+        let is_open_ended = |text| Query::parse(text).unwrap().is_open_ended;
+        assert!(is_open_ended("one pre*") && is_open_ended("one -pre*"));
+        assert!(is_open_ended("parseLi*") && is_open_ended("日"));
+        assert!(!is_open_ended("one \"two *three\" 日本"));
     }
 
     #[test]

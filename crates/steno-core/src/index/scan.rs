@@ -7,7 +7,7 @@ use regex::Regex;
 use regex_syntax::hir::{Hir, HirKind};
 use rusqlite::{Connection, OpenFlags, params_from_iter};
 
-use super::search::{Candidate, Search};
+use super::search::{Candidate, MOMENT, Search};
 use super::{Index, IndexError, blocks};
 
 /// How many threads look at texts.
@@ -72,8 +72,7 @@ impl Index {
         values.insert(0, words.join(" AND ").into());
         if !search.filter.is_open() {
             sql.push_str(&format!(
-                " AND text.id IN (SELECT entry.text FROM entry JOIN session
-                  ON session.id = entry.session WHERE ?1 IS NOT NULL{conditions})"
+                " AND text.id IN (SELECT entry.text FROM entry WHERE ?1 IS NOT NULL{conditions})"
             ));
         } else if words.is_empty() {
             values.clear();
@@ -97,8 +96,7 @@ impl Index {
         values.push(text.into());
         let place = format!("?{}", values.len());
         let mut sql = format!(
-            "SELECT entry.session, entry.number, coalesce(entry.time, session.started_at)
-             FROM entry CROSS JOIN session ON session.id = entry.session
+            "SELECT entry.session, entry.number, {MOMENT} FROM entry INDEXED BY entry_text
              WHERE entry.text = {place} AND ?1 IS NOT NULL{conditions}"
         );
         if words.is_some() {

@@ -131,14 +131,18 @@ impl Index {
     fn candidates(&self, search: &Search<'_>) -> Result<Vec<Candidate>, IndexError> {
         let (conditions, mut values) = search.filter.conditions();
         let ranked = search.order == Order::Relevance;
-        let score = if ranked { "bm25(words, 1.0, 0.5)" } else { "0.0" };
+        let score = match search.query.is_open_ended {
+            false if ranked => "bm25(words, 1.0, 0.5)",
+            // To rank these, SQLite would go through all words that begin so once more.
+            _ => "-1.0",
+        };
         let order = if ranked { "words.rowid DESC" } else { "time DESC" };
-        let limit = if ranked { RANKED } else { search.limit.saturating_mul(4) };
+        let limit = search.limit.saturating_mul(4);
+        let limit = if ranked { limit.max(RANKED) } else { limit };
+        // All that is asked of an entry here stands in that index: a common word has too many to look each up.
         let sql = format!(
-            "SELECT words.rowid, {score}, entry.session, entry.number,
-                coalesce(entry.time, session.started_at) AS time, entry.kind
-             FROM words CROSS JOIN entry ON entry.text = words.rowid
-             CROSS JOIN session ON session.id = entry.session
+            "SELECT words.rowid, {score}, entry.session, entry.number, {MOMENT} AS time, entry.kind
+             FROM words CROSS JOIN entry INDEXED BY entry_text ON entry.text = words.rowid
              WHERE words MATCH ?1{conditions} ORDER BY {order} LIMIT {limit}"
         );
         values.insert(0, search.query.words.clone().into());
@@ -236,16 +240,17 @@ impl Filter {
             |at: Option<Timestamp>| at.map(|at| Value::from(at.instant().as_millisecond()));
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let session = self.session.as_ref().map(|id| Value::from(id.as_str().to_owned()));
-        let wanted = [
-            ("session.agent = ?", text(&self.agent)),
+        let (since, until) = (format!("{MOMENT} >= ?"), format!("{MOMENT} < ?"));
+        let wanted: [(&str, _); 9] = [
+            (AGENT, text(&self.agent)),
             (PROJECT, text(&self.project)),
             ("entry.role = ?", text(&self.role)),
             ("lower(entry.tool) = lower(?)", text(&self.tool)),
             ("instr(lower(entry.model), lower(?)) > 0", text(&self.model)),
-            ("coalesce(entry.time, session.started_at) >= ?", moment(self.since)),
-            ("coalesce(entry.time, session.started_at) < ?", moment(self.until)),
-            ("session.name = ?", session),
-            ("session.thread = ?", text(&self.thread)),
+            (&since, moment(self.since)),
+            (&until, moment(self.until)),
+            (SESSION, session),
+            (THREAD, text(&self.thread)),
         ];
         let (mut sql, mut values) = (String::new(), Vec::new());
         for (condition, value) in wanted {
@@ -267,5 +272,11 @@ impl Filter {
     }
 }
 
-const PROJECT: &str = "(session.project = ? OR substr(session.project, 1, length(?) + 1) = ? || '/'
-    OR substr(session.project, -length(?) - 1) = '/' || ?)";
+/// When an entry was said, as far as that is known.
+pub(super) const MOMENT: &str =
+    "coalesce(entry.time, (SELECT started_at FROM session WHERE id = entry.session))";
+const AGENT: &str = "entry.session IN (SELECT id FROM session WHERE agent = ?)";
+const SESSION: &str = "entry.session IN (SELECT id FROM session WHERE name = ?)";
+const THREAD: &str = "entry.session IN (SELECT id FROM session WHERE thread = ?)";
+const PROJECT: &str = "entry.session IN (SELECT id FROM session WHERE project = ?
+    OR substr(project, 1, length(?) + 1) = ? || '/' OR substr(project, -length(?) - 1) = '/' || ?)";

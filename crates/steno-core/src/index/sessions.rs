@@ -28,14 +28,14 @@ impl Index {
     ) -> Result<Vec<Listed>, IndexError> {
         let limit = limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(-1);
         let sql = format!(
-            "SELECT {COLUMNS} FROM session WHERE ?1 IS NULL OR agent = ?1
+            "SELECT {COLUMNS} FROM session INDEXED BY session_started WHERE ?1 IS NULL OR agent = ?1
              ORDER BY started_at DESC, agent, name LIMIT ?2"
         );
-        let all = || -> rusqlite::Result<Vec<Option<Listed>>> {
+        let all = || -> rusqlite::Result<Vec<Listed>> {
             let mut all = self.connection.prepare_cached(&sql)?;
-            all.query_map((agent, limit), listed)?.collect()
+            all.query_map((agent, limit), listed)?.filter_map(Result::transpose).collect()
         };
-        Ok(self.on(all())?.into_iter().flatten().collect())
+        self.on(all())
     }
 
     /// The agents and ids of all sessions whose ids begin so.

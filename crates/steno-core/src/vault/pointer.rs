@@ -140,6 +140,7 @@ mod tests {
         let mut writer = SealedWriter::create(&path, &header).unwrap();
         writer.push(b"{\"agent\":\"a\",\"session\":\"h\"}\n").unwrap();
         writer.finish().unwrap();
+        writer.sync().unwrap();
         assert_eq!(bytes(), b"second\n");
     }
 }

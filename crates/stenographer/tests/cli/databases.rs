@@ -71,28 +71,6 @@ fn titles(connection: &Connection) -> Vec<String> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Everything in the folder of the database, with its content.
-fn contents(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
-    let items = fs::read_dir(home.path().join(PLACE).parent().unwrap()).unwrap();
-    let mut files: Vec<_> = items.map(|item| item.unwrap().path()).collect();
-    files.sort();
-    files.into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect()
-}
-
-#[test]
-fn a_database_in_use_is_neither_copied_nor_touched() {
-    let home = Home::new();
-    let connection = opencode(&home);
-    let before = contents(&home);
-    assert_eq!(before.len(), 3, "with its log and its shared memory");
-    let mut sync = home.command(&["sync"]);
-    sync.env("TMPDIR", home.path().join("no/such/folder"));
-    home.finish(sync, b"").ok();
-    assert!(contents(&home) == before);
-    assert!(shown(&home, "ses_2").contains("second"));
-    assert_eq!(titles(&connection), ["One", "Two"]);
-}
-
 #[test]
 fn rows_are_kept_as_they_come_and_go() {
     let home = Home::new();

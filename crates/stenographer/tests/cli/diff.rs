@@ -81,7 +81,7 @@ fn trouble_is_told_apart_from_a_difference() {
     insta::assert_snapshot!(home.steno(&["diff", "first", "third"]), @"
     --- stderr
     error: no session or file of this name: third
-    hint: run `steno list` to see the sessions that are kept
+    hint: run `steno list` to see the sessions that are kept, `steno sync` to keep new ones
     --- exit 2
     ");
     home.file("torn.jsonl", format!("{FIRST}{{\"role\":"));

@@ -104,6 +104,17 @@ fn every_needle_is_found_after_sync_and_after_reindex() {
 }
 
 #[test]
+fn what_is_kept_without_the_index_is_taken_in_by_the_next_search() {
+    let home = Home::new();
+    tree(&home, 0..3);
+    let output = home.steno(&["sync", "--no-index", "--json"]);
+    let row: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&row["sessions"], &row["entries"], output.code), (&3.into(), &12.into(), 0));
+    assert!(!home.path().join("store/index.db").exists());
+    all_found(&home, 3);
+}
+
+#[test]
 fn a_hit_is_shown_with_its_lines_and_can_be_opened() {
     let home = synced(2);
     insta::assert_snapshot!(home.steno(&["search", "oneedle1x", "-C", "1"]), @"

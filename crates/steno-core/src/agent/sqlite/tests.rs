@@ -70,45 +70,6 @@ fn rows_in_the_log_are_read_and_nothing_changes() {
     assert_eq!(before, after);
 }
 
-/// Everything in a folder, with its content.
-fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let read = |name: String| (name.clone(), fs::read(folder.join(name)).unwrap());
-    names(folder).into_iter().map(read).collect()
-}
-
-#[test]
-fn a_database_that_is_in_use_is_read_where_it_stands() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("live.db");
-    let connection = Connection::open(&file).unwrap();
-    connection.pragma_update(None, "journal_mode", "wal").unwrap();
-    connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT)").unwrap();
-    connection.execute("INSERT INTO notes VALUES ('a', 'one')", []).unwrap();
-    let bundles = find(&Tree::at(&file).unwrap(), &NOTES).unwrap();
-    let database = Database::open(&bundles[0]).unwrap();
-    assert!(database.snapshot.is_none(), "no copy was made");
-    let bodies = || database.texts("SELECT body FROM notes", &[]).unwrap();
-    assert_eq!(bodies(), ["one"]);
-    connection.execute("INSERT INTO notes VALUES ('b', 'two')", []).unwrap();
-    assert_eq!(bodies(), ["one"], "it stays as it was when it was opened");
-    drop(database);
-    assert_eq!(Database::open(&bundles[0]).unwrap().texts(NOTES.sessions, &[]).unwrap().len(), 2);
-    assert!(log_of(&file).metadata().unwrap().len() > 0, "closing takes nothing in");
-}
-
-#[test]
-fn what_a_crash_left_is_read_where_it_stands() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = logged(folder.path());
-    fs::write(beside(&file, "-shm"), vec![0; 32768]).unwrap();
-    let before = contents(folder.path());
-    let database = Database::open(&bundle(&file)).unwrap();
-    assert!(database.snapshot.is_none());
-    assert_eq!(database.texts("SELECT body FROM notes", &[]).unwrap(), ["one", "two"]);
-    drop(database);
-    assert_eq!(contents(folder.path()), before);
-}
-
 #[test]
 fn a_database_without_its_log_is_read_in_place() {
     let folder = tempfile::tempdir().unwrap();

@@ -45,7 +45,7 @@ impl Database {
         key: Option<&str>,
         take: &mut dyn FnMut(Line<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        let _view = self.view()?;
+        let _view = self.connection.unchecked_transaction().map_err(|e| self.invalid(e))?;
         for (slot, line) in self.made_by().map_err(|error| self.invalid(error))? {
             take(Line { slot: &slot, bytes: &line })?;
         }
@@ -64,7 +64,7 @@ impl Database {
         schema: &Schema,
         key: Option<&str>,
     ) -> Result<Fingerprint, FormatError> {
-        let _view = self.view()?;
+        let _view = self.connection.unchecked_transaction().map_err(|e| self.invalid(e))?;
         let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
         for rows in self.parts(schema)?.iter().filter(|rows| rows.share == Share::Own) {
             add(&mut hasher, rows.query.as_bytes(), b'q');

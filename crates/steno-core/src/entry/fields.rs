@@ -1,0 +1,90 @@
+//! Fields of a JSON object that should be of one type; null is as if it were not there.
+
+use uuid::Uuid;
+
+use super::{EntryError, Usage};
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+pub(crate) fn take_string(
+    object: &mut Object,
+    field: &'static str,
+) -> Result<Option<String>, EntryError> {
+    string(field, object.shift_remove(field).unwrap_or_default())
+}
+
+pub(crate) fn take_u64(
+    object: &mut Object,
+    field: &'static str,
+) -> Result<Option<u64>, EntryError> {
+    whole(field, object.shift_remove(field).unwrap_or_default())
+}
+
+pub(crate) fn take_object(
+    object: &mut Object,
+    field: &'static str,
+) -> Result<Option<Object>, EntryError> {
+    map(field, object.shift_remove(field).unwrap_or_default())
+}
+
+pub(crate) fn take_timestamp(
+    object: &mut Object,
+    field: &'static str,
+) -> Result<Option<Timestamp>, EntryError> {
+    timestamp(field, object.shift_remove(field).unwrap_or_default())
+}
+
+pub(super) fn string(field: &'static str, value: Value) -> Result<Option<String>, EntryError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        _ => Err(EntryError::WrongType { field, expected: "a string" }),
+    }
+}
+
+pub(super) fn whole(field: &'static str, value: Value) -> Result<Option<u64>, EntryError> {
+    match value {
+        Value::Null => Ok(None),
+        value => value
+            .as_u64()
+            .map(Some)
+            .ok_or(EntryError::WrongType { field, expected: "a whole number" }),
+    }
+}
+
+pub(super) fn map(field: &'static str, value: Value) -> Result<Option<Object>, EntryError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Object(inner) => Ok(Some(inner)),
+        _ => Err(EntryError::WrongType { field, expected: "an object" }),
+    }
+}
+
+pub(super) fn timestamp(
+    field: &'static str,
+    value: Value,
+) -> Result<Option<Timestamp>, EntryError> {
+    let wrong = EntryError::WrongType { field, expected: "a timestamp" };
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => text.parse().map(Some).map_err(|_| wrong),
+        Value::Number(n) => n.as_i64().and_then(Timestamp::from_unix).map(Some).ok_or(wrong),
+        _ => Err(wrong),
+    }
+}
+
+pub(super) fn uuid(field: &'static str, value: Value) -> Result<Uuid, EntryError> {
+    let wrong = EntryError::WrongType { field, expected: "a UUID" };
+    match string(field, value)? {
+        Some(id) => Uuid::parse_str(&id).map_err(|_| wrong),
+        None => Ok(Uuid::nil()),
+    }
+}
+
+pub(super) fn usage(field: &'static str, value: Value) -> Result<Option<Usage>, EntryError> {
+    let wrong = EntryError::WrongType { field, expected: "an object of token counts" };
+    match value {
+        Value::Null => Ok(None),
+        usage => serde_json::from_value(usage).map(Some).map_err(|_| wrong),
+    }
+}

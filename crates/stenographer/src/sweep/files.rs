@@ -1,0 +1,97 @@
+//! What the files of sessions tell from outside: where they stand, how they end, when they changed.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use steno_core::format::Found;
+use steno_core::source::Fingerprint;
+use steno_core::vault::keep::Growth;
+use steno_core::{Bundle, Source};
+
+use crate::seen::Stamp;
+
+/// A source that has not changed for so long has ended: its last line is kept even without a newline.
+const STILL: Duration = Duration::from_secs(3600);
+
+/// The files on disk in which a session stands.
+pub(super) fn sources(bundle: &Bundle) -> Vec<Source> {
+    bundle.shared_file().map_or_else(|| bundle.files().to_vec(), |file| vec![file])
+}
+
+/// The name under which a session of a database is known.
+pub(super) fn place(bundle: &Bundle) -> PathBuf {
+    let mut name = bundle.root.clone().into_os_string();
+    name.push("#");
+    name.push(bundle.key.as_deref().unwrap_or_default());
+    PathBuf::from(name)
+}
+
+/// The rows of a session in place of a file's size and time.
+pub(super) fn digest(print: &Fingerprint) -> Stamp {
+    let half = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&print.sum.as_bytes()[at..at + 8]);
+        bytes
+    };
+    (u64::from_le_bytes(half(0)), i64::from_le_bytes(half(8)))
+}
+
+/// Whether a file only tells users of a database where to look in its log; it changes when anybody reads.
+pub(super) fn is_index(file: &Path) -> bool {
+    file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
+}
+
+/// What a database that is such a file would not have taken in yet.
+pub(crate) fn log_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+/// The parts of a tree to look at for changed files: the folders in it that hold them.
+///
+/// Where files stand in the root itself, all of it is looked at: a session may have files there and in folders beside.
+pub(super) fn parts<'a>(
+    root: &Path,
+    changed: impl Iterator<Item = &'a PathBuf>,
+) -> BTreeSet<PathBuf> {
+    let part = |file: &'a PathBuf| file.strip_prefix(root).ok()?.components().next();
+    let parts: BTreeSet<_> =
+        changed.map(|file| part(file).map_or(root.to_owned(), |part| root.join(part))).collect();
+    // A log alone tells nothing.
+    let database = root.to_str().and_then(|root| root.strip_suffix("-wal")).map(PathBuf::from);
+    let database = database.filter(|database| database.is_file());
+    let root = database.as_deref().unwrap_or(root);
+    let mut items = fs::read_dir(root).into_iter().flatten().flatten();
+    let is_one = root.is_file() || items.any(|item| is_file(&item));
+    if is_one && !parts.is_empty() { BTreeSet::from([root.to_owned()]) } else { parts }
+}
+
+fn is_file(item: &fs::DirEntry) -> bool {
+    item.file_type().is_ok_and(|kind| kind.is_file())
+}
+
+/// Whether a file of lines ends in the middle of one.
+pub(super) fn is_torn(source: &Source) -> bool {
+    let last = || -> io::Result<u8> {
+        let mut file = File::open(source.path())?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(last[0])
+    };
+    source.name().ends_with(".jsonl") && last().is_ok_and(|last| last != b'\n')
+}
+
+/// When a session's files were last changed.
+pub(crate) fn modified(found: &Found) -> Option<SystemTime> {
+    found.bundle.sources.iter().filter_map(|source| source.modified()).max()
+}
+
+pub(super) fn growth(found: &Found, now: SystemTime) -> Growth {
+    let still = modified(found).and_then(|newest| now.duration_since(newest).ok());
+    if still.is_some_and(|still| still > STILL) { Growth::Ended } else { Growth::Expected }
+}
