@@ -10,6 +10,8 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::live::{FIRST_SUM, Sum};
+use crate::agent::acp::Fold;
+use crate::agent::acp::wire::Wire;
 use crate::entry::{Entry, EntryError, Numbering};
 use crate::format::shape;
 use crate::json::Object;
@@ -29,6 +31,9 @@ pub struct Opening {
     /// The agent's own name for the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_id: Option<String>,
+    /// The protocol whose wire is recorded; without one, the records are entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
 }
 
 /// How a recorder ends.
@@ -135,6 +140,8 @@ pub(crate) struct RecordReader {
     sum: Sum,
     computed: Sum,
     tally: Tally,
+    /// What the lines of a wire tell, for whoever reads rather than records.
+    fold: Option<Box<Fold>>,
 }
 
 impl RecordReader {
@@ -142,7 +149,29 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        Self { session, numbering, sum: FIRST_SUM, computed: FIRST_SUM, tally: Tally::default() }
+        let (sum, computed, tally) = (FIRST_SUM, FIRST_SUM, Tally::default());
+        Self { session, numbering, sum, computed, tally, fold: None }
+    }
+
+    /// The same, for whom lines of a wire are folded into entries.
+    pub(crate) fn folding(self) -> Self {
+        Self { fold: Some(Box::default()), ..self }
+    }
+
+    /// What the lines of a wire came to, numbered. Of a session that has other files too, they are told apart.
+    pub(crate) fn folded(&mut self, is_joined: bool) -> Vec<Entry> {
+        let Some(fold) = self.fold.take() else { return Vec::new() };
+        let (facts, mut entries) = fold.finish();
+        facts.fill(&mut self.session);
+        if is_joined {
+            let name = format!("{}\nacp", self.session.id);
+            self.numbering = Numbering::new(&self.session.agent, &name);
+        }
+        for entry in &mut entries {
+            self.numbering.assign(entry);
+            self.session.note(entry, &mut self.tally);
+        }
+        entries
     }
 
     /// The sum of the last line read.
@@ -165,6 +194,12 @@ impl RecordReader {
         } else if let Some(close) = envelope.close {
             self.closed(envelope.at, close);
         } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
+            if let Some(wire) = Wire::of_record(raw.get().as_bytes()) {
+                if let Some(fold) = &mut self.fold {
+                    fold.take(Some(envelope.at), &wire);
+                }
+                return Ok(Vec::new());
+            }
             let mut entries = parse(raw.get().as_bytes())?;
             self.number(envelope.at, id, &mut entries);
             return Ok(entries);
@@ -198,6 +233,9 @@ impl RecordReader {
         self.session.started.get_or_insert(at);
         self.session.project = open.project.or(self.session.project.take());
         self.session.native_id = open.native_id.or(self.session.native_id.take());
+        if let Some(fold) = &mut self.fold {
+            fold.connected();
+        }
     }
 
     fn closed(&mut self, at: Timestamp, close: Closing) {
@@ -205,6 +243,12 @@ impl RecordReader {
         self.session.stop_reason = close.reason;
         self.session.ended = Some(at);
     }
+}
+
+/// Whether a log that begins with this line is that of a wire.
+pub(crate) fn opens_wire(line: &[u8]) -> bool {
+    let envelope = serde_json::from_slice::<Envelope>(line.trim_ascii_end());
+    envelope.is_ok_and(|envelope| envelope.open.is_some_and(|open| open.protocol.is_some()))
 }
 
 /// The entries of one record, whatever its shape.

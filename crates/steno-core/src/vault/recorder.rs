@@ -20,6 +20,7 @@ use super::head::Head;
 use super::live::{LiveLog, LivePaths, heal, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
 use super::sealed::{Problems, Sealed, SealedWriter};
+use crate::agent::acp::route::Line;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
 use crate::timestamp::Clock;
@@ -81,7 +82,8 @@ impl Recorder {
         let users = open_lock(&users_path)?;
         users.lock_shared().on("lock", &users_path)?;
         durable::remove_leftovers(dir.path());
-        if dir.is_imported()? {
+        // A wire may be recorded beside what its agent writes down.
+        if opening.protocol.is_none() && dir.is_imported()? {
             let error = io::Error::other("the session was imported from files");
             return Err(error).on("record into", dir.path());
         }
@@ -108,6 +110,19 @@ impl Recorder {
     /// next [`Recorder::commit`].
     pub fn append(&self, line: &[u8]) -> Result<Recorded, FileError> {
         self.desk.append(self.incoming(line, record::parse(line)))
+    }
+
+    /// Keeps lines of a wire, each with the time when it was passed on. They are in the file when this returns.
+    pub fn append_wire<'a>(
+        &self,
+        lines: impl IntoIterator<Item = &'a Line>,
+    ) -> Result<(), FileError> {
+        let records = lines.into_iter().map(|line| (line.at, line.wire.record()));
+        let bodies: Vec<_> =
+            records.map(|(at, record)| record::raw_body(at, Uuid::now_v7(), &record)).collect();
+        let (mut tail, mut reader) = self.lock()?;
+        bodies.iter().for_each(|body| reader.wrote(tail.append(body)));
+        tail.write()
     }
 
     /// Keeps bytes that are no record, with the reason.
