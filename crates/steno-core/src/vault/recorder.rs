@@ -120,7 +120,7 @@ impl Recorder {
         let records = lines.into_iter().map(|line| (line.at, line.wire.record()));
         let bodies: Vec<_> =
             records.map(|(at, record)| record::raw_body(at, Uuid::now_v7(), &record)).collect();
-        let (mut tail, mut reader) = self.lock()?;
+        let (mut tail, mut reader) = self.desk.lock()?;
         bodies.iter().for_each(|body| reader.wrote(tail.append(body)));
         tail.write()
     }
