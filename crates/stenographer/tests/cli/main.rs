@@ -15,6 +15,8 @@ mod harness;
 #[cfg(unix)]
 mod hooks;
 mod killed;
+#[cfg(unix)]
+mod leslie;
 mod moved;
 mod places;
 #[cfg(unix)]
@@ -28,6 +30,7 @@ mod sessions;
 mod sync;
 #[cfg(unix)]
 mod terminal;
+mod threads;
 mod verify;
 #[cfg(unix)]
 mod watch;
