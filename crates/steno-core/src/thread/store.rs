@@ -56,6 +56,16 @@ impl ThreadStore {
         &self.root
     }
 
+    /// Whether there are any stores, or backups of them.
+    pub fn exists(&self) -> bool {
+        let base = self.base();
+        let is_there = |name: &&str| {
+            let path = base.join(name);
+            path.exists() || backup(&path).exists()
+        };
+        [RELATIONS, OBJECTIVES].iter().any(is_there) || commit::is_pending(&base)
+    }
+
     /// Makes the stores where they are missing; otherwise writes nothing.
     pub fn init(&self) -> Result<(), ThreadError> {
         let base = self.base();
@@ -115,6 +125,11 @@ impl ThreadStore {
             Some(Problem::of(&path, format_args!("{}; its backup is used", problem?)))
         });
         Ok(told.collect())
+    }
+
+    /// The folder of a thread's transcripts.
+    pub fn transcripts(&self, id: &Id) -> PathBuf {
+        self.base().join(THREADS).join(id.as_str()).join(TRANSCRIPTS)
     }
 
     /// Writes a transcript of a thread, one file per unit, and gives the files' paths.
