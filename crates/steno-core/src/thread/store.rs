@@ -13,7 +13,7 @@ use super::lock;
 use super::objectives::{Objective, Objectives};
 use super::relations::{Relations, Thread};
 use super::words::Status;
-use crate::durable::{OnPath, create_private_dir};
+use crate::durable::{OnPath, create_private_dir, remove_leftovers};
 use crate::format::leslie;
 use crate::json::Value;
 use crate::problem::Problem;
@@ -143,6 +143,7 @@ impl ThreadStore {
         if !commit::has_real_folders(&folder, TRANSCRIPTS) {
             return Err(ThreadError::NotAFolder(transcripts));
         }
+        remove_leftovers(&transcripts);
         Ok(leslie::write(transcript, &transcripts, &self.clock)?)
     }
 

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Output};
 
+mod killed;
+
 /// A project with an objective and two threads, the second a child of the first.
 struct Project {
     home: Home,
