@@ -6,6 +6,7 @@
 pub(crate) mod attributes;
 mod combine;
 mod exact;
+mod exchanges;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub mod keep;

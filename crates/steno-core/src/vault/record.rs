@@ -16,6 +16,7 @@ use crate::json::Object;
 use crate::problem::json_reason;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
+use crate::traffic::{Piece, Telling};
 use crate::usage::Tally;
 
 /// What a recorder says about the session that it begins or continues.
@@ -135,6 +136,8 @@ pub(crate) struct RecordReader {
     sum: Sum,
     computed: Sum,
     tally: Tally,
+    /// What pieces of traffic tell; a recorder does not ask.
+    telling: Option<Box<Telling>>,
 }
 
 impl RecordReader {
@@ -142,7 +145,13 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        Self { session, numbering, sum: FIRST_SUM, computed: FIRST_SUM, tally: Tally::default() }
+        let (sum, computed) = (FIRST_SUM, FIRST_SUM);
+        Self { session, numbering, sum, computed, tally: Tally::default(), telling: None }
+    }
+
+    /// The same, for somebody who wants to know what traffic with models says.
+    pub(crate) fn telling(id: &SessionId, agent: &str) -> Self {
+        Self { telling: Some(Box::default()), ..Self::new(id, agent) }
     }
 
     /// The sum of the last line read.
@@ -165,13 +174,31 @@ impl RecordReader {
         } else if let Some(close) = envelope.close {
             self.closed(envelope.at, close);
         } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
-            let mut entries = parse(raw.get().as_bytes())?;
+            let mut entries = self.entries(raw.get().as_bytes())?;
             self.number(envelope.at, id, &mut entries);
             return Ok(entries);
         } else {
             return Err(RecordError::Bad(envelope.reason.unwrap_or_default()));
         }
         Ok(Vec::new())
+    }
+
+    fn entries(&mut self, raw: &[u8]) -> Result<Vec<Entry>, RecordError> {
+        match (&mut self.telling, Piece::of(raw)) {
+            (Some(telling), Some(piece)) => Ok(telling.take(piece)),
+            (None, Some(_)) => Ok(Vec::new()),
+            (_, None) => parse(raw),
+        }
+    }
+
+    /// Tells what had come of exchanges that never ended.
+    pub(crate) fn finish(&mut self) -> Vec<Entry> {
+        let mut entries = self.telling.as_mut().map(|telling| telling.finish()).unwrap_or_default();
+        for entry in &mut entries {
+            self.numbering.assign(entry);
+            self.session.note(entry, &mut self.tally);
+        }
+        entries
     }
 
     /// Gives a record's entries their ids and numbers, and adds them to the session.
@@ -205,6 +232,12 @@ impl RecordReader {
         self.session.stop_reason = close.reason;
         self.session.ended = Some(at);
     }
+}
+
+/// The bytes of the record that a line holds; none for lines of ours.
+pub(crate) fn raw_of(line: &[u8]) -> Option<&[u8]> {
+    let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
+    envelope.raw.map(|raw| raw.get().as_bytes())
 }
 
 /// The entries of one record, whatever its shape.

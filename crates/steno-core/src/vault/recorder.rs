@@ -133,6 +133,18 @@ impl Recorder {
         Pending { recorder: self, ticket: self.combiner.submit(Some(incoming)) }
     }
 
+    /// Keeps lines that are records, in one piece and without looking at what they say. They are in the file when
+    /// this returns, and on disk after the next [`Recorder::commit`].
+    pub fn append_lines(&self, lines: &[Vec<u8>]) -> Result<(), FileError> {
+        let bodies =
+            lines.iter().map(|line| record::raw_body(self.clock.now(), Uuid::now_v7(), line));
+        let bodies: Vec<_> = bodies.collect();
+        let (mut tail, mut reader) = self.lock()?;
+        bodies.iter().for_each(|body| reader.wrote(tail.append(body)));
+        drop(reader);
+        tail.write()
+    }
+
     /// Keeps an entry; it is on disk when this returns.
     pub fn record_entry(&self, entry: &Entry) -> Result<Recorded, FileError> {
         self.record(&serde_json::to_vec(entry).expect("an entry has string keys"))
