@@ -6,6 +6,7 @@
 pub(crate) mod json_lines;
 pub(crate) mod responses;
 
+pub mod acp;
 pub mod aider;
 pub mod amp;
 pub mod api_log;
@@ -54,7 +55,8 @@ use crate::format::Reader;
 use sqlite::Schema;
 
 /// Every agent's reader.
-pub(crate) const READERS: [&Reader; 24] = [
+pub(crate) const READERS: [&Reader; 25] = [
+    &acp::READER,
     &claude_code::READER,
     &codex::READER,
     &gemini::READER,

@@ -27,7 +27,7 @@ pub struct Options {
     pub clock: Clock,
     /// Told once, when the recording has failed; the traffic goes on.
     pub on_failure: OnFailure,
-    /// Takes every line that was recorded.
+    /// Takes every piece that was recorded.
     pub listener: Option<Listener>,
 }
 

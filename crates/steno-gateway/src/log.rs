@@ -15,8 +15,8 @@ use steno_core::vault::recorder::Recorder;
 /// How long pieces gather before they are synced.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// Takes every line that was recorded.
-pub type Listener = Box<dyn FnMut(&[u8]) + Send>;
+/// Takes every piece that was recorded.
+pub type Listener = Box<dyn FnMut(&Piece<'_>) + Send>;
 
 /// Told once, when the recording has failed.
 pub type OnFailure = Box<dyn Fn(String) + Send + Sync>;
@@ -58,8 +58,7 @@ impl Log {
         if self.failed.load(Ordering::Relaxed) {
             return;
         }
-        let lines: Vec<_> = pieces.iter().map(Piece::to_line).collect();
-        if let Err(error) = self.recorder.append_lines(&lines) {
+        if let Err(error) = self.recorder.append_traffic(pieces) {
             if !self.failed.swap(true, Ordering::Relaxed) {
                 let cause = &error.source;
                 (self.on_failure)(format!("the recording has stopped: {error}: {cause}"));
@@ -69,7 +68,7 @@ impl Log {
         let _ = self.dirty.try_send(());
         if let Some(listener) = &self.listener {
             let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.iter().for_each(|line| listener(line));
+            pieces.iter().for_each(|piece| listener(piece));
         }
     }
 }

@@ -29,6 +29,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(commands::record::Args),
+    Acp(commands::acp::Args),
     Sync(commands::sync::Args),
     Watch(commands::watch::Args),
     Import(commands::import::Args),
@@ -68,6 +69,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     let Some(command) = cli.command else { return browse(ui, scene) };
     let exit = match command {
         Command::Record(args) => commands::record::run(ui, scene, args),
+        Command::Acp(args) => commands::acp::run(scene, &args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),
         Command::Watch(args) => commands::watch::run(ui, scene, &args),
         Command::Import(args) => commands::import::run(ui, scene, &args),

@@ -60,8 +60,7 @@ impl<'a> Capture<'a> {
         if !self.settings.capture_transcript {
             return Ok(());
         }
-        let lines: Vec<_> = pieces.iter().map(Piece::to_line).collect();
-        self.recorder.append_lines(&lines)
+        self.recorder.append_traffic(pieces)
     }
 }
 

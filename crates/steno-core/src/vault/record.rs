@@ -10,6 +10,8 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::live::{FIRST_SUM, Sum};
+use crate::agent::acp::Fold;
+use crate::agent::acp::wire::Wire;
 use crate::entry::{Entry, EntryError, Numbering};
 use crate::format::shape;
 use crate::json::Object;
@@ -30,6 +32,9 @@ pub struct Opening {
     /// The agent's own name for the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_id: Option<String>,
+    /// The protocol whose wire is recorded; without one, the records are entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
 }
 
 /// How a recorder ends.
@@ -136,7 +141,9 @@ pub(crate) struct RecordReader {
     sum: Sum,
     computed: Sum,
     tally: Tally,
-    /// What pieces of traffic tell; a recorder does not ask.
+    /// What the lines of a wire tell, for whoever reads rather than records.
+    fold: Option<Box<Fold>>,
+    /// What pieces of traffic with models tell, for the same.
     telling: Option<Box<Telling>>,
 }
 
@@ -145,13 +152,29 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        let (sum, computed) = (FIRST_SUM, FIRST_SUM);
-        Self { session, numbering, sum, computed, tally: Tally::default(), telling: None }
+        let (sum, computed, tally) = (FIRST_SUM, FIRST_SUM, Tally::default());
+        Self { session, numbering, sum, computed, tally, fold: None, telling: None }
     }
 
-    /// The same, for somebody who wants to know what traffic with models says.
-    pub(crate) fn telling(id: &SessionId, agent: &str) -> Self {
-        Self { telling: Some(Box::default()), ..Self::new(id, agent) }
+    /// The same, for whom the lines of a wire and pieces of traffic become entries.
+    pub(crate) fn folding(self) -> Self {
+        Self { fold: Some(Box::default()), telling: Some(Box::default()), ..self }
+    }
+
+    /// What the lines of a wire came to, numbered. Of a session that has other files too, they are told apart.
+    pub(crate) fn folded(&mut self, is_joined: bool) -> Vec<Entry> {
+        let Some(fold) = self.fold.take() else { return Vec::new() };
+        let (facts, mut entries) = fold.finish();
+        facts.fill(&mut self.session);
+        if is_joined {
+            let name = format!("{}\nacp", self.session.id);
+            self.numbering = Numbering::new(&self.session.agent, &name);
+        }
+        for entry in &mut entries {
+            self.numbering.assign(entry);
+            self.session.note(entry, &mut self.tally);
+        }
+        entries
     }
 
     /// The sum of the last line read.
@@ -174,6 +197,12 @@ impl RecordReader {
         } else if let Some(close) = envelope.close {
             self.closed(envelope.at, close);
         } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
+            if let Some(wire) = Wire::of_record(raw.get().as_bytes()) {
+                if let Some(fold) = &mut self.fold {
+                    fold.take(Some(envelope.at), &wire);
+                }
+                return Ok(Vec::new());
+            }
             let mut entries = self.entries(raw.get().as_bytes())?;
             self.number(envelope.at, id, &mut entries);
             return Ok(entries);
@@ -225,6 +254,9 @@ impl RecordReader {
         self.session.started.get_or_insert(at);
         self.session.project = open.project.or(self.session.project.take());
         self.session.native_id = open.native_id.or(self.session.native_id.take());
+        if let Some(fold) = &mut self.fold {
+            fold.connected();
+        }
     }
 
     fn closed(&mut self, at: Timestamp, close: Closing) {
@@ -238,6 +270,12 @@ impl RecordReader {
 pub(crate) fn raw_of(line: &[u8]) -> Option<&[u8]> {
     let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
     envelope.raw.map(|raw| raw.get().as_bytes())
+}
+
+/// Whether a log that begins with this line is that of a wire.
+pub(crate) fn opens_wire(line: &[u8]) -> bool {
+    let envelope = serde_json::from_slice::<Envelope>(line.trim_ascii_end());
+    envelope.is_ok_and(|envelope| envelope.open.is_some_and(|open| open.protocol.is_some()))
 }
 
 /// The entries of one record, whatever its shape.

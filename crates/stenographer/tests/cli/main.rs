@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[cfg(unix)]
+mod acp;
 mod bad_input;
 #[cfg(unix)]
 mod browser;
