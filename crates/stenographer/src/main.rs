@@ -19,6 +19,7 @@ mod store;
 mod sweep;
 mod table;
 mod target;
+mod traffic;
 mod ui;
 
 use std::process::ExitCode;

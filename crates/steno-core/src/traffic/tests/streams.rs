@@ -2,7 +2,14 @@
 
 use std::io::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 use super::*;
+
+/// The same answer as another program has compressed it.
+const BROTLI: &str = "i0cAAICqqqrq/3Sns7qD+1UOJz/cHRwM1NXE3cTBVMXARA4OYGCwATc4hoFiiHMAnAl9YDNCo+Dvn7aMPS81r837\
+    tmqaDwrdZ10R+uVOoS1uTQN5HtiY9Y/cCl0j6leRg91XRagRFllHUmg+UkciPIyz8LFhsUy71vCBEOkb5+sc";
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -142,14 +149,13 @@ fn compressed_answers_are_read_even_when_cut() {
     let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     zlib.write_all(body.as_bytes()).unwrap();
     let zstd = zstd::encode_all(body.as_bytes(), 1).unwrap();
-    // A stored block: brotli without a compressor.
-    let mut brotli = vec![0x0c, 0, 0x80];
-    (brotli[1], brotli[0]) =
-        (((body.len() - 1) >> 4) as u8, 0x0c | (((body.len() - 1) as u8) << 4));
-    let _ = brotli;
-    for (coding, bytes) in
-        [("gzip", gzip.finish().unwrap()), ("deflate", zlib.finish().unwrap()), ("zstd", zstd)]
-    {
+    let brotli = BASE64.decode(BROTLI).unwrap();
+    for (coding, bytes) in [
+        ("gzip", gzip.finish().unwrap()),
+        ("deflate", zlib.finish().unwrap()),
+        ("zstd", zstd),
+        ("br", brotli),
+    ] {
         let mut tape = Tape::default();
         let exchange = tape.ask(CHAT, &hello());
         let mut head = Piece::new(PieceKind::Response, exchange.as_str());
