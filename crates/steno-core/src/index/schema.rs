@@ -150,11 +150,13 @@ CREATE TABLE rollup (
 CREATE TABLE folder (agent TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
-/// All that a list of sessions shows, in its order: thousands are listed without a look at the sessions themselves.
+/// All that a list of sessions shows, in its order: thousands are listed without a look at the sessions themselves. And
+/// more room for new words, so that they are sorted into the index less often.
 const SECOND: &str = "
 CREATE INDEX session_heading ON session (
     started_at DESC, agent, name, status, entries, title, trouble
 );
+INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
 ";
 
 /// How an index stands to this program.
