@@ -26,9 +26,11 @@ mod relations;
 mod spawn;
 mod step;
 mod store;
+mod waiting;
 mod words;
 
 pub use assets::{Asset, AssetKind};
+pub use context::task_of;
 pub use error::{StoreProblem, ThreadError, Warning};
 pub use fields::Invalid;
 pub use id::{Id, IdError, IdSource};
@@ -39,6 +41,7 @@ pub use reference::{Reference, Referenced};
 pub use relations::{Links, Operation, Relations, Thread};
 pub use spawn::{Spawn, Spawned};
 pub use store::ThreadStore;
+pub use waiting::{Injection, Waiting};
 pub use words::{
     Action, Binding, ConflictStrategy, Direction, Executor, Inherit, ObjectiveStatus, Operator,
     Status, WordError,

@@ -28,6 +28,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(commands::run::Args),
     Record(commands::record::Args),
     Acp(commands::acp::Args),
     Sync(commands::sync::Args),
@@ -43,6 +44,7 @@ enum Command {
     Export(commands::export::Args),
     Convert(commands::convert::Args),
     Inspect(commands::inspect::Args),
+    Replay(commands::replay::Args),
     Restore(commands::restore::Args),
     Resume(commands::resume::Args),
     Verify(commands::verify::Args),
@@ -68,6 +70,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     }
     let Some(command) = cli.command else { return browse(ui, scene) };
     let exit = match command {
+        Command::Run(args) => commands::run::run(ui, scene, &args),
         Command::Record(args) => commands::record::run(ui, scene, args),
         Command::Acp(args) => commands::acp::run(scene, &args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),
@@ -83,6 +86,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Export(args) => commands::export::run(ui, scene, &args),
         Command::Convert(args) => commands::convert::run(ui, scene, &args),
         Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
+        Command::Replay(args) => commands::replay::run(ui, scene, &args),
         Command::Restore(args) => commands::restore::run(ui, scene, &args),
         Command::Resume(args) => commands::resume::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),

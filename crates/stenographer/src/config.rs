@@ -1,6 +1,9 @@
-//! What the user has set in `config.toml`: prices of models, and models that cost what others do.
+//! What the user has set in `config.toml`: prices of models, models that cost what others do, agents, and how they are
+//! run.
 //!
 //! What is wrong in it is told with its file and line.
+
+mod agents;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,6 +13,7 @@ use std::path::PathBuf;
 use steno_core::cost::{Price, Prices, Rates};
 use toml_edit::{Document, Item, Table, TableLike};
 
+pub(crate) use self::agents::AgentSetting;
 use crate::error::CommandError;
 use crate::scene::Scene;
 
@@ -38,6 +42,14 @@ impl Config {
 
     /// The prices that come with Steno, and before them the user's own.
     pub(crate) fn prices(&self) -> Result<Prices, CommandError> {
+        self.stated_prices().map_err(|error| {
+            error.hint(
+                "prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15",
+            )
+        })
+    }
+
+    fn stated_prices(&self) -> Result<Prices, CommandError> {
         let settings = self.parse()?;
         let mut prices = Prices::bundled();
         for (model, item) in self.tables(&settings, "prices")? {
@@ -104,7 +116,6 @@ impl Config {
         let line = 1 + self.text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
         let reason = reason.trim().replace('\n', "; ");
         CommandError::user(format!("{}:{line}: {reason}", self.path.display()))
-            .hint("prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15")
     }
 }
 

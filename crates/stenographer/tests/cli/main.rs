@@ -22,9 +22,13 @@ mod places;
 #[cfg(unix)]
 mod readme;
 mod record;
+#[cfg(unix)]
+mod replay;
 mod restore;
 #[cfg(unix)]
 mod resume;
+#[cfg(unix)]
+mod run;
 mod search;
 mod sessions;
 mod sync;

@@ -1,0 +1,137 @@
+//! The agent's process, and the wire to it: all that is said on either side goes to the scribe.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use steno_core::agent::acp::wire::Side;
+use steno_core::vault::record::Closing;
+
+use super::error::ClientError;
+use super::voice::{Heard, Voice};
+use crate::leash::{self, Leash};
+use crate::scribe::{Desk, Ear, Kept, Scribe};
+
+/// How long an agent may take to leave when nothing more is asked of it; some write their files then.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// How long it may take once it was told to.
+const END: Duration = Duration::from_secs(2);
+
+/// How long its last words may take that others of its programs hold back.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// How long taking down the rest may take.
+const WRITING: Duration = Duration::from_secs(60);
+
+/// Bytes of an agent's complaints that are kept in mind.
+const COMPLAINT: usize = 2000;
+
+/// An agent and the wire to it.
+#[derive(Debug)]
+pub(super) struct Link {
+    agent: Child,
+    input: Option<ChildStdin>,
+    ear: Ear,
+    scribe: Scribe,
+    reading: JoinHandle<()>,
+    complaint: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Link {
+    /// Starts the agent in its folder.
+    pub(super) fn start(desk: Desk, leash: &Leash, voice: Voice) -> Result<Self, ClientError> {
+        let program = || desk.command[0].to_string_lossy().into_owned();
+        let mut command = leash.command(&desk.command);
+        command.current_dir(&desk.project);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut agent =
+            command.spawn().map_err(|source| ClientError::Start { program: program(), source })?;
+        let (input, output, complaints) =
+            (agent.stdin.take(), agent.stdout.take(), agent.stderr.take());
+        let scribe = Scribe::start(desk);
+        let (ear, words) = (scribe.ear(Side::Client), scribe.ear(Side::Agent));
+        let reading = thread::spawn(move || read(output, &words, &voice));
+        let complaint = Arc::<Mutex<Vec<u8>>>::default();
+        let noted = Arc::clone(&complaint);
+        thread::spawn(move || note(complaints, &noted));
+        Ok(Self { agent, input, ear, scribe, reading, complaint })
+    }
+
+    /// Says something to the agent.
+    pub(super) fn say(&mut self, message: &Value) -> Result<(), ClientError> {
+        let mut line = message.to_string().into_bytes();
+        line.push(b'\n');
+        self.ear.hear(&line);
+        let Some(input) = &mut self.input else {
+            return Err(ClientError::Deaf(std::io::ErrorKind::BrokenPipe.into()));
+        };
+        input.write_all(&line).and_then(|()| input.flush()).map_err(ClientError::Deaf)
+    }
+
+    /// The last that the agent wrote to its standard error.
+    pub(super) fn complaint(&self) -> String {
+        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&complaint).trim().to_owned()
+    }
+
+    /// Lets the agent go; gives what was taken down.
+    pub(super) fn end(mut self, closing: Closing) -> Vec<Kept> {
+        drop(self.input.take());
+        if !has_ended(&mut self.agent, LEAVE) {
+            leash::terminate(&self.agent);
+            if !has_ended(&mut self.agent, END) {
+                leash::kill(&self.agent);
+                let _ = self.agent.wait();
+            }
+        }
+        let until = Instant::now() + LAST_WORDS;
+        while !self.reading.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.scribe.finish(closing, WRITING)
+    }
+}
+
+fn has_ended(agent: &mut Child, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
+    loop {
+        match agent.try_wait() {
+            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(2)),
+            Ok(None) => return false,
+            Ok(Some(_)) | Err(_) => return true,
+        }
+    }
+}
+
+/// Hears the agent until it ends. What is no JSON is only taken down.
+fn read(output: Option<ChildStdout>, ear: &Ear, voice: &Voice) {
+    let mut lines = output.map(BufReader::new);
+    let mut line = Vec::new();
+    while let Some(output) = &mut lines {
+        line.clear();
+        match output.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => break,
+            Ok(_) => ear.hear(&line),
+        }
+        if let Ok(message) = serde_json::from_slice(&line) {
+            voice.say(Heard::Line(message));
+        }
+    }
+    voice.say(Heard::End);
+}
+
+/// Keeps the end of what the agent complains about in mind.
+fn note(complaints: Option<ChildStderr>, noted: &Mutex<Vec<u8>>) {
+    let Some(mut complaints) = complaints else { return };
+    let mut piece = [0; 4096];
+    while let Ok(count @ 1..) = complaints.read(&mut piece) {
+        let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.extend_from_slice(&piece[..count]);
+        let surplus = noted.len().saturating_sub(COMPLAINT);
+        noted.drain(..surplus);
+    }
+}

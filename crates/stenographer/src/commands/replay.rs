@@ -1,0 +1,95 @@
+//! `steno replay`: plays a session again, on the terminal or as an agent.
+
+mod player;
+mod stage;
+
+use std::io::{self, BufReader};
+use std::time::Duration;
+
+use steno_acp::replay::{self, Pace, Playing, REHEARSAL, Script};
+use steno_core::Transcript;
+
+use self::stage::Stage;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::ui::Ui;
+
+/// Play a session again.
+///
+/// On a terminal it has the pauses that it had: Space pauses, Enter or n steps, e jumps to the next error, t to the next
+/// tool, + and - change the speed, q ends. Elsewhere nobody waits, unless --speed is given.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, `latest`, or a path; `rehearsal` comes with Steno.
+    #[arg(value_name = "ID")]
+    session: String,
+    /// How many times as fast as it was [default: 1].
+    #[arg(long, value_name = "X", value_parser = speed)]
+    speed: Option<f64>,
+    /// Wait at most so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
+    max_pause: Duration,
+    /// Begin with this entry, counted from 0 as hits of a search are.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "Mode")]
+    from: usize,
+    #[command(flatten)]
+    mode: Mode,
+    /// Fail on a prompt that is not the recorded one.
+    #[arg(long, requires = "as_agent")]
+    strict: bool,
+}
+
+/// What it is played as, if not on the terminal.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct Mode {
+    /// Be an agent that speaks the Agent Client Protocol on standard input and output, and answers as recorded.
+    #[arg(long)]
+    as_agent: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let transcript = match args.session.as_str() {
+        REHEARSAL => replay::rehearsal(),
+        name => Store::new(scene).transcript(name)?,
+    };
+    if args.mode.as_agent {
+        return serve(&transcript, args);
+    }
+    ui.problems(&transcript.problems);
+    if args.from >= transcript.entries.len().max(1) {
+        let last = transcript.entries.len().saturating_sub(1);
+        let error = CommandError::user(format!("no such entry: {}", args.from));
+        return Err(error.hint(format!("its last entry is number {last}")));
+    }
+    let pace = Pace { speed: args.speed.unwrap_or(1.0), max_pause: args.max_pause };
+    let is_timed = args.speed.is_some() || ui.is_interactive();
+    Stage { transcript: &transcript, zone: &scene.zone, is_timed }.play(ui, args.from, pace)?;
+    Ok(Exit::Done)
+}
+
+/// Answers as recorded, until nobody speaks any more.
+fn serve(transcript: &Transcript, args: &Args) -> Result<Exit, CommandError> {
+    let is_rehearsal = args.session == REHEARSAL;
+    let playing = Playing {
+        name: if is_rehearsal { REHEARSAL } else { "replay" }.to_owned(),
+        is_strict: args.strict,
+        is_endless: is_rehearsal,
+        pace: args.speed.map(|speed| Pace { speed, max_pause: args.max_pause }),
+    };
+    let script = Script::of(transcript);
+    let is_same = replay::serve(&script, &playing, BufReader::new(io::stdin()), io::stdout())?;
+    Ok(if is_same { Exit::Done } else { Exit::Failed })
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0);
+    speed.ok_or_else(|| "not a number above 0".to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "not a number of seconds".to_owned())
+}

@@ -1,0 +1,195 @@
+//! The thread in which an agent works: what it is told of it, and what becomes of it.
+
+use std::path::PathBuf;
+
+use steno_core::entry::{Kind, PRIMARY, Role};
+use steno_core::format::leslie;
+use steno_core::thread::{
+    Action, Binding, IdSource, Lifecycle, Operator, Reference, Spawn, Status, Thread, ThreadStore,
+    Waiting, Warning, task_of,
+};
+use steno_core::{Entry, Transcript};
+
+use super::Args;
+use crate::error::CommandError;
+use crate::scene::Scene;
+use crate::ui::Ui;
+
+/// Letters of a task that name its objective.
+const TITLE: usize = 80;
+
+/// A thread of the project in the working folder.
+pub(crate) struct Work {
+    threads: ThreadStore,
+    pub(crate) thread: Thread,
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The agent has ended its turn.
+    Done,
+    /// It has not, for this reason.
+    Open(String),
+}
+
+impl Work {
+    /// The thread that was asked for; a new one where none was.
+    pub(super) fn begin(
+        ui: &mut Ui,
+        scene: &Scene,
+        args: &Args,
+        task: &str,
+    ) -> Result<Self, CommandError> {
+        let threads = threads(scene);
+        if let Some(id) = &args.thread {
+            let work = Self::of(threads, id)?;
+            work.refer(ui, &args.references)?;
+            return Ok(work);
+        }
+        threads.init()?;
+        let title: String = task.lines().next().unwrap_or_default().chars().take(TITLE).collect();
+        let objective = match &args.objective {
+            Some(id) => threads.objective(id)?.id,
+            None => threads.create_objective(&title)?.id,
+        };
+        let mut spawn = Spawn::new(title, objective.as_str());
+        spawn.references.clone_from(&args.references);
+        let spawned = threads.spawn(&spawn)?;
+        warn(ui, &spawned.warnings);
+        Ok(Self { threads, thread: spawned.thread })
+    }
+
+    /// A thread that is there, and can be worked in.
+    pub(crate) fn resume(scene: &Scene, id: &str) -> Result<Self, CommandError> {
+        Self::of(threads(scene), id)
+    }
+
+    fn of(threads: ThreadStore, id: &str) -> Result<Self, CommandError> {
+        let mut thread = threads.thread(id)?;
+        match thread.status {
+            Status::Active | Status::Completed => {}
+            Status::Suspended | Status::WaitingHuman => {
+                thread = threads.lifecycle(&Lifecycle {
+                    thread: id.to_owned(),
+                    action: Action::Resume,
+                    reason: None,
+                    operator: Operator::User,
+                })?;
+            }
+            status => {
+                let error = CommandError::user(format!("thread {id} is {status}"));
+                return Err(error.hint("leave --thread out, and name it with --ref"));
+            }
+        }
+        Ok(Self { threads, thread })
+    }
+
+    fn refer(&self, ui: &mut Ui, targets: &[String]) -> Result<(), CommandError> {
+        for target in targets {
+            let made = self.threads.reference(&Reference {
+                from: self.id().to_owned(),
+                target: target.clone(),
+                binding: Binding::Frozen,
+                scope: None,
+                operator: Operator::User,
+            })?;
+            warn(ui, &made.warnings);
+        }
+        Ok(())
+    }
+
+    /// The thread's id.
+    pub(crate) fn id(&self) -> &str {
+        self.thread.id.as_str()
+    }
+
+    /// A prompt for a task, with what the agent has to be told before it, and what of that waited.
+    pub(super) fn prompt(
+        &self,
+        ui: &mut Ui,
+        task: &str,
+        is_told: bool,
+    ) -> Result<(String, Waiting), CommandError> {
+        let mut prompt = String::new();
+        if !is_told {
+            let (context, warnings) = self.threads.context(self.id())?;
+            warn(ui, &warnings);
+            prompt = context + "\n\n";
+        }
+        let waiting = self.threads.waiting(self.id())?;
+        prompt.push_str(&waiting.text());
+        prompt.push_str(task);
+        Ok((prompt, waiting))
+    }
+
+    /// The agent was told what waited.
+    pub(super) fn delivered(&self, waiting: &Waiting) -> Result<(), CommandError> {
+        Ok(self.threads.delivered(self.id(), waiting)?)
+    }
+
+    /// Remembers the agent's session, so that it can go on after a crash.
+    pub(super) fn remember(&self, session: &str) -> Result<(), CommandError> {
+        self.threads.set_session(self.id(), session)?;
+        Ok(())
+    }
+
+    /// Writes the transcripts of the last prompts, as many as are told.
+    pub(crate) fn write_transcripts(
+        &self,
+        mut transcript: Transcript,
+        (prompts, mode): (usize, Option<&str>),
+    ) -> Result<Vec<PathBuf>, CommandError> {
+        let asks = |entry: &Entry| {
+            entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY
+        };
+        let begins = (0..transcript.entries.len()).rev();
+        let mut begins = begins.filter(|at| asks(&transcript.entries[*at]));
+        let begin = begins.nth(prompts.saturating_sub(1)).unwrap_or(0);
+        transcript.entries.drain(..begin);
+        for entry in transcript.entries.iter_mut().filter(|entry| asks(entry)) {
+            entry.content = task_of(&entry.content).to_owned();
+        }
+        transcript.session.thread = Some(self.id().to_owned());
+        if let Some(mode) = mode {
+            transcript.session.extra.insert(leslie::AGENT_MODE.to_owned(), mode.into());
+        }
+        Ok(self.threads.write_transcript(self.id(), &transcript)?)
+    }
+
+    /// Gives the thread the status that follows, unless somebody has given it another meanwhile.
+    pub(super) fn settle(&self, outcome: &Outcome) -> Result<Status, CommandError> {
+        let thread = self.threads.thread(self.id())?;
+        if thread.status != Status::Active {
+            return Ok(thread.status);
+        }
+        let (action, reason) = match outcome {
+            Outcome::Done if self.has_open_children()? => {
+                (Action::Suspend, Some("Waiting for child threads".to_owned()))
+            }
+            Outcome::Done => (Action::Done, None),
+            Outcome::Open(reason) => (Action::Suspend, Some(reason.clone())),
+        };
+        let thread = self.id().to_owned();
+        let change = Lifecycle { thread, action, reason, operator: Operator::System };
+        Ok(self.threads.lifecycle(&change)?.status)
+    }
+
+    fn has_open_children(&self) -> Result<bool, CommandError> {
+        let relations = self.threads.relations()?;
+        let children = relations.links.get(self.id()).map_or(&[][..], |links| &links.children);
+        let is_over =
+            |status| matches!(status, Status::Completed | Status::Cancelled | Status::Archived);
+        let mut children = children.iter().filter_map(|id| relations.threads.get(id));
+        Ok(children.any(|child| !is_over(child.status)))
+    }
+}
+
+/// The threads of the project in the working folder.
+pub(crate) fn threads(scene: &Scene) -> ThreadStore {
+    ThreadStore::new(&scene.cwd, scene.clock.clone(), IdSource::random())
+}
+
+fn warn(ui: &mut Ui, warnings: &[Warning]) {
+    warnings.iter().for_each(|warning| ui.warning(warning));
+}
