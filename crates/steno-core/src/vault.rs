@@ -5,6 +5,7 @@
 
 pub(crate) mod attributes;
 mod combine;
+mod desk;
 mod exact;
 pub(crate) mod frame;
 pub(crate) mod head;
