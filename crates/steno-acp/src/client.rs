@@ -24,7 +24,7 @@ pub use self::permission::{Choice, Policy};
 use self::voice::Heard;
 pub use self::voice::{Ears, Voice, voice};
 use crate::leash::Leash;
-use crate::scribe::{Desk, Kept};
+use crate::scribe::{Assignment, Kept};
 
 /// How long an agent may take to end a turn that was cancelled.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,6 +63,15 @@ pub struct Offers {
     pub logins: Vec<String>,
 }
 
+/// What is left of an agent that has ended.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// The sessions that were taken down.
+    pub kept: Vec<Kept>,
+    /// The last that it wrote to its standard error.
+    pub complaint: String,
+}
+
 /// An agent that is being spoken with.
 #[derive(Debug)]
 pub struct Client {
@@ -86,15 +95,15 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts the agent of `desk`.
+    /// Starts the agent of `assignment`.
     pub fn start(
-        desk: Desk,
+        assignment: Assignment,
         leash: &Leash,
         (policy, limits): (Policy, Limits),
         ears: Ears,
     ) -> Result<Self, ClientError> {
         Ok(Self {
-            link: Link::start(desk, leash, ears.voice())?,
+            link: Link::start(assignment, leash, ears.voice())?,
             ears,
             policy,
             guard: Guard::new(limits),
@@ -138,13 +147,8 @@ impl Client {
         self.guard.given();
     }
 
-    /// The last words that the agent wrote to its standard error.
-    pub fn complaint(&self) -> String {
-        self.link.complaint()
-    }
-
-    /// Lets the agent go, and waits until all is taken down; gives the sessions.
-    pub fn end(self, closing: Closing) -> Vec<Kept> {
+    /// Lets the agent go, and waits until all is taken down.
+    pub fn end(self, closing: Closing) -> Left {
         self.link.end(closing)
     }
 

@@ -13,7 +13,7 @@ use steno_core::vault::record::Closing;
 
 use self::pass::Passing;
 use crate::leash::{self, Leash, Signals};
-use crate::scribe::{Desk, Kept, Scribe};
+use crate::scribe::{Assignment, Kept, Scribe};
 
 /// How long an agent's last words may take that others of its programs still hold back.
 const QUIET: Duration = Duration::from_millis(500);
@@ -21,14 +21,14 @@ const QUIET: Duration = Duration::from_millis(500);
 /// How long the end may take. What is not finished then is finished by the next recorder.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Runs the agent of `desk` between our standard input and output, until it ends; gives how it ended, and the sessions
+/// Runs the agent of `assignment` between our standard input and output, until it ends; gives how it ended, and the sessions
 /// that were taken down.
-pub fn run(desk: Desk, leash: &Leash) -> io::Result<(ExitStatus, Vec<Kept>)> {
+pub fn run(assignment: Assignment, leash: &Leash) -> io::Result<(ExitStatus, Vec<Kept>)> {
     let signals = Signals::caught()?;
-    let mut leashed = leash.command(&desk.command);
+    let mut leashed = leash.command(&assignment.command);
     let mut agent = leashed.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     signals.pass_on_to(&agent);
-    let scribe = Scribe::start(desk);
+    let scribe = Scribe::start(assignment);
     let (client, words) = (scribe.ear(Side::Client), scribe.ear(Side::Agent));
     if let Some(input) = agent.stdin.take() {
         // Ends with the process: an editor may keep its end open.

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 /// Where a connection is taken down, and what is known of it beside its bytes.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct Assignment {
     /// The store's folder.
     pub store: PathBuf,
     /// What time it is.
@@ -72,6 +72,8 @@ pub struct Kept {
 /// What is told to who takes down.
 enum Told {
     Piece(Side, Timestamp, Vec<u8>),
+    /// All before it is to be on disk.
+    Commit(Sender<()>),
     End(Closing),
 }
 
@@ -95,13 +97,13 @@ pub struct Ear {
 
 impl Scribe {
     /// Begins to listen.
-    pub fn start(desk: Desk) -> Self {
+    pub fn start(assignment: Assignment) -> Self {
         let (told, heard) = mpsc::channel();
         let (finished, done) = mpsc::channel();
         let waiting = Arc::<AtomicUsize>::default();
-        let (left, clock) = (Arc::clone(&waiting), desk.clock.clone());
+        let (left, clock) = (Arc::clone(&waiting), assignment.clock.clone());
         thread::spawn(move || {
-            let kept = listen(Taking::new(desk), &heard, &left);
+            let kept = listen(Taking::new(assignment), &heard, &left);
             let _ = finished.send(kept);
         });
         Self { told, waiting, clock, done }
@@ -111,6 +113,13 @@ impl Scribe {
     pub fn ear(&self, side: Side) -> Ear {
         let (told, waiting) = (self.told.clone(), Arc::clone(&self.waiting));
         Ear { side, told, waiting, clock: self.clock.clone() }
+    }
+
+    /// Waits a while for all that was heard to be on disk.
+    pub fn commit(&self, patience: Duration) {
+        let (committed, done) = mpsc::channel();
+        let _ = self.told.send(Told::Commit(committed));
+        let _ = done.recv_timeout(patience);
     }
 
     /// The connection has ended; waits a while for what was said to be taken down, and gives the sessions.
@@ -137,6 +146,10 @@ fn listen(mut taking: Taking, heard: &Receiver<Told>, waiting: &AtomicUsize) -> 
             Ok(Told::Piece(side, at, bytes)) => {
                 taking.piece(side, at, &bytes);
                 waiting.fetch_sub(bytes.len(), Ordering::AcqRel);
+            }
+            Ok(Told::Commit(committed)) => {
+                taking.commit();
+                let _ = committed.send(());
             }
             Ok(Told::End(closing)) => return taking.end(Some(closing)),
             Err(RecvTimeoutError::Timeout) => taking.commit(),

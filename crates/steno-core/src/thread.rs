@@ -8,6 +8,7 @@
 //! # Locking
 //! One lock for both stores, which leslie's own processes respect too. Reading takes none.
 
+mod agent;
 mod assets;
 mod commit;
 mod context;

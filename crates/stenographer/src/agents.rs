@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use steno_acp::leash::Leash;
 use steno_acp::replay::REHEARSAL;
-use steno_acp::scribe::{Desk, Kept, StoppedError};
+use steno_acp::scribe::{Assignment, Kept, StoppedError};
 use steno_core::agent::places::places;
 use steno_core::agent::{gemini, opencode};
 
@@ -110,8 +110,8 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Where a connection with an agent is taken down.
-pub(crate) fn desk(scene: &Scene, command: &[OsString]) -> Desk {
-    Desk {
+pub(crate) fn assignment(scene: &Scene, command: &[OsString]) -> Assignment {
+    Assignment {
         store: scene.store.clone(),
         clock: scene.clock.clone(),
         project: scene.cwd.clone(),

@@ -10,10 +10,11 @@ use serde_json::Value;
 use steno_core::agent::acp::wire::Side;
 use steno_core::vault::record::Closing;
 
+use super::Left;
 use super::error::ClientError;
 use super::voice::{Heard, Voice};
 use crate::leash::{self, Leash};
-use crate::scribe::{Desk, Ear, Kept, Scribe};
+use crate::scribe::{Assignment, Ear, Scribe};
 
 /// How long an agent may take to leave when nothing more is asked of it; some write their files then.
 const LEAVE: Duration = Duration::from_secs(5);
@@ -23,6 +24,9 @@ const END: Duration = Duration::from_secs(2);
 
 /// How long its last words may take that others of its programs hold back.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// How long keeping a prompt may take.
+const KEEPING: Duration = Duration::from_secs(5);
 
 /// How long taking down the rest may take.
 const WRITING: Duration = Duration::from_secs(60);
@@ -37,49 +41,53 @@ pub(super) struct Link {
     input: Option<ChildStdin>,
     ear: Ear,
     scribe: Scribe,
-    reading: JoinHandle<()>,
+    /// Who hears its words and its complaints.
+    hearing: [JoinHandle<()>; 2],
     complaint: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Link {
     /// Starts the agent in its folder.
-    pub(super) fn start(desk: Desk, leash: &Leash, voice: Voice) -> Result<Self, ClientError> {
-        let program = || desk.command[0].to_string_lossy().into_owned();
-        let mut command = leash.command(&desk.command);
-        command.current_dir(&desk.project);
+    pub(super) fn start(
+        assignment: Assignment,
+        leash: &Leash,
+        voice: Voice,
+    ) -> Result<Self, ClientError> {
+        let program = || assignment.command[0].to_string_lossy().into_owned();
+        let mut command = leash.command(&assignment.command);
+        command.current_dir(&assignment.project);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut agent =
             command.spawn().map_err(|source| ClientError::Start { program: program(), source })?;
         let (input, output, complaints) =
             (agent.stdin.take(), agent.stdout.take(), agent.stderr.take());
-        let scribe = Scribe::start(desk);
+        let scribe = Scribe::start(assignment);
         let (ear, words) = (scribe.ear(Side::Client), scribe.ear(Side::Agent));
-        let reading = thread::spawn(move || read(output, &words, &voice));
         let complaint = Arc::<Mutex<Vec<u8>>>::default();
         let noted = Arc::clone(&complaint);
-        thread::spawn(move || note(complaints, &noted));
-        Ok(Self { agent, input, ear, scribe, reading, complaint })
+        let hearing = [
+            thread::spawn(move || read(output, &words, &voice)),
+            thread::spawn(move || note(complaints, &noted)),
+        ];
+        Ok(Self { agent, input, ear, scribe, hearing, complaint })
     }
 
-    /// Says something to the agent.
+    /// Says something to the agent. A prompt is kept before it is given: what comes of it may be our end.
     pub(super) fn say(&mut self, message: &Value) -> Result<(), ClientError> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
         self.ear.hear(&line);
+        if message["method"] == "session/prompt" {
+            self.scribe.commit(KEEPING);
+        }
         let Some(input) = &mut self.input else {
             return Err(ClientError::Deaf(std::io::ErrorKind::BrokenPipe.into()));
         };
         input.write_all(&line).and_then(|()| input.flush()).map_err(ClientError::Deaf)
     }
 
-    /// The last that the agent wrote to its standard error.
-    pub(super) fn complaint(&self) -> String {
-        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&complaint).trim().to_owned()
-    }
-
-    /// Lets the agent go; gives what was taken down.
-    pub(super) fn end(mut self, closing: Closing) -> Vec<Kept> {
+    /// Lets the agent go; gives what is left of it.
+    pub(super) fn end(mut self, closing: Closing) -> Left {
         drop(self.input.take());
         if !has_ended(&mut self.agent, LEAVE) {
             leash::terminate(&self.agent);
@@ -89,10 +97,12 @@ impl Link {
             }
         }
         let until = Instant::now() + LAST_WORDS;
-        while !self.reading.is_finished() && Instant::now() < until {
+        while !self.hearing.iter().all(JoinHandle::is_finished) && Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
         }
-        self.scribe.finish(closing, WRITING)
+        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();
+        Left { kept: self.scribe.finish(closing, WRITING), complaint }
     }
 }
 

@@ -14,7 +14,7 @@ use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::recorder::Recorder;
 use steno_core::{SessionId, Status, Timestamp};
 
-use super::{Desk, Kept, StoppedError, naming};
+use super::{Assignment, Kept, StoppedError, naming};
 
 /// Bytes that may wait for a session to be named; then they get one of their own.
 const NAMELESS: usize = 1 << 20;
@@ -24,7 +24,7 @@ const STOP: &[u8] = b"\"stopReason\"";
 
 /// One connection while it is taken down.
 pub(super) struct Taking {
-    desk: Desk,
+    assignment: Assignment,
     vault: Vault,
     /// What the agent calls itself.
     told: Option<String>,
@@ -46,10 +46,10 @@ struct Taken {
 }
 
 impl Taking {
-    pub(super) fn new(desk: Desk) -> Self {
+    pub(super) fn new(assignment: Assignment) -> Self {
         Self {
-            vault: Vault::new(desk.store.join("vault")),
-            desk,
+            vault: Vault::new(assignment.store.join("vault")),
+            assignment,
             told: None,
             torn: HashMap::new(),
             redactor: Redactor::default(),
@@ -108,7 +108,7 @@ impl Taking {
     pub(super) fn end(mut self, closing: Option<Closing>) -> Vec<Kept> {
         for (side, line) in std::mem::take(&mut self.torn) {
             if !line.is_empty() {
-                let placed = self.line(side, self.desk.clock.now(), &line);
+                let placed = self.line(side, self.assignment.clock.now(), &line);
                 self.keep(&placed);
             }
         }
@@ -168,9 +168,10 @@ impl Taking {
     }
 
     fn open(&self, name: &str) -> Result<Taken, StoppedError> {
-        let desk = &self.desk;
-        let agent = desk.agent.clone();
-        let agent = agent.unwrap_or_else(|| naming::agent(self.told.as_deref(), &desk.command));
+        let assignment = &self.assignment;
+        let agent = assignment.agent.clone();
+        let agent =
+            agent.unwrap_or_else(|| naming::agent(self.told.as_deref(), &assignment.command));
         let id = SessionId::for_native(agent.as_str(), name);
         let dir = self.vault.session(&agent, &id);
         if dir.is_recorded()? && !dir.is_wire()? {
@@ -178,22 +179,22 @@ impl Taking {
         }
         let opening = Opening {
             agent: agent.as_str().to_owned(),
-            project: Some(desk.project.to_string_lossy().into_owned()),
+            project: Some(assignment.project.to_string_lossy().into_owned()),
             native_id: Some(name.to_owned()),
             protocol: Some(acp::AGENT.to_owned()),
-            thread: desk.thread.clone(),
-            launch: desk.launch.clone(),
+            thread: assignment.thread.clone(),
+            launch: assignment.launch.clone(),
         };
         // That it cannot be marked is no reason not to keep it.
-        let _marker = Pending::new(&desk.store).mark(&dir).ok();
-        let recorder = Recorder::open(dir, &opening, desk.clock.clone())?;
+        let _marker = Pending::new(&assignment.store).mark(&dir).ok();
+        let recorder = Recorder::open(dir, &opening, assignment.clock.clone())?;
         Ok(Taken { recorder, _marker })
     }
 
     /// Tells once that nothing more is taken down.
     fn stop(&mut self, error: &StoppedError) {
         if !std::mem::replace(&mut self.is_over, true) {
-            (self.desk.stopped)(error);
+            (self.assignment.stopped)(error);
         }
     }
 }

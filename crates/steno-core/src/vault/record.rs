@@ -42,9 +42,6 @@ pub struct Opening {
     pub launch: Option<String>,
 }
 
-/// Among what is known of a session: by which name or command the user has called its agent.
-pub const LAUNCH: &str = "launch";
-
 /// How a recorder ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
@@ -244,7 +241,7 @@ impl RecordReader {
         self.session.native_id = open.native_id.or(self.session.native_id.take());
         self.session.thread = open.thread.or(self.session.thread.take());
         if let Some(launch) = open.launch {
-            self.session.extra.insert(LAUNCH.to_owned(), launch.into());
+            self.session.extra.insert("launch".to_owned(), launch.into());
         }
         if let Some(fold) = &mut self.fold {
             fold.connected();

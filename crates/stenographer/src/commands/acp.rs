@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 
 use steno_acp::leash;
 use steno_acp::proxy;
-use steno_acp::scribe::Desk;
+use steno_acp::scribe::Assignment;
 use steno_core::vault::AgentName;
 
 use crate::agents;
@@ -45,8 +45,9 @@ pub(crate) fn run(scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     if let Some(parent) = args.leash {
         return Err(unable(leash::become_agent(parent, &args.command)));
     }
-    let desk = Desk { agent: args.agent.clone(), ..agents::desk(scene, &args.command) };
-    let (status, kept) = proxy::run(desk, &agents::leash()?).map_err(unable)?;
+    let assignment =
+        Assignment { agent: args.agent.clone(), ..agents::assignment(scene, &args.command) };
+    let (status, kept) = proxy::run(assignment, &agents::leash()?).map_err(unable)?;
     kept.iter().for_each(|kept| agents::join_later(scene, kept));
     Ok(ended(status))
 }

@@ -29,6 +29,8 @@ mod restore;
 mod resume;
 #[cfg(unix)]
 mod run;
+#[cfg(target_os = "linux")]
+mod run_killed;
 mod search;
 mod sessions;
 mod sync;

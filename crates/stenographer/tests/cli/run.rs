@@ -17,11 +17,12 @@ update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId"
 text() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
 stop() { say '{"jsonrpc":"2.0","id":'"$id"',"result":{"stopReason":"'"$1"'","usage":{"totalTokens":12,"inputTokens":10,"outputTokens":2}}}'; }
 echo $$ >> pids
+die() { if [ "$KILL" = "$1" ]; then kill -9 $PPID; sleep 9; fi; }
 while read -r line; do
 case "$line" in *'"id":'*) last=${line#*'"id":'}; last=${last%%,*};; esac
 case "$line" in
-*'"initialize"'*) say '{"jsonrpc":"2.0","id":'"$last"',"result":{"protocolVersion":1,"agentInfo":{"name":"toy"},"agentCapabilities":{"loadSession":'"${LOADS:-false}"'}}}';;
-*'"session/new"'*) say '{"jsonrpc":"2.0","id":'"$last"',"result":{"sessionId":"sess-000'"$(wc -l < pids | tr -d ' ')"'","modes":{"currentModeId":"agent","availableModes":[{"id":"agent","name":"A"},{"id":"plan","name":"P"}]}}}' | sed "s/sess-000[0-9]/${SESSION:-sess-0001}/";;
+*'"initialize"'*) die initialize; say '{"jsonrpc":"2.0","id":'"$last"',"result":{"protocolVersion":1,"agentInfo":{"name":"toy"},"agentCapabilities":{"loadSession":'"${LOADS:-false}"'}}}';;
+*'"session/new"'*) die new; say '{"jsonrpc":"2.0","id":'"$last"',"result":{"sessionId":"sess-000'"$(wc -l < pids | tr -d ' ')"'","modes":{"currentModeId":"agent","availableModes":[{"id":"agent","name":"A"},{"id":"plan","name":"P"}]}}}' | sed "s/sess-000[0-9]/${SESSION:-sess-0001}/";;
 *'"session/load"'*)
  text 'what it said before'
  say '{"jsonrpc":"2.0","id":'"$last"',"result":{}}';;
@@ -30,6 +31,7 @@ case "$line" in
 *'"session/prompt"'*)
  id=$last
  printf '%s\n' "$line" >> heard
+ die prompt
  case "$line" in
  *'crash now"'*) text 'Going down.'; echo 'out of order' >&2; exit 3;;
  *wait*) text 'Waiting.'; echo go >> waiting;;
@@ -37,16 +39,20 @@ case "$line" in
  *refuse*) text 'No.'; stop refusal;;
  *)
   update '{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"ls","kind":"execute","status":"pending","rawInput":{"command":"ls"}}'
-  say '{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"sess-0001","toolCall":{"toolCallId":"call-1"},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}}';;
+  say '{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"sess-0001","toolCall":{"toolCallId":"call-1"},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}}'
+  die asked;;
  esac;;
 *'"optionId":"y"'*)
+ die decided
  update '{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"a.txt"}}]}'
- text 'One file.'; stop end_turn;;
+ text 'One file.'; die said; stop end_turn; die stopped;;
 *'"optionId":"n"'*)
  update '{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"failed"}'
  text 'I may not.'; stop end_turn;;
 esac
 done
+die end
+case "$KILL" in 0*) (sleep "$KILL"; kill -9 $PPID) > /dev/null 2>&1 &;; esac
 "#;
 
 pub(crate) fn home() -> Home {

@@ -3,8 +3,7 @@
 use steno_core::entry::{Kind, PRIMARY};
 use steno_core::format::leslie;
 use steno_core::thread::ThreadError;
-use steno_core::vault::record::LAUNCH;
-use steno_core::vault::{SessionDir, UNENDED};
+use steno_core::vault::SessionDir;
 use steno_core::{SessionId, Transcript};
 
 use super::Args;
@@ -46,10 +45,9 @@ pub(super) fn go_on(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Com
         None => None,
     };
     let config = Config::load(scene)?;
-    let launch = earlier.as_ref().and_then(|it| it.session.extra.get(LAUNCH)?.as_str());
-    let agent = Agent::find(&config, args.agent.as_deref().or(launch))?;
-    if let Some(torn) = earlier.clone().filter(is_torn) {
-        work.write_transcripts(torn, (1, args.manner.mode.as_deref()))?;
+    let agent = Agent::find(&config, args.agent.as_deref().or(work.agent()?.as_deref()))?;
+    if let Some(torn) = earlier.clone().filter(|_| work.is_unsettled) {
+        work.write_transcripts(torn, 1)?;
     }
     let prompts = match (&args.prompts, &earlier) {
         (given, _) if !given.is_empty() => given.clone(),
@@ -68,11 +66,6 @@ fn stored(scene: &Scene, name: &str) -> Result<Option<SessionDir>, CommandError>
     let sessions = Store::new(scene).vault.sessions()?;
     let is_it = |dir: &SessionDir| *dir.id() == SessionId::for_native(dir.agent(), name);
     Ok(sessions.into_iter().find(is_it))
-}
-
-/// Whether whoever recorded it was killed, so that the last prompt has no transcript.
-fn is_torn(transcript: &Transcript) -> bool {
-    transcript.session.stop_reason.as_deref() == Some(UNENDED)
 }
 
 /// What was said, for an agent that has forgotten it: the end of it, if it is long.

@@ -1,7 +1,7 @@
 //! A conversation with an agent, from its start to what is left of it.
 
 use steno_acp::client::{self, Client, ClientError, Limits, Voice};
-use steno_acp::scribe::{Desk, Kept};
+use steno_acp::scribe::{Assignment, Kept};
 use steno_core::vault::record::Closing;
 use steno_core::{Status, Transcript};
 
@@ -55,25 +55,26 @@ impl Conversation<'_> {
         let interrupting = voice.clone();
         // Without it, Ctrl-C ends us at once; what was said until then is kept all the same.
         let _ = ctrlc::set_handler(move || interrupting.interrupt());
-        let desk = Desk {
+        let assignment = Assignment {
             thread: Some(self.work.id().to_owned()),
             launch: Some(self.agent.name.clone()),
-            ..agents::desk(self.scene, &self.agent.command)
+            ..agents::assignment(self.scene, &self.agent.command)
         };
+        self.work.remember_agent(&self.agent.name)?;
         let policy = (self.manner.policy(ui), self.limits);
-        let mut client = Client::start(desk, &agents::leash()?, policy, ears)?;
+        let mut client = Client::start(assignment, &agents::leash()?, policy, ears)?;
         let mut course = Course::default();
         let spoken = self.speak(&mut client, (ui, voice), (prompts, earlier), &mut course);
-        let complaint = client.complaint();
-        let kept = client.end(closing(&course, spoken.as_ref().err()));
-        let finished = self.finish(ui, &course, &kept, spoken.as_ref().err());
+        let left = client.end(closing(&course, spoken.as_ref().err()));
+        let finished = self.finish(ui, &course, &left.kept, spoken.as_ref().err());
         match spoken {
             Ok(()) => finished,
             Err(error) if is_interrupt(&error) => finished.map(|_| Exit::Ended(INTERRUPTED)),
             Err(error) => {
                 // What the agent failed of comes first.
                 finished?;
-                let last = complaint.lines().last().map(|line| format!("it last said: {line}"));
+                let last =
+                    left.complaint.lines().last().map(|line| format!("it last said: {line}"));
                 Err(last.into_iter().fold(error, CommandError::hint))
             }
         }
@@ -149,10 +150,7 @@ impl Conversation<'_> {
             transcript = Some(kept.dir.read()?);
         }
         let paths = match transcript.clone().filter(|_| course.prompts > 0) {
-            Some(told) => {
-                let shape = (course.prompts, self.manner.mode.as_deref());
-                self.work.write_transcripts(told, shape)?
-            }
+            Some(told) => self.work.write_transcripts(told, course.prompts)?,
             None => Vec::new(),
         };
         let outcome = outcome(course, failure);

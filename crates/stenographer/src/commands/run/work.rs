@@ -8,6 +8,7 @@ use steno_core::thread::{
     Action, Binding, IdSource, Lifecycle, Operator, Reference, Spawn, Status, Thread, ThreadStore,
     Waiting, Warning, task_of,
 };
+use steno_core::vault::UNENDED;
 use steno_core::{Entry, Transcript};
 
 use super::Args;
@@ -22,6 +23,8 @@ const TITLE: usize = 80;
 pub(crate) struct Work {
     threads: ThreadStore,
     pub(crate) thread: Thread,
+    /// Whether a run in it was never brought to its end.
+    pub(crate) is_unsettled: bool,
 }
 
 /// What became of a run.
@@ -57,7 +60,7 @@ impl Work {
         spawn.references.clone_from(&args.references);
         let spawned = threads.spawn(&spawn)?;
         warn(ui, &spawned.warnings);
-        Ok(Self { threads, thread: spawned.thread })
+        Ok(Self { threads, thread: spawned.thread, is_unsettled: false })
     }
 
     /// A thread that is there, and can be worked in.
@@ -67,6 +70,7 @@ impl Work {
 
     fn of(threads: ThreadStore, id: &str) -> Result<Self, CommandError> {
         let mut thread = threads.thread(id)?;
+        let is_unsettled = thread.status == Status::Active;
         match thread.status {
             Status::Active | Status::Completed => {}
             Status::Suspended | Status::WaitingHuman => {
@@ -82,7 +86,7 @@ impl Work {
                 return Err(error.hint("leave --thread out, and name it with --ref"));
             }
         }
-        Ok(Self { threads, thread })
+        Ok(Self { threads, thread, is_unsettled })
     }
 
     fn refer(&self, ui: &mut Ui, targets: &[String]) -> Result<(), CommandError> {
@@ -128,6 +132,16 @@ impl Work {
         Ok(self.threads.delivered(self.id(), waiting)?)
     }
 
+    /// The agent that worked in the thread before.
+    pub(crate) fn agent(&self) -> Result<Option<String>, CommandError> {
+        Ok(self.threads.agent(self.id())?)
+    }
+
+    /// Remembers the agent, so that the same one goes on.
+    pub(super) fn remember_agent(&self, name: &str) -> Result<(), CommandError> {
+        Ok(self.threads.set_agent(self.id(), name)?)
+    }
+
     /// Remembers the agent's session, so that it can go on after a crash.
     pub(super) fn remember(&self, session: &str) -> Result<(), CommandError> {
         self.threads.set_session(self.id(), session)?;
@@ -138,7 +152,7 @@ impl Work {
     pub(crate) fn write_transcripts(
         &self,
         mut transcript: Transcript,
-        (prompts, mode): (usize, Option<&str>),
+        prompts: usize,
     ) -> Result<Vec<PathBuf>, CommandError> {
         let asks = |entry: &Entry| {
             entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY
@@ -150,10 +164,11 @@ impl Work {
         for entry in transcript.entries.iter_mut().filter(|entry| asks(entry)) {
             entry.content = task_of(&entry.content).to_owned();
         }
-        transcript.session.thread = Some(self.id().to_owned());
-        if let Some(mode) = mode {
-            transcript.session.extra.insert(leslie::AGENT_MODE.to_owned(), mode.into());
-        }
+        let session = &mut transcript.session;
+        session.thread = Some(self.id().to_owned());
+        session.stop_reason.take_if(|reason| reason == UNENDED);
+        let mode = session.extra.get("acp").and_then(|wire| wire.get("set_mode")).cloned();
+        session.extra.extend(mode.map(|mode| (leslie::AGENT_MODE.to_owned(), mode)));
         Ok(self.threads.write_transcript(self.id(), &transcript)?)
     }
 
