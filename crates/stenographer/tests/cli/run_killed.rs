@@ -66,6 +66,6 @@ fn only_thread(home: &Home) -> (String, Status) {
     assert_eq!(store.problems().unwrap(), []);
     let [thread] = store.threads(None).unwrap().try_into().unwrap();
     let [objective] = store.objectives().unwrap().try_into().unwrap();
-    assert_eq!(objective.thread_ids, [thread.id.clone()]);
+    assert_eq!(objective.thread_ids, std::slice::from_ref(&thread.id));
     (thread.id.to_string(), thread.status)
 }
