@@ -25,7 +25,6 @@ mod objectives;
 mod reference;
 mod relations;
 mod spawn;
-mod step;
 mod store;
 mod waiting;
 mod words;

@@ -20,6 +20,7 @@ mod store;
 mod sweep;
 mod table;
 mod target;
+mod threads;
 mod ui;
 
 use std::process::ExitCode;

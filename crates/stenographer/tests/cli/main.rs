@@ -17,6 +17,8 @@ mod harness;
 #[cfg(unix)]
 mod hooks;
 mod killed;
+#[cfg(unix)]
+mod leslie;
 mod moved;
 mod places;
 #[cfg(unix)]
@@ -36,6 +38,7 @@ mod sessions;
 mod sync;
 #[cfg(unix)]
 mod terminal;
+mod threads;
 mod verify;
 #[cfg(unix)]
 mod watch;
