@@ -2,18 +2,18 @@
 
 use steno_core::entry::{Kind, PRIMARY};
 use steno_core::format::leslie;
-use steno_core::thread::ThreadError;
 use steno_core::vault::SessionDir;
 use steno_core::{SessionId, Transcript};
 
 use super::Args;
 use crate::agents::Agent;
 use crate::commands::run::conversation::{Conversation, Earlier};
-use crate::commands::run::work::{Work, threads};
+use crate::commands::run::work::Work;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
+use crate::threads::{Threads, told};
 use crate::ui::Ui;
 
 /// What an agent is told that has stopped.
@@ -25,16 +25,14 @@ const TOLD: usize = 200_000;
 /// Letters of one entry of it.
 const ENTRY: usize = 4000;
 
-/// Whether this is a thread of the project in the working folder.
+/// Whether a thread of the project is meant, and no session.
 pub(super) fn is_one(scene: &Scene, id: &str) -> Result<bool, CommandError> {
-    if !scene.cwd.join(".leslie").is_dir() {
+    let threads = Threads::near(scene);
+    if !threads.store.exists() {
         return Ok(false);
     }
-    match threads(scene).thread(id) {
-        Ok(_) => Ok(true),
-        Err(ThreadError::ThreadNotFound(_)) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let is_known = threads.store.relations().map_err(told)?.threads.contains_key(id);
+    Ok(is_known || id.starts_with("thread-"))
 }
 
 /// Runs the thread's agent again.
@@ -55,7 +53,7 @@ pub(super) fn go_on(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Com
         (_, None) => vec![work.thread.title.clone()],
     };
     let name = work.thread.session_id.clone();
-    let earlier = name.zip(earlier).map(|(name, it)| Earlier { name, told: told(&it) });
+    let earlier = name.zip(earlier).map(|(name, it)| Earlier { name, told: recalled(&it) });
     let limits = config.run()?.limits;
     let conversation = Conversation { scene, agent, work, manner: &args.manner, limits };
     conversation.hold(ui, prompts, earlier)
@@ -69,7 +67,7 @@ fn stored(scene: &Scene, name: &str) -> Result<Option<SessionDir>, CommandError>
 }
 
 /// What was said, for an agent that has forgotten it: the end of it, if it is long.
-fn told(transcript: &Transcript) -> String {
+fn recalled(transcript: &Transcript) -> String {
     let mut parts = Vec::new();
     let mut letters = 0;
     let entries = transcript.entries.iter().rev().filter(|entry| entry.source == PRIMARY);

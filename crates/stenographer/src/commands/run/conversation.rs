@@ -58,6 +58,7 @@ impl Conversation<'_> {
         let assignment = Assignment {
             thread: Some(self.work.id().to_owned()),
             launch: Some(self.agent.name.clone()),
+            project: self.work.root().to_owned(),
             ..agents::assignment(self.scene, &self.agent.command)
         };
         self.work.remember_agent(&self.agent.name)?;
@@ -90,7 +91,7 @@ impl Conversation<'_> {
         let mut screen = Screen::new(ui, voice, self.manner.json);
         let mut tell = |event: client::Event<'_>| screen.show(&event);
         client.initialize(env!("CARGO_PKG_VERSION"), &mut tell)?;
-        let folder = &self.scene.cwd;
+        let folder = self.work.root();
         let known = earlier.as_ref().map(|earlier| earlier.name.as_str());
         let is_known = match known {
             Some(name) => client.reopen(name, folder, &mut tell)?,

@@ -1,12 +1,12 @@
 //! The thread in which an agent works: what it is told of it, and what becomes of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use steno_core::entry::{Kind, PRIMARY, Role};
 use steno_core::format::leslie;
 use steno_core::thread::{
-    Action, Binding, IdSource, Lifecycle, Operator, Reference, Spawn, Status, Thread, ThreadStore,
-    Waiting, Warning, task_of,
+    Action, Binding, Lifecycle, Operator, Reference, Spawn, Status, Thread, ThreadStore, Waiting,
+    task_of,
 };
 use steno_core::vault::UNENDED;
 use steno_core::{Entry, Transcript};
@@ -14,12 +14,13 @@ use steno_core::{Entry, Transcript};
 use super::Args;
 use crate::error::CommandError;
 use crate::scene::Scene;
+use crate::threads::{Threads, told, warn};
 use crate::ui::Ui;
 
 /// Letters of a task that name its objective.
 const TITLE: usize = 80;
 
-/// A thread of the project in the working folder.
+/// A thread of the project.
 pub(crate) struct Work {
     threads: ThreadStore,
     pub(crate) thread: Thread,
@@ -44,45 +45,50 @@ impl Work {
         args: &Args,
         task: &str,
     ) -> Result<Self, CommandError> {
-        let threads = threads(scene);
+        let threads = Threads::near(scene);
+        let references = threads.ids(&args.references)?;
         if let Some(id) = &args.thread {
             let work = Self::of(threads, id)?;
-            work.refer(ui, &args.references)?;
+            work.refer(ui, &references)?;
             return Ok(work);
         }
-        threads.init()?;
         let title: String = task.lines().next().unwrap_or_default().chars().take(TITLE).collect();
         let objective = match &args.objective {
-            Some(id) => threads.objective(id)?.id,
-            None => threads.create_objective(&title)?.id,
+            Some(id) => threads.objective(id)?,
+            None => {
+                threads.store.init().map_err(told)?;
+                threads.store.create_objective(&title).map_err(told)?
+            }
         };
-        let mut spawn = Spawn::new(title, objective.as_str());
-        spawn.references.clone_from(&args.references);
-        let spawned = threads.spawn(&spawn)?;
+        let mut spawn = Spawn::new(title, objective.id.as_str());
+        spawn.references = references;
+        let spawned = threads.store.spawn(&spawn).map_err(told)?;
         warn(ui, &spawned.warnings);
-        Ok(Self { threads, thread: spawned.thread, is_unsettled: false })
+        Ok(Self { threads: threads.store, thread: spawned.thread, is_unsettled: false })
     }
 
     /// A thread that is there, and can be worked in.
     pub(crate) fn resume(scene: &Scene, id: &str) -> Result<Self, CommandError> {
-        Self::of(threads(scene), id)
+        Self::of(Threads::near(scene), id)
     }
 
-    fn of(threads: ThreadStore, id: &str) -> Result<Self, CommandError> {
+    fn of(threads: Threads, id: &str) -> Result<Self, CommandError> {
         let mut thread = threads.thread(id)?;
+        let threads = threads.store;
         let is_unsettled = thread.status == Status::Active;
         match thread.status {
             Status::Active | Status::Completed => {}
             Status::Suspended | Status::WaitingHuman => {
-                thread = threads.lifecycle(&Lifecycle {
-                    thread: id.to_owned(),
+                let change = Lifecycle {
+                    thread: thread.id.to_string(),
                     action: Action::Resume,
                     reason: None,
                     operator: Operator::User,
-                })?;
+                };
+                thread = threads.lifecycle(&change).map_err(told)?;
             }
             status => {
-                let error = CommandError::user(format!("thread {id} is {status}"));
+                let error = CommandError::user(format!("thread {} is {status}", thread.id));
                 return Err(error.hint("leave --thread out, and name it with --ref"));
             }
         }
@@ -91,16 +97,22 @@ impl Work {
 
     fn refer(&self, ui: &mut Ui, targets: &[String]) -> Result<(), CommandError> {
         for target in targets {
-            let made = self.threads.reference(&Reference {
+            let reference = Reference {
                 from: self.id().to_owned(),
                 target: target.clone(),
                 binding: Binding::Frozen,
                 scope: None,
                 operator: Operator::User,
-            })?;
+            };
+            let made = self.threads.reference(&reference).map_err(told)?;
             warn(ui, &made.warnings);
         }
         Ok(())
+    }
+
+    /// The project's folder, from which the paths of assets begin.
+    pub(crate) fn root(&self) -> &Path {
+        self.threads.root()
     }
 
     /// The thread's id.
@@ -117,11 +129,11 @@ impl Work {
     ) -> Result<(String, Waiting), CommandError> {
         let mut prompt = String::new();
         if !is_told {
-            let (context, warnings) = self.threads.context(self.id())?;
+            let (context, warnings) = self.threads.context(self.id()).map_err(told)?;
             warn(ui, &warnings);
             prompt = context + "\n\n";
         }
-        let waiting = self.threads.waiting(self.id())?;
+        let waiting = self.threads.waiting(self.id()).map_err(told)?;
         prompt.push_str(&waiting.text());
         prompt.push_str(task);
         Ok((prompt, waiting))
@@ -129,22 +141,22 @@ impl Work {
 
     /// The agent was told what waited.
     pub(super) fn delivered(&self, waiting: &Waiting) -> Result<(), CommandError> {
-        Ok(self.threads.delivered(self.id(), waiting)?)
+        self.threads.delivered(self.id(), waiting).map_err(told)
     }
 
     /// The agent that worked in the thread before.
     pub(crate) fn agent(&self) -> Result<Option<String>, CommandError> {
-        Ok(self.threads.agent(self.id())?)
+        self.threads.agent(self.id()).map_err(told)
     }
 
     /// Remembers the agent, so that the same one goes on.
     pub(super) fn remember_agent(&self, name: &str) -> Result<(), CommandError> {
-        Ok(self.threads.set_agent(self.id(), name)?)
+        self.threads.set_agent(self.id(), name).map_err(told)
     }
 
     /// Remembers the agent's session, so that it can go on after a crash.
     pub(super) fn remember(&self, session: &str) -> Result<(), CommandError> {
-        self.threads.set_session(self.id(), session)?;
+        self.threads.set_session(self.id(), session).map_err(told)?;
         Ok(())
     }
 
@@ -169,12 +181,12 @@ impl Work {
         session.stop_reason.take_if(|reason| reason == UNENDED);
         let mode = session.extra.get("acp").and_then(|wire| wire.get("set_mode")).cloned();
         session.extra.extend(mode.map(|mode| (leslie::AGENT_MODE.to_owned(), mode)));
-        Ok(self.threads.write_transcript(self.id(), &transcript)?)
+        self.threads.write_transcript(self.id(), &transcript).map_err(told)
     }
 
     /// Gives the thread the status that follows, unless somebody has given it another meanwhile.
     pub(super) fn settle(&self, outcome: &Outcome) -> Result<Status, CommandError> {
-        let thread = self.threads.thread(self.id())?;
+        let thread = self.threads.thread(self.id()).map_err(told)?;
         if thread.status != Status::Active {
             return Ok(thread.status);
         }
@@ -187,24 +199,13 @@ impl Work {
         };
         let thread = self.id().to_owned();
         let change = Lifecycle { thread, action, reason, operator: Operator::System };
-        Ok(self.threads.lifecycle(&change)?.status)
+        Ok(self.threads.lifecycle(&change).map_err(told)?.status)
     }
 
     fn has_open_children(&self) -> Result<bool, CommandError> {
-        let relations = self.threads.relations()?;
+        let relations = self.threads.relations().map_err(told)?;
         let children = relations.links.get(self.id()).map_or(&[][..], |links| &links.children);
-        let is_over =
-            |status| matches!(status, Status::Completed | Status::Cancelled | Status::Archived);
         let mut children = children.iter().filter_map(|id| relations.threads.get(id));
-        Ok(children.any(|child| !is_over(child.status)))
+        Ok(children.any(|child| !child.status.is_over()))
     }
-}
-
-/// The threads of the project in the working folder.
-pub(crate) fn threads(scene: &Scene) -> ThreadStore {
-    ThreadStore::new(&scene.cwd, scene.clock.clone(), IdSource::random())
-}
-
-fn warn(ui: &mut Ui, warnings: &[Warning]) {
-    warnings.iter().for_each(|warning| ui.warning(warning));
 }
