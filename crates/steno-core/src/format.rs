@@ -24,6 +24,7 @@ use crate::entry::Entry;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Totals, Transcript};
 use crate::source::Bundle;
+use crate::traffic;
 
 /// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
 /// index is built anew.
@@ -53,7 +54,10 @@ impl Reader {
 pub fn readers() -> impl Iterator<Item = &'static Reader> {
     const SEEDS: [&Reader; 4] =
         [&leslie::READER, &devflow::READER, &chibi::READER, &weakincentives::READER];
-    SEEDS.into_iter().chain(agent::READERS.iter().copied()).chain([&native::READER])
+    SEEDS
+        .into_iter()
+        .chain(agent::READERS.iter().copied())
+        .chain([&traffic::READER, &native::READER])
 }
 
 /// The reader of what `agent` wrote; ours for those that only speak through `steno record`.

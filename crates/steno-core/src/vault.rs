@@ -7,6 +7,7 @@ pub(crate) mod attributes;
 mod combine;
 mod desk;
 mod exact;
+mod exchanges;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub mod keep;

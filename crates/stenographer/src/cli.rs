@@ -29,6 +29,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(commands::run::Args),
+    Exec(commands::exec::Args),
+    Gateway(commands::gateway::Args),
     Record(commands::record::Args),
     Acp(commands::acp::Args),
     Sync(commands::sync::Args),
@@ -73,6 +75,8 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     let Some(command) = cli.command else { return browse(ui, scene) };
     let exit = match command {
         Command::Run(args) => commands::run::run(ui, scene, &args),
+        Command::Exec(args) => commands::exec::run(ui, scene, &args),
+        Command::Gateway(args) => commands::gateway::run(ui, scene, args),
         Command::Record(args) => commands::record::run(ui, scene, args),
         Command::Acp(args) => commands::acp::run(scene, &args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),

@@ -1,5 +1,5 @@
-//! What the user has set in `config.toml`: prices of models, models that cost what others do, agents, and how they are
-//! run.
+//! What the user has set in `config.toml`: prices of models, models that cost what others do, upstreams, agents, and how
+//! they are run.
 //!
 //! What is wrong in it is told with its file and line.
 
@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use steno_core::cost::{Price, Prices, Rates};
+use steno_gateway::{Upstream, Upstreams};
 use toml_edit::{Document, Item, Table, TableLike};
 
 pub(crate) use self::agents::AgentSetting;
@@ -68,6 +69,19 @@ impl Config {
             prices.alias(model, like);
         }
         Ok(prices)
+    }
+
+    /// The vendors' servers, and before them the user's own.
+    pub(crate) fn upstreams(&self) -> Result<Upstreams, CommandError> {
+        let settings = self.parse()?;
+        let mut upstreams = Upstreams::default();
+        for (name, item) in self.tables(&settings, "upstreams")? {
+            let wrong = |reason: &str| self.wrong(item.span(), reason);
+            let address = item.as_str().ok_or_else(|| wrong("an upstream is not an address"))?;
+            let upstream = Upstream::new(name, address);
+            upstreams.set(upstream.map_err(|error| wrong(&error.to_string()))?);
+        }
+        Ok(upstreams)
     }
 
     fn parse(&self) -> Result<Table, CommandError> {

@@ -152,6 +152,25 @@ impl SessionDir {
 
     /// What was recorded; beside the agent's own files it is only a part.
     fn read_record(&self, is_joined: bool) -> Result<Transcript, FileError> {
+        let mut reading = Reading::new(self);
+        let problems = Arc::clone(&reading.problems);
+        self.each_recorded_line(&problems, &mut |path, line| reading.line(path, line))?;
+        let (mut reader, mut transcript) = reading.finish(is_joined);
+        self.settle_status(&mut transcript)?;
+        if transcript.session.status != Status::Running {
+            reader.session = transcript.session;
+            transcript.entries.extend(reader.finish());
+            transcript.session = reader.session;
+        }
+        Ok(transcript)
+    }
+
+    /// Gives each line that recorders wrote to `take`, sealed or not.
+    pub(super) fn each_recorded_line(
+        &self,
+        problems: &Problems,
+        take: &mut dyn FnMut(&Path, &[u8]),
+    ) -> Result<(), FileError> {
         // Live logs are opened before the sealed file: one that is sealed and removed meanwhile is then read twice
         // over its sealed part, which is skipped, instead of not at all.
         let mut logs = Vec::new();
@@ -162,22 +181,18 @@ impl SessionDir {
                 Err(error) => return Err(error).on("open", &path),
             }
         }
-        let mut reading = Reading::new(self);
         let sealed_path = self.record_path();
         let mut length = 0;
         if sealed_path.exists() {
             let sealed = Sealed::open(&sealed_path)?;
             length = sealed.length();
-            let problems = Arc::clone(&reading.problems);
-            reading.lines(&sealed_path, &mut sealed.lenient_reader(problems))?;
+            lines(&sealed_path, &mut sealed.lenient_reader(Arc::clone(problems)), take)?;
         }
         for (base, path, mut file) in logs {
             file.seek(SeekFrom::Start(length.saturating_sub(base))).on("read", &path)?;
-            reading.lines(&path, &mut BufReader::new(file))?;
+            lines(&path, &mut BufReader::new(file), take)?;
         }
-        let mut transcript = reading.finish(is_joined);
-        self.settle_status(&mut transcript)?;
-        Ok(transcript)
+        Ok(())
     }
 
     /// A session that nobody records any more but that was never closed has failed.
@@ -230,6 +245,24 @@ pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
     })
 }
 
+/// Gives each whole line of `input` to `take`.
+fn lines(
+    path: &Path,
+    input: &mut dyn BufRead,
+    take: &mut dyn FnMut(&Path, &[u8]),
+) -> Result<(), FileError> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        input.read_until(b'\n', &mut line).on("read", path)?;
+        // What has no newline yet is still being written, or will be cut off by the next recorder.
+        if line.pop() != Some(b'\n') {
+            return Ok(());
+        }
+        take(path, &line);
+    }
+}
+
 /// A recorded session while its lines are being read.
 struct Reading {
     reader: RecordReader,
@@ -245,29 +278,20 @@ impl Reading {
         Self { reader, transcript, problems: Problems::default(), line: 0 }
     }
 
-    fn lines(&mut self, path: &Path, input: &mut dyn BufRead) -> Result<(), FileError> {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            input.read_until(b'\n', &mut line).on("read", path)?;
-            // What has no newline yet is still being written, or will be cut off by the next recorder.
-            if line.pop() != Some(b'\n') {
-                return Ok(());
-            }
-            self.line += 1;
-            match self.reader.line(&line) {
-                Ok(entries) => self.transcript.entries.extend(entries),
-                Err(error) => self.transcript.problems.push(Problem::at(path, self.line, error)),
-            }
+    fn line(&mut self, path: &Path, line: &[u8]) {
+        self.line += 1;
+        match self.reader.line(line) {
+            Ok(entries) => self.transcript.entries.extend(entries),
+            Err(error) => self.transcript.problems.push(Problem::at(path, self.line, error)),
         }
     }
 
-    fn finish(mut self, is_joined: bool) -> Transcript {
+    fn finish(mut self, is_joined: bool) -> (RecordReader, Transcript) {
         self.transcript.entries.extend(self.reader.folded(is_joined));
-        self.transcript.session = self.reader.session;
+        self.transcript.session.clone_from(&self.reader.session);
         let mut found = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         self.transcript.problems.append(&mut found);
         drop(found);
-        self.transcript
+        (self.reader, self.transcript)
     }
 }

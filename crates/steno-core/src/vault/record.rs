@@ -18,6 +18,7 @@ use crate::json::Object;
 use crate::problem::json_reason;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
+use crate::traffic::{Piece, Telling};
 use crate::usage::Tally;
 
 /// What a recorder says about the session that it begins or continues.
@@ -148,6 +149,8 @@ pub(crate) struct RecordReader {
     tally: Tally,
     /// What the lines of a wire tell, for whoever reads rather than records.
     fold: Option<Box<Fold>>,
+    /// What pieces of traffic with models tell, for the same.
+    telling: Option<Box<Telling>>,
 }
 
 impl RecordReader {
@@ -156,12 +159,12 @@ impl RecordReader {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
         let (sum, computed, tally) = (FIRST_SUM, FIRST_SUM, Tally::default());
-        Self { session, numbering, sum, computed, tally, fold: None }
+        Self { session, numbering, sum, computed, tally, fold: None, telling: None }
     }
 
-    /// The same, for whom lines of a wire are folded into entries.
+    /// The same, for whom the lines of a wire and pieces of traffic become entries.
     pub(crate) fn folding(self) -> Self {
-        Self { fold: Some(Box::default()), ..self }
+        Self { fold: Some(Box::default()), telling: Some(Box::default()), ..self }
     }
 
     /// What the lines of a wire came to, numbered. Of a session that has other files too, they are told apart.
@@ -206,13 +209,31 @@ impl RecordReader {
                 }
                 return Ok(Vec::new());
             }
-            let mut entries = parse(raw.get().as_bytes())?;
+            let mut entries = self.entries(raw.get().as_bytes())?;
             self.number(envelope.at, id, &mut entries);
             return Ok(entries);
         } else {
             return Err(RecordError::Bad(envelope.reason.unwrap_or_default()));
         }
         Ok(Vec::new())
+    }
+
+    fn entries(&mut self, raw: &[u8]) -> Result<Vec<Entry>, RecordError> {
+        match (&mut self.telling, Piece::of(raw)) {
+            (Some(telling), Some(piece)) => Ok(telling.take(piece)),
+            (None, Some(_)) => Ok(Vec::new()),
+            (_, None) => parse(raw),
+        }
+    }
+
+    /// Tells what had come of exchanges that never ended.
+    pub(crate) fn finish(&mut self) -> Vec<Entry> {
+        let mut entries = self.telling.as_mut().map(|telling| telling.finish()).unwrap_or_default();
+        for entry in &mut entries {
+            self.numbering.assign(entry);
+            self.session.note(entry, &mut self.tally);
+        }
+        entries
     }
 
     /// Gives a record's entries their ids and numbers, and adds them to the session.
@@ -253,6 +274,12 @@ impl RecordReader {
         self.session.stop_reason = close.reason;
         self.session.ended = Some(at);
     }
+}
+
+/// The bytes of the record that a line holds; none for lines of ours.
+pub(crate) fn raw_of(line: &[u8]) -> Option<&[u8]> {
+    let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
+    envelope.raw.map(|raw| raw.get().as_bytes())
 }
 
 /// Whether a log that begins with this line is that of a wire.

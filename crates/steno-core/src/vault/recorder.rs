@@ -24,6 +24,7 @@ use crate::agent::acp::route::Line;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
 use crate::timestamp::Clock;
+use crate::traffic::Piece;
 
 /// The name of what recorders write, inside a session.
 pub(crate) const RECORD: &str = "record.jsonl";
@@ -118,8 +119,23 @@ impl Recorder {
         lines: impl IntoIterator<Item = &'a Line>,
     ) -> Result<(), FileError> {
         let records = lines.into_iter().map(|line| (line.at, line.wire.record()));
-        let bodies: Vec<_> =
-            records.map(|(at, record)| record::raw_body(at, Uuid::now_v7(), &record)).collect();
+        self.append_bodies(
+            records.map(|(at, record)| record::raw_body(at, Uuid::now_v7(), &record)),
+        )
+    }
+
+    /// Keeps pieces of traffic, in one piece. They are in the file when this returns, and on disk after the next
+    /// [`Recorder::commit`].
+    pub fn append_traffic(&self, pieces: &[Piece<'_>]) -> Result<(), FileError> {
+        let lines = pieces.iter().map(Piece::to_line);
+        self.append_bodies(
+            lines.map(|line| record::raw_body(self.clock.now(), Uuid::now_v7(), &line)),
+        )
+    }
+
+    /// Lines are made ready before anything is locked.
+    fn append_bodies(&self, bodies: impl Iterator<Item = Vec<u8>>) -> Result<(), FileError> {
+        let bodies: Vec<_> = bodies.collect();
         let (mut tail, mut reader) = self.desk.lock()?;
         bodies.iter().for_each(|body| reader.wrote(tail.append(body)));
         tail.write()

@@ -1,13 +1,16 @@
-//! `steno replay`: plays a session again, on the terminal or as an agent.
+//! `steno replay`: plays a session again, on the terminal, as an agent, or as the API that its agent asked.
 
+mod api;
 mod player;
 mod stage;
 
 use std::io::{self, BufReader};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use steno_acp::replay::{self, Pace, Playing, REHEARSAL, Script};
 use steno_core::Transcript;
+use steno_gateway::replay::Options;
 
 use self::stage::Stage;
 use crate::error::{CommandError, Exit};
@@ -35,9 +38,18 @@ pub(crate) struct Args {
     from: usize,
     #[command(flatten)]
     mode: Mode,
-    /// Fail on a prompt that is not the recorded one.
-    #[arg(long, requires = "as_agent")]
+    /// Answer only what was asked then: fail on another prompt, or on a request whose new messages were not recorded.
+    #[arg(long, requires = "Mode")]
     strict: bool,
+    /// Where the API listens [default: a free port].
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:0",
+        hide_default_value = true,
+        requires = "as_api"
+    )]
+    listen: SocketAddr,
 }
 
 /// What it is played as, if not on the terminal.
@@ -47,10 +59,18 @@ struct Mode {
     /// Be an agent that speaks the Agent Client Protocol on standard input and output, and answers as recorded.
     #[arg(long)]
     as_agent: bool,
+    /// Be the API that the session asked, as `steno exec` or `steno gateway` recorded it, with the pauses that its answers had.
+    /// Requests are told by what is new in them, then by their order. Ends with Ctrl-C.
+    #[arg(long)]
+    as_api: bool,
 }
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    if args.mode.as_api {
+        let options = Options { listen: args.listen, strict: args.strict };
+        return api::serve(ui, scene, &args.session, options);
+    }
     let transcript = match args.session.as_str() {
         REHEARSAL => replay::rehearsal(),
         name => Store::new(scene).transcript(name)?,
