@@ -1,5 +1,5 @@
 """A scripted model on loopback that speaks the agents' four protocols: Anthropic Messages, OpenAI Responses and
-chat completions, Gemini. It answers a prompt by the first turn of the script whose word is in it, and keeps every
+chat completions, Gemini. It answers a prompt by the turn of the script whose word comes last in it, and keeps every
 request. Python's standard library only."""
 
 import gzip
@@ -58,8 +58,8 @@ class ModelServer(ThreadingHTTPServer):
 
     def next_step(self, prompt, has_output, tools):
         """What comes next: (text, name of a tool or None, its input)."""
-        turn = next((turn for turn in self.script if turn.word in prompt), None)
-        if turn is None or not tools:
+        turn = max(self.script, key=lambda turn: prompt.rfind(turn.word))
+        if turn.word not in prompt or not tools:
             return "ok", None, None
         name = next((name for name in SHELLS if name in tools), None)
         if turn.command and not has_output and name:
@@ -238,8 +238,8 @@ def blocks(content):
 
 
 def is_prompt(text):
-    """Whether a user said it: what agents add on their own stands in angle brackets."""
-    return bool(text) and not text.lstrip().startswith("<")
+    """Whether a user said it: what agents add on their own stands in angle brackets, and so does what tells of a thread."""
+    return bool(text) and (not text.lstrip().startswith("<") or text.lstrip().startswith("<thread_context "))
 
 
 def smallest(schema):

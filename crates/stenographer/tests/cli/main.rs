@@ -30,9 +30,15 @@ mod places;
 #[cfg(unix)]
 mod readme;
 mod record;
+#[cfg(unix)]
+mod replay;
 mod restore;
 #[cfg(unix)]
 mod resume;
+#[cfg(unix)]
+mod run;
+#[cfg(target_os = "linux")]
+mod run_killed;
 mod search;
 mod sessions;
 mod sync;
