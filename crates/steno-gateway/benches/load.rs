@@ -22,7 +22,7 @@ use steno_core::vault::Vault;
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::recorder::Recorder;
 use steno_core::{Clock, Status};
-use steno_gateway::{Gateway, Options, Upstream, Upstreams};
+use steno_gateway::{Bound, Options, Proxies, Upstream, Upstreams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -182,13 +182,13 @@ fn main() {
     let mut upstreams = Upstreams::default();
     upstreams.set(Upstream::new("openai", &format!("http://{upstream}")).unwrap());
     let options = Options {
-        listen: "127.0.0.1:0".parse().unwrap(),
         upstreams,
+        proxies: Proxies::default(),
         clock,
         on_failure: Box::new(|reason| panic!("{reason}")),
         listener: None,
     };
-    let gateway = Gateway::start(options, recorder).unwrap();
+    let gateway = Bound::new("127.0.0.1:0".parse().unwrap()).unwrap().start(options, recorder);
     let ways = [("direct", upstream), ("plain proxy", plain), ("gateway", gateway.address())];
     let mut medians = [const { Vec::new() }; 3];
     let mut memory = Vec::new();

@@ -36,6 +36,8 @@ mod sessions;
 mod sync;
 #[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
+mod tls;
 mod verify;
 #[cfg(unix)]
 mod watch;
