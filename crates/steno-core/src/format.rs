@@ -15,6 +15,8 @@ pub mod weakincentives;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use foldhash::fast::RandomState;
+
 use self::tree::Tree;
 use crate::agent;
 use crate::durable::FileError;
@@ -153,7 +155,7 @@ pub struct Look {
 pub fn look(path: &Path) -> Result<Look, FileError> {
     let mut found = Vec::new();
     let mut tree = Tree::at(path)?;
-    let mut taken: HashSet<PathBuf> = HashSet::new();
+    let mut taken: HashSet<PathBuf, RandomState> = HashSet::default();
     for reader in readers() {
         let mut bundles = loop {
             match (reader.find)(&tree) {

@@ -18,6 +18,7 @@ pub mod problem;
 pub mod repository;
 pub mod session;
 pub mod source;
+mod step;
 pub mod timestamp;
 pub mod usage;
 

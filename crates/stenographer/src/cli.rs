@@ -50,6 +50,8 @@ enum Command {
     Resume(commands::resume::Args),
     Verify(commands::verify::Args),
     Reindex(commands::reindex::Args),
+    #[command(flatten)]
+    Thread(commands::thread::Command),
     Hooks(commands::hooks::Args),
     Hook(commands::hook::Args),
     /// Speak another system's command line.
@@ -93,6 +95,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Resume(args) => commands::resume::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),
         Command::Reindex(args) => commands::reindex::run(ui, scene, &args),
+        Command::Thread(command) => commands::thread::run(ui, scene, &command),
         Command::Hooks(args) => commands::hooks::run(ui, scene, &args),
         Command::Hook(args) => commands::hook::run(ui, scene, &args),
         Command::As(language) => commands::speak::run(ui, scene, language),
@@ -116,12 +119,12 @@ pub(crate) fn is_hook() -> bool {
     std::env::args_os().nth(1).is_some_and(|command| command == "hook")
 }
 
-/// Called by the name `devflow` or `chibi`, the program speaks that command line.
+/// Called by the name `devflow`, `chibi` or `leslie`, the program speaks that command line.
 fn as_called(args: Vec<OsString>) -> Vec<OsString> {
     let name =
         args.first().and_then(|arg| Path::new(arg).file_stem()).and_then(|stem| stem.to_str());
     match name {
-        Some(language @ ("devflow" | "chibi")) => {
+        Some(language @ ("devflow" | "chibi" | "leslie")) => {
             let prefix = ["steno", "as", language].map(OsString::from);
             prefix.into_iter().chain(args.into_iter().skip(1)).collect()
         }

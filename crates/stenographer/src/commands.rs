@@ -24,5 +24,6 @@ pub(crate) mod speak;
 pub(crate) mod stats;
 pub(crate) mod statusline;
 pub(crate) mod sync;
+pub(crate) mod thread;
 pub(crate) mod verify;
 pub(crate) mod watch;

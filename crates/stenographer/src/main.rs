@@ -19,6 +19,7 @@ mod store;
 mod sweep;
 mod table;
 mod target;
+mod threads;
 mod traffic;
 mod ui;
 

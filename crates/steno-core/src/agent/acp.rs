@@ -35,7 +35,7 @@ pub const AGENT: &str = "acp";
 /// Finds and reads logs that were taken out of the vault.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// How far into a file we look for a line of the wire.
+/// How far into a log we look for a line of the wire.
 const PROBED: usize = 20;
 
 /// The longest line that is looked at for that.
@@ -56,6 +56,9 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 fn is_log(source: &Source) -> Result<bool, FileError> {
     for line in Lines::with_limit(source.open()?, PROBED_BYTES).take(PROBED) {
         let line = line.on("read", source.path())?;
+        if !wire::begins_as_in_log(&line.bytes) {
+            return Ok(false);
+        }
         if wire::in_log(&line.bytes).is_some() {
             return Ok(true);
         }

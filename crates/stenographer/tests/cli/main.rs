@@ -22,6 +22,8 @@ mod harness;
 mod hooks;
 mod killed;
 #[cfg(unix)]
+mod leslie;
+#[cfg(unix)]
 mod model;
 mod moved;
 mod places;
@@ -36,6 +38,7 @@ mod sessions;
 mod sync;
 #[cfg(unix)]
 mod terminal;
+mod threads;
 #[cfg(unix)]
 mod tls;
 mod verify;

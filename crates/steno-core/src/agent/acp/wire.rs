@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::Heard;
 use crate::timestamp::Timestamp;
+use crate::vault::live::Sum;
 
 /// Who wrote a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -114,6 +115,11 @@ impl Wire {
         bytes.extend_from_slice(record.end.as_deref().unwrap_or("\n").as_bytes());
         Some(Self { side: record.acp, bytes })
     }
+}
+
+/// Whether a line begins as all of a log do: in any other file the first one tells.
+pub(crate) fn begins_as_in_log(line: &[u8]) -> bool {
+    line.starts_with(PREFIX) || line.starts_with(Sum::PREFIX)
 }
 
 /// The line of the wire in a line of a log, which a recorder has put into an envelope.
