@@ -45,6 +45,8 @@ mod sync;
 #[cfg(unix)]
 mod terminal;
 mod threads;
+#[cfg(unix)]
+mod tls;
 mod verify;
 #[cfg(unix)]
 mod watch;
