@@ -1,6 +1,5 @@
 //! `steno`: the court reporter for AI agents.
 
-mod amount;
 mod browser;
 mod cli;
 mod commands;
@@ -22,6 +21,8 @@ mod target;
 mod ui;
 
 use std::process::ExitCode;
+
+use steno_core::view::amount;
 
 /// Reading sessions means to make and drop strings without end.
 #[global_allocator]

@@ -1,8 +1,8 @@
 //! `steno list`: the sessions that are kept.
 
-use serde::Serialize;
 use steno_core::index::{Index, Listed};
-use steno_core::{Session, Status, Timestamp, Usage};
+use steno_core::view::answer::SessionRow;
+use steno_core::{Session, Status, Timestamp};
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -24,21 +24,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Row<'a> {
-    id: &'a str,
-    native_id: Option<&'a str>,
-    agent: &'a str,
-    project: Option<&'a str>,
-    title: Option<&'a str>,
-    started: Option<Timestamp>,
-    ended: Option<Timestamp>,
-    status: Status,
-    entries: u64,
-    tokens: Usage,
-    thread: Option<&'a str>,
-}
-
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let mut exit = Exit::Done;
@@ -58,7 +43,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     }
     if args.json {
         for session in &sessions {
-            serde_json::to_writer(ui.out(), &row(session))?;
+            serde_json::to_writer(ui.out(), &SessionRow::of(session))?;
             writeln!(ui.out())?;
         }
     } else if sessions.is_empty() {
@@ -79,22 +64,6 @@ pub(crate) fn settled(store: &Store, session: Session) -> Session {
     let recorded = dir.is_imported().is_ok_and(|imported| !imported);
     let now = recorded.then(|| dir.read().ok()).flatten();
     now.map_or(session, |transcript| transcript.session)
-}
-
-fn row(session: &Session) -> Row<'_> {
-    Row {
-        id: session.id.as_str(),
-        native_id: session.native_id.as_deref(),
-        agent: &session.agent,
-        project: session.project.as_deref(),
-        title: session.title.as_deref(),
-        started: session.started,
-        ended: session.ended,
-        status: session.status,
-        entries: session.totals.entries,
-        tokens: session.totals.usage,
-        thread: session.thread.as_deref(),
-    }
 }
 
 fn print_table(ui: &mut Ui, scene: &Scene, sessions: &[Session]) -> Result<(), CommandError> {
