@@ -56,6 +56,35 @@ fn go_on(
     session: SessionDir,
     args: &Args,
 ) -> Result<Exit, CommandError> {
+    let line = planned(scene, session, args, |plan| {
+        if args.print {
+            plan.tell(ui);
+            return Ok(());
+        }
+        plan.restore(ui)
+    })?;
+    if args.print {
+        writeln!(ui.out(), "{line}")?;
+        return Ok(Exit::Done);
+    }
+    ui.flush()?;
+    start(line)
+}
+
+/// Puts back what is missing of a session, and gives the command that goes on with it.
+pub(crate) fn prepared(scene: &Scene, session: SessionDir) -> Result<String, CommandError> {
+    let args = Args { session: session.id().to_string(), print: false, project: None };
+    let line = planned(scene, session, &args, |plan| plan.restore(&mut Ui::silent()))?;
+    Ok(line.to_string())
+}
+
+/// Does what has to be done with the plan for a session before the command that it gives can be run.
+fn planned(
+    scene: &Scene,
+    session: SessionDir,
+    args: &Args,
+    prepare: impl FnOnce(&Plan<'_>) -> Result<(), CommandError>,
+) -> Result<CommandLine, CommandError> {
     let resume = Resume::of(session.agent()).ok_or_else(|| without_command(session.agent()))?;
     if !session.is_imported()? {
         return Err(RestoreError::Recorded.into());
@@ -68,14 +97,8 @@ fn go_on(
     let from = transcript.session.project.as_deref().map(Path::new);
     let plan = Plan { session, resume, moved: Move { from, to: &folder } };
     let line = plan.command_line(&transcript)?;
-    if args.print {
-        plan.tell(ui);
-        writeln!(ui.out(), "{line}")?;
-        return Ok(Exit::Done);
-    }
-    plan.restore(ui)?;
-    ui.flush()?;
-    start(line)
+    prepare(&plan)?;
+    Ok(line)
 }
 
 fn without_command(agent: &str) -> CommandError {

@@ -11,6 +11,7 @@ mod crash;
 mod databases;
 mod devflow;
 mod diff;
+mod export;
 mod harness;
 #[cfg(unix)]
 mod hooks;
