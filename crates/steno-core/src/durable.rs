@@ -6,6 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::step;
+
 /// An operation on a file that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {path}")]
@@ -84,11 +86,23 @@ pub fn replace_atomic(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), FileError> {
+    let temp = filled(path, fill)?;
+    temp.persist(path).map_err(|error| error.error).on("replace", path)?;
+    step::done();
+    sync_dir(parent(path))
+}
+
+/// A file beside `path` with what `fill` writes, on disk.
+fn filled(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<tempfile::NamedTempFile, FileError> {
     let mut temp = temporary(path)?;
+    step::done();
     fill(temp.as_file_mut()).on("write", path)?;
     temp.as_file().sync_all().on("sync", path)?;
-    temp.persist(path).map_err(|error| error.error).on("replace", path)?;
-    sync_dir(parent(path))
+    step::done();
+    Ok(temp)
 }
 
 /// Writes a new file, all or nothing, readable by the owner only; `false` when the name is taken.
@@ -101,11 +115,12 @@ pub fn create_filled(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<bool, FileError> {
-    let mut temp = temporary(path)?;
-    fill(temp.as_file_mut()).on("write", path)?;
-    temp.as_file().sync_all().on("sync", path)?;
+    let temp = filled(path, fill)?;
     match temp.persist_noclobber(path) {
-        Ok(_) => sync_dir(parent(path)).map(|()| true),
+        Ok(_) => {
+            step::done();
+            sync_dir(parent(path)).map(|()| true)
+        }
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error).on("create", path),
     }

@@ -19,11 +19,13 @@ pub mod problem;
 pub mod repository;
 pub mod session;
 pub mod source;
+mod step;
 pub mod timestamp;
 pub mod usage;
 
 pub mod format;
 pub mod thread;
+pub mod traffic;
 pub mod vault;
 pub mod view;
 

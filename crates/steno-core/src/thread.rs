@@ -24,7 +24,6 @@ mod objectives;
 mod reference;
 mod relations;
 mod spawn;
-mod step;
 mod store;
 mod words;
 

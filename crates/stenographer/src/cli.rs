@@ -28,7 +28,10 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Exec(commands::exec::Args),
+    Gateway(commands::gateway::Args),
     Record(commands::record::Args),
+    Acp(commands::acp::Args),
     Sync(commands::sync::Args),
     Watch(commands::watch::Args),
     Import(commands::import::Args),
@@ -43,10 +46,13 @@ enum Command {
     Export(commands::export::Args),
     Convert(commands::convert::Args),
     Inspect(commands::inspect::Args),
+    Replay(commands::replay_api::Args),
     Restore(commands::restore::Args),
     Resume(commands::resume::Args),
     Verify(commands::verify::Args),
     Reindex(commands::reindex::Args),
+    #[command(flatten)]
+    Thread(commands::thread::Command),
     Hooks(commands::hooks::Args),
     Hook(commands::hook::Args),
     /// Speak another system's command line.
@@ -68,7 +74,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     }
     let Some(command) = cli.command else { return browse(ui, scene) };
     let exit = match command {
+        Command::Exec(args) => commands::exec::run(ui, scene, &args),
+        Command::Gateway(args) => commands::gateway::run(ui, scene, args),
         Command::Record(args) => commands::record::run(ui, scene, args),
+        Command::Acp(args) => commands::acp::run(scene, &args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),
         Command::Watch(args) => commands::watch::run(ui, scene, &args),
         Command::Import(args) => commands::import::run(ui, scene, &args),
@@ -83,10 +92,12 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Export(args) => commands::export::run(ui, scene, &args),
         Command::Convert(args) => commands::convert::run(ui, scene, &args),
         Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
+        Command::Replay(args) => commands::replay_api::run(ui, scene, &args),
         Command::Restore(args) => commands::restore::run(ui, scene, &args),
         Command::Resume(args) => commands::resume::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),
         Command::Reindex(args) => commands::reindex::run(ui, scene, &args),
+        Command::Thread(command) => commands::thread::run(ui, scene, &command),
         Command::Hooks(args) => commands::hooks::run(ui, scene, &args),
         Command::Hook(args) => commands::hook::run(ui, scene, &args),
         Command::As(language) => commands::speak::run(ui, scene, language),
@@ -110,12 +121,12 @@ pub(crate) fn is_hook() -> bool {
     std::env::args_os().nth(1).is_some_and(|command| command == "hook")
 }
 
-/// Called by the name `devflow` or `chibi`, the program speaks that command line.
+/// Called by the name `devflow`, `chibi` or `leslie`, the program speaks that command line.
 fn as_called(args: Vec<OsString>) -> Vec<OsString> {
     let name =
         args.first().and_then(|arg| Path::new(arg).file_stem()).and_then(|stem| stem.to_str());
     match name {
-        Some(language @ ("devflow" | "chibi")) => {
+        Some(language @ ("devflow" | "chibi" | "leslie")) => {
             let prefix = ["steno", "as", language].map(OsString::from);
             prefix.into_iter().chain(args.into_iter().skip(1)).collect()
         }

@@ -18,6 +18,8 @@ mod store;
 mod sweep;
 mod table;
 mod target;
+mod threads;
+mod traffic;
 mod ui;
 
 use std::process::ExitCode;

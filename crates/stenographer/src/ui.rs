@@ -108,6 +108,15 @@ impl Ui {
         self.say(message);
     }
 
+    /// Asks a question on stderr; only `y` or `yes` on standard input confirms it.
+    pub(crate) fn confirms(&mut self, question: impl Display) -> bool {
+        let _ = self.flush();
+        let _ = write!(io::stderr(), "{question}");
+        let mut answer = String::new();
+        let _ = io::stdin().read_line(&mut answer);
+        matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    }
+
     /// Shows how far long work has come; only where a person looks.
     pub(crate) fn progress(&self, verb: &'static str) -> Progress {
         let shown = !self.quiet && io::stderr().is_terminal();

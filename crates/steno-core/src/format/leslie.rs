@@ -27,6 +27,7 @@ mod unit;
 pub use file::{FILE_LIMIT, Header, Item, TOOL_LIMIT, UnitFile, truncate};
 pub use folder::FOLDER_LIMIT;
 pub use slug::{SLUG_LIMIT, slug, stem};
+pub use unit::AGENT_MODE;
 
 /// The name of the agent whose sessions these are.
 pub const AGENT: &str = "leslie";

@@ -7,9 +7,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use super::step;
 use super::store::THREADS;
 use crate::durable::{FileError, OnPath, create_private_dir, parent, private_options, sync_dir};
+use crate::step;
 
 /// Where a change is prepared.
 const STAGING: &str = ".steno-staging";

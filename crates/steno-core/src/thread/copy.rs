@@ -31,34 +31,37 @@ pub(super) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Copies the file or folder at `path` to the place `to`; says whether there was one.
-    pub(super) fn copy(&mut self, path: &str, to: &Path) -> Result<bool, ThreadError> {
+    /// Copies the file or folder at `path` to below the place `to`; says where in the thread there was one.
+    pub(super) fn copy(&mut self, path: &str, to: &Path) -> Result<Option<PathBuf>, ThreadError> {
         if !self.folder.exists() {
-            return Ok(false);
+            return Ok(None);
         }
         match find(self.folder, path) {
-            Found::Inside(relative) if relative.as_os_str().is_empty() => self.copy_all(to),
+            Found::Inside(relative) if relative.as_os_str().is_empty() => {
+                self.copy_all(to)?;
+                Ok(Some(relative))
+            }
             Found::Inside(relative) => {
                 self.copy_item(&self.folder.join(&relative), &to.join(&relative))?;
-                Ok(true)
+                Ok(Some(relative))
             }
-            Found::Nothing => Ok(false),
+            Found::Nothing => Ok(None),
             Found::Outside => {
                 self.warnings.push(Warning::LeadsOut(path.to_owned()));
-                Ok(false)
+                Ok(None)
             }
         }
     }
 
     /// Copies all that is the thread's own.
-    pub(super) fn copy_all(&mut self, to: &Path) -> Result<bool, ThreadError> {
+    pub(super) fn copy_all(&mut self, to: &Path) -> Result<(), ThreadError> {
         self.staging.folder(to)?;
         for name in names(self.folder)? {
             if name != META && name != CONTEXT {
                 self.copy_item(&self.folder.join(&name), &to.join(&name))?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     fn copy_item(&mut self, from: &Path, to: &Path) -> Result<(), ThreadError> {
@@ -98,6 +101,12 @@ pub(super) fn files(
     }
     found.sort();
     Ok(found)
+}
+
+/// A path with slashes.
+pub(super) fn shown(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
 }
 
 fn names(folder: &Path) -> Result<Vec<OsString>, ThreadError> {

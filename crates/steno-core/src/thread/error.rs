@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::fields::Invalid;
-use super::words::{Action, Status};
+use super::words::Status;
 use crate::durable::FileError;
 use crate::json::Value;
 
@@ -24,8 +24,8 @@ pub enum ThreadError {
     Transition {
         /// Where the thread stands.
         from: Status,
-        /// What was asked for.
-        action: Action,
+        /// What was asked for, be it an action or not.
+        action: String,
     },
     /// The target refers, directly or not, to the thread that should refer to it.
     #[error("Circular reference detected ({from} -> {target} -> {from})")]
@@ -110,6 +110,9 @@ impl ThreadError {
                 Some(json!({ "from": from, "target": target }))
             }
             ThreadError::Conflict(file) => Some(json!({ "file": file })),
+            ThreadError::Locked(path) => {
+                Some(json!({ "filePath": path, "cause": "Lock file is already being held" }))
+            }
             ThreadError::Unreadable { path, source } => {
                 Some(json!({ "filePath": path, "cause": source.to_string() }))
             }
@@ -145,7 +148,7 @@ impl Warning {
     }
 
     /// What leslie tells besides the message.
-    pub fn details(&self) -> Value {
+    pub fn context(&self) -> Value {
         match self {
             Warning::TargetNotFound(id) | Warning::ReferencedNotFound(id) => {
                 json!({ "target": id })

@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use super::error::ThreadError;
 use super::store::read;
-use crate::durable::{OnPath, replace_atomic, write_atomic};
+use crate::durable::{OnPath, parent, remove_leftovers, replace_atomic, write_atomic};
 
 const OPENING: &[u8] = b"<leslie_system_guide";
 const CLOSING: &[u8] = b"</leslie_system_guide>";
@@ -65,6 +65,7 @@ impl Guide<'_> {
     ///
     /// A new major version, and an older one, are confirmed first where somebody can be asked.
     pub fn put(&self, path: &Path, confirm: Option<Confirm<'_>>) -> Result<Outcome, ThreadError> {
+        remove_leftovers(parent(path));
         let outcome = |status, written| Outcome { status, previous: None, written };
         let Some(content) = read(path)? else {
             write_atomic(path, format!("{}\n", self.block).as_bytes())?;

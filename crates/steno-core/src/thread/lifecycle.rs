@@ -61,7 +61,8 @@ impl ThreadStore {
             let now = draft.now;
             let thread = draft.thread(&change.thread)?;
             let (from, action) = (thread.status, change.action);
-            thread.status = from.after(action).ok_or(ThreadError::Transition { from, action })?;
+            let refused = || ThreadError::Transition { from, action: action.to_string() };
+            thread.status = from.after(action).ok_or_else(refused)?;
             thread.updated_at = now;
             let thread = thread.clone();
             draft.touch_objective(&thread.objective);

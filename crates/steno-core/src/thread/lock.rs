@@ -1,8 +1,8 @@
 //! The right to change both stores: a lock of the system on `.leslie`, and leslie's own `.lock` folders.
 //!
 //! The system's lock ends with its process, so it alone decides among our processes. The folders keep leslie's
-//! processes out. Should we be killed while they stand, a note tells the next of us that they are ours; without
-//! the note they count as abandoned after ten seconds, as leslie has it.
+//! processes out. Ours are made with a mode that leslie never gives, so that the next of us knows at once those which
+//! a killed one left; where the file system keeps no modes they count as abandoned after ten seconds, as leslie has it.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,21 +11,21 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use super::error::ThreadError;
-use super::step;
 use super::store::{OBJECTIVES, RELATIONS};
-use crate::durable::{FileError, OnPath, private_options};
+use crate::durable::{FileError, OnPath};
+use crate::step;
 use crate::timestamp::Clock;
 
 /// After so long without a sign of life a lock is abandoned.
 const STALE: Duration = Duration::from_secs(10);
 /// How long is waited before each new try, in milliseconds.
 const WAITS: [u64; 5] = [100, 200, 400, 800, 1000];
-/// Which lock folders are ours: the time of each.
-const NOTE: &str = ".steno-lock";
+/// How our lock folders differ from leslie's.
+#[cfg(unix)]
+const STICKY: u32 = 0o1000;
 
 /// A held lock; given up when dropped.
 pub(super) struct Held {
-    base: PathBuf,
     folders: Vec<PathBuf>,
     /// Keeps other threads and processes of ours waiting.
     _base: Option<File>,
@@ -37,28 +37,14 @@ pub(super) fn take(base: &Path, clock: &Clock) -> Result<Held, ThreadError> {
     if system.is_some() {
         remove_own(base)?;
     }
-    let mut held = Held { base: base.to_owned(), folders: Vec::new(), _base: system };
+    let mut held = Held { folders: Vec::new(), _base: system };
     for store in [RELATIONS, OBJECTIVES] {
         let path = base.join(format!("{store}.lock"));
         make(&path, clock)?;
         held.folders.push(path);
         step::done();
     }
-    held.note().on("write", &base.join(NOTE))?;
-    step::done();
     Ok(held)
-}
-
-impl Held {
-    fn note(&self) -> io::Result<()> {
-        let mut text = String::new();
-        for path in &self.folders {
-            text.push_str(&format!("{}\n", stamp(path)?));
-        }
-        let mut file =
-            private_options().write(true).create(true).truncate(true).open(self.base.join(NOTE))?;
-        io::Write::write_all(&mut file, text.as_bytes())
-    }
 }
 
 impl Drop for Held {
@@ -67,8 +53,6 @@ impl Drop for Held {
             let _ = fs::remove_dir(path);
             step::done();
         }
-        let _ = fs::remove_file(self.base.join(NOTE));
-        step::done();
     }
 }
 
@@ -83,29 +67,38 @@ fn lock_folder(base: &Path) -> io::Result<Option<File>> {
 
 /// Removes the lock folders of one of us who was killed; whoever holds the system's lock may.
 fn remove_own(base: &Path) -> Result<(), FileError> {
-    let note = base.join(NOTE);
-    let Ok(text) = fs::read_to_string(&note) else {
-        return Ok(());
-    };
     for store in [RELATIONS, OBJECTIVES] {
         let path = base.join(format!("{store}.lock"));
-        if stamp(&path).is_ok_and(|stamp| text.lines().any(|line| line == stamp)) {
+        if is_ours(&path) {
             fs::remove_dir(&path).on("remove", &path)?;
         }
     }
-    fs::remove_file(&note).on("remove", &note)
+    Ok(())
 }
 
-/// The time of a lock folder; a folder made later has another.
-fn stamp(path: &Path) -> io::Result<String> {
-    let time = fs::metadata(path)?.modified()?.duration_since(SystemTime::UNIX_EPOCH);
-    Ok(time.unwrap_or_default().as_nanos().to_string())
+#[cfg(unix)]
+fn is_ours(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::symlink_metadata(path).is_ok_and(|data| data.is_dir() && data.mode() & STICKY != 0)
+}
+
+#[cfg(not(unix))]
+fn is_ours(_path: &Path) -> bool {
+    false
+}
+
+/// Makes a lock folder that shows whose it is.
+fn create(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, STICKY | 0o700);
+    builder.create(path)
 }
 
 fn make(path: &Path, clock: &Clock) -> Result<(), ThreadError> {
     let mut waits = WAITS.iter();
     loop {
-        match fs::create_dir(path) {
+        match create(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             other => return Ok(other.on("create folder", path)?),
         }
@@ -155,12 +148,9 @@ mod tests {
     fn what_a_killed_one_of_us_held_is_free_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let mut held = take(dir.path(), &later(0)).unwrap();
-        assert!(dir.path().join("thread_relations.json.lock").is_dir());
-        let note = fs::read(dir.path().join(NOTE)).unwrap();
         let folders = std::mem::take(&mut held.folders);
         drop(held);
-        fs::write(dir.path().join(NOTE), note).unwrap();
-        assert!(folders.iter().all(|path| path.exists()));
+        assert!(folders.iter().all(|path| path.is_dir()));
         drop(take(dir.path(), &later(0)).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

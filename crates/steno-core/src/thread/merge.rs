@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::assets::storage_path;
-use super::copy::files;
+use super::copy::{files, shown};
 use super::draft::Draft;
 use super::error::{ThreadError, Warning};
 use super::id::Id;
@@ -110,10 +110,4 @@ fn differ(first: &Path, second: &Path) -> Result<bool, ThreadError> {
         return Ok(false);
     }
     Ok(fs::read(first).on("read", first)? != fs::read(second).on("read", second)?)
-}
-
-/// A path with slashes.
-fn shown(path: &Path) -> String {
-    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
-    parts.join("/")
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::assets::storage_path;
-use super::copy::Origin;
+use super::copy::{Origin, shown};
 use super::draft::Draft;
 use super::error::{ThreadError, Warning};
 use super::id::Id;
@@ -115,16 +115,16 @@ impl Draft {
         }
         let (staging, warnings) = (&self.staging, &mut self.warnings);
         let mut origin = Origin { folder: &folder, staging, warnings };
-        let shown = format!("{}/context/inherited/{target}", storage_path(from));
+        let copy = format!("{}/context/inherited/{target}", storage_path(from));
         let scope = reference.scope.as_deref().unwrap_or_default();
         if scope.is_empty() {
             origin.copy_all(&to)?;
-            return Ok(vec![shown]);
+            return Ok(vec![copy]);
         }
         let mut copied = Vec::new();
         for path in scope {
-            if origin.copy(path, &to)? {
-                copied.push(if path == "." { shown.clone() } else { format!("{shown}/{path}") });
+            if let Some(path) = origin.copy(path, &to)? {
+                copied.push(shown(&Path::new(&copy).join(path)));
             }
         }
         Ok(copied)

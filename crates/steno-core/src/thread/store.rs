@@ -13,7 +13,7 @@ use super::lock;
 use super::objectives::{Objective, Objectives};
 use super::relations::{Relations, Thread};
 use super::words::Status;
-use crate::durable::{OnPath, create_private_dir};
+use crate::durable::{OnPath, create_private_dir, remove_leftovers};
 use crate::format::leslie;
 use crate::json::Value;
 use crate::problem::Problem;
@@ -54,6 +54,16 @@ impl ThreadStore {
     /// The project's folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Whether there are any stores, or backups of them.
+    pub fn exists(&self) -> bool {
+        let base = self.base();
+        let is_there = |name: &&str| {
+            let path = base.join(name);
+            path.exists() || backup(&path).exists()
+        };
+        [RELATIONS, OBJECTIVES].iter().any(is_there) || commit::is_pending(&base)
     }
 
     /// Makes the stores where they are missing; otherwise writes nothing.
@@ -117,6 +127,11 @@ impl ThreadStore {
         Ok(told.collect())
     }
 
+    /// The folder of a thread's transcripts.
+    pub fn transcripts(&self, id: &Id) -> PathBuf {
+        self.base().join(THREADS).join(id.as_str()).join(TRANSCRIPTS)
+    }
+
     /// Writes a transcript of a thread, one file per unit, and gives the files' paths.
     pub fn write_transcript(
         &self,
@@ -128,6 +143,7 @@ impl ThreadStore {
         if !commit::has_real_folders(&folder, TRANSCRIPTS) {
             return Err(ThreadError::NotAFolder(transcripts));
         }
+        remove_leftovers(&transcripts);
         Ok(leslie::write(transcript, &transcripts, &self.clock)?)
     }
 

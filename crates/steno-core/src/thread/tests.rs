@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
-use crate::timestamp::{Clock, Timestamp};
+use crate::timestamp::Clock;
 
 mod crash;
 #[cfg(unix)]
@@ -59,12 +59,6 @@ pub(super) fn open(root: &Path) -> ThreadStore {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let ids = IdSource::new(|| NEXT.fetch_add(1, Ordering::Relaxed));
     ThreadStore::new(root, Clock::fixed(NOW.parse().unwrap()), ids)
-}
-
-/// A store as another process would see it a minute later.
-pub(super) fn open_later(root: &Path) -> ThreadStore {
-    let later = jiff::Timestamp::now() + jiff::Span::new().minutes(1);
-    ThreadStore::new(root, Clock::fixed(Timestamp::from_instant(later, 3)), IdSource::random())
 }
 
 /// All files and folders below a folder, sorted; folders end in a slash.

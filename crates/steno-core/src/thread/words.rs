@@ -27,6 +27,9 @@ macro_rules! words {
             /// All of them, in the order of the documentation.
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
+            /// How they are written, in the same order.
+            pub const WORDS: &[&str] = &[$($word,)+];
+
             /// The word as it is written.
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -47,7 +50,7 @@ macro_rules! words {
             fn from_str(text: &str) -> Result<Self, WordError> {
                 let found = Self::ALL.iter().find(|word| word.as_str() == text);
                 found.copied().ok_or_else(|| WordError {
-                    known: [$($word,)+].join(", "),
+                    known: Self::WORDS.join(", "),
                     word: text.to_owned(),
                 })
             }

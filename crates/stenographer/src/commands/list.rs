@@ -1,24 +1,43 @@
 //! `steno list`: the sessions that are kept.
 
+use std::path::PathBuf;
+
 use steno_core::index::{Index, Listed};
+use steno_core::thread;
 use steno_core::view::answer::SessionRow;
 use steno_core::{Session, Status, Timestamp};
 
+use super::thread::list::Wanted;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
 use crate::table::Table;
+use crate::threads::{Place, one_of};
 use crate::ui::Ui;
 
-/// List the sessions that are kept, newest first.
+/// List the sessions that are kept, or the threads of a project, newest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only those of this agent.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "threads")]
     agent: Option<String>,
     /// At most so many.
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// List the threads of a project.
+    #[arg(long)]
+    threads: bool,
+    /// Only threads that stand so.
+    #[arg(
+        long,
+        value_name = "STATUS",
+        requires = "threads",
+        value_parser = one_of::<thread::Status>(thread::Status::WORDS)
+    )]
+    status: Option<thread::Status>,
+    /// The project whose threads are listed [default: as in other commands on threads].
+    #[arg(long, value_name = "DIR", requires = "threads")]
+    project: Option<PathBuf>,
     /// Print JSON Lines.
     #[arg(long)]
     json: bool,
@@ -26,6 +45,11 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    if args.threads {
+        let place = Place { project: args.project.clone(), json: args.json };
+        let wanted = Wanted { status: args.status, limit: args.limit, place };
+        return super::thread::list::run(ui, scene, &wanted);
+    }
     let mut exit = Exit::Done;
     let store = Store::new(scene);
     args.agent.as_deref().map_or(Ok(()), |agent| store.check_agent(agent))?;

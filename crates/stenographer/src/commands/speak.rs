@@ -8,6 +8,7 @@ use crate::ui::Ui;
 
 mod chibi;
 mod devflow;
+mod leslie;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Language {
@@ -15,6 +16,8 @@ pub(crate) enum Language {
     Devflow(devflow::Args),
     /// chibi's commands, on a `~/.chibi` folder.
     Chibi(chibi::Args),
+    /// leslie's commands, on the `.leslie` folder of the working folder.
+    Leslie(leslie::Args),
 }
 
 /// Runs a command of another system.
@@ -22,5 +25,6 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, language: Language) -> Result<Exit
     match language {
         Language::Devflow(args) => devflow::run(ui, scene, args),
         Language::Chibi(args) => chibi::run(ui, scene, args),
+        Language::Leslie(args) => leslie::run(ui, scene, args),
     }
 }

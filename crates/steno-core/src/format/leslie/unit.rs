@@ -18,7 +18,7 @@ const FILE: &str = "leslie_file";
 /// On the first entry of a file: what its header says.
 const HEADER: &str = "leslie_header";
 /// In a session: the agent mode that its headers state.
-pub(super) const AGENT_MODE: &str = "agent_mode";
+pub const AGENT_MODE: &str = "agent_mode";
 const UNNAMED: &str = "unknown";
 
 /// One unit as a file, and what that file is called.

@@ -1,58 +1,156 @@
-//! A picture of the project is taken after every step of a change; each is opened as after a crash.
+//! Processes are really killed after each step of a change; whoever comes next finds all of it or nothing.
 
-use std::cell::RefCell;
-use std::fs::File;
-use std::rc::Rc;
+use std::cell::Cell;
+use std::process::{Command, Stdio};
 
 use super::*;
-use crate::thread::step;
+use crate::session::{Session, SessionId, Transcript};
+use crate::thread::guide::Guide;
+use crate::{Entry, Kind, Role, step};
 
-/// Runs `work` and gives a copy of the project as it was after every step.
-fn pictures(project: &Project, work: impl FnOnce(&ThreadStore)) -> Vec<tempfile::TempDir> {
-    let taken = Rc::new(RefCell::new(Vec::new()));
-    let (root, list) = (project.dir.path().to_owned(), Rc::clone(&taken));
+/// What a process of its own is to do, where, and after how many steps it is killed.
+const ORDER: [&str; 3] = ["STENO_TEST_WORK", "STENO_TEST_FOLDER", "STENO_TEST_STEPS"];
+
+/// Does what it was ordered to, and kills itself on the way.
+#[test]
+#[ignore = "runs in processes that the other tests start"]
+fn worker() {
+    let [work, folder, steps] = ORDER.map(|name| std::env::var(name).unwrap());
+    let left = Cell::new(steps.parse::<u32>().unwrap());
+    let store = open_now(Path::new(&folder));
     let watcher = move || {
-        let picture = tempfile::tempdir().unwrap();
-        copy(&root, picture.path());
-        list.borrow_mut().push(picture);
+        left.set(left.get() - 1);
+        if left.get() == 0 {
+            let _ = Command::new("sh").args(["-c", "kill -KILL $PPID"]).status();
+            unreachable!("killed");
+        }
     };
-    step::watch(watcher, || work(&project.store));
-    Rc::into_inner(taken).unwrap().into_inner()
+    step::watch(watcher, || perform(&work, &store));
 }
 
-/// Copies a folder with the times of its folders.
-fn copy(from: &Path, to: &Path) {
+/// What is done, on a project whose threads are the first, second and third.
+fn perform(work: &str, store: &ThreadStore) {
+    let threads = store.threads(None).unwrap();
+    let objective = || store.objectives().unwrap()[0].id.to_string();
+    let first = || threads[0].id.to_string();
+    let (reason, operator) = (None, Operator::User);
+    match work {
+        "init" => {
+            store.init().unwrap();
+            Guide::ours().put(&store.root().join("AGENTS.md"), None).unwrap();
+        }
+        "objective" => drop(store.create_objective("another").unwrap()),
+        "spawn" => {
+            let references = vec![first()];
+            let (parent, inherit) = (Some(first()), Inherit::Full);
+            let spawn = Spawn::new("child", objective());
+            drop(store.spawn(&Spawn { parent, inherit, references, ..spawn }).unwrap());
+        }
+        "merge" => drop(store.merge(&merge(&[&threads[0], &threads[1]], &threads[2])).unwrap()),
+        "reference" => drop(store.reference(&reference(&threads[1], &first())).unwrap()),
+        "lifecycle" => drop(store.lifecycle(&lifecycle(&threads[0], Action::Done)).unwrap()),
+        "transfer" => {
+            let (direction, executor) = (Direction::RequestApproval, None);
+            let (thread, scope) = (first(), vec!["design".to_owned()]);
+            let transfer = Transfer { thread, direction, scope, reason, executor, operator };
+            drop(store.transfer(&transfer).unwrap());
+        }
+        "inject" => {
+            let (kind, content) = ("note".to_owned(), "hi".to_owned());
+            store.inject(&Inject { thread: first(), kind, content, operator }).unwrap();
+        }
+        "transcript" => drop(store.write_transcript(&first(), &transcript()).unwrap()),
+        "read" => drop(store.relations().unwrap()),
+        other => panic!("{other}"),
+    }
+}
+
+fn transcript() -> Transcript {
+    let mut transcript = Transcript::new(Session::new(SessionId::for_native("x", "y"), "x"));
+    let mut entry = Entry::new(Role::User, Kind::Text, "hello");
+    entry.created_at = Some(NOW.parse().unwrap());
+    transcript.push(entry);
+    transcript
+}
+
+/// Has a process do `work` and be killed after so many steps; whether there were so many.
+fn killed(work: &str, folder: &Path, steps: u32) -> bool {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "thread::tests::crash::worker", "--ignored"]);
+    let order = [work.into(), folder.as_os_str().to_owned(), steps.to_string().into()];
+    command.envs(ORDER.into_iter().zip(order)).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = command.status().unwrap();
+    assert!(status.success() || status.code().is_none(), "{work} failed: {status}");
+    !status.success()
+}
+
+/// A project with three threads that have assets.
+fn prepared() -> Project {
+    let project = Project::new();
+    let objective = project.objective();
+    let threads = ["a", "b", "target"].map(|name| project.spawn(&objective, name));
+    let [a, b, target] = &threads;
+    project.asset(a, "plan.md", "plan of a");
+    project.asset(a, "design/api.md", "api of a");
+    project.asset(b, "plan.md", "plan of b");
+    project.asset(target, "plan.md", "plan of the target");
+    project.asset(target, "design", "a file where a folder comes");
+    project
+}
+
+/// Kills `work` after each of its steps, and the next process too as soon as it has healed something; then `check`
+/// sees each project, and whether the work is in it.
+fn for_each_step(work: &str, project: &Project, check: impl Fn(&Path) -> bool) {
+    let mut done = Vec::new();
+    for steps in 1.. {
+        let copy = tempfile::tempdir().unwrap();
+        copy_folder(project.dir.path(), copy.path());
+        let was_killed = killed(work, copy.path(), steps);
+        killed("read", copy.path(), 1);
+        done.push(check(copy.path()));
+        if !was_killed {
+            break;
+        }
+    }
+    assert!(done.is_sorted() && !done[0] && done[done.len() - 1], "{work}: {done:?}");
+    assert!(done.len() > 3, "{work}: {} steps", done.len());
+}
+
+/// Copies a folder.
+fn copy_folder(from: &Path, to: &Path) {
     for item in fs::read_dir(from).unwrap() {
         let path = item.unwrap().path();
         let target = to.join(path.file_name().unwrap());
         if path.is_dir() {
             fs::create_dir(&target).unwrap();
-            copy(&path, &target);
-            let time = fs::metadata(&path).unwrap().modified().unwrap();
-            File::open(&target).unwrap().set_modified(time).unwrap();
+            copy_folder(&path, &target);
         } else {
             fs::copy(&path, &target).unwrap();
         }
     }
 }
 
-/// Opens a picture, reads it, changes it, and looks for anything that does not fit.
-fn check(picture: &Path) -> (Relations, Vec<String>) {
-    let store = open_later(picture);
+/// A store as any other process would open it.
+fn open_now(root: &Path) -> ThreadStore {
+    ThreadStore::new(root, Clock::system(), IdSource::random())
+}
+
+/// Opens a project after a crash, reads it, changes it, and looks for anything that does not fit.
+fn opened(root: &Path) -> Relations {
+    let store = open_now(root);
     let relations = store.relations().unwrap();
-    let found = tree(picture);
+    assert_eq!(store.problems().unwrap(), []);
     assert_agree(&store);
     store.init().unwrap();
+    Guide::ours().put(&root.join("AGENTS.md"), None).unwrap();
     let objective = store.create_objective("next").unwrap();
     let next = store.spawn(&Spawn::new("next", objective.id.as_str())).unwrap().thread;
+    store.write_transcript(next.id.as_str(), &transcript()).unwrap();
     assert_agree(&store);
-    assert!(picture.join(&next.storage_path).join(".meta/transcripts").is_dir());
-    let left: Vec<_> = tree(picture)
-        .into_iter()
-        .filter(|path| path.contains(".steno") || path.contains(".lock"))
-        .collect();
+    let is_left = |path: &String| path.contains(".steno") || path.contains(".lock");
+    let left: Vec<_> = tree(root).into_iter().filter(is_left).collect();
     assert_eq!(left, [""; 0]);
-    (relations, found)
+    relations
 }
 
 fn assert_agree(store: &ThreadStore) {
@@ -70,68 +168,53 @@ fn assert_agree(store: &ThreadStore) {
     }
 }
 
+fn did(relations: &Relations, command: &str) -> bool {
+    relations.operations.iter().rev().any(|operation| operation.command == command)
+}
+
 #[test]
-fn init_is_whole_or_nothing() {
+fn init_killed_at_any_step_is_made_good() {
     let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("AGENTS.md"), "mine\n").unwrap();
     let project = Project { store: open(dir.path()), dir };
-    let pictures = pictures(&project, |store| store.init().unwrap());
-    assert!(pictures.len() > 10, "{}", pictures.len());
-    for picture in pictures {
-        let (relations, _) = check(picture.path());
-        assert_eq!(relations.threads.len(), 0);
-    }
+    for_each_step("init", &project, |root| {
+        let guide = fs::read_to_string(root.join("AGENTS.md")).unwrap();
+        let has_guide = guide.ends_with("</leslie_system_guide>\n");
+        assert!(guide == "mine\n" || has_guide && guide.starts_with("mine\n\n<leslie"), "{guide}");
+        assert_eq!(opened(root).threads.len(), 0);
+        let again = fs::read_to_string(root.join("AGENTS.md")).unwrap();
+        assert_eq!(again.matches("<leslie_system_guide").count(), 1);
+        has_guide
+    });
 }
 
 #[test]
-fn spawn_is_whole_or_nothing() {
-    let project = Project::new();
-    let objective = project.objective();
-    let parent = project.spawn(&objective, "parent");
-    project.asset(&parent, "plan.md", "the plan");
-    project.asset(&parent, "design/api.md", "the api");
-    let spawn = Spawn {
-        parent: Some(parent.id.to_string()),
-        inherit: Inherit::Full,
-        references: vec![parent.id.to_string()],
-        ..Spawn::new("child", objective.id.as_str())
-    };
-    let pictures = pictures(&project, |store| {
-        store.spawn(&spawn).unwrap();
+fn spawn_killed_at_any_step_is_whole_or_nothing() {
+    let project = prepared();
+    for_each_step("spawn", &project, |root| {
+        let relations = opened(root);
+        let spawned = relations.threads.values().find(|thread| thread.title == "child");
+        assert_eq!(relations.operations.len(), if spawned.is_some() { 5 } else { 3 });
+        let Some(thread) = spawned else {
+            assert_eq!(relations.threads.len(), 3);
+            return false;
+        };
+        let copy = format!("context/inherited/{}", relations.threads[0].id);
+        for path in ["plan.md", "design/api.md", &format!("{copy}/plan.md")] {
+            assert!(root.join(&thread.storage_path).join(path).is_file(), "{path}");
+        }
+        true
     });
-    let mut counts = Vec::new();
-    for picture in pictures {
-        let (relations, found) = check(picture.path());
-        counts.push(relations.threads.len());
-        let copies = found.iter().filter(|path| path.ends_with("plan.md")).count();
-        let expected = if relations.threads.len() == 2 { 3 } else { 1 };
-        let staged = found.iter().any(|path| path.contains(".steno-staging"));
-        assert!(copies == expected || staged, "{copies}");
-        assert_eq!(relations.operations.len(), if relations.threads.len() == 2 { 3 } else { 1 });
-    }
-    assert!(counts.is_sorted() && counts.first() == Some(&1) && counts.last() == Some(&2));
 }
 
 #[test]
-fn merge_is_whole_or_nothing_and_loses_nothing() {
-    let project = Project::new();
-    let objective = project.objective();
-    let (a, b) = (project.spawn(&objective, "a"), project.spawn(&objective, "b"));
-    let target = project.spawn(&objective, "target");
-    project.asset(&a, "plan.md", "plan of a");
-    project.asset(&a, "design/api.md", "api of a");
-    project.asset(&b, "plan.md", "plan of b");
-    project.asset(&target, "plan.md", "plan of the target");
-    project.asset(&target, "design", "a file where a folder comes");
-    let pictures = pictures(&project, |store| {
-        store.merge(&merge(&[&a, &b], &target)).unwrap();
-    });
-    let mut merged = Vec::new();
-    for picture in pictures {
-        let (relations, _) = check(picture.path());
-        let done = relations.operations.iter().any(|operation| operation.command == "merge");
-        let folder = picture.path().join(&target.storage_path);
-        let text = |path: &str| fs::read_to_string(folder.join(path)).ok();
-        let expected = if done {
+fn merge_killed_at_any_step_loses_nothing() {
+    let project = prepared();
+    let target = project.store.threads(None).unwrap()[2].storage_path.clone();
+    for_each_step("merge", &project, |root| {
+        let is_merged = did(&opened(root), "merge");
+        let text = |path: &str| fs::read_to_string(root.join(&target).join(path));
+        let expected = if is_merged {
             ["plan of b", "plan of the target", "a file where a folder comes", "api of a"]
         } else {
             ["plan of the target", "", "", ""]
@@ -139,30 +222,66 @@ fn merge_is_whole_or_nothing_and_loses_nothing() {
         let places =
             ["plan.md", ".meta/replaced/plan.md", ".meta/replaced/design", "design/api.md"];
         assert_eq!(places.map(|path| text(path).unwrap_or_default()), expected);
-        merged.push(done);
-    }
-    assert!(merged.is_sorted() && !merged[0] && merged[merged.len() - 1]);
+        is_merged
+    });
 }
 
 #[test]
-fn an_injection_is_recorded_and_logged_or_neither() {
-    let project = Project::new();
-    let thread = project.spawn(&project.objective(), "t");
-    let inject = Inject {
-        thread: thread.id.to_string(),
-        kind: "note".to_owned(),
-        content: "hi".to_owned(),
-        operator: Operator::User,
-    };
-    let log = Path::new(&thread.storage_path).join(".meta/injections.log");
-    let pictures = pictures(&project, |store| {
-        store.inject(&inject).unwrap();
+fn references_and_injections_killed_at_any_step_are_recorded_with_their_files() {
+    let project = prepared();
+    let threads = project.store.threads(None).unwrap();
+    let copy = format!("{}/context/inherited/{}", threads[1].storage_path, threads[0].id);
+    for_each_step("reference", &project, |root| {
+        let relations = opened(root);
+        let is_linked = relations.links[&threads[1].id].references_to == [threads[0].id.clone()];
+        assert_eq!(is_linked, did(&relations, "reference"));
+        assert_eq!(is_linked, root.join(&copy).join("design/api.md").exists());
+        is_linked
     });
-    for picture in pictures {
-        let (relations, _) = check(picture.path());
-        let logged = picture.path().join(&log).exists();
-        assert_eq!(relations.operations.len() == 2, logged);
+    let log = Path::new(&threads[0].storage_path).join(".meta/injections.log");
+    for_each_step("inject", &project, |root| {
+        let is_told = did(&opened(root), "inject");
+        assert_eq!(is_told, root.join(&log).exists());
+        is_told
+    });
+}
+
+#[test]
+fn changes_of_state_killed_at_any_step_are_whole_or_nothing() {
+    let project = prepared();
+    for (work, after) in [("lifecycle", Status::Completed), ("transfer", Status::WaitingHuman)] {
+        for_each_step(work, &project, |root| {
+            let relations = opened(root);
+            let status = relations.threads[0].status;
+            assert_eq!(status, if did(&relations, work) { after } else { Status::Active });
+            status == after
+        });
     }
+    for_each_step("objective", &project, |root| {
+        let objectives = open_now(root).objectives().unwrap();
+        opened(root);
+        let is_made = objectives.len() == 2;
+        let logs = fs::read_dir(root.join(".leslie/logs")).unwrap().count();
+        assert_eq!(logs, objectives.len() + 1, "each has a log, and so has the next one");
+        is_made
+    });
+}
+
+#[test]
+fn a_transcript_killed_at_any_step_is_whole_or_nothing() {
+    let project = prepared();
+    let folder = project.store.transcripts(&project.store.threads(None).unwrap()[0].id);
+    let folder = folder.strip_prefix(project.dir.path()).unwrap().to_owned();
+    for_each_step("transcript", &project, |root| {
+        let is_written = tree(&root.join(&folder)).iter().any(|name| name.ends_with(".txt"));
+        perform("transcript", &open_now(root));
+        let names = tree(&root.join(&folder));
+        opened(root);
+        assert_eq!(names, ["20260222-1500-hello.txt"]);
+        let text = fs::read_to_string(root.join(&folder).join(&names[0])).unwrap();
+        assert!(text.ends_with("</user_query>\n"), "{text}");
+        is_written
+    });
 }
 
 #[test]
@@ -171,7 +290,7 @@ fn threads_of_many_writers_are_all_recorded() {
     let objective = project.objective();
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            let store = ThreadStore::new(project.dir.path(), Clock::system(), IdSource::random());
+            let store = open_now(project.dir.path());
             let objective = &objective;
             scope.spawn(move || {
                 for _ in 0..5 {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Timestamp;
 use crate::json::{Object, Style};
 
 fn relations() -> Value {

@@ -1,10 +1,10 @@
 //! Where tests look on: called after each change on disk that a crash could follow.
 
 #[cfg(not(test))]
-pub(super) fn done() {}
+pub(crate) fn done() {}
 
 #[cfg(test)]
-pub(super) use watched::{done, watch};
+pub(crate) use watched::{done, watch};
 
 #[cfg(test)]
 mod watched {
@@ -17,17 +17,14 @@ mod watched {
     }
 
     /// Has `watcher` called after each step that `work` takes on this thread.
-    pub(in crate::thread) fn watch<T>(
-        watcher: impl FnMut() + 'static,
-        work: impl FnOnce() -> T,
-    ) -> T {
+    pub(crate) fn watch<T>(watcher: impl FnMut() + 'static, work: impl FnOnce() -> T) -> T {
         WATCHER.set(Some(Box::new(watcher)));
         let result = work();
         WATCHER.set(None);
         result
     }
 
-    pub(in crate::thread) fn done() {
+    pub(crate) fn done() {
         if let Some(mut watcher) = WATCHER.take() {
             watcher();
             WATCHER.set(Some(watcher));

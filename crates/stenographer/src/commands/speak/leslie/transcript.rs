@@ -1,0 +1,46 @@
+//! `transcript`: what was asked and answered, as a text file of the thread.
+
+use serde_json::json;
+use steno_core::format::leslie;
+use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
+
+use super::Desk;
+use super::answer::{Answer, Failure};
+
+pub(super) fn run(desk: &Desk<'_>) -> Result<Answer, Failure> {
+    let thread = desk.flags.required("thread")?;
+    let written = desk.store.write_transcript(thread, &transcript(desk, thread)?)?;
+    let path = written.first().ok_or_else(|| Failure::unknown("There is nothing to write"))?;
+    Ok(Answer::new(json!({ "transcript_path": path })))
+}
+
+fn transcript(desk: &Desk<'_>, thread: &str) -> Result<Transcript, Failure> {
+    let flags = &desk.flags;
+    let chat = flags.required("chat")?;
+    let query = entry(Role::User, flags.required("query")?, time(desk, "start")?);
+    let answer = entry(Role::Assistant, flags.required("assistant")?, time(desk, "end")?);
+    let mut session = Session::new(SessionId::for_native(leslie::AGENT, chat), leslie::AGENT);
+    session.native_id = Some(chat.to_owned());
+    session.thread = Some(thread.to_owned());
+    let mode = flags.optional("mode")?.unwrap_or("agent");
+    session.extra.insert(leslie::AGENT_MODE.to_owned(), mode.into());
+    session.stop_reason = Some(flags.optional("stop-reason")?.unwrap_or("end_turn").to_owned());
+    let mut transcript = Transcript::new(session);
+    transcript.push(query);
+    transcript.push(answer);
+    Ok(transcript)
+}
+
+fn entry(role: Role, text: &str, at: Timestamp) -> Entry {
+    Entry { created_at: Some(at), ..Entry::new(role, Kind::Text, text) }
+}
+
+/// The time that a flag states, or now.
+fn time(desk: &Desk<'_>, name: &str) -> Result<Timestamp, Failure> {
+    let Some(text) = desk.flags.optional(name)? else {
+        return Ok(desk.now());
+    };
+    let invalid =
+        |_| Failure::unknown(format!("Invalid value of flag --{name}: not a time: {text}"));
+    text.parse().map_err(invalid)
+}

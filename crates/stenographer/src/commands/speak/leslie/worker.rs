@@ -1,0 +1,157 @@
+//! Agents that work on threads: `steno run` does the work, in the background or while one waits.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use steno_core::durable;
+use steno_core::thread::{Action, Lifecycle, Objective, Operator, Spawn, Status, Thread};
+
+use super::Desk;
+use super::answer::{Answer, Failure, with_causes};
+use crate::scene::Scene;
+
+/// Has an agent work on a new thread, and tells of it in `data`.
+pub(super) fn set_to_work(
+    desk: &mut Desk<'_>,
+    thread: &Thread,
+    data: &mut Value,
+) -> Result<(), Failure> {
+    if desk.flags.has("foreground") {
+        let (begun, output) = (Instant::now(), work(desk, thread)?);
+        let errors: Vec<_> = failure_of(&output).into_iter().collect();
+        data["session_id"] = json!(desk.store.thread(thread.id.as_str())?.session_id);
+        data["agent_result"] = json!({
+            "success": output.status.success(),
+            "result": String::from_utf8_lossy(&output.stdout),
+            "errors": errors,
+            "duration_ms": u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        });
+        return Ok(());
+    }
+    start(desk, thread)?;
+    desk.ui.note(format_args!("thread {} started in the background", thread.id));
+    data["run_mode"] = "background".into();
+    data["worker_log_path"] = json!(log_path(desk, thread));
+    Ok(())
+}
+
+/// `_worker`: works on one thread and notes how it went.
+pub(super) fn run(desk: &mut Desk<'_>) -> Result<(), Failure> {
+    let thread = desk.store.thread(desk.flags.required("thread")?)?;
+    work(desk, &thread)?;
+    Ok(())
+}
+
+/// `run`: a new objective, worked on until all its threads are over or one fails.
+pub(super) fn run_objective(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
+    let title = desk.flags.required("title")?;
+    let objective = desk.store.create_objective(title)?;
+    desk.store.spawn(&Spawn::new(title, objective.id.as_str()))?;
+    while let Some(thread) = next(desk, &objective)? {
+        desk.ui.note(format_args!("thread {} started", thread.id));
+        let output = work(desk, &thread)?;
+        let now = desk.store.thread(thread.id.as_str())?.status;
+        if let Some(failure) = failure_of(&output) {
+            let message = format!("Agent of thread '{}' failed: {failure}", thread.id);
+            return Err(Failure::unknown(message));
+        }
+        if now == Status::Active {
+            break;
+        }
+    }
+    let objective = desk.store.objective(objective.id.as_str())?;
+    let logs = desk.store.log_folder(&objective.id);
+    Ok(Answer::new(json!({
+        "objective_id": objective.id,
+        "title": objective.title,
+        "status": objective.status,
+        "runtime_dir": durable::parent(&logs).join("workers"),
+        "logs_dir": logs,
+    })))
+}
+
+/// The next thread to work on: an active one, or one that waited for others which are over.
+fn next(desk: &Desk<'_>, objective: &Objective) -> Result<Option<Thread>, Failure> {
+    let mut threads = desk.store.threads(None)?;
+    threads.retain(|thread| thread.objective == objective.id);
+    let active = threads.iter().find(|thread| thread.status == Status::Active);
+    if let Some(thread) = active {
+        return Ok(Some(thread.clone()));
+    }
+    let is_ready = |thread: &&Thread| {
+        let is_child = |child: &&Thread| child.parent_id.as_ref() == Some(&thread.id);
+        let mut children = threads.iter().filter(is_child).peekable();
+        thread.status == Status::Suspended
+            && children.peek().is_some()
+            && children.all(|child| child.status.is_over())
+    };
+    let Some(waiting) = threads.iter().find(is_ready) else { return Ok(None) };
+    let resumed = desk.store.lifecycle(&Lifecycle {
+        thread: waiting.id.to_string(),
+        action: Action::Resume,
+        reason: Some("Children completed".to_owned()),
+        operator: Operator::System,
+    })?;
+    Ok(Some(resumed))
+}
+
+/// Starts a process of its own that works on the thread.
+fn start(desk: &Desk<'_>, thread: &Thread) -> Result<(), Failure> {
+    let mut command = program(desk)?;
+    command.args(["as", "leslie", "_worker", "--thread", thread.id.as_str()]);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(|error| Failure::unknown(format!("No worker started: {error}")))?;
+    Ok(())
+}
+
+/// Lets an agent work on the thread, and notes when it began and how it ended.
+fn work(desk: &Desk<'_>, thread: &Thread) -> Result<Output, Failure> {
+    note(desk, thread, json!({ "type": "worker_started" }))?;
+    let mut command = program(desk)?;
+    command.args(["run", "--thread", thread.id.as_str(), "--", &thread.title]);
+    let ended = command.stdin(Stdio::null()).output();
+    let output = ended.map_err(|error| Failure::unknown(format!("No agent started: {error}")))?;
+    let event = match failure_of(&output) {
+        None => json!({ "type": "worker_finished", "success": true }),
+        Some(error) => json!({ "type": "worker_failed", "error": error }),
+    };
+    note(desk, thread, event)?;
+    Ok(output)
+}
+
+/// This program, in the project and with the variables for agents.
+fn program(desk: &Desk<'_>) -> Result<Command, Failure> {
+    let program = Scene::program().map_err(|error| Failure::unknown(error.error.to_string()))?;
+    let mut command = Command::new(program);
+    command.current_dir(desk.store.root()).envs(desk.variables.iter().cloned());
+    Ok(command)
+}
+
+/// The last thing that a failed run said.
+fn failure_of(output: &Output) -> Option<String> {
+    if output.status.success() {
+        return None;
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let mut errors = said.lines().filter(|line| line.starts_with("error: "));
+    let last = errors.next_back().map(|line| line.trim_start_matches("error: ").to_owned());
+    Some(last.unwrap_or_else(|| output.status.to_string()))
+}
+
+fn log_path(desk: &Desk<'_>, thread: &Thread) -> PathBuf {
+    desk.store.root().join(format!(".leslie/logs/workers/{}.ndjson", thread.id))
+}
+
+/// Adds a line to the log of a thread's workers.
+fn note(desk: &Desk<'_>, thread: &Thread, mut event: Value) -> Result<(), Failure> {
+    event["threadId"] = json!(thread.id);
+    event["timestamp"] = json!(desk.now());
+    let path = log_path(desk, thread);
+    durable::create_private_dir(durable::parent(&path))
+        .and_then(|()| durable::append_lines(&path, format!("{event}\n").as_bytes()))
+        .map_err(|error| Failure::unknown(with_causes(&error)))
+}

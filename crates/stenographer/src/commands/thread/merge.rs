@@ -1,0 +1,66 @@
+//! `steno merge`: brings the files of threads together.
+
+use serde_json::json;
+use steno_core::thread::{ConflictStrategy, Merge, Operator};
+
+use super::json_line;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::threads::{Place, Threads, told, warn};
+use crate::ui::{Ui, count};
+
+/// Copy the files of threads into another one, and print which.
+///
+/// Of files with the same name the last thread's counts, and it is told where they differ. What the target had stays in
+/// its `.meta/replaced`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The threads whose files are taken.
+    #[arg(value_name = "THREAD", required = true)]
+    sources: Vec<String>,
+    /// The thread that gets them.
+    #[arg(long = "into", value_name = "THREAD")]
+    target: String,
+    /// Only files whose path begins so; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    scope: Vec<String>,
+    /// Merge nothing if the threads differ in a file.
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Runs the command.
+pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let threads = Threads::open(ui, scene, &args.place)?;
+    let strict = [ConflictStrategy::Interactive, ConflictStrategy::Strict];
+    let merge = Merge {
+        sources: threads.ids(&args.sources)?,
+        target: threads.thread(&args.target)?.id.to_string(),
+        scope: args.scope.clone(),
+        strategy: strict[usize::from(args.strict)],
+        operator: Operator::User,
+    };
+    let merged = threads.store.merge(&merge).map_err(told)?;
+    warn(ui, &merged.warnings);
+    if args.place.json {
+        let row = json!({
+            "target": merge.target,
+            "merged_files": merged.files,
+            "conflicts": merged.conflicts,
+        });
+        return json_line(ui, &row);
+    }
+    let mut files = merged.files;
+    files.sort();
+    files.dedup();
+    for path in &files {
+        writeln!(ui.out(), "{path}")?;
+    }
+    for path in &merged.conflicts {
+        ui.warning(format_args!("the threads differ, the last one's was taken: {path}"));
+    }
+    ui.status(format_args!("{} in {}", count(files.len() as u64, "file"), merge.target));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,66 @@
+//! `steno reference`: lets a thread use what another one has.
+
+use serde_json::json;
+use steno_core::thread::{Binding, Operator, Reference};
+
+use super::json_line;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::threads::{Place, Threads, one_of, told, warn};
+use crate::ui::Ui;
+
+/// Let a thread refer to another: its context then lists the other's assets too.
+///
+/// A frozen reference also copies the other's files as they are now into `context/inherited`, and prints where.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The thread that refers.
+    #[arg(value_name = "THREAD")]
+    from: String,
+    /// The thread that it refers to.
+    #[arg(value_name = "TARGET")]
+    target: String,
+    /// Whether the target's files are copied.
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "frozen",
+        value_parser = one_of::<Binding>(Binding::WORDS)
+    )]
+    binding: Binding,
+    /// A file or folder of the target to copy [default: all of it]; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    scope: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Runs the command.
+pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let threads = Threads::open(ui, scene, &args.place)?;
+    let reference = Reference {
+        from: threads.thread(&args.from)?.id.to_string(),
+        target: threads.thread(&args.target)?.id.to_string(),
+        binding: args.binding,
+        scope: Some(args.scope.clone()),
+        operator: Operator::User,
+    };
+    let made = threads.store.reference(&reference).map_err(told)?;
+    warn(ui, &made.warnings);
+    if args.place.json {
+        let row = json!({
+            "ref_id": made.id,
+            "from": reference.from,
+            "target": reference.target,
+            "binding": reference.binding,
+            "snapshot_version": made.snapshot,
+            "copied_paths": made.copied,
+        });
+        return json_line(ui, &row);
+    }
+    for path in &made.copied {
+        writeln!(ui.out(), "{path}")?;
+    }
+    ui.status(format_args!("{} refers to {}", reference.from, reference.target));
+    Ok(Exit::Done)
+}

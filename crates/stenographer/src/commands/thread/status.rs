@@ -1,0 +1,113 @@
+//! `steno status`: how a project's threads stand.
+
+mod overview;
+
+use serde_json::json;
+use steno_core::Timestamp;
+use steno_core::thread::{Relations, Thread};
+
+use super::json_line;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::table::fit;
+use crate::threads::{Place, Threads, told, warn};
+use crate::ui::Ui;
+
+/// Show how the threads of a project stand, or one of them with all that belongs to it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The thread: its id, the beginning of one, or `latest` [default: all, by objective].
+    thread: Option<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Runs the command.
+pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let threads = Threads::open(ui, scene, &args.place)?;
+    let Some(text) = &args.thread else {
+        return overview::run(ui, &threads, args.place.json);
+    };
+    let thread = threads.thread(text)?;
+    let (context, warnings) = threads.store.context(thread.id.as_str()).map_err(told)?;
+    warn(ui, &warnings);
+    let relations = threads.store.relations().map_err(told)?;
+    if args.place.json {
+        let mut row = json!(thread);
+        row["relations"] = json!(relations.links.get(&thread.id));
+        row["thread_context"] = context.into();
+        return json_line(ui, &row);
+    }
+    let text = One { scene, threads: &threads, relations: &relations, thread: &thread }.text(ui)?;
+    ui.transcript_text(&text)?;
+    Ok(Exit::Done)
+}
+
+/// One thread to be shown.
+struct One<'a> {
+    scene: &'a Scene,
+    threads: &'a Threads,
+    relations: &'a Relations,
+    thread: &'a Thread,
+}
+
+impl One<'_> {
+    fn text(&self, ui: &Ui) -> Result<String, CommandError> {
+        let thread = self.thread;
+        let mut lines = vec![thread.title.clone(), format!("{} · {}", thread.id, thread.status)];
+        lines.extend(self.facts());
+        let (assets, _) = self.threads.store.artifacts(thread.id.as_str()).map_err(told)?;
+        let width = ui.width();
+        let mut text: String =
+            lines.iter().map(|line| fit(&line.replace('\n', " "), width) + "\n").collect();
+        // A path that is cut is none.
+        text.extend(assets.iter().map(|asset| fact(asset.kind.as_str(), &asset.path) + "\n"));
+        Ok(text)
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let (thread, empty) = (self.thread, Vec::new());
+        let mut facts = vec![fact("objective", &self.objective())];
+        let links = self.relations.links.get(&thread.id);
+        let related = [
+            ("parent", thread.parent_id.as_slice()),
+            ("child", links.map_or(&empty, |links| &links.children)),
+            ("refers to", links.map_or(&empty, |links| &links.references_to)),
+            ("used by", links.map_or(&empty, |links| &links.referenced_by)),
+        ];
+        for (name, ids) in related {
+            facts.extend(ids.iter().map(|id| fact(name, &self.named(id.as_str()))));
+        }
+        facts.push(fact("executor", thread.executor.as_str()));
+        let tags = thread.tags.as_deref().unwrap_or_default();
+        if !tags.is_empty() {
+            facts.push(fact("tags", &tags.join(", ")));
+        }
+        facts.extend(thread.session_id.iter().map(|session| fact("session", session)));
+        facts.push(fact("created", &self.time(thread.created_at)));
+        facts.push(fact("updated", &self.time(thread.updated_at)));
+        facts
+    }
+
+    fn objective(&self) -> String {
+        let id = self.thread.objective.as_str();
+        let title = self.threads.store.objective(id).map(|objective| objective.title);
+        format!("{id} {}", title.unwrap_or_default()).trim_end().to_owned()
+    }
+
+    /// Another thread's id, status and title.
+    fn named(&self, id: &str) -> String {
+        match self.relations.threads.get(id) {
+            Some(other) => format!("{id} {} {}", other.status, other.title),
+            None => format!("{id} is gone"),
+        }
+    }
+
+    fn time(&self, at: Timestamp) -> String {
+        at.in_zone(&self.scene.zone).date_and_clock()
+    }
+}
+
+fn fact(name: &str, value: &str) -> String {
+    format!("{name:<10}  {value}")
+}

@@ -1,0 +1,78 @@
+//! All threads of a project: below their objectives, children below their parents.
+
+use steno_core::thread::{Objective, Thread};
+
+use super::super::json_line;
+use crate::error::{CommandError, Exit};
+use crate::table::fit;
+use crate::threads::{Threads, told};
+use crate::ui::Ui;
+
+/// Prints them all; as JSON, one thread to a line.
+pub(super) fn run(ui: &mut Ui, threads: &Threads, json: bool) -> Result<Exit, CommandError> {
+    let all = threads.store.threads(None).map_err(told)?;
+    if json {
+        all.iter().try_for_each(|thread| json_line(ui, thread).map(drop))?;
+        return Ok(Exit::Done);
+    }
+    let objectives = threads.store.objectives().map_err(told)?;
+    if objectives.is_empty() && all.is_empty() {
+        ui.status("nothing here yet; begin with `steno objective create TITLE`");
+        return Ok(Exit::Done);
+    }
+    let mut tree = Tree { all: &all, text: String::new(), width: ui.width() };
+    for objective in &objectives {
+        tree.push_objective(objective);
+    }
+    let known = |thread: &&Thread| objectives.iter().any(|it| it.id == thread.objective);
+    for thread in all.iter().filter(|thread| !known(thread)) {
+        tree.push(thread, 0);
+    }
+    ui.transcript_text(&tree.text)?;
+    Ok(Exit::Done)
+}
+
+struct Tree<'a> {
+    all: &'a [Thread],
+    text: String,
+    width: usize,
+}
+
+impl Tree<'_> {
+    fn push_objective(&mut self, objective: &Objective) {
+        self.push_line(&format!("{} {} {}", objective.id, objective.status, objective.title));
+        let all = self.all;
+        for thread in all.iter().filter(|thread| thread.objective == objective.id) {
+            // One whose parent belongs elsewhere stands for itself.
+            let parent = all.iter().find(|other| thread.parent_id.as_ref() == Some(&other.id));
+            if parent.is_none_or(|parent| parent.objective != objective.id) {
+                self.push_with_children(thread, 1);
+            }
+        }
+    }
+
+    fn push_with_children(&mut self, thread: &Thread, depth: usize) {
+        self.push(thread, depth);
+        // Deeper than that nobody looks, and a damaged store may go in circles.
+        if depth > 40 {
+            return;
+        }
+        let all = self.all;
+        let is_child = |child: &&Thread| {
+            child.parent_id.as_ref() == Some(&thread.id) && child.objective == thread.objective
+        };
+        for child in all.iter().filter(is_child) {
+            self.push_with_children(child, depth + 1);
+        }
+    }
+
+    fn push(&mut self, thread: &Thread, depth: usize) {
+        let indent = "  ".repeat(depth);
+        self.push_line(&format!("{indent}{} {} {}", thread.id, thread.status, thread.title));
+    }
+
+    fn push_line(&mut self, line: &str) {
+        self.text.push_str(&fit(&line.replace(['\n', '\t'], " "), self.width));
+        self.text.push('\n');
+    }
+}

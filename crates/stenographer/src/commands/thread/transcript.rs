@@ -1,0 +1,68 @@
+//! `steno transcript`: the transcripts of a thread, and new ones from sessions.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+use steno_core::durable::OnPath;
+
+use super::json_line;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::threads::{Place, Threads, told};
+use crate::ui::Ui;
+
+/// List the transcripts of a thread, or write a session into it.
+///
+/// One text file for each thing that the user asked, at most fifty to a thread. They are for reading: long outputs are
+/// shortened. The session itself is kept whole.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The thread: its id, the beginning of one, or `latest`.
+    thread: String,
+    /// A session to write: its id, the beginning of one, `latest`, or a path.
+    session: Option<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Runs the command.
+pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let threads = Threads::open(ui, scene, &args.place)?;
+    let thread = threads.thread(&args.thread)?;
+    let paths = match &args.session {
+        None => there(threads.store.transcripts(&thread.id))?,
+        Some(session) => {
+            let mut transcript = Store::new(scene).transcript(session)?;
+            ui.problems(&transcript.problems);
+            transcript.session.thread = Some(thread.id.to_string());
+            threads.store.write_transcript(thread.id.as_str(), &transcript).map_err(told)?
+        }
+    };
+    if paths.is_empty() {
+        ui.status(format_args!("no transcripts of {}", thread.id));
+    }
+    for path in paths {
+        if args.place.json {
+            json_line(ui, &json!({ "thread_id": thread.id, "path": path }))?;
+        } else {
+            writeln!(ui.out(), "{}", path.display())?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The text files of a folder, sorted by name, which is by time.
+fn there(folder: PathBuf) -> Result<Vec<PathBuf>, CommandError> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for item in fs::read_dir(&folder).on("open", &folder)? {
+        paths.push(item.on("open", &folder)?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    paths.sort();
+    Ok(paths)
+}

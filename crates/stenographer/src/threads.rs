@@ -1,0 +1,202 @@
+//! The threads of a project: where they are, which one is meant, and the guide that agents find there.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use steno_core::thread::guide::{Guide, Outcome};
+use steno_core::thread::{Action, IdSource, Objective, Thread, ThreadError, ThreadStore, Warning};
+
+use crate::error::CommandError;
+use crate::project;
+use crate::scene::Scene;
+use crate::ui::Ui;
+
+/// The flags that all commands on threads have.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Place {
+    /// The project's folder [default: this one, or the nearest above that has threads].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Print JSON Lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The threads of one project.
+pub(crate) struct Threads {
+    pub(crate) store: ThreadStore,
+}
+
+impl Threads {
+    /// The threads that are there already.
+    pub(crate) fn open(ui: &mut Ui, scene: &Scene, place: &Place) -> Result<Self, CommandError> {
+        let root = place.named(scene)?;
+        let above = if place.project.is_some() { 1 } else { usize::MAX };
+        let mut folders = root.ancestors().take(above).map(|folder| Self::at(scene, folder));
+        let found = folders.find(|threads| threads.store.exists());
+        let threads = found.ok_or_else(|| {
+            let error = CommandError::user(format!("no threads in {}", root.display()));
+            error.hint("run `steno init` in the project's folder first")
+        })?;
+        for problem in threads.store.problems().map_err(told)? {
+            ui.warning(problem);
+        }
+        Ok(threads)
+    }
+
+    /// The folder in which threads are to be, whether there are any or not.
+    pub(crate) fn new(scene: &Scene, place: &Place) -> Result<Self, CommandError> {
+        Ok(Self::at(scene, &place.named(scene)?))
+    }
+
+    fn at(scene: &Scene, root: &Path) -> Self {
+        Self { store: ThreadStore::new(root, scene.clock.clone(), IdSource::random()) }
+    }
+
+    /// The thread that is meant: its id, a beginning that only it has, or `latest`.
+    pub(crate) fn thread(&self, text: &str) -> Result<Thread, CommandError> {
+        let mut threads = self.store.threads(None).map_err(told)?;
+        let ids: Vec<_> = threads.iter().map(|thread| thread.id.as_str()).collect();
+        let at = Wanted { noun: "thread", text, prefix: "thread-" }.find(&ids)?;
+        Ok(threads.swap_remove(at))
+    }
+
+    /// The ids of the threads that are meant.
+    pub(crate) fn ids(&self, texts: &[String]) -> Result<Vec<String>, CommandError> {
+        texts.iter().map(|text| Ok(self.thread(text)?.id.to_string())).collect()
+    }
+
+    /// The objective that is meant, as threads are.
+    pub(crate) fn objective(&self, text: &str) -> Result<Objective, CommandError> {
+        let mut objectives = self.store.objectives().map_err(told)?;
+        let ids: Vec<_> = objectives.iter().map(|objective| objective.id.as_str()).collect();
+        let at = Wanted { noun: "objective", text, prefix: "obj-" }.find(&ids)?;
+        Ok(objectives.swap_remove(at))
+    }
+}
+
+impl Place {
+    fn named(&self, scene: &Scene) -> Result<PathBuf, CommandError> {
+        match &self.project {
+            Some(folder) => project::named(&scene.cwd.join(folder)),
+            None => Ok(scene.cwd.clone()),
+        }
+    }
+}
+
+/// What a user calls a thread or an objective.
+struct Wanted<'a> {
+    noun: &'static str,
+    text: &'a str,
+    prefix: &'static str,
+}
+
+impl Wanted<'_> {
+    /// Which of the ids, oldest first, is meant.
+    fn find(&self, ids: &[&str]) -> Result<usize, CommandError> {
+        let text = self.text;
+        if let Some(at) = ids.iter().position(|id| *id == text) {
+            return Ok(at);
+        }
+        if text == "latest" && !ids.is_empty() {
+            return Ok(ids.len() - 1);
+        }
+        let begins = |id: &str| {
+            let short = id.strip_prefix(self.prefix).unwrap_or(id);
+            !text.is_empty() && (id.starts_with(text) || short.starts_with(text))
+        };
+        let begun: Vec<_> = (0..ids.len()).filter(|at| begins(ids[*at])).collect();
+        match begun.as_slice() {
+            [only] => Ok(*only),
+            [] => Err(self.missing(ids)),
+            several => {
+                let names: Vec<_> = several.iter().take(3).map(|at| ids[*at]).collect();
+                let error = CommandError::user(format!("several {}s begin so: {text}", self.noun));
+                Err(error.hint(format!("it may be {}", names.join(", "))))
+            }
+        }
+    }
+
+    fn missing(&self, ids: &[&str]) -> CommandError {
+        let error = CommandError::user(format!("no such {}: {}", self.noun, self.text));
+        if ids.is_empty() {
+            return error.hint(format!("there is no {} yet", self.noun));
+        }
+        error.hint("`steno status` lists them")
+    }
+}
+
+/// Takes one of the words that threads know.
+pub(crate) fn one_of<T>(words: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).map(|word| word.parse().ok().expect("one of the words"))
+}
+
+/// A failure in the words of this program.
+pub(crate) fn told(error: ThreadError) -> CommandError {
+    match error {
+        ThreadError::Transition { from, action } => {
+            let possible = Action::ALL.iter().filter(|action| from.after(**action).is_some());
+            let possible: Vec<_> = possible.map(|action| action.as_str()).collect();
+            let error = CommandError::user(format!("not possible while it is {from}: {action}"));
+            let known =
+                if possible.is_empty() { "nothing".to_owned() } else { possible.join(", ") };
+            error.hint(format!("possible: {known}"))
+        }
+        ThreadError::Circular { from, target } => {
+            let message = format!("references would go in a circle: {from} -> {target} -> {from}");
+            CommandError::user(message)
+        }
+        ThreadError::Conflict(file) => {
+            let error = CommandError::user(format!("the threads differ in {file}"));
+            error.hint("nothing was merged; without --strict the last one's counts")
+        }
+        ThreadError::Locked(path) => {
+            let message = format!("somebody else is changing the threads: {}", path.display());
+            CommandError::user(message).hint("try again; a lock nobody holds ends after 10 seconds")
+        }
+        ThreadError::Unreadable { path, source } => {
+            let shown = path.display();
+            let error =
+                CommandError::user(format!("could not read {shown} nor its backup: {source}"));
+            error.hint("put back a copy of either, from version control for one")
+        }
+        ThreadError::NotAFolder(path) => {
+            CommandError::user(format!("not a thread's folder: {}", path.display()))
+        }
+        ThreadError::GuideVersion(version) => {
+            let error = CommandError::user(format!("not a version of the guide: {version}"));
+            error.hint("set the version in the tag <leslie_system_guide ...> of AGENTS.md right")
+        }
+        other => CommandError::user(other),
+    }
+}
+
+/// Tells what was left out.
+pub(crate) fn warn(ui: &mut Ui, warnings: &[Warning]) {
+    for warning in warnings {
+        ui.warning(match warning {
+            Warning::TargetNotFound(id) | Warning::ReferencedNotFound(id) => {
+                format!("a thread that is referred to is gone: {id}")
+            }
+            Warning::LeadsOut(path) => format!("not copied, it leads out of the thread: {path}"),
+            Warning::NotCopied(path) => format!("not copied, neither file nor folder: {path}"),
+        });
+    }
+}
+
+/// Puts the guide into the project's `AGENTS.md`; what is delicate is asked first unless it was said `yes` to.
+pub(crate) fn put_guide(ui: &mut Ui, root: &Path, yes: bool) -> Result<Outcome, ThreadError> {
+    let mut confirm = |from: &str, to: &str| yes || ui.confirms(question(from, to));
+    Guide::ours().put(&root.join("AGENTS.md"), Some(&mut confirm))
+}
+
+fn question(from: &str, to: &str) -> String {
+    if from.split('.').next() == to.split('.').next() {
+        return format!("Older guide ahead ({from} -> {to}). Continue? [y/N] ");
+    }
+    format!("Major guide update detected ({from} -> {to}). Continue? [y/N] ")
+}

@@ -1,0 +1,383 @@
+//! The commands on threads, run in a project of their own.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Output};
+
+mod killed;
+
+/// A project with an objective and two threads, the second a child of the first.
+struct Project {
+    home: Home,
+    objective: String,
+    first: String,
+    second: String,
+}
+
+impl Project {
+    fn new() -> Self {
+        let home = Home::new();
+        home.steno(&["init"]).ok();
+        let id = |args: &[&str]| home.steno(args).ok().trim_end().to_owned();
+        let objective = id(&["objective", "create", "Build API"]);
+        let first = id(&["spawn", "Design API"]);
+        let second = id(&["spawn", "Write tests", "--parent", &first]);
+        Self { home, objective, first, second }
+    }
+
+    fn steno(&self, args: &[&str]) -> Output {
+        self.home.steno(args)
+    }
+
+    fn ok(&self, args: &[&str]) -> String {
+        self.steno(args).ok()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let text = self.ok(&[args, &["--json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
+    }
+
+    /// What a command that must fail tells.
+    fn fails(&self, args: &[&str]) -> String {
+        let output = self.steno(args);
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output}");
+        output.stderr
+    }
+
+    fn asset(&self, thread: &str, path: &str, text: &str) {
+        self.home.file(&format!(".leslie/threads/{thread}/{path}"), text);
+    }
+
+    fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.home.path().join(path)).unwrap()
+    }
+
+    /// The text with this project's ids named by what they are.
+    fn named(&self, text: &str) -> String {
+        let text = text.replace(&self.objective, "OBJECTIVE").replace(&self.first, "FIRST");
+        text.replace(&self.second, "SECOND")
+    }
+}
+
+#[test]
+fn init_tells_what_it_did_and_then_nothing_changes() {
+    let home = Home::new();
+    assert_eq!(home.steno(&["init"]).ok(), "AGENTS.md was made, with guide 2.0.0\n");
+    assert_eq!(home.steno(&["init"]).ok(), "AGENTS.md has guide 2.0.0 already\n");
+    let row: Value = serde_json::from_str(&home.steno(&["init", "--json"]).ok()).unwrap();
+    let expected = json!({
+        "status": "updated", "previous_version": "2.0.0", "next_version": "2.0.0", "written": false,
+    });
+    assert_eq!(row, expected);
+    let old = "<leslie_system_guide version=\"1.0.0\">\n</leslie_system_guide>\n";
+    home.file("AGENTS.md", old);
+    let output = home.steno_with(&["init"], b"n\n");
+    assert_eq!(output.stdout, "AGENTS.md keeps guide 1.0.0\n");
+    assert_eq!(output.stderr, "Major guide update detected (1.0.0 -> 2.0.0). Continue? [y/N] ");
+    let expected = "AGENTS.md has guide 2.0.0 now, before it was 1.0.0\n";
+    assert_eq!(home.steno(&["init", "--yes"]).ok(), expected);
+    home.file("other/AGENTS.md", "mine");
+    let expected = "AGENTS.md has guide 2.0.0 now, at its end\n";
+    assert_eq!(home.steno(&["init", "--project", "other"]).ok(), expected);
+    assert!(home.path().join("other/.leslie/objectives.json").exists());
+}
+
+#[test]
+fn without_threads_it_says_where_to_begin() {
+    let home = Home::new();
+    home.file(".leslie/env", "A=b");
+    let output = home.steno(&["status"]);
+    let expected =
+        "error: no threads in $HOME\nhint: run `steno init` in the project's folder first\n";
+    assert_eq!((output.stderr.as_str(), output.code), (expected, 1));
+    assert_eq!(fs::read_dir(home.path().join(".leslie")).unwrap().count(), 1, "nothing was made");
+    home.steno(&["init"]).ok();
+    let output = home.steno(&["spawn", "x"]);
+    let expected =
+        "error: no objective is active\nhint: make one with `steno objective create TITLE`\n";
+    assert_eq!(output.stderr, expected);
+    assert_eq!(
+        home.steno(&["status"]).stderr,
+        "nothing here yet; begin with `steno objective create TITLE`\n"
+    );
+}
+
+#[test]
+fn the_project_is_found_from_below_and_by_name() {
+    let project = Project::new();
+    fs::create_dir_all(project.home.path().join("src/deep")).unwrap();
+    let mut command = project.home.command(&["status", "latest", "--json"]);
+    command.current_dir(project.home.path().join("src/deep"));
+    let found = project.home.finish(command, b"").ok();
+    assert!(found.contains(&project.second), "{found}");
+    let told = project.fails(&["status", "--project", "src"]);
+    assert!(told.starts_with("error: no threads in $HOME/src\n"), "{told}");
+    assert!(project.fails(&["status", "--project", "none"]).contains("$HOME/none"));
+    let mut command = project.home.command(&["status", "--project", ".."]);
+    command.current_dir(project.home.path().join("src"));
+    assert!(project.home.finish(command, b"").ok().contains(&project.first));
+}
+
+#[test]
+fn objectives_are_made_listed_and_shown() {
+    let project = Project::new();
+    let other = project.json(&["objective", "create", "Sell it"]);
+    assert_eq!(other["created_at"], "2026-01-05T09:15:32.500Z");
+    let id = other["id"].as_str().unwrap();
+    let expected = format!(
+        "CREATED      STATUS  THREADS    ID            TITLE\n\
+         01-05 09:15  active  2 threads  {}  Build API\n\
+         01-05 09:15  active  0 threads  {id}  Sell it\n",
+        project.objective
+    );
+    assert_eq!(project.ok(&["objective", "list"]), expected);
+    assert_eq!(project.json(&["objective", "status", id]), other);
+    assert_eq!(project.json(&["objective", "status", &id[4..]]), other);
+    assert_eq!(project.ok(&["objective", "list", "--json"]).lines().count(), 2);
+    let told = project.fails(&["spawn", "x"]);
+    assert!(told.starts_with("error: 2 objectives are active\n"), "{told}");
+    project.ok(&["spawn", "x", "--objective", id]);
+    assert_eq!(project.steno(&["objective", "create", " "]).code, 2);
+    assert!(
+        project.fails(&["objective", "status", "x"]).starts_with("error: no such objective: x\n")
+    );
+}
+
+#[test]
+fn spawn_takes_everything_that_it_is_told() {
+    let project = Project::new();
+    project.asset(&project.first, "plan.md", "the plan");
+    project.asset(&project.first, "notes/a.md", "a");
+    let args = [
+        "spawn",
+        "Third",
+        "--parent",
+        &project.first,
+        "--inherit",
+        "--ref",
+        &project.second,
+        "--tag",
+        "x",
+        "--tag",
+        "y",
+        "--executor",
+        "human",
+    ];
+    let third = project.json(&args);
+    assert_eq!(third["tags"], json!(["x", "y"]));
+    assert_eq!((&third["executor"], &third["parent_id"]), (&json!("human"), &json!(project.first)));
+    assert_eq!(third["objective"], *project.objective);
+    let folder = format!(".leslie/threads/{}", third["id"].as_str().unwrap());
+    assert_eq!(project.text(&format!("{folder}/plan.md")), "the plan");
+    let copy = project.home.path().join(&folder).join("context/inherited").join(&project.second);
+    assert!(copy.is_dir());
+    let args =
+        ["spawn", "Fourth", "--parent", &project.first, "--scope", "notes", "--scope", "../x"];
+    let output = project.steno(&args);
+    assert_eq!(output.stderr, "warning: not copied, it leads out of the thread: ../x\n");
+    let folder = format!(".leslie/threads/{}", output.ok().trim_end());
+    assert_eq!(project.text(&format!("{folder}/notes/a.md")), "a");
+    for wrong in
+        [&["spawn", ""][..], &["spawn", "x", "--inherit"], &["spawn", "x", "--executor", "dog"]]
+    {
+        assert_eq!(project.steno(wrong).code, 2, "{wrong:?}");
+    }
+    let told = project.fails(&["spawn", "x", "--ref", "none"]);
+    assert_eq!(told, "error: no such thread: none\nhint: `steno status` lists them\n");
+}
+
+#[test]
+fn status_shows_the_tree_and_one_thread() {
+    let project = Project::new();
+    let tree = project.named(&project.ok(&["status"]));
+    let expected =
+        "OBJECTIVE active Build API\n  FIRST active Design API\n    SECOND active Write tests\n";
+    assert_eq!(tree, expected);
+    assert_eq!(project.ok(&["status", "--json"]).lines().count(), 2);
+    project.ok(&["reference", &project.second, &project.first, "--binding", "live"]);
+    let one = project.named(&project.ok(&["status", &project.first[7..]]));
+    let expected = "Design API
+FIRST · active
+objective   OBJECTIVE Build API
+child       SECOND active Write tests
+used by     SECOND active Write tests
+executor    agent
+created     2026-01-05 09:15:32
+updated     2026-01-05 09:15:32
+transcript  .leslie/threads/FIRST/.meta/transcripts
+";
+    assert_eq!(one, expected);
+    let row = project.json(&["status", "latest"]);
+    assert_eq!(row["id"], *project.second);
+    assert_eq!(row["relations"]["references_to"], json!([project.first]));
+    assert!(row["thread_context"].as_str().unwrap().contains("<ref thread="));
+}
+
+#[test]
+fn threads_are_listed_newest_first() {
+    let project = Project::new();
+    project.ok(&["lifecycle", &project.first, "suspend"]);
+    let listed = project.named(&project.ok(&["list", "--threads"]));
+    let expected = "\
+CREATED      STATUS     EXECUTOR  ID               TITLE
+01-05 09:15  active     agent     SECOND  Write tests
+01-05 09:15  suspended  agent     FIRST  Design API
+";
+    assert_eq!(listed, expected);
+    let one = project.json(&["list", "--threads", "--status", "suspended"]);
+    assert_eq!(one["id"], *project.first);
+    assert_eq!(project.json(&["list", "--threads", "-n", "1"])["id"], *project.second);
+    assert_eq!(project.ok(&["list", "--threads", "--status", "frozen"]), "");
+    for wrong in [&["--status", "active"][..], &["--project", "."], &["--threads", "--status", "x"]]
+    {
+        assert_eq!(project.steno(&[&["list"], wrong].concat()).code, 2, "{wrong:?}");
+    }
+    assert_eq!(project.steno(&["list", "--threads", "--agent", "x"]).code, 2);
+}
+
+#[test]
+fn a_thread_goes_from_state_to_state() {
+    let project = Project::new();
+    let suspended =
+        project.named(&project.ok(&["lifecycle", &project.first, "suspend", "--reason", "wait"]));
+    assert_eq!(suspended, "FIRST suspended\n");
+    let told = project.fails(&["lifecycle", &project.first, "archive"]);
+    let expected = "error: not possible while it is suspended: archive\nhint: possible: done, cancel, resume\n";
+    assert_eq!(told, expected);
+    assert_eq!(project.json(&["lifecycle", &project.first, "done"])["status"], "completed");
+    project.ok(&["lifecycle", &project.second, "cancel"]);
+    assert_eq!(project.json(&["objective", "status", "latest"])["status"], "completed");
+    let store: Value =
+        serde_json::from_str(&project.text(".leslie/thread_relations.json")).unwrap();
+    assert_eq!(store["operations"][2]["params"]["reason"], "wait");
+    assert_eq!(project.steno(&["lifecycle", &project.first, "explode"]).code, 2);
+}
+
+#[test]
+fn a_thread_is_handed_over_and_told() {
+    let project = Project::new();
+    let (first, asked) = (&project.first, "request_approval");
+    let waits = project.ok(&["transfer", first, asked, "--scope", "design", "--reason", "REST?"]);
+    assert_eq!(project.named(&waits), "FIRST waiting_human agent\n");
+    let handed = project.json(&["transfer", first, "handoff", "--to", "human"]);
+    assert_eq!((&handed["status"], &handed["executor"]), (&json!("active"), &json!("human")));
+    assert_eq!(project.steno(&["transfer", first, "sideways"]).code, 2);
+
+    let output = project.steno(&["inject", first, "- mind\nthe gap", "--type", "constraint"]);
+    assert_eq!((project.named(&output.stderr), output.code), ("FIRST was told\n".to_owned(), 0));
+    let told = project.json(&["inject", first, "again"]);
+    assert_eq!((&told["type"], &told["content"]), (&json!("note"), &json!("again")));
+    let log = project.text(&format!(".leslie/threads/{first}/.meta/injections.log"));
+    let at = "2026-01-05T09:15:32.500Z";
+    let expected =
+        format!("{at} type=constraint content=- mind\\nthe gap\n{at} type=note content=again\n");
+    assert_eq!(log, expected);
+    assert_eq!(project.steno(&["inject", first, " "]).code, 2);
+}
+
+#[test]
+fn references_copy_unless_they_are_live() {
+    let project = Project::new();
+    let (first, second) = (&project.first, &project.second);
+    project.asset(first, "plan.md", "the plan");
+    project.asset(first, "design/api.md", "the api");
+    let output = project.steno(&["reference", second, first, "--scope", "design"]);
+    let expected = ".leslie/threads/SECOND/context/inherited/FIRST/design\n--- stderr\nSECOND refers to FIRST\n--- exit 0";
+    assert_eq!(project.named(&output.to_string()), expected);
+    let live = project.json(&["reference", second, first, "--binding", "live"]);
+    assert_eq!((&live["binding"], &live["copied_paths"]), (&json!("live"), &json!([])));
+    let told = project.named(&project.fails(&["reference", first, second]));
+    assert_eq!(told, "error: references would go in a circle: FIRST -> SECOND -> FIRST\n");
+    let told = project.fails(&["reference", first, "thread-"]);
+    assert!(
+        told.starts_with("error: several threads begin so: thread-\nhint: it may be thread-"),
+        "{told}"
+    );
+}
+
+#[test]
+fn artifacts_and_context_name_paths() {
+    let project = Project::new();
+    project.asset(&project.first, "plan.md", "the plan");
+    let listed = project.named(&project.ok(&["artifacts", &project.first]));
+    let expected = "TYPE        PATH\nplan        .leslie/threads/FIRST/plan.md\ntranscript  .leslie/threads/FIRST/.meta/transcripts\n";
+    assert_eq!(listed, expected);
+    let lines = project.ok(&["artifacts", &project.first, "--json"]);
+    assert!(lines.starts_with("{\"type\":\"plan\",\"path\":\".leslie/threads/thread-"), "{lines}");
+    let context = project.named(&project.ok(&["context", &project.first]));
+    let expected = "\
+<thread_context thread=\"FIRST\" objective=\"OBJECTIVE\" relations_file=\".leslie/thread_relations.json\">
+  <asset type=\"plan\" path=\".leslie/threads/FIRST/plan.md\" />
+  <asset type=\"transcript\" path=\".leslie/threads/FIRST/.meta/transcripts\" />
+</thread_context>
+";
+    assert_eq!(context, expected);
+    let row = project.json(&["context", &project.first]);
+    assert_eq!(project.named(row["thread_context"].as_str().unwrap()), expected.trim_end());
+    assert!(!context.contains("the plan"));
+}
+
+#[test]
+fn merging_tells_files_and_differences() {
+    let project = Project::new();
+    let third = project.ok(&["spawn", "Third"]).trim_end().to_owned();
+    project.asset(&project.first, "plan.md", "first");
+    project.asset(&project.second, "plan.md", "second");
+    project.asset(&project.second, "design/api.md", "api");
+    let args = ["merge", &project.first, &project.second, "--into", &third];
+    let told = project.fails(&[&args[..], &["--strict"]].concat());
+    let expected = "error: the threads differ in plan.md\nhint: nothing was merged; without --strict the last one's counts\n";
+    assert_eq!(told, expected);
+    let scoped = project.json(&[&args[..], &["--scope", "design"]].concat());
+    let at = |path: &str| format!(".leslie/threads/{third}/{path}");
+    assert_eq!(scoped["merged_files"], json!([at("design/api.md")]));
+    let output = project.steno(&args);
+    let told = format!(
+        "warning: the threads differ, the last one's was taken: plan.md\n2 files in {third}\n"
+    );
+    assert_eq!(output.stderr, told);
+    assert_eq!(output.ok(), format!("{}\n{}\n", at("design/api.md"), at("plan.md")));
+    assert_eq!(project.text(&at("plan.md")), "second");
+    assert_eq!(project.steno(&["merge", "--into", &third]).code, 2);
+}
+
+#[test]
+fn a_session_is_written_into_a_thread() {
+    let project = Project::new();
+    let lines = "{\"role\":\"user\",\"content\":\"Fix it\"}\n{\"role\":\"assistant\",\"content\":\"Done.\"}\n";
+    project.home.steno_with(&["record", "--session", "s1"], lines.as_bytes()).ok();
+    let none = project.steno(&["transcript", &project.first]);
+    assert_eq!(project.named(&none.stderr), "no transcripts of FIRST\n");
+    let path = project.ok(&["transcript", &project.first, "s1"]);
+    let expected = "$HOME/.leslie/threads/FIRST/.meta/transcripts/20260105-0915-Fix-it.txt\n";
+    assert_eq!(project.named(&path), expected);
+    assert_eq!(project.ok(&["transcript", &project.first]), path);
+    assert_eq!(
+        project.ok(&["transcript", &project.first, "latest"]),
+        path,
+        "none is written twice"
+    );
+    let row = project.json(&["transcript", &project.first]);
+    assert_eq!(row["thread_id"], *project.first);
+    let text = project.text(path.trim_end().strip_prefix("$HOME/").unwrap());
+    assert!(text.starts_with(&format!("Thread ID: {}\nChat ID: s1\n", project.first)), "{text}");
+    assert!(project.fails(&["transcript", &project.first, "none"]).contains("none"));
+}
+
+#[test]
+fn a_damaged_store_is_told_and_read_from_its_backup() {
+    let project = Project::new();
+    project.home.file(".leslie/objectives.json", "{");
+    let output = project.steno(&["status"]);
+    assert!(output.stderr.starts_with("warning: $HOME/.leslie/objectives.json: "), "{output}");
+    assert!(output.ok().contains("Write tests"));
+    project.home.file(".leslie/objectives.json.bak", "");
+    let told = project.fails(&["status"]);
+    assert!(
+        told.starts_with("error: could not read $HOME/.leslie/objectives.json nor its backup: "),
+        "{told}"
+    );
+}
