@@ -10,6 +10,7 @@
 //! so that a process which dies before the index knows of it is noticed by the next one.
 
 mod activity;
+mod ask;
 mod blocks;
 mod charges;
 mod draft;

@@ -14,6 +14,7 @@ pub mod index;
 pub mod inspect;
 pub mod json;
 pub mod lines;
+pub mod moment;
 pub mod numbering;
 pub mod problem;
 pub mod repository;

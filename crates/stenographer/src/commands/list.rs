@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
 use steno_core::index::{Heading, Index, Listed};
 use steno_core::thread;
-use steno_core::{Session, SessionId, Status, Timestamp, Usage};
+use steno_core::view::answer::SessionRow;
+use steno_core::{Session, SessionId, Status, Timestamp};
 
 use super::thread::list::Wanted;
 use crate::error::{CommandError, Exit};
@@ -43,21 +43,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Row<'a> {
-    id: &'a str,
-    native_id: Option<&'a str>,
-    agent: &'a str,
-    project: Option<&'a str>,
-    title: Option<&'a str>,
-    started: Option<Timestamp>,
-    ended: Option<Timestamp>,
-    status: Status,
-    entries: u64,
-    tokens: Usage,
-    thread: Option<&'a str>,
-}
-
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     if args.threads {
@@ -76,7 +61,7 @@ fn print_json(ui: &mut Ui, store: &Store, args: &Args) -> Result<Exit, CommandEr
     for Listed { session, trouble } in store.ask(ui, ask)?.1 {
         match trouble {
             None => {
-                serde_json::to_writer(ui.out(), &row(&settled(store, session)))?;
+                serde_json::to_writer(ui.out(), &SessionRow::of(&settled(store, session)))?;
                 writeln!(ui.out())?;
             }
             Some(reason) => exit = unreadable(ui, &session.id, &reason),
@@ -138,22 +123,6 @@ pub(crate) fn settled(store: &Store, session: Session) -> Session {
     let recorded = dir.is_imported().is_ok_and(|imported| !imported);
     let now = recorded.then(|| dir.read().ok()).flatten();
     now.map_or(session, |transcript| transcript.session)
-}
-
-fn row(session: &Session) -> Row<'_> {
-    Row {
-        id: session.id.as_str(),
-        native_id: session.native_id.as_deref(),
-        agent: &session.agent,
-        project: session.project.as_deref(),
-        title: session.title.as_deref(),
-        started: session.started,
-        ended: session.ended,
-        status: session.status,
-        entries: session.totals.entries,
-        tokens: session.totals.usage,
-        thread: session.thread.as_deref(),
-    }
 }
 
 fn print_table(ui: &mut Ui, scene: &Scene, headings: &[Heading]) -> Result<(), CommandError> {

@@ -15,6 +15,7 @@ mod devflow;
 mod diff;
 #[cfg(unix)]
 mod exec;
+mod export;
 #[cfg(unix)]
 mod gateway;
 mod harness;
