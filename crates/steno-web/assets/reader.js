@@ -24,7 +24,7 @@ export function goTo(entry) {
 function move(step, kind = "article") {
   const all = [...document.querySelectorAll(kind)];
   const here = current();
-  if (!here) return;
+  if (!here || (kind === "article" && !one("article.at"))) return goTo(here);
   const order = step > 0 ? all : all.reverse();
   const wanted = step > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
   goTo(order.find((entry) => here.compareDocumentPosition(entry) & wanted));
@@ -54,7 +54,7 @@ export const keys = {
   C: () => foldAll(false),
   G: () => goTo([...document.querySelectorAll("article")].at(-1)),
   gg: () => goTo(one("article")),
-  "/": () => one("#find, #filter, #query")?.focus(),
+  "/": () => (one("#find") ?? one("#filter") ?? one("#query"))?.focus(),
   "?": () => /** @type {HTMLDialogElement | null} */ (one("#keys"))?.showModal(),
 };
 
@@ -104,16 +104,16 @@ one("#help")?.addEventListener("click", () => keys["?"]());
 const map = one(".minimap");
 map?.addEventListener("click", (event) => {
   const box = map.getBoundingClientRect();
-  const entries = Number(map.dataset.entries);
-  const number = Math.floor(((event.clientY - box.top) / box.height) * entries);
-  location.hash = `#e${Math.max(0, Math.min(number, entries - 1))}`;
+  const span = Number(map.dataset.span);
+  const number = Math.floor(((event.clientY - box.top) / box.height) * span);
+  location.hash = `#e${Math.max(0, Math.min(number, span - 1))}`;
 });
 /** Marks in the strip where the reader is. */
 function markPlace() {
   const here = one(".minimap .here");
   const entry = document.elementFromPoint(innerWidth / 2, 140)?.closest("article");
   if (!map || !here || !entry) return;
-  here.style.top = `${(Number(entry.id.slice(1)) / Number(map.dataset.entries)) * 100}%`;
+  here.style.top = `${(Number(entry.id.slice(1)) / Number(map.dataset.span)) * 100}%`;
 }
 if (map) addEventListener("scroll", () => requestAnimationFrame(markPlace), { passive: true });
 addEventListener("hashchange", openTarget);

@@ -75,7 +75,7 @@ fn tools(opened: &Opened, can_resume: bool) -> Markup {
     let here = address(&session.agent, &session.id);
     html! {
         p.tools {
-            a href={ (here) "/replay" } { button type="button" tabindex="-1" { "Replay" } }
+            a href={ (here) "/replay" } { "Replay" }
             a href={ "/compare?a=" (session.agent) "/" (session.id) } { "Compare" }
             a href={ "/api/sessions/" (session.agent) "/" (session.id) "/entries" } { "JSON" }
             @if can_resume {

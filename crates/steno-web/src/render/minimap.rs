@@ -8,6 +8,9 @@ use super::entry::is_bad;
 /// Bands that a strip has at most.
 const BANDS: usize = 240;
 
+/// Rows that a strip has at least, so that few entries make no huge bars.
+const ROWS: usize = 48;
+
 /// What some entries that follow each other have in common.
 #[derive(Clone, Copy, Default)]
 struct Band {
@@ -21,11 +24,12 @@ struct Band {
 /// The strip.
 pub(crate) fn strip(entries: &[Entry]) -> Markup {
     let bands = bands(entries);
+    let rows = bands.len().max(ROWS);
     let most = |of: fn(&Band) -> u64| bands.iter().map(of).max().unwrap_or(0).max(1);
     let (tools, tokens) = (most(|band| band.tools), most(|band| band.tokens));
     html! {
-        .minimap data-entries=(entries.len()) title="Tools to the left, tokens to the right" {
-            svg viewBox={ "0 0 60 " (bands.len()) } preserveAspectRatio="none" role="img"
+        .minimap data-span=(entries.len() * rows / bands.len().max(1)) title="Tools to the left, tokens to the right" {
+            svg viewBox={ "0 0 60 " (rows) } preserveAspectRatio="none" role="img"
                 aria-label="Prompts, tools, errors and tokens over the session"
             {
                 @for (y, band) in bands.iter().enumerate() {
