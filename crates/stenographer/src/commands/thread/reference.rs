@@ -59,7 +59,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         return json_line(ui, &row);
     }
     for path in &made.copied {
-        writeln!(ui.out(), "{path}")?;
+        ui.transcript_text(&format!("{path}\n"))?;
     }
     ui.status(format_args!("{} refers to {}", reference.from, reference.target));
     Ok(Exit::Done)

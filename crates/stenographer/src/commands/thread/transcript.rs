@@ -47,7 +47,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         if args.place.json {
             json_line(ui, &json!({ "thread_id": thread.id, "path": path }))?;
         } else {
-            writeln!(ui.out(), "{}", path.display())?;
+            ui.transcript_text(&format!("{}\n", path.display()))?;
         }
     }
     Ok(Exit::Done)

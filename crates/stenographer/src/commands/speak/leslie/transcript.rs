@@ -1,5 +1,7 @@
 //! `transcript`: what was asked and answered, as a text file of the thread.
 
+use std::fs;
+
 use serde_json::json;
 use steno_core::format::leslie;
 use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
@@ -7,10 +9,13 @@ use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
 use super::Desk;
 use super::answer::{Answer, Failure};
 
-pub(super) fn run(desk: &Desk<'_>) -> Result<Answer, Failure> {
+pub(super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
     let thread = desk.flags.required("thread")?;
     let written = desk.store.write_transcript(thread, &transcript(desk, thread)?)?;
     let path = written.first().ok_or_else(|| Failure::unknown("There is nothing to write"))?;
+    if fs::read(path).is_ok_and(|text| !text.ends_with(b"\n")) {
+        desk.ui.warning(format_args!("cut at {} bytes: {}", leslie::FILE_LIMIT, path.display()));
+    }
     Ok(Answer::new(json!({ "transcript_path": path })))
 }
 
