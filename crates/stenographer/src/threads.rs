@@ -23,6 +23,28 @@ pub(crate) struct Place {
     pub(crate) json: bool,
 }
 
+/// A thread that is named on the command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Named {
+    /// The thread: its id, the beginning of one, or `latest`.
+    thread: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+impl Named {
+    /// The thread, and the others of its project.
+    pub(crate) fn find(
+        &self,
+        ui: &mut Ui,
+        scene: &Scene,
+    ) -> Result<(Threads, Thread), CommandError> {
+        let threads = Threads::open(ui, scene, &self.place)?;
+        let thread = threads.thread(&self.thread)?;
+        Ok((threads, thread))
+    }
+}
+
 /// The threads of one project.
 pub(crate) struct Threads {
     pub(crate) store: ThreadStore,

@@ -1,6 +1,8 @@
 //! Agents that work on threads: `steno run` does the work, in the background or while one waits.
 
-use std::path::PathBuf;
+mod runtime;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use steno_core::durable;
 use steno_core::thread::{Action, Lifecycle, Objective, Operator, Spawn, Status, Thread};
 
+use self::runtime::Runtime;
 use super::Desk;
 use super::answer::{Answer, Failure, with_causes};
 use crate::scene::Scene;
@@ -49,9 +52,13 @@ pub(super) fn run_objective(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
     let title = desk.flags.required("title")?;
     let objective = desk.store.create_objective(title)?;
     desk.store.spawn(&Spawn::new(title, objective.id.as_str()))?;
+    let runtime = Runtime::begin(desk, &objective)?;
     while let Some(thread) = next(desk, &objective)? {
         desk.ui.note(format_args!("thread {} started", thread.id));
-        if let Some(failure) = work(desk, &thread)?.failure {
+        runtime.started(desk, &thread)?;
+        let report = work(desk, &thread)?;
+        runtime.ended(desk, &thread, &report)?;
+        if let Some(failure) = report.failure {
             let message = format!("Agent of thread '{}' failed: {failure}", thread.id);
             return Err(Failure::unknown(message));
         }
@@ -60,13 +67,12 @@ pub(super) fn run_objective(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
         }
     }
     let objective = desk.store.objective(objective.id.as_str())?;
-    let logs = desk.store.log_folder(&objective.id);
     Ok(Answer::new(json!({
         "objective_id": objective.id,
         "title": objective.title,
         "status": objective.status,
-        "runtime_dir": durable::parent(&logs).join("workers"),
-        "logs_dir": logs,
+        "runtime_dir": runtime.folder,
+        "logs_dir": desk.store.log_folder(&objective.id),
     })))
 }
 
@@ -108,7 +114,8 @@ fn start(desk: &Desk<'_>, thread: &Thread) -> Result<(), Failure> {
 
 /// Lets an agent work on the thread, and notes when it began and how it ended.
 fn work(desk: &Desk<'_>, thread: &Thread) -> Result<Report, Failure> {
-    note(desk, thread, json!({ "type": "worker_started" }))?;
+    let log = log_path(desk, thread);
+    note(desk, thread, &log, json!({ "type": "worker_started" }))?;
     let mut command = program(desk)?;
     command.args(["run", "--json", "--thread", thread.id.as_str(), "--", &thread.title]);
     let ended = command.stdin(Stdio::null()).output();
@@ -118,7 +125,7 @@ fn work(desk: &Desk<'_>, thread: &Thread) -> Result<Report, Failure> {
         None => json!({ "type": "worker_finished", "success": true }),
         Some(error) => json!({ "type": "worker_failed", "error": error }),
     };
-    note(desk, thread, event)?;
+    note(desk, thread, &log, event)?;
     Ok(report)
 }
 
@@ -173,12 +180,11 @@ fn log_path(desk: &Desk<'_>, thread: &Thread) -> PathBuf {
     desk.store.root().join(format!(".leslie/logs/workers/{}.ndjson", thread.id))
 }
 
-/// Adds a line to the log of a thread's workers.
-fn note(desk: &Desk<'_>, thread: &Thread, mut event: Value) -> Result<(), Failure> {
+/// Adds a line about a thread to a log.
+fn note(desk: &Desk<'_>, thread: &Thread, log: &Path, mut event: Value) -> Result<(), Failure> {
     event["threadId"] = json!(thread.id);
     event["timestamp"] = json!(desk.now());
-    let path = log_path(desk, thread);
-    durable::create_private_dir(durable::parent(&path))
-        .and_then(|()| durable::append_lines(&path, format!("{event}\n").as_bytes()))
+    durable::create_private_dir(durable::parent(log))
+        .and_then(|()| durable::append_lines(log, format!("{event}\n").as_bytes()))
         .map_err(|error| Failure::unknown(with_causes(&error)))
 }
