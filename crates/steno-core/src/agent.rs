@@ -3,9 +3,10 @@
 //! Each turns the agent's records into entries, streaming where the format allows it. A bad record is reported as
 //! `path:line: reason` and the rest goes on; a record of a kind that is not known survives as kind `other`.
 
-mod json_lines;
-mod responses;
+pub(crate) mod json_lines;
+pub(crate) mod responses;
 
+pub mod acp;
 pub mod aider;
 pub mod amp;
 pub mod api_log;
@@ -17,10 +18,10 @@ pub mod codex;
 pub mod copilot;
 pub mod crush;
 pub mod cursor;
-mod document;
+pub(crate) mod document;
 pub mod droid;
 mod entries;
-mod fields;
+pub(crate) mod fields;
 pub mod gemini;
 pub mod goose;
 mod head;
@@ -38,14 +39,14 @@ pub mod pi;
 pub mod places;
 pub mod qwen;
 mod record;
-mod repair;
+pub(crate) mod repair;
 pub mod resume;
 pub(crate) mod sqlite;
 pub mod swe_agent;
 mod telling;
 #[cfg(test)]
 mod trial;
-mod usage;
+pub(crate) mod usage;
 pub mod vercel;
 pub mod vscode_chat;
 pub mod zed;
@@ -54,7 +55,8 @@ use crate::format::Reader;
 use sqlite::Schema;
 
 /// Every agent's reader.
-pub(crate) const READERS: [&Reader; 24] = [
+pub(crate) const READERS: [&Reader; 25] = [
+    &acp::READER,
     &claude_code::READER,
     &codex::READER,
     &gemini::READER,

@@ -15,6 +15,8 @@ pub mod weakincentives;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use foldhash::fast::RandomState;
+
 use self::tree::Tree;
 use crate::agent;
 use crate::durable::FileError;
@@ -22,10 +24,11 @@ use crate::entry::Entry;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Totals, Transcript};
 use crate::source::Bundle;
+use crate::traffic;
 
 /// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
 /// index is built anew.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Finds and reads the sessions of one format.
 #[derive(Debug)]
@@ -51,7 +54,10 @@ impl Reader {
 pub fn readers() -> impl Iterator<Item = &'static Reader> {
     const SEEDS: [&Reader; 4] =
         [&leslie::READER, &devflow::READER, &chibi::READER, &weakincentives::READER];
-    SEEDS.into_iter().chain(agent::READERS.iter().copied()).chain([&native::READER])
+    SEEDS
+        .into_iter()
+        .chain(agent::READERS.iter().copied())
+        .chain([&traffic::READER, &native::READER])
 }
 
 /// The reader of what `agent` wrote; ours for those that only speak through `steno record`.
@@ -149,7 +155,7 @@ pub struct Look {
 pub fn look(path: &Path) -> Result<Look, FileError> {
     let mut found = Vec::new();
     let mut tree = Tree::at(path)?;
-    let mut taken: HashSet<PathBuf> = HashSet::new();
+    let mut taken: HashSet<PathBuf, RandomState> = HashSet::default();
     for reader in readers() {
         let mut bundles = loop {
             match (reader.find)(&tree) {

@@ -68,6 +68,20 @@ impl Style {
     }
 }
 
+/// The same value with the keys of all objects in alphabetical order.
+pub(crate) fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let mut fields: Vec<_> = object.iter().collect();
+            fields.sort_by_key(|(key, _)| key.as_str());
+            let fields = fields.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
 /// The number as Go's `encoding/json` prints a `float64`.
 pub fn go_float(value: f64) -> String {
     let magnitude = value.abs();

@@ -24,6 +24,7 @@ pub mod usage;
 
 pub mod format;
 pub mod thread;
+pub mod traffic;
 pub mod vault;
 pub mod view;
 

@@ -20,6 +20,19 @@ pub struct Line {
     pub continues: bool,
 }
 
+/// A [`Line`] whose bytes are elsewhere.
+pub(crate) struct Piece {
+    pub(crate) number: u64,
+    pub(crate) end: LineEnd,
+    continues: bool,
+}
+
+impl Piece {
+    pub(crate) fn with(self, bytes: Vec<u8>) -> Line {
+        Line { number: self.number, bytes, end: self.end, continues: self.continues }
+    }
+}
+
 impl Line {
     /// Whether this is a whole line, not a piece of one that is too long to be a record.
     pub fn is_whole(&self) -> bool {
@@ -77,28 +90,14 @@ impl<R: BufRead> Lines<R> {
     /// The next line or piece of one.
     pub fn read(&mut self) -> io::Result<Option<Line>> {
         let mut bytes = Vec::new();
-        let end = loop {
-            let buffer = match self.input.fill_buf() {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                other => other?,
-            };
-            if buffer.is_empty() {
-                break LineEnd::Input;
-            }
-            let room = self.limit - bytes.len();
-            let window = &buffer[..buffer.len().min(room)];
-            if let Some(at) = memchr::memchr(b'\n', window) {
-                bytes.extend_from_slice(&window[..at]);
-                self.input.consume(at + 1);
-                break LineEnd::Newline;
-            }
-            bytes.extend_from_slice(window);
-            let taken = window.len();
-            self.input.consume(taken);
-            if bytes.len() == self.limit {
-                break LineEnd::Limit;
-            }
-        };
+        let piece = self.read_into(&mut bytes)?;
+        Ok(piece.map(|piece| piece.with(bytes)))
+    }
+
+    /// The same in the room of `bytes`, whatever was in there.
+    pub(crate) fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Piece>> {
+        bytes.clear();
+        let end = self.collect(bytes)?;
         if end == LineEnd::Input && bytes.is_empty() && !self.within {
             return Ok(None);
         }
@@ -106,7 +105,32 @@ impl<R: BufRead> Lines<R> {
             self.number += 1;
         }
         let continues = std::mem::replace(&mut self.within, end == LineEnd::Limit);
-        Ok(Some(Line { number: self.number, bytes, end, continues }))
+        Ok(Some(Piece { number: self.number, end, continues }))
+    }
+
+    fn collect(&mut self, bytes: &mut Vec<u8>) -> io::Result<LineEnd> {
+        loop {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if buffer.is_empty() {
+                return Ok(LineEnd::Input);
+            }
+            let room = self.limit - bytes.len();
+            let window = &buffer[..buffer.len().min(room)];
+            if let Some(at) = memchr::memchr(b'\n', window) {
+                bytes.extend_from_slice(&window[..at]);
+                self.input.consume(at + 1);
+                return Ok(LineEnd::Newline);
+            }
+            bytes.extend_from_slice(window);
+            let taken = window.len();
+            self.input.consume(taken);
+            if bytes.len() == self.limit {
+                return Ok(LineEnd::Limit);
+            }
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 
 pub(crate) mod attributes;
 mod combine;
+mod desk;
 mod exact;
+mod exchanges;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub mod keep;
@@ -168,7 +170,8 @@ impl SessionDir {
     /// kept, or something was noted beside it.
     pub fn has_more_than(&self, files: usize) -> Result<bool, FileError> {
         let kept = self.kept_files()?;
-        Ok(kept.len() > files || kept.iter().any(|(_, generation)| *generation > 0))
+        let is_older = kept.iter().any(|(_, generation)| *generation > 0);
+        Ok(kept.len() > files || is_older || !self.live_logs()?.is_empty())
     }
 
     /// Held exclusively for each write.

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use steno_core::vault::keep::Growth;
 use steno_core::vault::record::{Closing, Opening};
@@ -72,6 +73,38 @@ fn what_was_handed_in_is_kept_in_order_waited_for_or_not() {
     drop(recorder.submit(line(4).as_bytes()));
     recorder.close(&completed()).unwrap();
     assert_eq!(contents(&dir), ["0", "1", "2", "3", "4"]);
+}
+
+#[test]
+fn tasks_and_threads_record_together() {
+    let scratch = scratch();
+    let dir = session(scratch.path(), "tasks");
+    let recorder = Arc::new(recorder(&dir));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let tasks: Vec<_> = (0..16)
+        .map(|task| {
+            let recorder = Arc::clone(&recorder);
+            runtime.spawn(async move {
+                for round in 0..20 {
+                    let line = format!("{{\"role\":\"user\",\"content\":\"{task} {round}\"}}");
+                    let recorded = recorder.submit(line.as_bytes()).await.unwrap();
+                    assert_eq!(recorded.entries.unwrap()[0].content, format!("{task} {round}"));
+                }
+            })
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..20).for_each(|round| record(&recorder, &format!("16 {round}"))));
+        tasks.into_iter().for_each(|task| runtime.block_on(task).unwrap());
+    });
+    let contents = contents(&dir);
+    assert_eq!(contents.len(), 17 * 20);
+    for caller in 0..17 {
+        let name = format!("{caller} ");
+        let rounds: Vec<&str> =
+            contents.iter().filter_map(|content| content.strip_prefix(&name)).collect();
+        assert_eq!(rounds, (0..20).map(|round| round.to_string()).collect::<Vec<_>>());
+    }
 }
 
 #[test]

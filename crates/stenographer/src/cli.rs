@@ -28,7 +28,10 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Exec(commands::exec::Args),
+    Gateway(commands::gateway::Args),
     Record(commands::record::Args),
+    Acp(commands::acp::Args),
     Sync(commands::sync::Args),
     Watch(commands::watch::Args),
     Import(commands::import::Args),
@@ -42,6 +45,7 @@ enum Command {
     Export(commands::export::Args),
     Convert(commands::convert::Args),
     Inspect(commands::inspect::Args),
+    Replay(commands::replay_api::Args),
     Restore(commands::restore::Args),
     Resume(commands::resume::Args),
     Verify(commands::verify::Args),
@@ -69,7 +73,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     }
     let Some(command) = cli.command else { return browse(ui, scene) };
     let exit = match command {
+        Command::Exec(args) => commands::exec::run(ui, scene, &args),
+        Command::Gateway(args) => commands::gateway::run(ui, scene, args),
         Command::Record(args) => commands::record::run(ui, scene, args),
+        Command::Acp(args) => commands::acp::run(scene, &args),
         Command::Sync(args) => commands::sync::run(ui, scene, &args),
         Command::Watch(args) => commands::watch::run(ui, scene, &args),
         Command::Import(args) => commands::import::run(ui, scene, &args),
@@ -83,6 +90,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Export(args) => commands::export::run(ui, scene, &args),
         Command::Convert(args) => commands::convert::run(ui, scene, &args),
         Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
+        Command::Replay(args) => commands::replay_api::run(ui, scene, &args),
         Command::Restore(args) => commands::restore::run(ui, scene, &args),
         Command::Resume(args) => commands::resume::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),

@@ -1,10 +1,13 @@
 //! One module per command: its arguments, whose doc comments are its help, and one function.
 
+pub(crate) mod acp;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod cost;
 pub(crate) mod diff;
+pub(crate) mod exec;
 pub(crate) mod export;
+pub(crate) mod gateway;
 pub(crate) mod hook;
 pub(crate) mod hooks;
 pub(crate) mod import;
@@ -12,6 +15,7 @@ pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod record;
 pub(crate) mod reindex;
+pub(crate) mod replay_api;
 pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod search;

@@ -1,4 +1,4 @@
-//! What the user has set in `config.toml`: prices of models, and models that cost what others do.
+//! What the user has set in `config.toml`: prices of models, models that cost what others do, and upstreams.
 //!
 //! What is wrong in it is told with its file and line.
 
@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use steno_core::cost::{Price, Prices, Rates};
+use steno_gateway::{Upstream, Upstreams};
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::error::CommandError;
@@ -58,6 +59,19 @@ impl Config {
         Ok(prices)
     }
 
+    /// The vendors' servers, and before them the user's own.
+    pub(crate) fn upstreams(&self) -> Result<Upstreams, CommandError> {
+        let settings = self.parse()?;
+        let mut upstreams = Upstreams::default();
+        for (name, item) in self.tables(&settings, "upstreams")? {
+            let wrong = |reason: &str| CommandError::user(self.place(item.span(), reason));
+            let address = item.as_str().ok_or_else(|| wrong("an upstream is not an address"))?;
+            let upstream = Upstream::new(name, address);
+            upstreams.set(upstream.map_err(|error| wrong(&error.to_string()))?);
+        }
+        Ok(upstreams)
+    }
+
     fn parse(&self) -> Result<Table, CommandError> {
         let parsed = Document::parse(self.text.as_str());
         parsed.map(Document::into_table).map_err(|error| self.wrong(error.span(), error.message()))
@@ -100,11 +114,16 @@ impl Config {
     }
 
     fn wrong(&self, span: Option<Range<usize>>, reason: &str) -> CommandError {
+        CommandError::user(self.place(span, reason))
+            .hint("prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15")
+    }
+
+    /// A reason with its file and line.
+    fn place(&self, span: Option<Range<usize>>, reason: &str) -> String {
         let at = span.map_or(0, |span| span.start.min(self.text.len()));
         let line = 1 + self.text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
         let reason = reason.trim().replace('\n', "; ");
-        CommandError::user(format!("{}:{line}: {reason}", self.path.display()))
-            .hint("prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15")
+        format!("{}:{line}: {reason}", self.path.display())
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Failed,
     /// The command line was wrong.
     Usage,
+    /// As the program ended that was run.
+    Ended(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -21,6 +23,7 @@ impl From<Exit> for ExitCode {
             Exit::Done => ExitCode::SUCCESS,
             Exit::Failed => ExitCode::from(1),
             Exit::Usage => ExitCode::from(2),
+            Exit::Ended(code) => ExitCode::from(code),
         }
     }
 }

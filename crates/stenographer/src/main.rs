@@ -20,6 +20,7 @@ mod sweep;
 mod table;
 mod target;
 mod threads;
+mod traffic;
 mod ui;
 
 use std::process::ExitCode;

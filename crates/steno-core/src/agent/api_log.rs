@@ -3,13 +3,14 @@
 //! A file is one JSON document, or lines of them, or the lines of a stream, with or without `data:` in front. Streams
 //! are put together to whole messages. Requests repeat all that was said before: only what is new is told.
 
-mod anthropic;
-mod chat;
+pub(crate) mod anthropic;
+pub(crate) mod chat;
 mod conversation;
+mod open_response;
 mod probe;
-mod stream;
+pub(crate) mod stream;
 
-pub(crate) use conversation::Conversation;
+pub(crate) use conversation::{Conversation, finish_reason, response_entries, response_usage};
 
 use crate::agent::json_lines::JsonLines;
 use crate::agent::{document, repair};

@@ -26,7 +26,7 @@ pub(super) fn find(
 }
 
 /// The only file of a session.
-pub(super) fn only_source(bundle: &Bundle) -> Result<&Source, FormatError> {
+pub(crate) fn only_source(bundle: &Bundle) -> Result<&Source, FormatError> {
     let missing = || FormatError::Invalid(Problem::of(&bundle.root, "no file in it"));
     bundle.sources.first().ok_or_else(missing)
 }

@@ -3,7 +3,7 @@
 //! What was rewound or replaced is not told. Subagents' chats stand in a folder named after their session.
 
 mod message;
-pub(super) mod parts;
+pub(crate) mod parts;
 mod replay;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The lines of a file of records: blank ones left out, endless ones and read errors reported.
 
+use std::cell::Cell;
 use std::io::BufRead;
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use crate::agent::repair;
 use crate::durable::FileError;
 use crate::entry::EntryError;
 use crate::json::{Object, Value};
-use crate::lines::{Line, LineEnd, Lines};
+use crate::lines::{Line, LineEnd, Lines, Piece};
 use crate::problem::Problem;
 use crate::source::Source;
 
@@ -31,6 +32,14 @@ pub(crate) fn object(bytes: &[u8]) -> Result<Object, String> {
     }
 }
 
+/// The most room that is kept for the next line.
+const MOST_SPARE: usize = 4 << 20;
+
+thread_local! {
+    /// The room of the last line that was not at hand whole, for the next one.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 /// Lines that hold something, in order.
 pub(crate) struct JsonLines {
     path: PathBuf,
@@ -51,6 +60,7 @@ impl JsonLines {
 
     /// Gives each line to `take`, with its number; most are not copied for that.
     pub(crate) fn each(mut self, mut take: impl FnMut(u64, Result<&[u8], Problem>)) {
+        let mut room = SPARE.take();
         loop {
             let in_place = self.lines.in_place(|number, bytes| {
                 if !bytes.trim_ascii().is_empty() {
@@ -60,37 +70,27 @@ impl JsonLines {
             if in_place.is_some() {
                 continue;
             }
-            match self.next() {
-                Some(Ok(line)) => take(line.number, Ok(&line.bytes)),
+            match self.next_in(&mut room) {
+                Some(Ok(piece)) => take(piece.number, Ok(&room)),
                 Some(Err(problem)) => take(problem.line.unwrap_or_default(), Err(problem)),
-                None => return,
+                None => break,
             }
+        }
+        if room.capacity() <= MOST_SPARE {
+            SPARE.set(room);
         }
     }
 
-    /// Passes over what is left of a line that grew too long.
-    fn pass_over(&mut self, line: &Line) -> Problem {
-        while let Ok(Some(piece)) = self.lines.read() {
-            if piece.end != LineEnd::Limit {
-                break;
-            }
-        }
-        Problem::at(&self.path, line.number, "line too long to be a record")
-    }
-}
-
-impl Iterator for JsonLines {
-    type Item = Result<Line, Problem>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+    /// The next line, whose bytes are then in `room`.
+    fn next_in(&mut self, room: &mut Vec<u8>) -> Option<Result<Piece, Problem>> {
         while !self.ended {
-            match self.lines.read() {
+            match self.lines.read_into(room) {
                 Ok(None) => return None,
-                Ok(Some(line)) if line.end == LineEnd::Limit => {
-                    return Some(Err(self.pass_over(&line)));
+                Ok(Some(Piece { number, end: LineEnd::Limit, .. })) => {
+                    return Some(Err(self.pass_over(number)));
                 }
-                Ok(Some(line)) if line.bytes.trim_ascii().is_empty() => {}
-                Ok(Some(line)) => return Some(Ok(line)),
+                Ok(Some(_)) if room.trim_ascii().is_empty() => {}
+                Ok(Some(piece)) => return Some(Ok(piece)),
                 Err(error) => {
                     self.ended = true;
                     let reason = format!("could not read on: {error}");
@@ -99,6 +99,26 @@ impl Iterator for JsonLines {
             }
         }
         None
+    }
+
+    /// Passes over what is left of a line that grew too long.
+    fn pass_over(&mut self, number: u64) -> Problem {
+        while let Ok(Some(piece)) = self.lines.read() {
+            if piece.end != LineEnd::Limit {
+                break;
+            }
+        }
+        Problem::at(&self.path, number, "line too long to be a record")
+    }
+}
+
+impl Iterator for JsonLines {
+    type Item = Result<Line, Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = Vec::new();
+        let piece = self.next_in(&mut bytes)?;
+        Some(piece.map(|piece| piece.with(bytes)))
     }
 }
 

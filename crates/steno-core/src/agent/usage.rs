@@ -52,3 +52,17 @@ pub(crate) fn openai(usage: &Object) -> Usage {
         ..Usage::default()
     }
 }
+
+/// Tokens of Gemini's API: cached input is part of the prompt, thoughts are counted apart from the answer.
+pub(crate) fn gemini(usage: &Object) -> Usage {
+    let prompt = count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount");
+    let cache_read = count(usage, "cachedContentTokenCount");
+    let reasoning = count(usage, "thoughtsTokenCount");
+    Usage {
+        input: prompt.saturating_sub(cache_read),
+        cache_read,
+        output: count(usage, "candidatesTokenCount") + reasoning,
+        reasoning,
+        ..Usage::default()
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::entry::Entry;
 use crate::session::Session;
 use crate::timestamp::Timestamp;
@@ -32,7 +34,7 @@ pub(crate) struct Rest {
 #[derive(Debug, Default)]
 pub(crate) struct Bills {
     pub(crate) all: Vec<Bill>,
-    messages: HashMap<String, usize>,
+    messages: HashMap<String, usize, RandomState>,
 }
 
 impl Bills {
@@ -72,8 +74,8 @@ impl Bill {
     /// What names the message in all sessions; one that has no such name is its session's own.
     pub(crate) fn name(&self, session: &Session) -> String {
         let Session { agent, id, .. } = session;
-        let at = self.at.map(|at| at.to_string()).unwrap_or_default();
         let Some(message) = &self.message else {
+            let at = self.at.map(|at| at.to_string()).unwrap_or_default();
             return format!("entry\n{agent}\n{id}\n{}\n{at}", self.number);
         };
         match key(agent, message, self.at) {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use foldhash::fast::RandomState;
+
 use super::band;
 use super::bill::{self, Bills, Rest, signed};
 use super::charge::{Account, Charge, Charges};
@@ -47,7 +49,7 @@ impl Statement {
 pub struct Register {
     charges: Charges,
     /// Which charge a message is that several sessions may have.
-    messages: HashMap<String, usize>,
+    messages: HashMap<String, usize, RandomState>,
 }
 
 impl Register {

@@ -121,7 +121,9 @@ impl Tree {
     pub(crate) fn take(&mut self, bundles: &[Bundle]) {
         let sources = bundles.iter().flat_map(Bundle::files);
         let taken: HashSet<&Path> = sources.map(|source| source.path()).collect();
-        self.files.retain(|file| !taken.contains(file.as_path()));
+        if !taken.is_empty() {
+            self.files.retain(|file| !taken.contains(file.as_path()));
+        }
     }
 }
 

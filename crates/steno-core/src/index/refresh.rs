@@ -210,7 +210,7 @@ fn changed_at(path: &std::path::Path) -> i64 {
 impl SessionDir {
     /// Reads the session item by item; damage costs what it hit.
     fn read_into(&self, draft: &mut Draft) -> Result<Session, FormatError> {
-        if !self.is_imported()? {
+        if !self.is_imported()? || self.is_recorded()? {
             let transcript = self.read()?;
             transcript.entries.iter().for_each(|entry| draft.push(entry));
             return Ok(transcript.session);

@@ -21,7 +21,8 @@ const RAW: &str = "steno_core::json::Raw";
 /// Reads the object that begins `text`, and tells where it ends; nothing if it is not plain.
 ///
 /// Of a string longer than `limit` that is not the object's own only the beginning is given, at most up to its first
-/// escape. One that begins with space, or as an element does, comes whole: what follows tells what it is.
+/// escape. One that would begin with nothing but space, or that begins as an element does, comes whole: what follows
+/// tells what it is.
 pub(crate) fn first_of<'de, T: Deserialize<'de>>(
     text: &'de str,
     limit: usize,
@@ -184,8 +185,11 @@ impl<'de> Skimmer<'de> {
 
     /// Whether a string that begins so may be told by its beginning.
     fn may_cut(&self, plain: &str) -> bool {
-        let is_blank = plain.is_empty() || plain.starts_with(char::is_whitespace);
-        self.limit < usize::MAX && self.depth > 1 && !is_blank && !plain.starts_with('<')
+        if self.limit == usize::MAX || self.depth <= 1 {
+            return false;
+        }
+        let told = beginning(plain, self.limit).trim_start();
+        !told.is_empty() && !told.starts_with('<')
     }
 
     /// The string that begins with `plain`, after which an escape stands.

@@ -1,10 +1,12 @@
 //! Combines the requests of many callers: one of them serves all that are waiting.
 //!
 //! This is how concurrent appends share one write and one sync. Requests gather in a batch; whoever waits for it first
-//! serves it, as soon as the batch before it is done. One wake-up then reaches all who wait.
+//! leads it, which is to serve it as soon as the batch before it is done. One wake-up then reaches all threads that
+//! wait; a task is woken by its own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 /// How often others are let run before a thread goes to sleep.
@@ -31,11 +33,13 @@ struct Queue<T, R> {
 }
 
 #[derive(Debug)]
-struct Batch<R> {
+pub(crate) struct Batch<R> {
     /// Somebody has taken it upon them to serve it.
     led: AtomicBool,
     /// In the order of the requests; each is taken once.
     answers: OnceLock<Vec<Mutex<Option<R>>>>,
+    /// The tasks that wait.
+    tasks: Mutex<Vec<Waker>>,
 }
 
 /// A place in a batch.
@@ -47,7 +51,7 @@ pub(crate) struct Ticket<R> {
 
 impl<R> Default for Batch<R> {
     fn default() -> Self {
-        Self { led: AtomicBool::new(false), answers: OnceLock::new() }
+        Self { led: AtomicBool::new(false), answers: OnceLock::new(), tasks: Mutex::default() }
     }
 }
 
@@ -67,18 +71,23 @@ impl<T, R> Combiner<T, R> {
 
     /// Waits for the answer, which comes from somebody's `serve`: that gives one for each request of a batch.
     pub(crate) fn wait(&self, ticket: Ticket<R>, serve: impl FnOnce(Vec<T>) -> Vec<R>) -> R {
-        let Ticket { batch, place } = ticket;
-        if !batch.led.swap(true, Ordering::AcqRel) {
-            let before = lock(&self.queue).before.clone();
-            if let Some(before) = before {
-                before.answers();
-            }
-            let served = serve(self.gather());
-            let served = served.into_iter().map(|answer| Mutex::new(Some(answer))).collect();
-            assert!(batch.answers.set(served).is_ok(), "a batch is served by one caller");
+        if ticket.batch.is_mine_to_lead() {
+            self.lead(&ticket.batch, serve);
         }
-        let answer = lock(&batch.answers()[place]).take();
-        answer.expect("nobody else has this place in the batch")
+        ticket.batch.wait();
+        ticket.answer().expect("the batch was served")
+    }
+
+    /// Serves a batch; whoever it fell to does so once.
+    pub(crate) fn lead(&self, batch: &Batch<R>, serve: impl FnOnce(Vec<T>) -> Vec<R>) {
+        let before = lock(&self.queue).before.clone();
+        if let Some(before) = before {
+            before.wait();
+        }
+        let served = serve(self.gather());
+        let served = served.into_iter().map(|answer| Mutex::new(Some(answer))).collect();
+        assert!(batch.answers.set(served).is_ok(), "a batch is served by one caller");
+        std::mem::take(&mut *lock(&batch.tasks)).into_iter().for_each(Waker::wake);
     }
 
     /// Closes the batch. While more requests keep coming they are let in first: a fuller batch is worth more than an
@@ -99,17 +108,44 @@ impl<T, R> Combiner<T, R> {
     }
 }
 
+impl<R> Ticket<R> {
+    /// Asks for the answer on behalf of a task, which is woken once it is there. If the batch has nobody yet who
+    /// serves it, `lead` gets it and sees to that.
+    pub(crate) fn poll(&self, task: &Context<'_>, lead: impl FnOnce(Arc<Batch<R>>)) -> Poll<R> {
+        if self.batch.is_mine_to_lead() {
+            lead(Arc::clone(&self.batch));
+        }
+        let mut tasks = lock(&self.batch.tasks);
+        // Asked under the lock: the tasks are woken under it too, after the answers are there.
+        if let Some(answer) = self.answer() {
+            return Poll::Ready(answer);
+        }
+        tasks.push(task.waker().clone());
+        Poll::Pending
+    }
+
+    fn answer(&self) -> Option<R> {
+        let answers = self.batch.answers.get()?;
+        let answer = lock(&answers[self.place]).take();
+        Some(answer.expect("nobody else has this place in the batch"))
+    }
+}
+
 impl<R> Batch<R> {
-    /// Waits for the answers: a sync is often over before a thread could be put to sleep and woken again, so others
-    /// are let run for a while first.
-    fn answers(&self) -> &[Mutex<Option<R>>] {
+    fn is_mine_to_lead(&self) -> bool {
+        !self.led.swap(true, Ordering::AcqRel)
+    }
+
+    /// Waits until it was served: a sync is often over before a thread could be put to sleep and woken again, so
+    /// others are let run for a while first.
+    fn wait(&self) {
         for _ in 0..MOST_YIELDS {
-            if let Some(answers) = self.answers.get() {
-                return answers;
+            if self.answers.get().is_some() {
+                return;
             }
             thread::yield_now();
         }
-        self.answers.wait()
+        self.answers.wait();
     }
 }
 

@@ -99,14 +99,15 @@ impl SessionDir {
         Ok(kept)
     }
 
-    /// Takes the session's lock; a session that is recorded is not for files.
+    /// Takes the session's lock; a session that is recorded is not for files, unless it is the wire of an agent
+    /// that has some.
     pub(super) fn lock_for_keeping(&self) -> Result<File, FileError> {
         durable::create_private_dir(self.path())?;
         let lock_path = self.lock_path();
         let lock = open_lock(&lock_path)?;
         lock.lock().on("lock", &lock_path)?;
         durable::remove_leftovers(self.path());
-        if self.record_path().exists() || !self.live_logs()?.is_empty() {
+        if self.is_recorded()? && !self.is_wire()? {
             let error = io::Error::other("the session was recorded live");
             return Err(error).on("keep files in", self.path());
         }

@@ -43,7 +43,7 @@ impl SessionDir {
         if bundle.is_only_told() {
             return Ok(Likeness::Less);
         }
-        if self.is_only_told()? {
+        if self.is_only_told()? || (!self.is_imported()? && self.is_wire()?) {
             return Ok(Likeness::More);
         }
         let mut kept = Vec::new();

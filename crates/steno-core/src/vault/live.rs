@@ -31,7 +31,7 @@ pub(crate) struct Sum([u8; Sum::WIDTH]);
 
 impl Sum {
     const WIDTH: usize = 32;
-    const PREFIX: &[u8] = b"{\"sum\":\"";
+    pub(crate) const PREFIX: &[u8] = b"{\"sum\":\"";
     const SUFFIX: &[u8] = b"\",";
 
     /// The sum of a line whose body follows `self`.

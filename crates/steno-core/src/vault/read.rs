@@ -7,22 +7,33 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use super::frame::Form;
-use super::record::RecordReader;
+use super::record::{self, RecordReader};
 use super::recorder::RECORD;
 use super::sealed::{Problems, Sealed};
 use super::{SessionDir, rows};
+use crate::agent::acp;
 use crate::durable::{FileError, OnPath};
 use crate::format::{self, FormatError};
+use crate::numbering::Numbering;
 use crate::problem::Problem;
-use crate::session::{Status, Transcript};
+use crate::session::{Session, Status, Totals, Transcript};
 use crate::source::{Bundle, Source};
 
 impl SessionDir {
     /// The session as a transcript. Damage costs the frames and lines that it hit, and is reported.
     pub fn read(&self) -> Result<Transcript, FormatError> {
         if !self.is_imported()? {
-            return Ok(self.read_record()?);
+            return Ok(self.read_record(false)?);
         }
+        let transcript = self.read_files()?;
+        if !self.is_recorded()? {
+            return Ok(transcript);
+        }
+        Ok(joined(transcript, self.read_record(true)?))
+    }
+
+    /// What the agent's own files tell.
+    fn read_files(&self) -> Result<Transcript, FormatError> {
         let problems = Problems::default();
         let bundle = self.bundle_reporting(&problems)?;
         let mut transcript = format::read(format::reader_of(self.agent()), &bundle)?;
@@ -114,7 +125,49 @@ impl SessionDir {
         Ok(bundle.is_only_told())
     }
 
-    fn read_record(&self) -> Result<Transcript, FileError> {
+    /// Whether a recorder has kept something of the session.
+    pub fn is_recorded(&self) -> Result<bool, FileError> {
+        Ok(self.record_path().exists() || !self.live_logs()?.is_empty())
+    }
+
+    /// Whether what was recorded is the wire of an agent, which may have files too.
+    pub fn is_wire(&self) -> Result<bool, FileError> {
+        let path = self.record_path();
+        let mut line = Vec::new();
+        if path.exists() {
+            let sealed = Sealed::open(&path)?;
+            sealed
+                .lenient_reader(Problems::default())
+                .read_until(b'\n', &mut line)
+                .on("read", &path)?;
+        } else if let Some((_, path)) = self.live_logs()?.first() {
+            let file = File::open(path).on("open", path)?;
+            BufReader::new(file).read_until(b'\n', &mut line).on("read", path)?;
+        }
+        Ok(record::opens_wire(&line))
+    }
+
+    /// What was recorded; beside the agent's own files it is only a part.
+    fn read_record(&self, is_joined: bool) -> Result<Transcript, FileError> {
+        let mut reading = Reading::new(self);
+        let problems = Arc::clone(&reading.problems);
+        self.each_recorded_line(&problems, &mut |path, line| reading.line(path, line))?;
+        let (mut reader, mut transcript) = reading.finish(is_joined);
+        self.settle_status(&mut transcript)?;
+        if transcript.session.status != Status::Running {
+            reader.session = transcript.session;
+            transcript.entries.extend(reader.finish());
+            transcript.session = reader.session;
+        }
+        Ok(transcript)
+    }
+
+    /// Gives each line that recorders wrote to `take`, sealed or not.
+    pub(super) fn each_recorded_line(
+        &self,
+        problems: &Problems,
+        take: &mut dyn FnMut(&Path, &[u8]),
+    ) -> Result<(), FileError> {
         // Live logs are opened before the sealed file: one that is sealed and removed meanwhile is then read twice
         // over its sealed part, which is skipped, instead of not at all.
         let mut logs = Vec::new();
@@ -125,22 +178,18 @@ impl SessionDir {
                 Err(error) => return Err(error).on("open", &path),
             }
         }
-        let mut reading = Reading::new(self);
         let sealed_path = self.record_path();
         let mut length = 0;
         if sealed_path.exists() {
             let sealed = Sealed::open(&sealed_path)?;
             length = sealed.length();
-            let problems = Arc::clone(&reading.problems);
-            reading.lines(&sealed_path, &mut sealed.lenient_reader(problems))?;
+            lines(&sealed_path, &mut sealed.lenient_reader(Arc::clone(problems)), take)?;
         }
         for (base, path, mut file) in logs {
             file.seek(SeekFrom::Start(length.saturating_sub(base))).on("read", &path)?;
-            reading.lines(&path, &mut BufReader::new(file))?;
+            lines(&path, &mut BufReader::new(file), take)?;
         }
-        let mut transcript = reading.finish();
-        self.settle_status(&mut transcript)?;
-        Ok(transcript)
+        Ok(())
     }
 
     /// A session that nobody records any more but that was never closed has failed.
@@ -161,6 +210,28 @@ impl SessionDir {
     }
 }
 
+/// What an agent wrote down, completed by what its wire told.
+fn joined(own: Transcript, wire: Transcript) -> Transcript {
+    let Session { title, stop_reason, project, extra, status, .. } = wire.session;
+    let mut session = own.session;
+    session.title = session.title.take().or(title);
+    session.project = session.project.take().or(project);
+    session.stop_reason = session.stop_reason.take().or(stop_reason);
+    session.extra.extend(extra);
+    session.status = status;
+    let cost = session.totals.cost;
+    session.totals = Totals { cost, ..Totals::default() };
+    let mut transcript = Transcript::new(session);
+    transcript.problems = own.problems;
+    transcript.problems.extend(wire.problems);
+    let mut numbering = Numbering::new("", "");
+    for mut entry in acp::join(own.entries, wire.entries) {
+        numbering.assign(&mut entry);
+        transcript.push(entry);
+    }
+    transcript
+}
+
 /// Kept bytes as their reader finds them.
 pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
@@ -169,6 +240,24 @@ pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
         let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
         Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
     })
+}
+
+/// Gives each whole line of `input` to `take`.
+fn lines(
+    path: &Path,
+    input: &mut dyn BufRead,
+    take: &mut dyn FnMut(&Path, &[u8]),
+) -> Result<(), FileError> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        input.read_until(b'\n', &mut line).on("read", path)?;
+        // What has no newline yet is still being written, or will be cut off by the next recorder.
+        if line.pop() != Some(b'\n') {
+            return Ok(());
+        }
+        take(path, &line);
+    }
 }
 
 /// A recorded session while its lines are being read.
@@ -181,33 +270,25 @@ struct Reading {
 
 impl Reading {
     fn new(dir: &SessionDir) -> Self {
-        let reader = RecordReader::new(dir.id(), dir.agent());
+        let reader = RecordReader::new(dir.id(), dir.agent()).folding();
         let transcript = Transcript::new(reader.session.clone());
         Self { reader, transcript, problems: Problems::default(), line: 0 }
     }
 
-    fn lines(&mut self, path: &Path, input: &mut dyn BufRead) -> Result<(), FileError> {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            input.read_until(b'\n', &mut line).on("read", path)?;
-            // What has no newline yet is still being written, or will be cut off by the next recorder.
-            if line.pop() != Some(b'\n') {
-                return Ok(());
-            }
-            self.line += 1;
-            match self.reader.line(&line) {
-                Ok(entries) => self.transcript.entries.extend(entries),
-                Err(error) => self.transcript.problems.push(Problem::at(path, self.line, error)),
-            }
+    fn line(&mut self, path: &Path, line: &[u8]) {
+        self.line += 1;
+        match self.reader.line(line) {
+            Ok(entries) => self.transcript.entries.extend(entries),
+            Err(error) => self.transcript.problems.push(Problem::at(path, self.line, error)),
         }
     }
 
-    fn finish(mut self) -> Transcript {
-        self.transcript.session = self.reader.session;
+    fn finish(mut self, is_joined: bool) -> (RecordReader, Transcript) {
+        self.transcript.entries.extend(self.reader.folded(is_joined));
+        self.transcript.session.clone_from(&self.reader.session);
         let mut found = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         self.transcript.problems.append(&mut found);
         drop(found);
-        self.transcript
+        (self.reader, self.transcript)
     }
 }

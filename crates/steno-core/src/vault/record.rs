@@ -10,12 +10,15 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::live::{FIRST_SUM, Sum};
+use crate::agent::acp::Fold;
+use crate::agent::acp::wire::Wire;
 use crate::entry::{Entry, EntryError, Numbering};
 use crate::format::shape;
 use crate::json::Object;
 use crate::problem::json_reason;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
+use crate::traffic::{Piece, Telling};
 use crate::usage::Tally;
 
 /// What a recorder says about the session that it begins or continues.
@@ -29,6 +32,9 @@ pub struct Opening {
     /// The agent's own name for the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_id: Option<String>,
+    /// The protocol whose wire is recorded; without one, the records are entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
 }
 
 /// How a recorder ends.
@@ -135,6 +141,10 @@ pub(crate) struct RecordReader {
     sum: Sum,
     computed: Sum,
     tally: Tally,
+    /// What the lines of a wire tell, for whoever reads rather than records.
+    fold: Option<Box<Fold>>,
+    /// What pieces of traffic with models tell, for the same.
+    telling: Option<Box<Telling>>,
 }
 
 impl RecordReader {
@@ -142,7 +152,29 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        Self { session, numbering, sum: FIRST_SUM, computed: FIRST_SUM, tally: Tally::default() }
+        let (sum, computed, tally) = (FIRST_SUM, FIRST_SUM, Tally::default());
+        Self { session, numbering, sum, computed, tally, fold: None, telling: None }
+    }
+
+    /// The same, for whom the lines of a wire and pieces of traffic become entries.
+    pub(crate) fn folding(self) -> Self {
+        Self { fold: Some(Box::default()), telling: Some(Box::default()), ..self }
+    }
+
+    /// What the lines of a wire came to, numbered. Of a session that has other files too, they are told apart.
+    pub(crate) fn folded(&mut self, is_joined: bool) -> Vec<Entry> {
+        let Some(fold) = self.fold.take() else { return Vec::new() };
+        let (facts, mut entries) = fold.finish();
+        facts.fill(&mut self.session);
+        if is_joined {
+            let name = format!("{}\nacp", self.session.id);
+            self.numbering = Numbering::new(&self.session.agent, &name);
+        }
+        for entry in &mut entries {
+            self.numbering.assign(entry);
+            self.session.note(entry, &mut self.tally);
+        }
+        entries
     }
 
     /// The sum of the last line read.
@@ -165,13 +197,37 @@ impl RecordReader {
         } else if let Some(close) = envelope.close {
             self.closed(envelope.at, close);
         } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
-            let mut entries = parse(raw.get().as_bytes())?;
+            if let Some(wire) = Wire::of_record(raw.get().as_bytes()) {
+                if let Some(fold) = &mut self.fold {
+                    fold.take(Some(envelope.at), &wire);
+                }
+                return Ok(Vec::new());
+            }
+            let mut entries = self.entries(raw.get().as_bytes())?;
             self.number(envelope.at, id, &mut entries);
             return Ok(entries);
         } else {
             return Err(RecordError::Bad(envelope.reason.unwrap_or_default()));
         }
         Ok(Vec::new())
+    }
+
+    fn entries(&mut self, raw: &[u8]) -> Result<Vec<Entry>, RecordError> {
+        match (&mut self.telling, Piece::of(raw)) {
+            (Some(telling), Some(piece)) => Ok(telling.take(piece)),
+            (None, Some(_)) => Ok(Vec::new()),
+            (_, None) => parse(raw),
+        }
+    }
+
+    /// Tells what had come of exchanges that never ended.
+    pub(crate) fn finish(&mut self) -> Vec<Entry> {
+        let mut entries = self.telling.as_mut().map(|telling| telling.finish()).unwrap_or_default();
+        for entry in &mut entries {
+            self.numbering.assign(entry);
+            self.session.note(entry, &mut self.tally);
+        }
+        entries
     }
 
     /// Gives a record's entries their ids and numbers, and adds them to the session.
@@ -198,6 +254,9 @@ impl RecordReader {
         self.session.started.get_or_insert(at);
         self.session.project = open.project.or(self.session.project.take());
         self.session.native_id = open.native_id.or(self.session.native_id.take());
+        if let Some(fold) = &mut self.fold {
+            fold.connected();
+        }
     }
 
     fn closed(&mut self, at: Timestamp, close: Closing) {
@@ -205,6 +264,18 @@ impl RecordReader {
         self.session.stop_reason = close.reason;
         self.session.ended = Some(at);
     }
+}
+
+/// The bytes of the record that a line holds; none for lines of ours.
+pub(crate) fn raw_of(line: &[u8]) -> Option<&[u8]> {
+    let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
+    envelope.raw.map(|raw| raw.get().as_bytes())
+}
+
+/// Whether a log that begins with this line is that of a wire.
+pub(crate) fn opens_wire(line: &[u8]) -> bool {
+    let envelope = serde_json::from_slice::<Envelope>(line.trim_ascii_end());
+    envelope.is_ok_and(|envelope| envelope.open.is_some_and(|open| open.protocol.is_some()))
 }
 
 /// The entries of one record, whatever its shape.

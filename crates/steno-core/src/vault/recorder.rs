@@ -6,20 +6,25 @@
 use std::fs::File;
 use std::io::{self, BufRead};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::SessionDir;
-use super::combine::{Combiner, Ticket};
+use super::combine::Ticket;
+use super::desk::{Desk, Incoming, Outcome};
 use super::head::Head;
-use super::live::{LiveLog, LivePaths, Tail, heal, open_lock};
+use super::live::{LiveLog, LivePaths, heal, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
 use super::sealed::{Problems, Sealed, SealedWriter};
+use crate::agent::acp::route::Line;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
-use crate::timestamp::{Clock, Timestamp};
+use crate::timestamp::Clock;
+use crate::traffic::Piece;
 
 /// The name of what recorders write, inside a session.
 pub(crate) const RECORD: &str = "record.jsonl";
@@ -28,10 +33,8 @@ pub(crate) const RECORD: &str = "record.jsonl";
 #[derive(Debug)]
 pub struct Recorder {
     dir: SessionDir,
-    log: LiveLog,
+    desk: Arc<Desk>,
     users: File,
-    reader: Mutex<RecordReader>,
-    combiner: Combiner<Option<Incoming>, Outcome>,
     clock: Clock,
     cut: u64,
 }
@@ -43,10 +46,7 @@ pub struct Recorded {
     pub entries: Result<Vec<Entry>, RecordError>,
 }
 
-/// What came of a record, or of a commit, which has none.
-type Outcome = Result<Option<Recorded>, FileError>;
-
-/// A record that was handed in and is on disk once [`Pending::wait`] has returned.
+/// A record that was handed in. It is on disk once [`Pending::wait`] has returned, or a task that awaits it goes on.
 #[derive(Debug)]
 #[must_use = "a record is written when somebody waits for it, commits or closes"]
 pub struct Pending<'a> {
@@ -57,19 +57,22 @@ pub struct Pending<'a> {
 impl Pending<'_> {
     /// Returns after the record is on disk. Whoever waits first writes and syncs for all.
     pub fn wait(self) -> Result<Recorded, FileError> {
-        let recorded = self.recorder.wait(self.ticket)?;
-        Ok(recorded.expect("a record was handed in"))
+        recorded(self.recorder.desk.wait(self.ticket))
     }
 }
 
-/// A record on its way into the log.
-#[derive(Debug)]
-struct Incoming {
-    at: Timestamp,
-    id: Uuid,
-    /// What its line says.
-    body: Vec<u8>,
-    entries: Result<Vec<Entry>, RecordError>,
+/// For callers that are tasks: none of them blocks its thread, because a thread of the recorder's own writes and syncs for
+/// all.
+impl Future for Pending<'_> {
+    type Output = Result<Recorded, FileError>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
+        self.recorder.desk.poll(&self.ticket, task).map(recorded)
+    }
+}
+
+fn recorded(outcome: Outcome) -> Result<Recorded, FileError> {
+    outcome.map(|recorded| recorded.expect("a record was handed in"))
 }
 
 impl Recorder {
@@ -80,7 +83,8 @@ impl Recorder {
         let users = open_lock(&users_path)?;
         users.lock_shared().on("lock", &users_path)?;
         durable::remove_leftovers(dir.path());
-        if dir.is_imported()? {
+        // A wire may be recorded beside what its agent writes down.
+        if opening.protocol.is_none() && dir.is_imported()? {
             let error = io::Error::other("the session was imported from files");
             return Err(error).on("record into", dir.path());
         }
@@ -88,8 +92,7 @@ impl Recorder {
         let (log_path, head_path) = dir.live_paths(base);
         let paths = LivePaths { log: &log_path, head: &head_path, lock: &dir.lock_path() };
         let log = LiveLog::open(&paths, reader.sum())?;
-        let (reader, combiner) = (Mutex::new(reader), Combiner::new());
-        let mut recorder = Self { dir, log, users, reader, combiner, clock, cut: 0 };
+        let mut recorder = Self { dir, desk: Desk::new(log, reader), users, clock, cut: 0 };
         recorder.begin(opening)?;
         Ok(recorder)
     }
@@ -107,17 +110,45 @@ impl Recorder {
     /// Keeps one line of JSON in any shape that we know. It is in the file when this returns, and on disk after the
     /// next [`Recorder::commit`].
     pub fn append(&self, line: &[u8]) -> Result<Recorded, FileError> {
-        self.append_incoming(self.incoming(line, record::parse(line)))
+        self.desk.append(self.incoming(line, record::parse(line)))
+    }
+
+    /// Keeps lines of a wire, each with the time when it was passed on. They are in the file when this returns.
+    pub fn append_wire<'a>(
+        &self,
+        lines: impl IntoIterator<Item = &'a Line>,
+    ) -> Result<(), FileError> {
+        let records = lines.into_iter().map(|line| (line.at, line.wire.record()));
+        self.append_bodies(
+            records.map(|(at, record)| record::raw_body(at, Uuid::now_v7(), &record)),
+        )
+    }
+
+    /// Keeps pieces of traffic, in one piece. They are in the file when this returns, and on disk after the next
+    /// [`Recorder::commit`].
+    pub fn append_traffic(&self, pieces: &[Piece<'_>]) -> Result<(), FileError> {
+        let lines = pieces.iter().map(Piece::to_line);
+        self.append_bodies(
+            lines.map(|line| record::raw_body(self.clock.now(), Uuid::now_v7(), &line)),
+        )
+    }
+
+    /// Lines are made ready before anything is locked.
+    fn append_bodies(&self, bodies: impl Iterator<Item = Vec<u8>>) -> Result<(), FileError> {
+        let bodies: Vec<_> = bodies.collect();
+        let (mut tail, mut reader) = self.desk.lock()?;
+        bodies.iter().for_each(|body| reader.wrote(tail.append(body)));
+        tail.write()
     }
 
     /// Keeps bytes that are no record, with the reason.
     pub fn append_bad(&self, bytes: &[u8], reason: &str) -> Result<Recorded, FileError> {
-        self.append_incoming(self.incoming(bytes, Err(RecordError::Bad(reason.to_owned()))))
+        self.desk.append(self.incoming(bytes, Err(RecordError::Bad(reason.to_owned()))))
     }
 
     /// Returns after everything that was appended is on disk. Threads that commit at the same time share one sync.
     pub fn commit(&self) -> Result<(), FileError> {
-        self.wait(self.combiner.submit(None)).map(|_| ())
+        self.desk.wait(self.desk.submit(None)).map(|_| ())
     }
 
     /// Keeps one line of JSON; it is on disk when this returns. Threads that record at the same time share one
@@ -126,11 +157,11 @@ impl Recorder {
         self.submit(line).wait()
     }
 
-    /// Hands in one line of JSON and does not wait: for a caller that speaks for many, who then share one write and
-    /// one sync.
+    /// Hands in one line of JSON and does not wait: for tasks, and for a caller that speaks for many. They share one
+    /// write and one sync.
     pub fn submit(&self, line: &[u8]) -> Pending<'_> {
         let incoming = self.incoming(line, record::parse(line));
-        Pending { recorder: self, ticket: self.combiner.submit(Some(incoming)) }
+        Pending { recorder: self, ticket: self.desk.submit(Some(incoming)) }
     }
 
     /// Keeps an entry; it is on disk when this returns.
@@ -142,11 +173,11 @@ impl Recorder {
     pub fn close(self, closing: &Closing) -> Result<(), FileError> {
         // Somebody may have handed in a record and not waited for it.
         self.commit()?;
-        let (mut tail, reader) = self.lock()?;
+        let (mut tail, reader) = self.desk.lock()?;
         drop(reader);
         tail.append(&record::close_body(self.clock.now(), closing));
         tail.write()?;
-        self.log.sync()?;
+        self.desk.sync()?;
         let users_path = self.dir.users_path();
         self.users.unlock().on("unlock", &users_path)?;
         for _ in 0..5 {
@@ -159,13 +190,6 @@ impl Recorder {
         Ok(())
     }
 
-    fn append_incoming(&self, incoming: Incoming) -> Result<Recorded, FileError> {
-        let (mut tail, mut reader) = self.lock()?;
-        let recorded = take(&mut tail, &mut reader, incoming);
-        tail.write()?;
-        Ok(recorded)
-    }
-
     /// Makes a record ready before anything is locked: that costs more than writing it.
     fn incoming(&self, bytes: &[u8], entries: Result<Vec<Entry>, RecordError>) -> Incoming {
         let (at, id) = (self.clock.now(), Uuid::now_v7());
@@ -176,33 +200,8 @@ impl Recorder {
         Incoming { at, id, body, entries }
     }
 
-    fn wait(&self, ticket: Ticket<Outcome>) -> Outcome {
-        self.combiner.wait(ticket, |batch| self.serve(batch))
-    }
-
-    /// Writes and syncs for everybody who waits.
-    fn serve(&self, batch: Vec<Option<Incoming>>) -> Vec<Outcome> {
-        let count = batch.len();
-        match self.serve_all(batch) {
-            Ok(recorded) => recorded.into_iter().map(Ok).collect(),
-            Err(error) => (0..count).map(|_| Err(error.again())).collect(),
-        }
-    }
-
-    fn serve_all(&self, batch: Vec<Option<Incoming>>) -> Result<Vec<Option<Recorded>>, FileError> {
-        let (mut tail, mut reader) = self.lock()?;
-        let recorded = batch
-            .into_iter()
-            .map(|incoming| incoming.map(|incoming| take(&mut tail, &mut reader, incoming)))
-            .collect();
-        drop(reader);
-        tail.write()?;
-        self.log.sync()?;
-        Ok(recorded)
-    }
-
     fn begin(&mut self, opening: &Opening) -> Result<(), FileError> {
-        let (mut tail, mut reader) = self.lock()?;
+        let (mut tail, mut reader) = self.desk.lock()?;
         let at = self.clock.now();
         if tail.lost() > 0 {
             let reason = format!("{} bytes that were kept are missing here", tail.lost());
@@ -214,29 +213,8 @@ impl Recorder {
         drop(reader);
         tail.write()?;
         self.cut = cut;
-        self.log.sync()
+        self.desk.sync()
     }
-
-    /// Takes the log's end, after reading what others have recorded.
-    fn lock(&self) -> Result<(Tail<'_>, MutexGuard<'_, RecordReader>), FileError> {
-        let mut tail = self.log.lock()?;
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        for line in tail.take_news() {
-            // A damaged line is reported to whoever reads or verifies the session.
-            let _ = reader.line(&line);
-        }
-        Ok((tail, reader))
-    }
-}
-
-/// Puts a record into the tail, numbered as the next of the session.
-fn take(tail: &mut Tail<'_>, reader: &mut RecordReader, incoming: Incoming) -> Recorded {
-    let mut entries = incoming.entries;
-    if let Ok(entries) = &mut entries {
-        reader.number(incoming.at, incoming.id, entries);
-    }
-    reader.wrote(tail.append(&incoming.body));
-    Recorded { entries }
 }
 
 /// Finishes what an interrupted sealing began, then reads what is sealed.

@@ -37,7 +37,10 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
-    let dir = session_dir(&Store::new(scene), &args)?;
+    let default = "unknown".parse()?;
+    let (agent, session) = (args.agent.as_ref(), args.session.as_ref());
+    let wanted = Wanted { agent, session, flag: "--agent", default };
+    let dir = session_dir(&Store::new(scene), &wanted)?;
     let id = dir.id().clone();
     let opening = opening(scene, &args, &dir);
     let mut indexer = Indexer::new(&scene.store);
@@ -64,24 +67,34 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     Ok(exit)
 }
 
-fn session_dir(store: &Store, args: &Args) -> Result<SessionDir, CommandError> {
-    let unknown = || "unknown".parse().expect("a plain word");
-    let Some(id) = &args.session else {
-        let agent = args.agent.clone().unwrap_or_else(unknown);
-        return Ok(store.vault.session(&agent, &SessionId::fresh()));
+/// The session that somebody wants to record into.
+pub(crate) struct Wanted<'a> {
+    pub(crate) agent: Option<&'a AgentName>,
+    pub(crate) session: Option<&'a SessionId>,
+    /// How the agent is named on the command line.
+    pub(crate) flag: &'static str,
+    /// The agent of a new session that names none.
+    pub(crate) default: AgentName,
+}
+
+/// The folder of the session to begin or to go on with.
+pub(crate) fn session_dir(store: &Store, wanted: &Wanted<'_>) -> Result<SessionDir, CommandError> {
+    let agent = wanted.agent.unwrap_or(&wanted.default);
+    let Some(id) = wanted.session else {
+        return Ok(store.vault.session(agent, &SessionId::fresh()));
     };
     let known = if id.as_str() == "latest" {
         Some(store.latest()?)
     } else {
         store.vault.sessions()?.into_iter().find(|session| session.id() == id)
     };
-    let Some(known) = known else {
-        return Ok(store.vault.session(&args.agent.clone().unwrap_or_else(unknown), id));
-    };
-    if let Some(agent) = args.agent.as_ref().filter(|agent| agent.as_str() != known.agent()) {
+    let Some(known) = known else { return Ok(store.vault.session(agent, id)) };
+    if let Some(agent) = wanted.agent.filter(|agent| agent.as_str() != known.agent()) {
         let message =
             format!("session {id} belongs to agent {}, not {}", known.agent(), agent.as_str());
-        return Err(CommandError::user(message).hint("leave --agent out to go on with it"));
+        return Err(
+            CommandError::user(message).hint(format!("leave {} out to go on with it", wanted.flag))
+        );
     }
     if known.is_imported()? {
         let id = known.id();
@@ -101,6 +114,7 @@ fn opening(scene: &Scene, args: &Args, dir: &SessionDir) -> Opening {
         agent: dir.agent().to_owned(),
         project: project.map(|project| project.to_string_lossy().into_owned()),
         native_id: None,
+        protocol: None,
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[cfg(unix)]
+mod acp;
 mod bad_input;
 #[cfg(unix)]
 mod browser;
@@ -11,12 +13,18 @@ mod crash;
 mod databases;
 mod devflow;
 mod diff;
+#[cfg(unix)]
+mod exec;
+#[cfg(unix)]
+mod gateway;
 mod harness;
 #[cfg(unix)]
 mod hooks;
 mod killed;
 #[cfg(unix)]
 mod leslie;
+#[cfg(unix)]
+mod model;
 mod moved;
 mod places;
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
 /// The entries of a message: a text, or one for each block.
-pub(super) fn entries(message: &Object) -> Vec<Entry> {
+pub(crate) fn entries(message: &Object) -> Vec<Entry> {
     let role = Role::from(text(message, "role").unwrap_or_default());
     match message.get("content") {
         Some(Value::String(said)) => vec![Entry::new(role, Kind::Text, said.as_str())],

@@ -6,7 +6,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
 /// The entries of a message: its thought, its text, its calls.
-pub(super) fn entries(message: &Object) -> Vec<Entry> {
+pub(crate) fn entries(message: &Object) -> Vec<Entry> {
     let content = message.get("content").map(content_text).unwrap_or_default();
     match text(message, "role").unwrap_or_default() {
         "tool" | "function" => vec![result(message, content)],

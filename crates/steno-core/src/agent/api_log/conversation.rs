@@ -164,7 +164,8 @@ fn message_entries(message: &Object) -> Vec<Entry> {
     }
 }
 
-fn response_entries(response: &Object) -> Vec<Entry> {
+/// The entries of a whole response, or of the error that stands for one.
+pub(crate) fn response_entries(response: &Object) -> Vec<Entry> {
     if let Some(Value::Object(error)) = response.get("error") {
         let said =
             text(error, "message").map_or_else(|| Style::COMPACT.print(error), str::to_owned);
@@ -198,11 +199,13 @@ fn item_entries(item: &Object) -> Vec<Entry> {
     [Some(entry), answer].into_iter().flatten().collect()
 }
 
-fn finish_reason(response: &Object) -> Option<&str> {
+/// Why the model stopped, where a completion says so.
+pub(crate) fn finish_reason(response: &Object) -> Option<&str> {
     response.get("choices")?.get(0)?.get("finish_reason")?.as_str()
 }
 
-fn response_usage(response: &Object) -> Option<Usage> {
+/// The tokens that a response was billed.
+pub(crate) fn response_usage(response: &Object) -> Option<Usage> {
     let counts = response.get("usage")?.as_object()?;
     let is_openai = response.contains_key("object") || counts.contains_key("prompt_tokens");
     Some(if is_openai { usage::openai(counts) } else { usage::anthropic(counts) })

@@ -2,22 +2,22 @@
 
 use serde_json::{Map, json};
 
+use super::open_response::OpenResponse;
 use crate::agent::fields::{list, text};
 use crate::json::{Object, Value};
 
 /// Messages that are still being said.
 #[derive(Default)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     message: Option<Object>,
     /// The JSON of tool calls so far, by the place of their block.
     inputs: Map<String, Value>,
     completion: Option<Object>,
-    /// Items of a response whose last event did not come yet.
-    items: Vec<Value>,
+    response: OpenResponse,
 }
 
 /// The JSON of a line: all of it, or what follows `data:`; `None` for other fields of a stream.
-pub(super) fn data(line: &[u8]) -> Option<&[u8]> {
+pub(crate) fn data(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii();
     if line.starts_with(b"{") {
         return Some(line);
@@ -34,7 +34,7 @@ pub(super) fn data(line: &[u8]) -> Option<&[u8]> {
 
 impl Stream {
     /// Whether the object is an event of a stream.
-    pub(super) fn takes(object: &Object) -> bool {
+    pub(crate) fn takes(object: &Object) -> bool {
         let anthropic = [
             "message_start",
             "content_block_start",
@@ -51,10 +51,10 @@ impl Stream {
     }
 
     /// Takes an event; gives back the messages that it ends.
-    pub(super) fn event(&mut self, event: Object) -> Vec<Object> {
+    pub(crate) fn event(&mut self, event: Object) -> Vec<Object> {
         let kind = text(&event, "type").unwrap_or_default();
         if kind.starts_with("response.") {
-            return self.response(event).into_iter().collect();
+            return self.response.event(event).into_iter().collect();
         }
         match kind {
             "message_start" => return self.message_start(event).into_iter().collect(),
@@ -70,14 +70,8 @@ impl Stream {
     }
 
     /// What was being said when the stream broke off.
-    pub(super) fn finish(mut self) -> Vec<Object> {
-        let items = std::mem::take(&mut self.items);
-        let response = (!items.is_empty()).then(|| {
-            Map::from_iter([
-                ("object".to_owned(), json!("response")),
-                ("output".to_owned(), Value::Array(items)),
-            ])
-        });
+    pub(crate) fn finish(mut self) -> Vec<Object> {
+        let response = std::mem::take(&mut self.response).finish();
         [self.end_message(), self.completion.take(), response].into_iter().flatten().collect()
     }
 
@@ -171,24 +165,6 @@ impl Stream {
         self.message.as_mut()?.get_mut("content")?.as_array_mut()
     }
 
-    /// The last event repeats the whole response.
-    fn response(&mut self, mut event: Object) -> Option<Object> {
-        match text(&event, "type").unwrap_or_default() {
-            "response.output_item.done" => {
-                self.items.extend(event.shift_remove("item"));
-                None
-            }
-            "response.completed" | "response.incomplete" | "response.failed" => {
-                self.items.clear();
-                match event.shift_remove("response") {
-                    Some(Value::Object(response)) => Some(response),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
     /// Chunks share the id of their completion; usage comes last, with no choices.
     fn chunk(&mut self, chunk: Object) -> Option<Object> {
         let same = |open: &Object| open.get("id") == chunk.get("id");
@@ -216,6 +192,9 @@ fn add_choice(whole: &mut Vec<Value>, piece: &Object) {
         whole.push(json!({"index": index, "message": {"role": "assistant", "content": ""}}));
         whole.len() - 1
     });
+    if let Some(reason) = piece.get("finish_reason").filter(|reason| reason.is_string()) {
+        whole[at]["finish_reason"] = reason.clone();
+    }
     let Some(Value::Object(delta)) = piece.get("delta") else {
         return;
     };
@@ -259,7 +238,8 @@ fn add_call(message: &mut Object, piece: &Object) {
     }
 }
 
-fn append(object: &mut Object, field: &str, piece: &str) {
+/// Adds to a text.
+pub(super) fn append(object: &mut Object, field: &str, piece: &str) {
     match object.entry(field).or_insert_with(|| json!("")) {
         Value::String(said) => said.push_str(piece),
         other => *other = json!(piece),

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::entry::{Entry, Usage};
 
 /// How many entries may wait behind one that is held back.
@@ -21,7 +23,7 @@ pub(super) struct Bill {
 #[derive(Debug, Default)]
 pub(super) struct Billing {
     /// What was given to entries already.
-    billed: HashMap<String, Usage>,
+    billed: HashMap<String, Usage, RandomState>,
     open: Option<Bill>,
     /// The last entry of the open message, and what came after it.
     waiting: Vec<Entry>,

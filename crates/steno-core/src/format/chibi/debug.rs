@@ -1,7 +1,7 @@
 //! Lines of `requests.jsonl` and `response_meta.jsonl`: what was sent to the model, and what it billed.
 
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
-use crate::json::{Object, Style, Value};
+use crate::json::{Object, Style, Value, sorted};
 use crate::timestamp::Timestamp;
 
 use super::convert::native_mut;
@@ -52,7 +52,7 @@ impl DebugFile {
     }
 
     /// A line of this file, with all keys in alphabetical order, as chibi's JSON values print.
-    pub(super) fn line(self, body: &Value, timestamp: u64) -> String {
+    pub(crate) fn line(self, body: &Value, timestamp: u64) -> String {
         let mut object = Object::new();
         object.insert(self.field().to_owned(), sorted(body));
         object.insert("timestamp".to_owned(), timestamp.into());
@@ -116,19 +116,6 @@ fn usage(usage: &Object) -> Usage {
         output: count("completion_tokens"),
         reasoning: detail("completion_tokens_details", "reasoning_tokens"),
         ..Usage::default()
-    }
-}
-
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let mut fields: Vec<_> = object.iter().collect();
-            fields.sort_by_key(|(key, _)| key.as_str());
-            let fields = fields.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
-            Value::Object(fields.collect())
-        }
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        other => other.clone(),
     }
 }
 

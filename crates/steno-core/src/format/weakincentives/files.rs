@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{FILE_NAME, jsonl, recognises};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
-use crate::lines::Lines;
+use crate::lines::{Line, Lines};
 use crate::source::Bundle;
 
 /// Names under which versions and platforms keep the file.
@@ -50,13 +50,20 @@ fn is_ours(path: &Path) -> bool {
     };
     let name = path.file_name().and_then(|name| name.to_str());
     let named = name.is_some_and(|name| NAMES.contains(&name));
-    let mut objects = Lines::with_limit(BufReader::new(file), PROBED_BYTES)
+    let mut lines = Lines::with_limit(BufReader::new(file), PROBED_BYTES)
         .map_while(Result::ok)
-        .filter_map(|line| jsonl::object(&line))
-        .take(PROBED_LINES);
+        .filter(|line| !line.bytes.trim_ascii().is_empty());
     if named {
-        objects.next().is_some()
+        lines.next().is_some()
     } else {
-        objects.flatten().any(|object| recognises(&object))
+        lines.take(PROBED_LINES).filter(may_be_ours).any(|line| {
+            jsonl::object(&line).and_then(Result::ok).is_some_and(|object| recognises(&object))
+        })
     }
+}
+
+/// Whether a line has a word that each of ours has. Lines are long; most are told apart by this alone.
+fn may_be_ours(line: &Line) -> bool {
+    let words: [&[u8]; 3] = [b"\"created_at\"", b"\"transcript.", b"\"slices\""];
+    words.iter().any(|word| memchr::memmem::find(&line.bytes, word).is_some())
 }

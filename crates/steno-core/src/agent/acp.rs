@@ -1,0 +1,134 @@
+//! The Agent Client Protocol: its wire as `steno acp` keeps it, and the conversation that the wire tells.
+//!
+//! The log is the truth: each line of both sides, verbatim. What was said is folded from it whenever it is read, so
+//! that a better fold improves all history.
+
+mod block;
+mod fold;
+mod join;
+mod message;
+pub mod redact;
+pub mod route;
+pub mod wire;
+
+use std::path::PathBuf;
+
+use self::wire::Wire;
+use super::json_lines::JsonLines;
+use super::telling::Telling;
+use crate::durable::{FileError, OnPath};
+use crate::entry::Entry;
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Reader};
+use crate::lines::Lines;
+use crate::problem::Problem;
+use crate::session::Session;
+use crate::source::{Bundle, Source};
+use crate::timestamp::Timestamp;
+
+pub(crate) use self::fold::Fold;
+pub(crate) use self::join::join;
+
+/// The name under which recorders note that a session is one of this protocol, and of logs that name no agent.
+pub const AGENT: &str = "acp";
+
+/// Finds and reads logs that were taken out of the vault.
+pub const READER: Reader = Reader { agent: AGENT, find, read };
+
+/// How far into a log we look for a line of the wire.
+const PROBED: usize = 20;
+
+/// The longest line that is looked at for that.
+const PROBED_BYTES: usize = 1 << 20;
+
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    let is_lines = |file: &&PathBuf| file.extension().is_some_and(|end| end == "jsonl");
+    for file in tree.files().iter().filter(is_lines) {
+        let bundle = Bundle::file(file);
+        if is_log(&bundle.sources[0])? {
+            bundles.push(bundle);
+        }
+    }
+    Ok(bundles)
+}
+
+fn is_log(source: &Source) -> Result<bool, FileError> {
+    for line in Lines::with_limit(source.open()?, PROBED_BYTES).take(PROBED) {
+        let line = line.on("read", source.path())?;
+        if !wire::begins_as_in_log(&line.bytes) {
+            return Ok(false);
+        }
+        if wire::in_log(&line.bytes).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(source) = bundle.sources.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    };
+    let (mut fold, mut problems) = (Fold::default(), Vec::new());
+    JsonLines::of(source)?.each(|number, line| match line {
+        Ok(bytes) if wire::is_own_word(bytes) => {}
+        Ok(bytes) => match wire::in_log(bytes) {
+            Some((at, wire)) => fold.take(at, &wire),
+            None => problems.push(Problem::at(source.path(), number, "not a line of the wire")),
+        },
+        Err(problem) => problems.push(problem),
+    });
+    let (facts, entries) = fold.finish();
+    let name = facts.native_id.clone();
+    let name = name.unwrap_or_else(|| source.path().to_string_lossy().into_owned());
+    let mut telling = Telling::new(AGENT, &name, emit);
+    for entry in entries {
+        telling.time(entry.created_at);
+        telling.speaker.clone_from(&entry.source);
+        telling.entry(entry);
+    }
+    problems.into_iter().for_each(|problem| telling.problem(problem));
+    let mut session = telling.session;
+    facts.fill(&mut session);
+    Ok(session)
+}
+
+/// What a log tells of its session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    /// The session's name in the protocol.
+    pub(crate) native_id: Option<String>,
+    pub(crate) project: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) parent: Option<String>,
+    pub(crate) stop_reason: Option<String>,
+    /// Dollars for all of the session, where the agent states them.
+    pub(crate) cost: Option<f64>,
+    /// Who spoke with whom, in which version, and how full the context was.
+    pub(crate) about: crate::json::Object,
+}
+
+impl Facts {
+    /// Fills in what the session does not say itself.
+    pub(crate) fn fill(self, session: &mut Session) {
+        session.native_id = session.native_id.take().or(self.native_id);
+        session.project = self.project.or(session.project.take());
+        session.title = session.title.take().or(self.title);
+        session.parent = session.parent.take().or(self.parent);
+        session.stop_reason = session.stop_reason.take().or(self.stop_reason);
+        session.totals.cost = session.totals.cost.or(self.cost);
+        if !self.about.is_empty() {
+            session.extra.insert("acp".to_owned(), self.about.into());
+        }
+    }
+}
+
+/// A wire that was read to its end.
+pub(crate) type Folded = (Facts, Vec<Entry>);
+
+/// A line of the wire and when it came.
+pub(crate) type Heard = (Option<Timestamp>, Wire);
+
+#[cfg(test)]
+mod tests;

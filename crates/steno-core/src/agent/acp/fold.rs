@@ -1,0 +1,150 @@
+//! Folds the lines of one session into what was said and done: chunks become messages, and all that is told of a tool
+//! one call and one result.
+//!
+//! Both versions of the protocol are one: whatever may be sent is taken as it comes, and what is not known survives
+//! as kind `other`.
+
+mod answer;
+mod call;
+mod replay;
+mod saying;
+mod tool;
+mod turn;
+mod update;
+
+use std::collections::HashMap;
+
+use self::replay::Replay;
+use self::saying::Key;
+use self::tool::Tool;
+use super::message::Message;
+use super::wire::{Side, Wire};
+use super::{Facts, Folded};
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// One session's wire while it is read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fold {
+    facts: Facts,
+    /// In the order in which each was first heard of; later lines may add to them.
+    entries: Vec<Entry>,
+    /// The messages that have a name, and where they stand.
+    messages: HashMap<Key, usize>,
+    /// The message that chunks without a name go on with.
+    open: Option<usize>,
+    tools: HashMap<String, Tool>,
+    /// Output of terminals, by their names.
+    terminals: HashMap<String, String>,
+    /// Requests that wait for an answer, by who asked and under which id.
+    asked: HashMap<(Side, String), Asked>,
+    /// The prompt that is being answered, and where the turn began.
+    turn: Option<usize>,
+    /// What the agent says of earlier turns.
+    replay: Option<Replay>,
+    model: Option<String>,
+    at: Option<Timestamp>,
+}
+
+/// A request that waits for its answer.
+#[derive(Clone, Debug)]
+struct Asked {
+    method: String,
+    params: Object,
+    at: Option<Timestamp>,
+    /// The entry that tells of it.
+    entry: Option<usize>,
+}
+
+impl Fold {
+    /// Takes one more line.
+    pub(crate) fn take(&mut self, at: Option<Timestamp>, wire: &Wire) {
+        self.at = at;
+        match serde_json::from_slice::<Value>(&wire.bytes) {
+            Ok(Value::Array(batch)) => {
+                batch.iter().for_each(|message| self.message(wire.side, message));
+            }
+            Ok(message) => self.message(wire.side, &message),
+            Err(_) if wire.bytes.trim_ascii().is_empty() => {}
+            Err(_) => {
+                let text = String::from_utf8_lossy(&wire.bytes);
+                let role = match wire.side {
+                    Side::Client => Role::User,
+                    Side::Agent => Role::Assistant,
+                };
+                self.push(Entry::new(role, Kind::Notice, text.trim_end_matches(['\r', '\n'])));
+            }
+        }
+    }
+
+    /// A new connection begins: nobody will answer what was asked in the last one.
+    pub(crate) fn connected(&mut self) {
+        self.end_turn(None);
+        self.asked.clear();
+    }
+
+    /// What was said, once all was heard.
+    pub(crate) fn finish(mut self) -> Folded {
+        self.end_turn(None);
+        self.settle_replay();
+        let tools: Vec<String> = self.tools.keys().cloned().collect();
+        tools.iter().for_each(|id| self.settle_tool(id));
+        self.drop_echoes();
+        self.entries.retain(|entry| !is_empty(entry));
+        (self.facts, self.entries)
+    }
+
+    fn message(&mut self, side: Side, value: &Value) {
+        let message = value.as_object().and_then(Message::of);
+        match message {
+            Some(Message::Call { id, method, params }) => {
+                let entry = self.call(side, method, params);
+                if let Some(id) = id {
+                    let (method, params) = (method.to_owned(), params.clone());
+                    let asked = Asked { method, params, at: self.at, entry };
+                    self.asked.insert((side, id), asked);
+                }
+            }
+            Some(Message::Answer { id, result }) => {
+                if let Some(asked) = self.asked.remove(&(side.other(), id)) {
+                    self.answer(asked, result);
+                }
+            }
+            None => drop(self.other(value.clone())),
+        }
+    }
+
+    /// Adds an entry, and gives where it stands.
+    fn push(&mut self, mut entry: Entry) -> usize {
+        entry.created_at = self.at;
+        if entry.role == Role::Assistant {
+            entry.model.clone_from(&self.model);
+        }
+        self.entries.push(entry);
+        self.entries.len() - 1
+    }
+
+    /// Adds what is not known, whole.
+    fn other(&mut self, value: impl Into<Value>) -> usize {
+        self.push(super::super::entries::unknown(value))
+    }
+
+    /// Adds something that is told rather than said.
+    fn notice(&mut self, role: Role, text: impl Into<String>, about: Object) -> usize {
+        let mut entry = Entry::new(role, Kind::Notice, text);
+        entry.metadata = Some(about).filter(|about| !about.is_empty());
+        self.push(entry)
+    }
+}
+
+/// Whether nothing would be shown: agents send such chunks to carry something beside them.
+fn is_empty(entry: &Entry) -> bool {
+    let is_said = matches!(entry.kind, Kind::Text | Kind::Thinking);
+    is_said && entry.content.is_empty() && entry.usage.is_none() && entry.role != Role::User
+}
+
+/// An object with one field.
+fn about(name: &str, value: impl Into<Value>) -> Object {
+    Object::from_iter([(name.to_owned(), value.into())])
+}

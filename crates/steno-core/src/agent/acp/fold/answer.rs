@@ -1,0 +1,127 @@
+//! What one side answers to a request of the other.
+
+use super::super::block;
+use super::{Asked, Fold};
+use crate::agent::fields;
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Value};
+
+impl Fold {
+    /// Takes the answer to a request.
+    pub(super) fn answer(&mut self, asked: Asked, result: Result<&Value, &Value>) {
+        let object = result.ok().and_then(Value::as_object);
+        match (asked.method.as_str(), result) {
+            ("session/prompt", Err(error)) => self.failed(error),
+            ("session/prompt", Ok(_)) => self.prompted(&asked, object),
+            ("session/request_permission", Ok(outcome)) => self.decided(&asked, outcome),
+            ("initialize", Ok(_)) => {
+                let field = |name| object.and_then(|object| object.get(name));
+                self.tell("version", field("protocolVersion"));
+                self.tell("agent", field("agentInfo").or(field("info")));
+            }
+            ("session/new" | "session/load" | "session/resume" | "session/fork", Ok(_)) => {
+                self.begun(object);
+            }
+            ("terminal/output", Ok(_)) => self.terminal_output(&asked, object),
+            ("fs/read_text_file", Ok(_)) => self.served(&asked, "content", object),
+            ("terminal/create", Ok(_)) => self.served(&asked, "terminalId", object),
+            (_, Err(error)) => self.refused(&asked, error),
+            _ => {}
+        }
+    }
+
+    /// The entry that tells of a request.
+    fn telling(&mut self, asked: &Asked) -> Option<&mut Entry> {
+        self.entries.get_mut(asked.entry?)
+    }
+
+    fn failed(&mut self, error: &Value) {
+        let mut entry = Entry::new(Role::System, Kind::Error, said(error));
+        entry.metadata = error.as_object().cloned();
+        self.push(entry);
+        self.end_turn(None);
+    }
+
+    /// A prompt was answered, or in version 2 only taken in.
+    fn prompted(&mut self, asked: &Asked, result: Option<&Object>) {
+        let Some(result) = result else { return };
+        if let Some(id) = fields::text(result, "messageId")
+            && let Some(entry) = self.telling(asked)
+        {
+            entry.message_id = Some(id.to_owned());
+        }
+        if result.contains_key("stopReason") {
+            self.end_turn(Some(result));
+        }
+    }
+
+    /// The user, or whoever stands for one, has decided.
+    fn decided(&mut self, asked: &Asked, result: &Value) {
+        let outcome = result.get("outcome").unwrap_or(result);
+        let chosen = outcome.get("optionId");
+        let options = fields::list(&asked.params, "options").iter();
+        let option = options
+            .filter_map(Value::as_object)
+            .find(|option| chosen.is_some() && option.get("optionId") == chosen);
+        let text = match option {
+            Some(option) => {
+                let kind = fields::text(option, "kind").unwrap_or("selected");
+                let name = fields::text(option, "name").unwrap_or_default();
+                format!("{}: {name}", kind.replace('_', " "))
+            }
+            None => fields::filled(outcome, "outcome").unwrap_or("answered").to_owned(),
+        };
+        let waited = asked
+            .at
+            .zip(self.at)
+            .map(|(asked, now)| now.instant().as_millisecond() - asked.instant().as_millisecond());
+        let Some(entry) = self.telling(asked) else { return };
+        entry.content = text;
+        if let Some(Value::Object(about)) =
+            entry.metadata.get_or_insert_default().get_mut("permission")
+        {
+            about.insert("result".to_owned(), result.clone());
+            about.extend(waited.map(|waited| ("waited_ms".to_owned(), waited.into())));
+        }
+    }
+
+    /// A session has its name, and tells its model.
+    fn begun(&mut self, result: Option<&Object>) {
+        let Some(result) = result else { return };
+        let id = fields::text(result, "sessionId").map(str::to_owned);
+        self.facts.native_id = id.or(self.facts.native_id.take());
+        let models = fields::object(result, "models");
+        let model = models.and_then(|models| fields::text(models, "currentModelId"));
+        self.model = model.map(str::to_owned).or(self.model.take());
+        self.options(result);
+    }
+
+    fn terminal_output(&mut self, asked: &Asked, result: Option<&Object>) {
+        let output = result.and_then(|result| fields::text(result, "output"));
+        if let (Some(id), Some(output)) = (fields::text(&asked.params, "terminalId"), output) {
+            self.terminals.insert(id.to_owned(), output.to_owned());
+        }
+    }
+
+    /// What the editor did for the agent.
+    fn served(&mut self, asked: &Asked, field: &str, result: Option<&Object>) {
+        let value = result.and_then(|result| result.get(field));
+        if let Some(value) = value
+            && let Some(entry) = self.telling(asked)
+        {
+            let about = entry.metadata.get_or_insert_default();
+            about.insert("result".to_owned(), block::texts(value).into());
+        }
+    }
+
+    fn refused(&mut self, asked: &Asked, error: &Value) {
+        let Some(entry) = self.telling(asked) else { return };
+        entry.content = format!("{}: {}", entry.content, said(error));
+        entry.metadata.get_or_insert_default().insert("error".to_owned(), error.clone());
+    }
+}
+
+/// An error in words.
+fn said(error: &Value) -> String {
+    fields::filled(error, "message").map_or_else(|| error.to_string(), str::to_owned)
+}

@@ -1,0 +1,138 @@
+//! What each side asks of the other, or tells it.
+
+use super::super::block;
+use super::super::wire::Side;
+use super::{Fold, about};
+use crate::agent::fields;
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Value};
+
+/// What is asked about the session and shows in no conversation.
+const QUIET: [&str; 20] = [
+    "authenticate",
+    "auth/status",
+    "auth/status_update",
+    "elicitation/complete",
+    "logout",
+    "session/archive",
+    "session/close",
+    "session/delete",
+    "session/list",
+    "session/set_config_option",
+    "session/set_mode",
+    "session/set_title",
+    "session/status",
+    "session/unarchive",
+    "providers/disable",
+    "providers/list",
+    "providers/set",
+    "terminal/kill",
+    "terminal/output",
+    "terminal/release",
+];
+
+impl Fold {
+    /// Takes a request or notification; gives the entry that tells of it.
+    pub(super) fn call(&mut self, side: Side, method: &str, params: &Object) -> Option<usize> {
+        match (side, method) {
+            (Side::Client, "initialize") => {
+                self.connected();
+                self.tell("client", params.get("clientInfo").or(params.get("info")));
+                None
+            }
+            (Side::Client, "session/new" | "session/load" | "session/resume" | "session/fork") => {
+                self.begin(method, params);
+                None
+            }
+            (Side::Client, "session/prompt") => Some(self.prompt(params)),
+            (Side::Client, "session/cancel" | "$/cancel_request") => {
+                Some(self.notice(Role::User, "cancelled", meta_of(params)))
+            }
+            (Side::Agent, "session/update") => {
+                self.update(params);
+                None
+            }
+            (Side::Agent, "session/request_permission") => Some(self.permission(params)),
+            (Side::Agent, _) if is_service(method) => Some(self.service(method, params)),
+            _ if QUIET.contains(&method) || method == "terminal/wait_for_exit" => None,
+            _ => {
+                let mut call = about("method", method);
+                call.insert("params".to_owned(), params.clone().into());
+                Some(self.other(call))
+            }
+        }
+    }
+
+    /// Notes who speaks, or which version is spoken.
+    pub(super) fn tell(&mut self, name: &str, value: Option<&Value>) {
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            self.facts.about.insert(name.to_owned(), value.clone());
+        }
+    }
+
+    /// A session begins or goes on. One that is loaded may first be told again.
+    fn begin(&mut self, method: &str, params: &Object) {
+        let text = |field| fields::text(params, field).map(str::to_owned);
+        self.facts.project = text("cwd").or(self.facts.project.take());
+        match method {
+            "session/fork" => self.facts.parent = text("sessionId"),
+            _ => self.facts.native_id = text("sessionId").or(self.facts.native_id.take()),
+        }
+        if method == "session/load" || params.contains_key("replayFrom") {
+            self.begin_replay();
+        }
+    }
+
+    fn prompt(&mut self, params: &Object) -> usize {
+        self.end_turn(None);
+        self.settle_replay();
+        let prompt = params.get("prompt").unwrap_or(&Value::Null);
+        let mut entry = Entry::new(Role::User, Kind::Text, block::texts(prompt));
+        let mut beside = meta_of(params);
+        if block::is_rich(prompt) {
+            beside.insert("prompt".to_owned(), block::without_bytes(prompt));
+        }
+        entry.metadata = Some(beside).filter(|beside| !beside.is_empty());
+        let id = fields::text(params, "sessionId").map(str::to_owned);
+        self.facts.native_id = self.facts.native_id.take().or(id);
+        let at = self.push(entry);
+        self.turn = Some(at);
+        at
+    }
+
+    /// The agent asks whether it may; what it tells of the tool on that occasion may be all that is told.
+    fn permission(&mut self, params: &Object) -> usize {
+        let subject = fields::object(params, "subject");
+        let told = fields::object(params, "toolCall");
+        let told = told.or_else(|| subject.and_then(|subject| fields::object(subject, "toolCall")));
+        let told = told.or(subject.filter(|subject| subject.contains_key("toolCallId")));
+        if let Some(told) = told {
+            self.tool(told);
+        }
+        let mut asked = params.clone();
+        asked.shift_remove("sessionId");
+        asked.shift_remove("toolCall");
+        let at = self.notice(Role::User, "asked for permission", about("permission", asked));
+        let id = told.and_then(|told| fields::text(told, "toolCallId"));
+        self.entries[at].tool_call_id = id.map(str::to_owned);
+        at
+    }
+
+    /// What the agent has the editor do: read or write a file, run a program, ask the user.
+    fn service(&mut self, method: &str, params: &Object) -> usize {
+        let mut what = ["path", "command", "message"].iter();
+        let what = what.find_map(|field| fields::text(params, field)).unwrap_or_default();
+        let mut call = params.clone();
+        call.shift_remove("sessionId");
+        let text = format!("{method} {what}");
+        self.notice(Role::Assistant, text.trim_end(), about("request", call))
+    }
+}
+
+fn is_service(method: &str) -> bool {
+    method.starts_with("fs/") || matches!(method, "terminal/create" | "elicitation/create")
+}
+
+fn meta_of(params: &Object) -> Object {
+    params.get("_meta").map_or_else(Object::new, |meta| about("_meta", meta.clone()))
+}

@@ -1,0 +1,173 @@
+//! What an agent tells while it works.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::super::block;
+use super::{Fold, about};
+use crate::agent::fields;
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Value};
+
+impl Fold {
+    /// Takes the parameters of a `session/update`.
+    pub(super) fn update(&mut self, params: &Object) {
+        let id = fields::text(params, "sessionId").map(str::to_owned);
+        self.facts.native_id = self.facts.native_id.take().or(id);
+        let Some(update) = fields::object(params, "update") else {
+            self.other(params.clone());
+            return;
+        };
+        match fields::text(update, "sessionUpdate").unwrap_or_default() {
+            "user_message_chunk" => self.echo(update, Self::chunk),
+            "user_message" => self.echo(update, Self::whole),
+            "agent_message_chunk" => self.chunk(Role::Assistant, Kind::Text, update),
+            "agent_thought_chunk" => self.chunk(Role::Assistant, Kind::Thinking, update),
+            "agent_message" => self.whole(Role::Assistant, Kind::Text, update),
+            "agent_thought" => self.whole(Role::Assistant, Kind::Thinking, update),
+            "tool_call" | "tool_call_update" => self.tool(update),
+            "tool_call_content_chunk" => self.tool_piece(update),
+            "terminal_update" | "terminal_output_chunk" => self.terminal(update),
+            "plan" | "plan_update" => self.plan(update),
+            "compaction_update" | "compaction_summary_chunk" => self.compaction(update),
+            "notice" => self.told(update),
+            "state_update" => self.state(update),
+            _ => self.fact(update),
+        }
+    }
+
+    /// What the user said, told by the agent: in version 2, of a prompt that the log has already.
+    fn echo(&mut self, update: &Object, take: fn(&mut Self, Role, Kind, &Object)) {
+        let before = self.entries.len();
+        take(self, Role::User, Kind::Text, update);
+        if let Some(entry) = self.entries.get_mut(before).filter(|_| self.replay.is_none()) {
+            entry.extra.insert(ECHO.to_owned(), true.into());
+        }
+    }
+
+    fn terminal(&mut self, update: &Object) {
+        let Some(id) = fields::text(update, "terminalId") else { return };
+        let output = fields::object(update, "output");
+        let data = fields::text(output.unwrap_or(update), "data");
+        let text = data.and_then(|data| BASE64.decode(data).ok());
+        let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let terminal = self.terminals.entry(id.to_owned()).or_default();
+        if output.is_some() {
+            terminal.clear();
+        }
+        terminal.push_str(&text.unwrap_or_default());
+    }
+
+    fn plan(&mut self, update: &Object) {
+        let entries = ["entries", "items"].iter().find_map(|name| update.get(*name));
+        let lines = fields::items(entries.unwrap_or(&Value::Null)).iter().map(|step| {
+            let mark = match fields::filled(step, "status") {
+                Some("completed") => "[x]",
+                Some("in_progress") => "[>]",
+                _ => "[ ]",
+            };
+            format!("{mark} {}", fields::filled(step, "content").unwrap_or_default())
+        });
+        let mut text = lines.collect::<Vec<_>>().join("\n");
+        if text.is_empty() {
+            text = fields::text(update, "markdown").unwrap_or_default().to_owned();
+        }
+        self.notice(Role::Assistant, text, about("plan", body(update)));
+    }
+
+    /// The context was shortened; what is told of one such time is one entry.
+    fn compaction(&mut self, update: &Object) {
+        let id = fields::text(update, "compactionId").map(str::to_owned);
+        let is_same = |entry: &Entry| entry.kind == Kind::Compaction && entry.message_id == id;
+        let known = self.entries.iter().rposition(|entry| id.is_some() && is_same(entry));
+        let at = known.unwrap_or_else(|| {
+            let mut entry = Entry::new(Role::System, Kind::Compaction, "");
+            entry.message_id = id;
+            self.push(entry)
+        });
+        let entry = &mut self.entries[at];
+        if let Some(summary) = update.get("summary").filter(|summary| !summary.is_null()) {
+            entry.content = block::texts(summary);
+        }
+        if let Some(piece) = update.get("content") {
+            block::push(&mut entry.content, piece);
+        }
+        entry.metadata.get_or_insert_default().extend(body(update));
+    }
+
+    fn told(&mut self, update: &Object) {
+        let parts = ["title", "description"].map(|field| fields::text(update, field));
+        let text = parts.into_iter().flatten().collect::<Vec<_>>().join(": ");
+        self.notice(Role::System, text, about("notice", body(update)));
+    }
+
+    /// In version 2 a turn ends when the agent has nothing more to do.
+    fn state(&mut self, update: &Object) {
+        if fields::text(update, "state") == Some("idle") {
+            self.end_turn(Some(update));
+        }
+    }
+
+    /// What an agent tells of the session rather than in it.
+    fn fact(&mut self, update: &Object) {
+        match fields::text(update, "sessionUpdate") {
+            Some("session_info_update") => {
+                let title = fields::text(update, "title").map(str::to_owned);
+                self.facts.title = title.or(self.facts.title.take());
+            }
+            Some("usage_update") => self.context(update),
+            Some("config_option_update") => self.options(update),
+            Some("current_mode_update") => self.tell("mode", update.get("currentModeId")),
+            Some("available_commands_update") => {}
+            _ => drop(self.other(update.clone())),
+        }
+    }
+
+    /// How full the context is, and what all of the session cost so far.
+    fn context(&mut self, update: &Object) {
+        let cost = fields::object(update, "cost");
+        let dollars = cost.filter(|cost| fields::text(cost, "currency") == Some("USD"));
+        let dollars = dollars.and_then(|cost| cost.get("amount")?.as_f64());
+        self.facts.cost = dollars.filter(|amount| *amount > 0.0).or(self.facts.cost);
+        self.tell("context", Some(&Value::Object(body(update))));
+    }
+
+    /// The model among an agent's settings.
+    pub(super) fn options(&mut self, told: &Object) {
+        let options = fields::list(told, "configOptions").iter().filter_map(Value::as_object);
+        let mut models = options.filter(|option| fields::text(option, "category") == Some("model"));
+        let model = models.find_map(|option| fields::text(option, "currentValue"));
+        self.model = model.map(str::to_owned).or(self.model.take());
+    }
+
+    /// Drops what only repeats the prompt before it; its name goes to the prompt.
+    pub(super) fn drop_echoes(&mut self) {
+        let mut kept: Vec<Entry> = Vec::with_capacity(self.entries.len());
+        for mut entry in std::mem::take(&mut self.entries) {
+            let is_echo = entry.extra.shift_remove(ECHO).is_some();
+            let is_prompt =
+                |entry: &&mut Entry| entry.role == Role::User && entry.kind == Kind::Text;
+            let said = kept
+                .iter_mut()
+                .rev()
+                .find(is_prompt)
+                .filter(|prompt| is_echo && prompt.content.trim() == entry.content.trim());
+            match said {
+                Some(prompt) => prompt.message_id = entry.message_id.or(prompt.message_id.take()),
+                None if is_echo && entry.content.is_empty() => {}
+                None => kept.push(entry),
+            }
+        }
+        self.entries = kept;
+    }
+}
+
+/// The mark of what a user is said to have said; it never leaves the fold.
+const ECHO: &str = "echo";
+
+/// An update without its kind.
+fn body(update: &Object) -> Object {
+    let mut body = update.clone();
+    body.shift_remove("sessionUpdate");
+    body
+}

@@ -1,0 +1,253 @@
+//! Leaves out secrets before a line is kept: environments, headers and keys of the servers that an editor names, and
+//! those keys wherever they are said again.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use crate::agent::fields;
+use crate::json::{Object, Value};
+
+/// What stands in place of a secret.
+const REDACTED: &str = "[redacted]";
+
+/// A key that is shorter may be any word, and is left out only where it was named.
+const TELLING: usize = 12;
+
+/// A line without any of these names no secret.
+const MARKS: [&str; 8] = [
+    "\"mcpServers\"",
+    "\"headers\"",
+    "\"env\"",
+    "\"authenticate\"",
+    "\"initialize\"",
+    "\"providers/",
+    "\"apiKey\"",
+    "\"api_key\"",
+];
+
+/// What names contain that stand for secrets, in small letters and without signs.
+const SECRET: [&str; 9] = [
+    "apikey",
+    "token",
+    "secret",
+    "password",
+    "authorization",
+    "credential",
+    "privatekey",
+    "accesskey",
+    "cookie",
+];
+
+/// Finds secrets in the lines of one connection.
+#[derive(Debug, Default)]
+pub struct Redactor {
+    /// Keys that were named, as they stand in JSON.
+    keys: Vec<String>,
+}
+
+impl Redactor {
+    /// The line without its secrets. One that holds none is not touched.
+    pub fn redact<'a>(&mut self, line: &'a [u8]) -> Cow<'a, [u8]> {
+        let is_marked = MARKS.iter().any(|mark| memmem::find(line, mark.as_bytes()).is_some());
+        let named = if is_marked { self.redact_named(line) } else { None };
+        let mut line = named.map_or(Cow::Borrowed(line), Cow::Owned);
+        for key in &self.keys {
+            if memmem::find(&line, key.as_bytes()).is_some() {
+                line = Cow::Owned(replaced(&line, key.as_bytes()));
+            }
+        }
+        line
+    }
+
+    /// Leaves out what is named as a secret; nothing where there is none.
+    fn redact_named(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+        let mut value: Value = serde_json::from_slice(line).ok()?;
+        let before = value.clone();
+        match &mut value {
+            Value::Array(batch) => batch.iter_mut().for_each(|message| self.message(message)),
+            message => self.message(message),
+        }
+        if value == before {
+            return None;
+        }
+        let end = line.len() - line.trim_ascii_end().len();
+        let mut bytes = serde_json::to_vec(&value).ok()?;
+        bytes.extend_from_slice(&line[line.len() - end..]);
+        Some(bytes)
+    }
+
+    fn message(&mut self, message: &mut Value) {
+        let Some(message) = message.as_object_mut() else { return };
+        // What people and models say is theirs.
+        let is_said = matches!(
+            fields::text(message, "method"),
+            Some("session/prompt" | "session/update" | "session/request_permission")
+        );
+        if !is_said {
+            ["params", "result"].iter().for_each(|part| {
+                message.get_mut(*part).into_iter().for_each(|value| self.walk(value));
+            });
+        }
+    }
+
+    fn walk(&mut self, value: &mut Value) {
+        match value {
+            Value::Object(object) => {
+                object.iter_mut().for_each(|(name, value)| match name.as_str() {
+                    "env" | "headers" => self.pairs(value),
+                    "args" => self.arguments(value),
+                    "url" => self.url(value),
+                    name if is_secret(name) && value.is_string() => self.hide(name, value),
+                    _ => self.walk(value),
+                })
+            }
+            Value::Array(list) => list.iter_mut().for_each(|value| self.walk(value)),
+            _ => {}
+        }
+    }
+
+    /// Names and values, as a list of `{name, value}` or as an object.
+    fn pairs(&mut self, pairs: &mut Value) {
+        match pairs {
+            Value::Object(pairs) => {
+                pairs.iter_mut().for_each(|(name, value)| self.hide(name, value));
+            }
+            Value::Array(list) => {
+                for pair in list.iter_mut().filter_map(Value::as_object_mut) {
+                    self.pair(pair);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn pair(&mut self, pair: &mut Object) {
+        let name = fields::text(pair, "name").unwrap_or_default().to_owned();
+        if let Some(value) = pair.get_mut("value") {
+            self.hide(&name, value);
+        }
+    }
+
+    /// Arguments of a program: the value of `--api-key VALUE` and of `--api-key=VALUE`.
+    fn arguments(&mut self, list: &mut Value) {
+        let mut named: Option<String> = None;
+        for argument in list.as_array_mut().into_iter().flatten() {
+            let text = argument.as_str().unwrap_or_default().to_owned();
+            if let Some(name) = named.take().filter(|_| !text.starts_with('-')) {
+                self.hide(&name, argument);
+            } else if let Some((name, value)) =
+                text.split_once('=').filter(|(name, _)| is_secret(name))
+            {
+                self.remember(name, value);
+                *argument = format!("{name}={REDACTED}").into();
+            } else if text.starts_with('-') && is_secret(&text) {
+                named = Some(text);
+            }
+        }
+    }
+
+    /// What stands before `@`, and the values of parameters that are named as secrets.
+    fn url(&mut self, value: &mut Value) {
+        let Some(text) = value.as_str() else { return };
+        let (place, query) = text.split_once('?').unwrap_or((text, ""));
+        let place = match (place.find("://"), place.rfind('@')) {
+            (Some(start), Some(end)) if start < end => {
+                format!("{}{REDACTED}{}", &place[..start + 3], &place[end..])
+            }
+            _ => place.to_owned(),
+        };
+        let pairs: Vec<String> = query
+            .split('&')
+            .map(|pair| match pair.split_once('=') {
+                Some((name, value)) if is_secret(name) || name == "key" => {
+                    self.remember("key", value);
+                    format!("{name}={REDACTED}")
+                }
+                _ => pair.to_owned(),
+            })
+            .collect();
+        let query = pairs.join("&");
+        let mark = if text.contains('?') { "?" } else { "" };
+        *value = format!("{place}{mark}{query}").into();
+    }
+
+    fn hide(&mut self, name: &str, value: &mut Value) {
+        if let Some(text) = value.as_str() {
+            self.remember(name, text);
+        }
+        if !value.is_null() {
+            *value = REDACTED.into();
+        }
+    }
+
+    /// Notes a key, so that it is known when it is said again.
+    fn remember(&mut self, name: &str, value: &str) {
+        let value = value.strip_prefix("Bearer ").unwrap_or(value).trim();
+        if !(is_secret(name) || name == "key") || value.len() < TELLING || value == REDACTED {
+            return;
+        }
+        let key = serde_json::to_string(value).expect("text is JSON");
+        let key = key[1..key.len() - 1].to_owned();
+        if !self.keys.contains(&key) {
+            self.keys.push(key);
+        }
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    SECRET.iter().any(|word| plain.contains(word)) || plain.ends_with("key") && plain.len() > 3
+}
+
+fn replaced(line: &[u8], key: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(line.len()), 0);
+    for at in memmem::find_iter(line, key) {
+        out.extend_from_slice(&line[rest..at]);
+        out.extend_from_slice(REDACTED.as_bytes());
+        rest = at + key.len();
+    }
+    out.extend_from_slice(&line[rest..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redact(lines: &[&str]) -> Vec<String> {
+        let mut redactor = Redactor::default();
+        let text = |line: &&str| String::from_utf8(redactor.redact(line.as_bytes()).into_owned());
+        lines.iter().map(text).map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn secrets_of_servers_are_left_out_here_and_later() {
+        let new = r#"{"id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[
+            {"name":"a","command":"x","args":["--api-key","sk-0123456789abc","-v","--token=t0ken-t0ken-1"],
+             "env":[{"name":"GITHUB_TOKEN","value":"ghp_abcdefghijkl"},{"name":"MODE","value":"plain"}]},
+            {"type":"http","url":"https://me:pw@h/p?token=abc&x=1","headers":[{"name":"Authorization","value":"Bearer abcdef0123456789"}]}]}}
+"#;
+        let error =
+            r#"{"id":1,"error":{"message":"bad key ghp_abcdefghijkl, abcdef0123456789, plain"}}"#;
+        let said = redact(&[new, error]);
+        for secret in ["sk-01", "t0ken-", "ghp_", "plain\"", "me:pw", "=abc", "abcdef"] {
+            assert!(!said[0].contains(secret), "{secret}: {}", said[0]);
+        }
+        assert!(
+            said[0].contains(r#""cwd":"/w""#) && said[0].contains("x=1") && said[0].ends_with('\n')
+        );
+        assert_eq!(
+            said[1],
+            r#"{"id":1,"error":{"message":"bad key [redacted], [redacted], plain"}}"#
+        );
+    }
+
+    #[test]
+    fn what_is_said_is_not_touched() {
+        let prompt = r#"{"method":"session/prompt","params":{"prompt":[{"type":"text","text":"\"env\" and \"apiKey\""}],"env":[{"name":"A","value":"b"}]}}"#;
+        let plain = r#"{ "method":"initialize", "params":{"protocolVersion":1.0}}"#;
+        assert_eq!(redact(&[prompt, plain]), [prompt, plain]);
+    }
+}

@@ -1,0 +1,275 @@
+//! Tells which session a line of a connection belongs to. Each session's log is whole in itself: it begins with how the
+//! connection was opened.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::wire::{Side, Wire};
+use crate::timestamp::Timestamp;
+
+/// A line and when it was passed on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// When it was passed on.
+    pub at: Timestamp,
+    /// The line.
+    pub wire: Wire,
+}
+
+/// A line and the session that it belongs to, by its name in the protocol.
+pub type Placed = (String, Line);
+
+/// The sessions of one connection.
+#[derive(Debug, Default)]
+pub struct Router {
+    /// How the connection was opened.
+    opening: Vec<Line>,
+    /// What came before any session had a name.
+    waiting: Vec<Line>,
+    /// Bytes of it.
+    waiting_bytes: usize,
+    /// Who asked what of the other, by their own ids.
+    asked: HashMap<(Side, String), Asked>,
+    seen: HashSet<String>,
+    /// The session that was last spoken in.
+    current: Option<String>,
+}
+
+#[derive(Debug)]
+enum Asked {
+    /// In a session, or in none.
+    In(Option<String>),
+    /// For the connection to be opened.
+    Opening,
+    /// For a session that has no name yet.
+    New(Box<Line>),
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow, default, rename = "sessionId")]
+    session: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Informed<'a> {
+    #[serde(borrow, default, rename = "agentInfo")]
+    agent_info: Option<Info<'a>>,
+    #[serde(borrow, default)]
+    info: Option<Info<'a>>,
+    #[serde(rename = "protocolVersion")]
+    _version: IgnoredAny,
+}
+
+#[derive(Deserialize)]
+struct Info<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+/// What an agent calls itself, if this line is its answer to `initialize`.
+pub fn agent_name(line: &[u8]) -> Option<String> {
+    let head: Head<'_> = serde_json::from_slice(line).ok()?;
+    let told: Informed<'_> = serde_json::from_str(head.result?.get()).ok()?;
+    Some(told.agent_info.or(told.info)?.name.into_owned())
+}
+
+/// What of a message tells where it belongs.
+struct Address {
+    method: Option<String>,
+    id: Option<String>,
+    session: Option<String>,
+}
+
+impl Address {
+    fn of(line: &[u8]) -> Option<Self> {
+        let head: Head<'_> = serde_json::from_slice(line).ok()?;
+        let id = head.id.map(|id| id.get().to_owned()).filter(|id| id != "null");
+        let method = head.method.map(Cow::into_owned);
+        let part = if method.is_some() { head.params } else { head.result };
+        Some(Self { method, id, session: named(part) })
+    }
+}
+
+impl Router {
+    /// Takes a line; gives those whose session is known now, in their order.
+    pub fn place(&mut self, line: Line) -> Vec<Placed> {
+        let Some(Address { method, id, session }) = Address::of(&line.wire.bytes) else {
+            return self.general(line);
+        };
+        match (method, id) {
+            (Some(method), id) => self.call(line, &method, (id, session)),
+            (None, Some(id)) => self.answer(line, id, session),
+            (None, None) => self.general(line),
+        }
+    }
+
+    /// What no session was found for, in the order in which it came.
+    pub fn rest(self) -> Vec<Line> {
+        let mut rest = if self.seen.is_empty() { self.opening } else { Vec::new() };
+        rest.extend(self.waiting);
+        let asked = self.asked.into_values();
+        rest.extend(asked.filter_map(|asked| match asked {
+            Asked::New(line) => Some(*line),
+            Asked::In(_) | Asked::Opening => None,
+        }));
+        rest.sort_by_key(|line| line.at.instant());
+        rest
+    }
+
+    /// Bytes that wait for a session.
+    pub fn waiting(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Gives what waits, and all that follows and names no session, to a session of this name.
+    pub fn settle(&mut self, session: &str) -> Vec<Placed> {
+        self.begin(session)
+    }
+
+    fn call(
+        &mut self,
+        line: Line,
+        method: &str,
+        (id, session): (Option<String>, Option<String>),
+    ) -> Vec<Placed> {
+        let key = id.map(|id| (line.wire.side, id));
+        match (method, key) {
+            ("initialize", Some(key)) => {
+                self.opening = vec![line];
+                self.asked.insert(key, Asked::Opening);
+                Vec::new()
+            }
+            ("session/new" | "session/fork", Some(key)) => {
+                self.asked.insert(key, Asked::New(Box::new(line)));
+                Vec::new()
+            }
+            (_, key) => {
+                self.asked.extend(key.map(|key| (key, Asked::In(session.clone()))));
+                match session {
+                    Some(session) => self.of(&session, [line]),
+                    None => self.general(line),
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, line: Line, id: String, named: Option<String>) -> Vec<Placed> {
+        match (self.asked.remove(&(line.wire.side.other(), id)), named) {
+            (Some(Asked::Opening), _) => {
+                self.opening.push(line);
+                Vec::new()
+            }
+            (Some(Asked::New(request)), Some(session)) => self.of(&session, [*request, line]),
+            (Some(Asked::New(request)), None) => {
+                let mut placed = self.general(*request);
+                placed.extend(self.general(line));
+                placed
+            }
+            (Some(Asked::In(Some(session))), _) | (_, Some(session)) => self.of(&session, [line]),
+            _ => self.general(line),
+        }
+    }
+
+    /// What is about no session belongs to the one that was last spoken in.
+    fn general(&mut self, line: Line) -> Vec<Placed> {
+        match self.current.clone() {
+            Some(session) => vec![(session, line)],
+            None => {
+                self.waiting_bytes += line.wire.bytes.len();
+                self.waiting.push(line);
+                Vec::new()
+            }
+        }
+    }
+
+    fn of<const N: usize>(&mut self, session: &str, lines: [Line; N]) -> Vec<Placed> {
+        let mut placed = self.begin(session);
+        placed.extend(lines.map(|line| (session.to_owned(), line)));
+        placed
+    }
+
+    fn begin(&mut self, session: &str) -> Vec<Placed> {
+        self.current = Some(session.to_owned());
+        if !self.seen.insert(session.to_owned()) {
+            return Vec::new();
+        }
+        self.waiting_bytes = 0;
+        let lines = self.opening.iter().cloned().chain(self.waiting.drain(..));
+        lines.map(|line| (session.to_owned(), line)).collect()
+    }
+}
+
+fn named(part: Option<&RawValue>) -> Option<String> {
+    let named: Named<'_> = serde_json::from_str(part?.get()).ok()?;
+    named.session.map(Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(side: Side, text: &str) -> Line {
+        let at = "2026-01-05T09:15:32Z".parse().unwrap();
+        Line { at, wire: Wire { side, bytes: text.as_bytes().to_vec() } }
+    }
+
+    fn placed(router: &mut Router, side: Side, text: &str) -> Vec<(String, String)> {
+        let text_of = |line: Line| String::from_utf8(line.wire.bytes).unwrap();
+        let placed = router.place(line(side, text)).into_iter();
+        placed.map(|(session, line)| (session, text_of(line))).collect()
+    }
+
+    #[test]
+    fn each_session_has_all_of_its_lines() {
+        let (mut router, client, agent) = (Router::default(), Side::Client, Side::Agent);
+        let init = r#"{"id":0,"method":"initialize","params":{}}"#;
+        let ready = r#"{"id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"x"}}}"#;
+        let new = r#"{"id":1,"method":"session/new","params":{}}"#;
+        let ask = r#"{"id":1,"method":"session/request_permission","params":{"sessionId":"a"}}"#;
+        assert_eq!(placed(&mut router, client, init), []);
+        assert_eq!(placed(&mut router, agent, ready), []);
+        assert_eq!(placed(&mut router, agent, "noise"), []);
+        assert_eq!(placed(&mut router, client, new), []);
+        let named = r#"{"id":1,"result":{"sessionId":"a"}}"#;
+        let all = placed(&mut router, agent, named);
+        let texts: Vec<&str> = all.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, [init, ready, "noise", new, named]);
+        // Both sides count from 1.
+        assert_eq!(placed(&mut router, agent, ask), [("a".into(), ask.into())]);
+        let other = r#"{"id":"1","method":"session/load","params":{"sessionId":"b"}}"#;
+        let texts: Vec<_> =
+            placed(&mut router, client, other).into_iter().map(|(_, t)| t).collect();
+        assert_eq!(texts, [init, ready, other]);
+        let yes = r#"{"id":1,"result":{"outcome":{"outcome":"cancelled"}}}"#;
+        assert_eq!(placed(&mut router, client, yes), [("a".into(), yes.into())]);
+        assert_eq!(agent_name(ready.as_bytes()).as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn what_has_no_session_is_not_lost() {
+        let mut router = Router::default();
+        let lines = [r#"{"id":1,"method":"session/new"}"#, "x", "[1]"];
+        for text in lines {
+            assert_eq!(placed(&mut router, Side::Client, text), []);
+        }
+        let rest = router.rest();
+        assert_eq!(rest.len(), lines.len());
+    }
+}

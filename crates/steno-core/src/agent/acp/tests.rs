@@ -1,0 +1,332 @@
+//! Folding, from the lines that agents really send.
+
+use serde_json::{Value, json};
+
+use super::join::join;
+use super::wire::{Side, Wire};
+use super::{Facts, Fold};
+use crate::entry::{Entry, Kind, Role};
+
+/// A wire that is read as it is spoken.
+#[derive(Default)]
+struct Talk {
+    fold: Fold,
+    second: i64,
+}
+
+impl Talk {
+    fn line(&mut self, side: Side, line: &str) -> &mut Self {
+        self.second += 1;
+        let at = crate::Timestamp::from_unix(1_770_000_000 + self.second);
+        self.fold.take(at, &Wire { side, bytes: line.as_bytes().to_vec() });
+        self
+    }
+
+    fn client(&mut self, message: Value) -> &mut Self {
+        self.line(Side::Client, &message.to_string())
+    }
+
+    fn agent(&mut self, message: Value) -> &mut Self {
+        self.line(Side::Agent, &message.to_string())
+    }
+
+    fn update(&mut self, kind: &str, fields: Value) -> &mut Self {
+        let mut update = json!({ "sessionUpdate": kind });
+        update.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let params = json!({ "sessionId": "s", "update": update });
+        self.agent(json!({ "method": "session/update", "params": params }))
+    }
+
+    fn chunk(&mut self, kind: &str, id: Option<&str>, text: &str) -> &mut Self {
+        let content = json!({ "type": "text", "text": text });
+        let mut fields = json!({ "content": content });
+        if let Some(id) = id {
+            fields["messageId"] = id.into();
+        }
+        self.update(kind, fields)
+    }
+
+    fn prompt(&mut self, id: u32, text: &str) -> &mut Self {
+        let prompt = json!([{ "type": "text", "text": text }]);
+        let params = json!({ "sessionId": "s", "prompt": prompt });
+        self.client(json!({ "id": id, "method": "session/prompt", "params": params }))
+    }
+
+    fn stop(&mut self, id: u32) -> &mut Self {
+        self.agent(json!({ "id": id, "result": { "stopReason": "end_turn" } }))
+    }
+
+    fn finish(&mut self) -> (Facts, Vec<Entry>) {
+        std::mem::take(&mut self.fold).finish()
+    }
+
+    fn told(&mut self) -> Vec<(Kind, String)> {
+        self.finish().1.into_iter().map(|entry| (entry.kind, entry.content)).collect()
+    }
+}
+
+fn told(entries: &[(Kind, &str)]) -> Vec<(Kind, String)> {
+    entries.iter().map(|(kind, text)| (*kind, (*text).to_owned())).collect()
+}
+
+const MESSAGE: &str = "agent_message_chunk";
+const THOUGHT: &str = "agent_thought_chunk";
+
+#[test]
+fn a_thought_and_an_answer_may_share_an_id() {
+    let mut talk = Talk::default();
+    talk.prompt(1, "hi").chunk(THOUGHT, Some("m"), "a").chunk(MESSAGE, Some("m"), "b");
+    talk.update("usage_update", json!({ "used": 5, "size": 9 }));
+    talk.chunk(MESSAGE, Some("m"), "c").stop(1);
+    let expected = [(Kind::Text, "hi"), (Kind::Thinking, "a"), (Kind::Text, "bc")];
+    assert_eq!(talk.told(), told(&expected));
+}
+
+#[test]
+fn a_named_message_goes_on_after_a_tool() {
+    let mut talk = Talk::default();
+    talk.chunk(MESSAGE, Some("m"), "a").update("tool_call", json!({ "toolCallId": "t" }));
+    talk.chunk(MESSAGE, Some("m"), "b").chunk(MESSAGE, Some("n"), "c");
+    let expected = [(Kind::Text, "ab"), (Kind::ToolCall, ""), (Kind::Text, "c")];
+    assert_eq!(talk.told(), told(&expected));
+}
+
+#[test]
+fn without_ids_turns_and_tools_part_messages() {
+    let mut talk = Talk::default();
+    talk.prompt(1, "p").chunk(MESSAGE, None, "a").stop(1);
+    talk.prompt(2, "q").chunk(MESSAGE, None, "b");
+    talk.update("tool_call", json!({ "toolCallId": "t" })).chunk(MESSAGE, None, "c");
+    talk.chunk(MESSAGE, None, "").stop(2).chunk(MESSAGE, None, "d");
+    let texts: Vec<String> = talk.told().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts, ["p", "a", "q", "b", "", "c", "d"]);
+}
+
+#[test]
+fn a_tool_may_be_known_by_its_permission_alone() {
+    let mut talk = Talk::default();
+    let call = json!({ "toolCallId": "t", "title": "ls", "kind": "execute", "status": "pending" });
+    let options = json!([{ "optionId": "no", "name": "Never", "kind": "reject_always" }]);
+    let params = json!({ "sessionId": "s", "toolCall": call, "options": options });
+    talk.agent(json!({ "id": 0, "method": "session/request_permission", "params": params }));
+    // The editor's own request has the same id.
+    talk.client(json!({ "id": 0, "method": "session/set_mode", "params": { "sessionId": "s" } }));
+    talk.agent(json!({ "id": 0, "result": {} }));
+    let outcome = json!({ "outcome": "selected", "optionId": "no" });
+    talk.client(json!({ "id": 0, "result": { "outcome": outcome } }));
+    talk.update(
+        "tool_call_update",
+        json!({ "toolCallId": "t", "status": "failed", "content": [] }),
+    );
+    let entries = talk.finish().1;
+    let kinds: Vec<Kind> = entries.iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, [Kind::ToolCall, Kind::Notice, Kind::ToolResult]);
+    assert_eq!(entries[0].tool_name.as_deref(), Some("execute"));
+    assert_eq!(entries[1].content, "reject always: Never");
+    let permission = &entries[1].metadata.as_ref().unwrap()["permission"];
+    assert_eq!(permission["waited_ms"], 3000);
+    assert!(entries[2].is_tool_error());
+}
+
+#[test]
+fn what_is_told_of_a_tool_is_one_call_and_one_result() {
+    let mut talk = Talk::default();
+    let meta = |name: &str| json!({ "claudeCode": { "toolName": name, "toolResponse": 1 } });
+    let first = json!({ "toolCallId": "t", "title": "x", "rawInput": {}, "_meta": meta("Bash") });
+    talk.update("tool_call", first.clone()).update("tool_call", first);
+    talk.update("tool_call_update", json!({ "toolCallId": "t", "rawInput": { "command": "ls" } }));
+    let done = json!({ "toolCallId": "t", "status": "completed", "rawOutput": "a\n", "_meta": {} });
+    talk.update("tool_call_update", done);
+    let entries = talk.finish().1;
+    assert_eq!(entries.len(), 2);
+    assert_eq!(entries[0].tool_name.as_deref(), Some("Bash"));
+    assert_eq!(entries[0].tool_input, Some(json!({ "command": "ls" })));
+    let about = entries[0].metadata.as_ref().unwrap();
+    assert_eq!(about["_meta"], json!([meta("Bash"), {}]), "what was replaced is kept");
+    assert_eq!(entries[1].content, "a\n");
+}
+
+#[test]
+fn output_is_found_wherever_an_agent_puts_it() {
+    let mut talk = Talk::default();
+    let delta = |data: &str| json!({ "toolCallId": "t", "_meta": { "terminal_output_delta": { "data": data } } });
+    let terminal = json!([{ "type": "terminal", "terminalId": "x" }]);
+    talk.update("tool_call", json!({ "toolCallId": "t", "content": terminal }));
+    talk.update("tool_call_update", delta("a")).update("tool_call_update", delta("b"));
+    talk.update("tool_call_update", json!({ "toolCallId": "t", "status": "completed" }));
+    let diff = json!([{ "type": "diff", "path": "/f", "oldText": "a\nb\n", "newText": "a\nc\n" }]);
+    let edit = json!({ "toolCallId": "u", "status": "completed", "content": diff });
+    talk.update("tool_call_update", edit);
+    talk.agent(json!({ "id": 9, "method": "terminal/output", "params": { "terminalId": "y" } }));
+    talk.client(json!({ "id": 9, "result": { "output": "from the editor" } }));
+    let shown = json!([{ "type": "terminal", "terminalId": "y" }]);
+    talk.update("tool_call", json!({ "toolCallId": "v", "status": "completed", "content": shown }));
+    let results: Vec<String> = talk
+        .told()
+        .into_iter()
+        .filter(|(kind, _)| *kind == Kind::ToolResult)
+        .map(|(_, text)| text)
+        .collect();
+    assert_eq!(results, ["ab", "/f\n a\n-b\n+c\n", "from the editor"]);
+}
+
+#[test]
+fn version_2_replaces_echoes_and_ends_turns_its_own_way() {
+    let mut talk = Talk::default();
+    talk.prompt(1, "hi").agent(json!({ "id": 1, "result": { "messageId": "u1" } }));
+    let hi = json!([{ "type": "text", "text": "hi" }]);
+    talk.update("user_message", json!({ "messageId": "u1", "content": hi }));
+    talk.update("agent_message", json!({ "messageId": "m", "content": [] }));
+    talk.chunk(MESSAGE, Some("m"), "a").chunk(MESSAGE, Some("m"), "b");
+    let whole = json!([{ "type": "text", "text": "ab" }]);
+    talk.update("agent_message", json!({ "messageId": "m", "content": whole }));
+    let data = |text: &str| json!({ "terminalId": "x", "data": text });
+    talk.update("terminal_output_chunk", data("YQ=="))
+        .update("terminal_output_chunk", data("Yg=="));
+    let shown = json!([{ "type": "terminal", "terminalId": "x" }]);
+    talk.update(
+        "tool_call_update",
+        json!({ "toolCallId": "t", "status": "completed", "content": shown }),
+    );
+    let usage =
+        json!({ "inputTokens": 10, "outputTokens": 4, "cachedReadTokens": 6, "totalTokens": 14 });
+    talk.update(
+        "state_update",
+        json!({ "state": "idle", "stopReason": "max_tokens", "usage": usage }),
+    );
+    let (facts, entries) = talk.finish();
+    assert_eq!(facts.stop_reason.as_deref(), Some("max_tokens"));
+    let texts: Vec<_> = entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(texts, ["hi", "ab", "", "ab", "turn ended: max_tokens"]);
+    assert_eq!(entries[0].message_id.as_deref(), Some("u1"));
+    let usage = entries[2].usage.unwrap();
+    assert_eq!((usage.input, usage.cache_read, usage.output), (4, 6, 4));
+}
+
+#[test]
+fn a_replay_stands_once() {
+    let mut talk = Talk::default();
+    talk.prompt(1, "hi").chunk(THOUGHT, Some("m"), "\n\nhm").chunk(MESSAGE, None, "yes");
+    talk.update("tool_call", json!({ "toolCallId": "t", "status": "completed", "rawOutput": "o" }));
+    talk.stop(1);
+    let load = json!({ "sessionId": "s", "cwd": "/w" });
+    talk.client(json!({ "id": 2, "method": "session/load", "params": load }));
+    talk.chunk("user_message_chunk", None, "before").chunk(MESSAGE, None, "known?");
+    talk.chunk("user_message_chunk", None, "hi").chunk(THOUGHT, Some("m"), "hm");
+    talk.chunk(MESSAGE, None, "y").chunk(MESSAGE, None, "es");
+    talk.agent(json!({ "id": 2, "result": {} }));
+    // Some agents go on after they have answered.
+    talk.update("tool_call", json!({ "toolCallId": "t", "status": "completed", "rawOutput": "o" }));
+    talk.prompt(3, "more");
+    let (facts, entries) = talk.finish();
+    let texts: Vec<_> = entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(texts, ["hi", "\n\nhm", "yes", "", "o", "before", "known?", "more"]);
+    assert_eq!(entries[5].metadata.as_ref().unwrap()["replayed"], true);
+    assert_eq!(facts.project.as_deref(), Some("/w"));
+}
+
+#[test]
+fn a_turn_tells_its_tokens_model_and_end() {
+    let mut talk = Talk::default();
+    let quota = json!({ "token_count": { "input_tokens": 7, "output_tokens": 3 },
+        "model_usage": [{ "model": "gemini-x" }] });
+    talk.prompt(1, "a").chunk(MESSAGE, None, "b");
+    talk.agent(
+        json!({ "id": 1, "result": { "stopReason": "cancelled", "_meta": { "quota": quota } } }),
+    );
+    talk.prompt(2, "c").update("tool_call", json!({ "toolCallId": "t", "status": "pending" }));
+    talk.update(
+        MESSAGE,
+        json!({ "content": { "type": "text", "text": "" },
+        "_meta": { "usage": { "inputTokens": 2, "outputTokens": 1 } } }),
+    );
+    talk.stop(2).prompt(3, "d");
+    talk.agent(json!({ "id": 3, "error": { "code": -32000, "message": "log in first" } }));
+    let entries = talk.finish().1;
+    let kinds: Vec<(Kind, &str)> = entries.iter().map(|e| (e.kind, e.content.as_str())).collect();
+    let expected = [
+        (Kind::Text, "a"),
+        (Kind::Text, "b"),
+        (Kind::Notice, "turn ended: cancelled"),
+        (Kind::Text, "c"),
+        (Kind::ToolCall, ""),
+        (Kind::Text, ""),
+        (Kind::Text, "d"),
+        (Kind::Error, "log in first"),
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(entries[1].model.as_deref(), Some("gemini-x"));
+    assert_eq!(entries[1].usage.unwrap().input, 7);
+    assert_eq!(entries[5].usage.unwrap().output, 1);
+    assert_eq!(entries[4].metadata.as_ref().unwrap()["status"], "unknown");
+}
+
+#[test]
+fn what_is_not_known_survives() {
+    let mut talk = Talk::default();
+    talk.line(Side::Agent, "Warning: old node\r\n").line(Side::Agent, "\n");
+    talk.update("from_the_future", json!({ "deep": [1] }));
+    talk.agent(json!({ "method": "_vendor/thing", "params": { "x": 1 } }));
+    talk.line(Side::Client, "[{\"method\":\"_a\"},{\"method\":\"_b\"}]").line(Side::Client, "7");
+    talk.update("plan", json!({ "entries": [{ "content": "do", "status": "completed" }] }));
+    let entries = talk.finish().1;
+    let kinds: Vec<Kind> = entries.iter().map(|entry| entry.kind).collect();
+    let other = Kind::Other;
+    assert_eq!(kinds, [Kind::Notice, other, other, other, other, other, Kind::Notice]);
+    assert_eq!(entries[0].content, "Warning: old node");
+    assert_eq!(entries[1].metadata.as_ref().unwrap()["deep"], json!([1]));
+    assert_eq!(entries[6].content, "[x] do");
+}
+
+#[test]
+fn pictures_are_told_by_their_sum() {
+    let mut talk = Talk::default();
+    let prompt = json!([{ "type": "text", "text": "see" },
+        { "type": "image", "mimeType": "image/png", "data": "aGVsbG8=" },
+        { "type": "resource_link", "uri": "file:///a", "name": "a" }]);
+    talk.client(json!({ "id": 1, "method": "session/prompt", "params": { "prompt": prompt } }));
+    let entries = talk.finish().1;
+    let sum = blake3::hash(b"hello");
+    let picture = format!("[image/png, 5 bytes, blake3 {sum}]");
+    assert_eq!(entries[0].content, format!("see\n{picture}\nfile:///a\n"));
+    let kept = &entries[0].metadata.as_ref().unwrap()["prompt"];
+    assert_eq!(kept[1]["data"], picture.as_str());
+}
+
+#[test]
+fn both_accounts_of_a_session_are_one() {
+    let entry = |role: Role, kind, text: &str, id: Option<&str>| {
+        let mut entry = Entry::new(role, kind, text);
+        entry.message_id = id.map(str::to_owned);
+        entry
+    };
+    let tool = |kind, text: &str| {
+        let mut entry = Entry::new(Role::Assistant, kind, text);
+        entry.tool_call_id = Some("t".to_owned());
+        entry
+    };
+    let (user, assistant) = (|| Role::User, || Role::Assistant);
+    let own = vec![
+        entry(user(), Kind::Text, "go", None),
+        tool(Kind::ToolCall, ""),
+        tool(Kind::ToolResult, "all of it"),
+        entry(assistant(), Kind::Text, "one", Some("m")),
+        entry(assistant(), Kind::Text, "two", Some("m")),
+        entry(user(), Kind::Text, "go", None),
+    ];
+    let wire = vec![
+        entry(user(), Kind::Text, " go\n", None),
+        entry(assistant(), Kind::Thinking, "hm", None),
+        tool(Kind::ToolCall, ""),
+        entry(user(), Kind::Notice, "allowed", None),
+        tool(Kind::ToolResult, ""),
+        entry(assistant(), Kind::Text, "one\n\ntwo", Some("m")),
+        entry(user(), Kind::Text, "go", None),
+        entry(assistant(), Kind::Text, "never written down", None),
+    ];
+    let texts: Vec<String> = join(own, wire).into_iter().map(|entry| entry.content).collect();
+    assert_eq!(
+        texts,
+        ["go", "hm", "", "allowed", "all of it", "one", "two", "go", "never written down"]
+    );
+}

@@ -1,0 +1,217 @@
+//! One line of the wire as a record: who wrote it, and its bytes so that each of them can be given back.
+//!
+//! A line that is JSON stands in its record verbatim; other text is a string, and any other bytes are base64. `end`
+//! tells how the line ended, if not by `\n`.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Heard;
+use crate::timestamp::Timestamp;
+use crate::vault::live::Sum;
+
+/// Who wrote a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The editor.
+    Client,
+    /// The agent.
+    Agent,
+}
+
+impl Side {
+    /// The one that is spoken to.
+    pub fn other(self) -> Self {
+        match self {
+            Side::Client => Side::Agent,
+            Side::Agent => Side::Client,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Agent => "agent",
+        }
+    }
+}
+
+/// A line of the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Who wrote it.
+    pub side: Side,
+    /// Its bytes, with its end; secrets in it are left out.
+    pub bytes: Vec<u8>,
+}
+
+/// How every record of a line begins.
+const PREFIX: &[u8] = b"{\"acp\":\"";
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    acp: Side,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    base64: Option<String>,
+    #[serde(default)]
+    end: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    at: Timestamp,
+    #[serde(borrow)]
+    raw: &'a RawValue,
+}
+
+impl Wire {
+    /// The record of the line, without a newline.
+    pub fn record(&self) -> Vec<u8> {
+        let (body, end) = split_end(&self.bytes);
+        let mut record = [PREFIX, self.side.name().as_bytes(), b"\","].concat();
+        let text = simdutf8::basic::from_utf8(body);
+        match text {
+            Ok(text) if is_message(text) => {
+                record.extend_from_slice(b"\"message\":");
+                record.extend_from_slice(body);
+            }
+            Ok(text) => {
+                record.extend_from_slice(b"\"text\":");
+                record.extend(serde_json::to_vec(text).expect("text is JSON"));
+            }
+            Err(_) => {
+                record.extend_from_slice(b"\"base64\":\"");
+                record.extend(BASE64.encode(body).into_bytes());
+                record.push(b'"');
+            }
+        }
+        match end {
+            b"\n" => {}
+            b"\r\n" => record.extend_from_slice(b",\"end\":\"\\r\\n\""),
+            _ => record.extend_from_slice(b",\"end\":\"\""),
+        }
+        record.push(b'}');
+        record
+    }
+
+    /// The line that a record holds; nothing where it is another record.
+    pub fn of_record(record: &[u8]) -> Option<Self> {
+        let record: Record<'_> =
+            record.starts_with(PREFIX).then(|| serde_json::from_slice(record).ok())??;
+        let mut bytes = match (record.message, record.text, record.base64) {
+            (Some(message), _, _) => message.get().as_bytes().to_vec(),
+            (_, Some(text), _) => text.into_bytes(),
+            (_, _, Some(base64)) => BASE64.decode(base64).ok()?,
+            _ => return None,
+        };
+        bytes.extend_from_slice(record.end.as_deref().unwrap_or("\n").as_bytes());
+        Some(Self { side: record.acp, bytes })
+    }
+}
+
+/// Whether a line begins as all of a log do: in any other file the first one tells.
+pub(crate) fn begins_as_in_log(line: &[u8]) -> bool {
+    line.starts_with(PREFIX) || line.starts_with(Sum::PREFIX)
+}
+
+/// The line of the wire in a line of a log, which a recorder has put into an envelope.
+pub(crate) fn in_log(line: &[u8]) -> Option<Heard> {
+    if line.starts_with(PREFIX) {
+        return Some((None, Wire::of_record(line)?));
+    }
+    let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
+    Some((Some(envelope.at), Wire::of_record(envelope.raw.get().as_bytes())?))
+}
+
+/// Whether a line of a log is the recorder's own: it began or ended there.
+pub(crate) fn is_own_word(line: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Word {
+        #[serde(default)]
+        open: Option<IgnoredAny>,
+        #[serde(default)]
+        close: Option<IgnoredAny>,
+    }
+    let word = serde_json::from_slice::<Word>(line);
+    word.is_ok_and(|word| word.open.is_some() || word.close.is_some())
+}
+
+fn split_end(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let length = match bytes {
+        [.., b'\r', b'\n'] => 2,
+        [.., b'\n'] => 1,
+        _ => 0,
+    };
+    bytes.split_at(bytes.len() - length)
+}
+
+/// Whether a text is JSON without blanks around it, which nobody would give back.
+fn is_message(text: &str) -> bool {
+    let is_bare = text.trim_ascii().len() == text.len();
+    is_bare && !text.contains('\n') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn returned(bytes: &[u8]) -> Vec<u8> {
+        let wire = Wire { side: Side::Agent, bytes: bytes.to_vec() };
+        let record = wire.record();
+        assert!(!record.contains(&b'\n'), "a record is one line");
+        assert_eq!(Wire::of_record(&record), Some(wire));
+        record
+    }
+
+    #[test]
+    fn json_stands_verbatim() {
+        let line = b"{\"id\": 12345678901234567890123,\"a\":\"\\u00e9\",\"a\":1.50}\n";
+        let record = returned(line);
+        assert!(memchr::memmem::find(&record, &line[..line.len() - 1]).is_some());
+    }
+
+    #[test]
+    fn hostile_lines_come_back() {
+        let long = [b"{\"x\":\"", vec![b'y'; 5 << 20].as_slice(), b"\"}\n"].concat();
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        for line in [
+            b"".as_slice(),
+            b"\n",
+            b"\r\n",
+            b"\r",
+            b"{}",
+            b"{}\r\n",
+            b" {}\n",
+            b"{} \n",
+            b"{\"a\":\"\xff\"}\n",
+            b"\"\xe2\x80\xa8\"\n",
+            b"{\"a\"\n",
+            b"\0\n",
+            &long,
+            deep.as_bytes(),
+        ] {
+            returned(line);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_comes_back(mut bytes: Vec<u8>, newline: bool) {
+            bytes.retain(|byte| *byte != b'\n');
+            if newline {
+                bytes.push(b'\n');
+            }
+            returned(&bytes);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A streamed response of OpenAI's Responses API before its last event, which would repeat all of it.
+
+use serde_json::{Map, json};
+
+use super::stream::append;
+use crate::agent::fields::text;
+use crate::json::{Object, Value};
+
+/// What has come so far.
+#[derive(Default)]
+pub(super) struct OpenResponse {
+    head: Object,
+    /// Items by their place; those that have ended are whole.
+    items: Map<String, Value>,
+}
+
+impl OpenResponse {
+    /// Takes an event; gives back the response if that is its last.
+    pub(super) fn event(&mut self, mut event: Object) -> Option<Object> {
+        let kind = text(&event, "type").unwrap_or_default().to_owned();
+        match kind.as_str() {
+            "response.created" | "response.in_progress" => {
+                self.head = taken(&mut event, "response").unwrap_or_default();
+            }
+            "response.output_item.added" | "response.output_item.done" => self.put(event),
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                *self = Self::default();
+                return taken(&mut event, "response");
+            }
+            kind => {
+                if let Some(place) =
+                    kind.strip_prefix("response.").and_then(|k| k.strip_suffix(".delta"))
+                {
+                    self.grow(place, &event);
+                }
+            }
+        }
+        None
+    }
+
+    /// What had come when the stream broke off.
+    pub(super) fn finish(self) -> Option<Object> {
+        if self.items.is_empty() {
+            return None;
+        }
+        let mut response = self.head;
+        response.insert("object".to_owned(), json!("response"));
+        let items: Vec<_> = self.items.into_iter().map(|(_, item)| item).collect();
+        response.insert("output".to_owned(), Value::Array(items));
+        Some(response)
+    }
+
+    fn put(&mut self, mut event: Object) {
+        if let Some(item) = event.shift_remove("item").filter(Value::is_object) {
+            self.items.insert(place(&event), item);
+        }
+    }
+
+    fn grow(&mut self, place_of: &str, event: &Object) {
+        let (Some(Value::Object(item)), Some(piece)) =
+            (self.items.get_mut(&place(event)), text(event, "delta"))
+        else {
+            return;
+        };
+        match place_of {
+            "output_text" | "refusal" => said(item, "content", "output_text", piece),
+            "reasoning_summary_text" => said(item, "summary", "summary_text", piece),
+            "reasoning_text" => said(item, "content", "reasoning_text", piece),
+            "function_call_arguments" => append(item, "arguments", piece),
+            "custom_tool_call_input" => append(item, "input", piece),
+            _ => {}
+        }
+    }
+}
+
+/// Adds to the last part of an item's text.
+fn said(item: &mut Object, field: &str, kind: &str, piece: &str) {
+    let Value::Array(parts) = item.entry(field).or_insert_with(|| json!([])) else { return };
+    if parts.is_empty() {
+        parts.push(json!({"type": kind, "text": ""}));
+    }
+    if let Some(Value::Object(part)) = parts.last_mut() {
+        append(part, "text", piece);
+    }
+}
+
+fn place(event: &Object) -> String {
+    event.get("output_index").map(Value::to_string).unwrap_or_default()
+}
+
+fn taken(event: &mut Object, field: &str) -> Option<Object> {
+    match event.shift_remove(field) {
+        Some(Value::Object(object)) => Some(object),
+        _ => None,
+    }
+}

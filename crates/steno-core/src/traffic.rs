@@ -1,0 +1,28 @@
+//! Traffic with model APIs, as the gateway records it: pieces of requests and responses, and what they say.
+//!
+//! A capture only appends [`Piece`]s. [`Telling`] puts them together to exchanges, finds the conversation that each
+//! request extends, and tells every message once. Nothing here knows sockets.
+
+pub mod capture;
+mod conversations;
+pub mod debug;
+pub mod dialect;
+pub mod exchange;
+mod gemini;
+pub mod piece;
+mod question;
+mod reader;
+pub mod redact;
+mod reply;
+mod request;
+mod telling;
+
+#[cfg(test)]
+mod tests;
+
+pub use dialect::Dialect;
+pub use exchange::Exchange;
+pub use piece::Piece;
+pub use question::Question;
+pub use reader::{AGENT, READER};
+pub(crate) use telling::Telling;

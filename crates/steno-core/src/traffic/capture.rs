@@ -1,0 +1,114 @@
+//! The same capture for programs that call models in-process: they hand in what they ask and what comes back.
+//!
+//! What is captured is opt-in, as in weakincentives. It goes to the vault as the gateway's record does, and into the LOG
+//! slice of a session from there.
+
+use uuid::Uuid;
+
+use super::piece::{Piece, PieceKind};
+use crate::durable::FileError;
+use crate::entry::{Entry, PRIMARY};
+use crate::format::weakincentives::SliceSession;
+pub use crate::format::weakincentives::capture::{CaptureError, CaptureSettings};
+use crate::format::weakincentives::slice::Policy;
+use crate::session::Transcript;
+use crate::timestamp::{Clock, Timestamp};
+use crate::vault::recorder::Recorder;
+
+/// Records the calls that a program makes.
+#[derive(Debug)]
+pub struct Capture<'a> {
+    recorder: &'a Recorder,
+    settings: CaptureSettings,
+    clock: Clock,
+}
+
+/// A call that was made and waits for its answer.
+#[derive(Debug)]
+#[must_use = "a call without an answer is kept as one that broke off"]
+pub struct Call<'a> {
+    capture: &'a Capture<'a>,
+    exchange: String,
+    began: Timestamp,
+    answered: bool,
+}
+
+impl<'a> Capture<'a> {
+    /// Captures into a session. With nothing asked for in `settings`, nothing is recorded.
+    pub fn new(
+        recorder: &'a Recorder,
+        settings: CaptureSettings,
+        clock: Clock,
+    ) -> Result<Self, FileError> {
+        let capture = Self { recorder, settings, clock };
+        capture.keep(&[Piece::settings(settings.capture_subagent_transcripts)])?;
+        Ok(capture)
+    }
+
+    /// Records what is asked, before it is sent; `path` tells the API, as `/v1/messages` does.
+    pub fn request(&'a self, path: &str, body: &[u8]) -> Result<Call<'a>, FileError> {
+        let (exchange, began) = (Uuid::now_v7().simple().to_string(), self.clock.now());
+        let mut piece = Piece::new(PieceKind::Request, exchange.as_str());
+        piece.at = Some(began);
+        piece.method = Some("POST".into());
+        piece.path = Some(path.into());
+        self.keep(&[piece.with_bytes(body)])?;
+        Ok(Call { capture: self, exchange, began, answered: false })
+    }
+
+    fn keep(&self, pieces: &[Piece<'_>]) -> Result<(), FileError> {
+        if !self.settings.capture_transcript {
+            return Ok(());
+        }
+        self.recorder.append_traffic(pieces)
+    }
+}
+
+impl Call<'_> {
+    /// Records some bytes of the answer.
+    pub fn chunk(&mut self, status: u16, bytes: &[u8]) -> Result<(), FileError> {
+        let after = self.after();
+        let mut head = Piece::new(PieceKind::Response, self.exchange.as_str());
+        (head.status, head.after) = (Some(status), Some(after));
+        let chunk = Piece::chunk(&self.exchange, after, bytes);
+        let pieces = if self.answered { vec![chunk] } else { vec![head, chunk] };
+        self.capture.keep(&pieces)?;
+        self.answered = true;
+        Ok(())
+    }
+
+    /// Records that the answer has ended, or why it broke off; it is on disk when this returns.
+    pub fn end(self, error: Option<&str>) -> Result<(), FileError> {
+        self.capture.keep(&[Piece::end(&self.exchange, self.after(), error)])?;
+        self.capture.recorder.commit()
+    }
+
+    fn after(&self) -> u64 {
+        let passed = self.capture.clock.now().instant().duration_since(self.began.instant());
+        u64::try_from(passed.as_micros()).unwrap_or_default()
+    }
+}
+
+/// Puts what was captured into the LOG slice of a session, after what it has already; gives how many entries that were.
+pub fn capture_traffic(
+    session: &mut SliceSession,
+    settings: CaptureSettings,
+    transcript: &Transcript,
+) -> Result<usize, CaptureError> {
+    if !settings.capture_transcript {
+        return Ok(0);
+    }
+    session.set_policy::<Entry>(Policy::Log)?;
+    let there: std::collections::HashSet<_> =
+        session.query::<Entry>().all()?.iter().map(|entry| entry.entry_id).collect();
+    let wanted = |entry: &&Entry| {
+        (entry.source == PRIMARY || settings.capture_subagent_transcripts)
+            && !there.contains(&entry.entry_id)
+    };
+    let mut count = 0;
+    for entry in transcript.entries.iter().filter(wanted) {
+        session.dispatch(entry.clone())?;
+        count += 1;
+    }
+    Ok(count)
+}

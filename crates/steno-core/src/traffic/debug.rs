@@ -1,0 +1,65 @@
+//! Chibi's debug files of the traffic: what was asked, and what was billed for it.
+
+use std::collections::HashMap;
+
+use super::dialect::Dialect;
+use super::exchange::Exchange;
+use super::piece::{Piece, PieceKind};
+use super::reply::Reply;
+pub use crate::format::chibi::DebugFile;
+use crate::json::{Object, Value};
+
+/// Makes lines of pieces, as they come.
+#[derive(Debug, Default)]
+pub struct DebugLines {
+    open: HashMap<String, Exchange>,
+}
+
+impl DebugLines {
+    /// The line that a piece gives, and its file. Only calls of models give any.
+    pub fn take(&mut self, piece: Piece<'_>) -> Option<(DebugFile, String)> {
+        match piece.traffic {
+            PieceKind::Request => {
+                let exchange = Exchange::begin(&piece);
+                if exchange.dialect() == Dialect::Other {
+                    return None;
+                }
+                let line = self.request(&exchange);
+                self.open.insert(piece.exchange.into_owned(), exchange);
+                line
+            }
+            PieceKind::End => {
+                let mut exchange = self.open.remove(piece.exchange.as_ref())?;
+                exchange.take(piece);
+                Some(response(&exchange))
+            }
+            _ => {
+                self.open.get_mut(piece.exchange.as_ref())?.take(piece);
+                None
+            }
+        }
+    }
+
+    fn request(&self, exchange: &Exchange) -> Option<(DebugFile, String)> {
+        let asked = Value::Object(exchange.asked()?);
+        Some((DebugFile::Requests, DebugFile::Requests.line(&asked, second(exchange, 0))))
+    }
+}
+
+fn response(exchange: &Exchange) -> (DebugFile, String) {
+    let reply = Reply::of(exchange);
+    let fields = [
+        ("id", reply.id.map(Value::from)),
+        ("model", reply.model.map(Value::from)),
+        ("usage", reply.stated_usage),
+    ];
+    let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let meta = Value::Object(fields.collect::<Object>());
+    let after = exchange.end.as_ref().map_or(0, |end| end.after);
+    (DebugFile::Responses, DebugFile::Responses.line(&meta, second(exchange, after)))
+}
+
+fn second(exchange: &Exchange, after: u64) -> u64 {
+    let moment = exchange.moment(after).map_or(0, |moment| moment.unix_seconds());
+    u64::try_from(moment).unwrap_or_default()
+}

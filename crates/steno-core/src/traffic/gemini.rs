@@ -1,0 +1,104 @@
+//! Requests and answers of Gemini's generateContent.
+
+use serde_json::json;
+
+use crate::agent::fields::{list, object, text};
+use crate::agent::gemini::parts;
+use crate::agent::usage;
+use crate::entry::{Entry, Role, Usage};
+use crate::json::{Object, Value};
+
+/// What was said so far. A text or a single content may stand for the list.
+pub(super) fn said(request: &Object) -> Vec<Entry> {
+    match request.get("contents") {
+        Some(Value::Array(contents)) => contents.iter().flat_map(content).collect(),
+        Some(single) => content(single),
+        None => Vec::new(),
+    }
+}
+
+/// The text of the instructions, in either spelling.
+pub(super) fn instructions(request: &Object) -> Option<String> {
+    let stated = request.get("systemInstruction").or(request.get("system_instruction"))?;
+    Some(parts::text(stated.get("parts").unwrap_or(stated)))
+}
+
+/// Whether the answer is to be of a given structure.
+pub(super) fn is_structured(request: &Object) -> bool {
+    let config = object(request, "generationConfig").or(object(request, "generation_config"));
+    config.is_some_and(|config| {
+        let kind = text(config, "responseMimeType").or(text(config, "response_mime_type"));
+        kind == Some("application/json")
+    })
+}
+
+/// The entries of an answer: those of its first candidate.
+pub(super) fn entries(answer: &Object) -> Vec<Entry> {
+    list(answer, "candidates").first().map(candidate).unwrap_or_default()
+}
+
+/// Why the model stopped.
+pub(super) fn finish_reason(answer: &Object) -> Option<&str> {
+    list(answer, "candidates").first()?.get("finishReason")?.as_str()
+}
+
+/// The tokens billed.
+pub(super) fn billed(answer: &Object) -> Option<Usage> {
+    object(answer, "usageMetadata").map(usage::gemini)
+}
+
+/// Takes one more chunk of a stream into the answer so far.
+pub(super) fn merge(answer: &mut Object, chunk: &Object) {
+    for (field, value) in chunk.iter().filter(|(field, _)| *field != "candidates") {
+        answer.insert(field.clone(), value.clone());
+    }
+    for piece in list(chunk, "candidates").iter().filter_map(Value::as_object) {
+        add_candidate(answer, piece);
+    }
+}
+
+fn content(content: &Value) -> Vec<Entry> {
+    let role = match content.get("role").and_then(Value::as_str) {
+        Some("model") => Role::Assistant,
+        _ => Role::User,
+    };
+    parts::entries(content.get("parts").unwrap_or(content), &role)
+}
+
+fn candidate(candidate: &Value) -> Vec<Entry> {
+    let parts = candidate.get("content").and_then(|content| content.get("parts"));
+    parts.map(|parts| parts::entries(parts, &Role::Assistant)).unwrap_or_default()
+}
+
+fn add_candidate(answer: &mut Object, piece: &Object) {
+    let index = piece.get("index").cloned().unwrap_or(json!(0));
+    let Value::Array(whole) = answer.entry("candidates").or_insert_with(|| json!([])) else {
+        return;
+    };
+    let at = whole.iter().position(|candidate| candidate["index"] == index).unwrap_or_else(|| {
+        whole.push(json!({"index": index, "content": {"role": "model", "parts": []}}));
+        whole.len() - 1
+    });
+    if let Some(reason) = piece.get("finishReason") {
+        whole[at]["finishReason"] = reason.clone();
+    }
+    let said =
+        piece.get("content").and_then(|content| content.get("parts")).and_then(Value::as_array);
+    if let Some(Value::Array(parts)) = whole[at].pointer_mut("/content/parts") {
+        said.into_iter().flatten().for_each(|part| add_part(parts, part));
+    }
+}
+
+/// Pieces of one text, or of one thought, become one part.
+fn add_part(parts: &mut Vec<Value>, part: &Value) {
+    let is_thought = |part: &Value| part.get("thought") == Some(&Value::Bool(true));
+    let more = part.get("text").and_then(Value::as_str);
+    let same = parts.last().is_some_and(|last| is_thought(last) == is_thought(part));
+    if let (Some(more), true) = (more, same)
+        && let Some(Value::String(said)) = parts.last_mut().and_then(|last| last.get_mut("text"))
+    {
+        said.push_str(more);
+        return;
+    }
+    parts.push(part.clone());
+}

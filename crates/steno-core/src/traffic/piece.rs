@@ -1,0 +1,147 @@
+//! One record of the traffic: the head of a request or a response, some bytes of an answer, or its end.
+//!
+//! Each is one line of JSON. Times are microseconds since the request; bytes stand as text where they are text.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+
+use crate::timestamp::Timestamp;
+
+/// Names and values of HTTP headers, in their order.
+pub type Headers = Vec<(String, String)>;
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PieceKind {
+    /// What is to be told of all that was recorded.
+    Settings,
+    /// What was asked.
+    Request,
+    /// The head of the answer.
+    Response,
+    /// Some bytes of the answer, as they were passed on.
+    Chunk,
+    /// The end of the answer, good or bad.
+    End,
+}
+
+/// One record. Fields that a kind does not have are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Piece<'a> {
+    /// What it is; the name of the field marks our records among all others.
+    pub traffic: PieceKind,
+    /// Joins the pieces of one exchange.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub exchange: Cow<'a, str>,
+    /// When the request came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// Microseconds since then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// The request's method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Cow<'a, str>>,
+    /// The name of the upstream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Cow<'a, str>>,
+    /// The path and query that upstream was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Cow<'a, str>>,
+    /// The response's status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Headers, those with secrets without their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Headers,
+    /// Bytes that are text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Cow<'a, str>>,
+    /// Bytes that are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+    /// Why the exchange ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Cow<'a, str>>,
+    /// Whether conversations beside the first have sources of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagents: Option<bool>,
+}
+
+impl<'a> Piece<'a> {
+    /// A piece of an exchange, with nothing in it yet.
+    pub fn new(traffic: PieceKind, exchange: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            traffic,
+            exchange: exchange.into(),
+            at: None,
+            after: None,
+            method: None,
+            upstream: None,
+            path: None,
+            status: None,
+            headers: Headers::new(),
+            text: None,
+            base64: None,
+            error: None,
+            subagents: None,
+        }
+    }
+
+    /// Says whether conversations beside the first have sources of their own.
+    pub fn settings(subagents: bool) -> Self {
+        Self { subagents: Some(subagents), ..Self::new(PieceKind::Settings, "") }
+    }
+
+    /// Some bytes of an answer.
+    pub fn chunk(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
+        let piece = Self { after: Some(after), ..Self::new(PieceKind::Chunk, exchange) };
+        piece.with_bytes(bytes)
+    }
+
+    /// The end of an answer.
+    pub fn end(exchange: &'a str, after: u64, error: Option<&'a str>) -> Self {
+        let error = error.map(Cow::Borrowed);
+        Self { after: Some(after), error, ..Self::new(PieceKind::End, exchange) }
+    }
+
+    /// The same piece with these bytes.
+    pub fn with_bytes(mut self, bytes: &'a [u8]) -> Self {
+        match simdutf8::basic::from_utf8(bytes) {
+            Ok(text) => self.text = Some(Cow::Borrowed(text)),
+            Err(_) => self.base64 = Some(BASE64.encode(bytes)),
+        }
+        self
+    }
+
+    /// The bytes that it holds; none where they cannot be told.
+    pub fn bytes(&self) -> Vec<u8> {
+        match (&self.text, &self.base64) {
+            (Some(text), _) => text.as_bytes().to_vec(),
+            (None, Some(base64)) => BASE64.decode(base64).unwrap_or_default(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// The piece as one line of JSON.
+    pub fn to_line(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("our types have string keys")
+    }
+
+    /// The piece that a record is; none if it is another's.
+    pub fn of(record: &[u8]) -> Option<Piece<'static>> {
+        if !Self::marks(record) {
+            return None;
+        }
+        serde_json::from_slice(record).ok()
+    }
+
+    /// Whether a record begins as ours do.
+    pub fn marks(record: &[u8]) -> bool {
+        record.trim_ascii_start().starts_with(b"{\"traffic\":\"")
+    }
+}

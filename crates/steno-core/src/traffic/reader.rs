@@ -1,0 +1,69 @@
+//! Reads a file of pieces, such as a record that was taken out of the vault.
+
+use super::piece::Piece;
+use super::telling::Telling;
+use crate::agent::document;
+use crate::agent::json_lines::JsonLines;
+use crate::durable::{FileError, OnPath};
+use crate::entry::Numbering;
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Item, Reader};
+use crate::problem::Problem;
+use crate::session::{Session, SessionId};
+use crate::source::{Bundle, Source};
+
+/// The agent of files that name none.
+pub const AGENT: &str = "gateway";
+
+/// Finds and reads its sessions.
+pub const READER: Reader = Reader { agent: AGENT, find, read };
+
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    for file in tree.files() {
+        let bundle = Bundle::file(file);
+        if recognises(&bundle.sources[0])? {
+            bundles.push(bundle);
+        }
+    }
+    Ok(bundles)
+}
+
+fn recognises(source: &Source) -> Result<bool, FileError> {
+    let mut start = [0; 16];
+    let count = source.open()?.read(&mut start).on("read", source.path())?;
+    Ok(Piece::marks(&start[..count]))
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let source = document::only_source(bundle)?;
+    let first = JsonLines::of(source)?.flatten().next().map(|line| line.bytes).unwrap_or_default();
+    let name = blake3::hash(&first).to_hex()[..32].to_owned();
+    let mut numbering = Numbering::new(AGENT, &name);
+    let mut telling = Telling::default();
+    for line in JsonLines::of(source)? {
+        let entries = match line {
+            Err(problem) => {
+                emit(Item::Problem(problem));
+                continue;
+            }
+            Ok(line) => match Piece::of(&line.bytes) {
+                Some(piece) => telling.take(piece),
+                None => {
+                    let problem = Problem::at(source.path(), line.number, "no piece of traffic");
+                    emit(Item::Problem(problem));
+                    continue;
+                }
+            },
+        };
+        for mut entry in entries {
+            numbering.assign(&mut entry);
+            emit(Item::Entry(Box::new(entry)));
+        }
+    }
+    for mut entry in telling.finish() {
+        numbering.assign(&mut entry);
+        emit(Item::Entry(Box::new(entry)));
+    }
+    Ok(Session::new(SessionId::for_native(AGENT, &name), AGENT))
+}

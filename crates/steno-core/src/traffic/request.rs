@@ -1,0 +1,129 @@
+//! What a request says: instructions, and all that was said so far.
+
+use super::dialect::Dialect;
+use super::gemini;
+use crate::agent::api_log::{anthropic, chat};
+use crate::agent::fields::text;
+use crate::agent::responses::{self, content_text};
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Value};
+
+/// A request, taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Instructions to the model.
+    pub(super) system: Vec<Entry>,
+    /// What was said, in its order.
+    pub(super) said: Vec<Entry>,
+    /// The response after which it goes on, where the server has the history.
+    pub(super) follows: Option<String>,
+    /// Whether the answer is to be of a given structure.
+    pub(super) structured: bool,
+}
+
+impl Asked {
+    /// Takes apart what was asked in a dialect.
+    pub(super) fn of(dialect: Dialect, request: &Object) -> Self {
+        let entries = match dialect {
+            Dialect::Messages => messages(request, anthropic::entries),
+            Dialect::Chat => messages(request, chat::entries),
+            Dialect::Responses => items(request),
+            Dialect::Generate => gemini::said(request),
+            Dialect::Other => Vec::new(),
+        };
+        let mut asked = Self {
+            system: instructions(dialect, request),
+            follows: text(request, "previous_response_id").map(str::to_owned),
+            structured: is_structured(request),
+            ..Self::default()
+        };
+        for mut entry in entries {
+            settle(&mut entry);
+            let is_instruction = entry.role == Role::System && entry.kind == Kind::Text;
+            let list = if is_instruction { &mut asked.system } else { &mut asked.said };
+            list.push(entry);
+        }
+        asked
+    }
+}
+
+/// Gives an entry of any dialect the form that captures have.
+pub(super) fn settle(entry: &mut Entry) {
+    match entry.kind {
+        Kind::ToolCall => settle_call(entry),
+        Kind::Notice if entry.role == Role::System => entry.kind = Kind::Text,
+        _ => {}
+    }
+    if let Role::Other(_) = entry.role {
+        entry.role = Role::User;
+    }
+}
+
+/// The arguments stand in the content as readable JSON, and in `tool_input` if they are an object.
+fn settle_call(entry: &mut Entry) {
+    entry.tool_name.get_or_insert_with(|| "unknown".to_owned());
+    let input = match entry.tool_input.take() {
+        None => Value::Object(Object::new()),
+        Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Object::new()),
+        Some(Value::String(text)) => match serde_json::from_str(&text) {
+            Ok(value) => value,
+            Err(_) => {
+                entry.tool_input = Some(serde_json::json!({"raw": text}));
+                entry.content = text;
+                return;
+            }
+        },
+        Some(input) => input,
+    };
+    entry.content = crate::json::Style::PRETTY.print(&input);
+    entry.tool_input = Some(input).filter(Value::is_object);
+}
+
+fn instructions(dialect: Dialect, request: &Object) -> Vec<Entry> {
+    let stated = match dialect {
+        Dialect::Messages => request.get("system").map(content_text),
+        Dialect::Responses => request.get("instructions").map(content_text),
+        Dialect::Generate => gemini::instructions(request),
+        Dialect::Chat | Dialect::Other => None,
+    };
+    let stated = stated.filter(|text| !text.is_empty());
+    stated.map(|text| Entry::new(Role::System, Kind::Text, text)).into_iter().collect()
+}
+
+fn messages(request: &Object, entries: fn(&Object) -> Vec<Entry>) -> Vec<Entry> {
+    let messages = request.get("messages").and_then(Value::as_array);
+    messages.into_iter().flatten().filter_map(Value::as_object).flat_map(entries).collect()
+}
+
+/// The input of a Responses request: a text, or items, of which plain messages may lack a type.
+fn items(request: &Object) -> Vec<Entry> {
+    match request.get("input") {
+        Some(Value::String(said)) => vec![Entry::new(Role::User, Kind::Text, said.as_str())],
+        Some(Value::Array(items)) => {
+            items.iter().filter_map(Value::as_object).filter_map(item).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn item(item: &Object) -> Option<Entry> {
+    if item.contains_key("type") || !item.contains_key("role") {
+        return responses::entry(item);
+    }
+    let mut message = item.clone();
+    message.insert("type".to_owned(), "message".into());
+    responses::entry(&message)
+}
+
+fn is_structured(request: &Object) -> bool {
+    let format = |parent: Option<&Value>| {
+        let kind = parent.and_then(|format| format.get("type")).and_then(Value::as_str);
+        kind.is_some_and(|kind| kind.starts_with("json"))
+    };
+    let inner = |outer: &str, name: &str| request.get(outer).and_then(|outer| outer.get(name));
+    format(request.get("response_format"))
+        || format(request.get("output_format"))
+        || format(inner("text", "format"))
+        || format(inner("output_config", "format"))
+        || gemini::is_structured(request)
+}

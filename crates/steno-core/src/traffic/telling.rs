@@ -1,0 +1,197 @@
+//! Pieces become entries: each message once, at the moment when it was said.
+//!
+//! Instructions and prompts are told when the request comes, what the model said when the answer has ended, and results
+//! of tools when the next request brings them.
+
+use std::collections::HashMap;
+
+use blake3::Hash;
+use serde_json::json;
+
+use super::conversations::{Conversations, Place};
+use super::dialect::Dialect;
+use super::exchange::Exchange;
+use super::piece::{Piece, PieceKind};
+use super::reply::Reply;
+use super::request::Asked;
+use crate::entry::{Entry, Kind, PRIMARY, Role};
+use crate::json::{Object, Value};
+
+/// What was told so far, and the exchanges that have not ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Telling {
+    conversations: Conversations,
+    open: Vec<(String, Open)>,
+    /// The tools that were called, by the id of the call.
+    tools: HashMap<String, String>,
+    /// Whether all is told in the first source.
+    joined: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    exchange: Exchange,
+    /// The conversation and the point in it; none where no message was understood.
+    asked: Option<(Place, Hash)>,
+    structured: bool,
+}
+
+impl Telling {
+    /// Takes a piece; gives the entries that it tells, not yet numbered.
+    pub(crate) fn take(&mut self, piece: Piece<'_>) -> Vec<Entry> {
+        match piece.traffic {
+            PieceKind::Settings => {
+                self.joined = piece.subagents == Some(false);
+                Vec::new()
+            }
+            PieceKind::Request => self.request(&piece),
+            PieceKind::Response | PieceKind::Chunk => {
+                if let Some(open) = self.find(&piece.exchange) {
+                    open.exchange.take(piece);
+                }
+                Vec::new()
+            }
+            PieceKind::End => {
+                let at = self.open.iter().position(|(id, _)| *id == piece.exchange);
+                let Some(at) = at else { return Vec::new() };
+                let (_, mut open) = self.open.swap_remove(at);
+                open.exchange.take(piece);
+                self.reply(&open)
+            }
+        }
+    }
+
+    /// Tells what had come of exchanges that never ended.
+    pub(crate) fn finish(&mut self) -> Vec<Entry> {
+        let mut open = std::mem::take(&mut self.open);
+        open.sort_by_key(|(_, open)| open.exchange.at.map(|at| at.instant()));
+        open.iter().flat_map(|(_, open)| self.reply(open)).collect()
+    }
+
+    fn find(&mut self, id: &str) -> Option<&mut Open> {
+        self.open.iter_mut().find(|(open, _)| open == id).map(|(_, open)| open)
+    }
+
+    fn request(&mut self, piece: &Piece<'_>) -> Vec<Entry> {
+        let exchange = Exchange::begin(piece);
+        let dialect = exchange.dialect();
+        let request = if dialect == Dialect::Other { None } else { exchange.asked() };
+        let asked = request.map(|request| Asked::of(dialect, &request));
+        let structured = asked.as_ref().is_some_and(|asked| asked.structured);
+        let mut open = Open { exchange, asked: None, structured };
+        let told = asked.map(|asked| self.tell(asked, &mut open)).unwrap_or_default();
+        self.open.push((piece.exchange.clone().into_owned(), open));
+        told
+    }
+
+    /// Tells what is new in a request.
+    fn tell(&mut self, asked: Asked, open: &mut Open) -> Vec<Entry> {
+        let found = self.conversations.place(&asked.said, asked.follows.as_deref(), &asked.system);
+        open.asked = Some((found.place, self.conversations.asked(found.place)));
+        let system = asked.system.into_iter();
+        let mut told: Vec<_> =
+            system.filter(|entry| self.conversations.instructs(found.place, entry)).collect();
+        told.extend(asked.said.into_iter().skip(found.known));
+        let mut metadata = about(open.exchange.dialect());
+        if let Some(left) = found.fork_of {
+            metadata.insert("fork_of".to_owned(), self.conversations.source(left).into());
+        }
+        for entry in &mut told {
+            entry.created_at = open.exchange.at;
+            self.complete(entry, metadata.clone());
+        }
+        self.with_source(told, found.place)
+    }
+
+    /// Tells the answer of an exchange, or why there is none.
+    fn reply(&mut self, open: &Open) -> Vec<Entry> {
+        let exchange = &open.exchange;
+        if exchange.dialect() == Dialect::Other {
+            return Vec::new();
+        }
+        let mut reply = Reply::of(exchange);
+        if let Some((place, asked)) = open.asked {
+            let id = reply.id.as_deref();
+            self.conversations.answered(place, asked, &reply.entries, id);
+        }
+        let mut entries = std::mem::take(&mut reply.entries);
+        if entries.is_empty() && (reply.usage.is_some() || reply.error.is_none()) {
+            entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+        }
+        if let Some(last) = entries.last_mut() {
+            last.usage = reply.usage;
+        }
+        let metadata = described(open, &reply);
+        let is_final = !entries.iter().any(|entry| entry.kind == Kind::ToolCall);
+        for entry in &mut entries {
+            entry.message_id.clone_from(&reply.id);
+            entry.model.clone_from(&reply.model);
+            let mut metadata = metadata.clone();
+            if is_final && entry.kind == Kind::Text {
+                metadata.insert("has_structured_output".to_owned(), open.structured.into());
+            }
+            self.complete(entry, metadata);
+        }
+        entries.extend(reply.error.map(|error| failure(error, metadata)));
+        let end = exchange.end.as_ref().map(|end| end.after);
+        let end = end.or(exchange.chunks.last().map(|(after, _)| *after)).unwrap_or_default();
+        entries.iter_mut().for_each(|entry| entry.created_at = exchange.moment(end));
+        self.with_source(entries, open.asked.map_or(0, |(place, _)| place))
+    }
+
+    /// Adds what is known about an entry to what it says itself.
+    fn complete(&mut self, entry: &mut Entry, mut metadata: Object) {
+        let own = entry.metadata.take().unwrap_or_default();
+        let id = entry.tool_call_id.clone();
+        match (entry.kind, id, &entry.tool_name) {
+            (Kind::ToolCall, Some(id), Some(name)) => drop(self.tools.insert(id, name.clone())),
+            (Kind::ToolResult, Some(id), None) => entry.tool_name = self.tools.get(&id).cloned(),
+            _ => {}
+        }
+        if entry.kind == Kind::ToolResult {
+            let failed = own.get("is_error") == Some(&Value::Bool(true));
+            metadata.insert("success".to_owned(), (!failed).into());
+        }
+        metadata.extend(own);
+        entry.metadata = Some(metadata);
+    }
+
+    fn with_source(&self, mut entries: Vec<Entry>, place: Place) -> Vec<Entry> {
+        let source = if self.joined { PRIMARY } else { self.conversations.source(place) };
+        entries.iter_mut().for_each(|entry| source.clone_into(&mut entry.source));
+        entries
+    }
+}
+
+fn failure(error: String, metadata: Object) -> Entry {
+    let mut entry = Entry::new(Role::System, Kind::Error, error);
+    entry.metadata = Some(metadata);
+    entry
+}
+
+fn about(dialect: Dialect) -> Object {
+    Object::from_iter([
+        ("adapter".to_owned(), json!(dialect.adapter())),
+        ("api".to_owned(), json!(dialect.name())),
+    ])
+}
+
+/// What the metadata of an answer say.
+fn described(open: &Open, reply: &Reply) -> Object {
+    let exchange = &open.exchange;
+    let mut metadata = about(exchange.dialect());
+    let mut add = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            metadata.insert(name.to_owned(), value);
+        }
+    };
+    let milliseconds = |after: u64| json!(after as f64 / 1000.0);
+    add("model", reply.model.as_deref().map(Value::from));
+    add("response_id", reply.id.as_deref().map(Value::from));
+    add("finish_reason", reply.finish_reason.as_deref().map(Value::from));
+    add("usage", reply.stated_usage.clone());
+    add("status", exchange.status.filter(|status| *status >= 300).map(Value::from));
+    add("first_byte_ms", exchange.chunks.first().map(|(after, _)| milliseconds(*after)));
+    add("latency_ms", exchange.end.as_ref().map(|end| milliseconds(end.after)));
+    metadata
+}

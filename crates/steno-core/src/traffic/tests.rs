@@ -1,0 +1,114 @@
+//! Conversations as clients really hold them, in each dialect, plain and streamed.
+
+use serde_json::json;
+
+use super::*;
+use crate::entry::{Entry, Kind, Usage};
+use crate::json::Value;
+use crate::traffic::piece::PieceKind;
+
+mod matching;
+mod providers;
+mod streams;
+
+/// A recording in the making.
+#[derive(Default)]
+struct Tape {
+    telling: Telling,
+    entries: Vec<Entry>,
+    exchanges: u64,
+}
+
+impl Tape {
+    /// Asks, and leaves the answer open.
+    fn ask(&mut self, path: &str, body: &Value) -> String {
+        self.exchanges += 1;
+        let exchange = format!("x{}", self.exchanges);
+        let bytes = body.to_string().into_bytes();
+        let mut piece = Piece::new(PieceKind::Request, exchange.as_str());
+        piece.at = Some(format!("2026-01-05T09:15:{:02}.000000Z", self.exchanges).parse().unwrap());
+        (piece.method, piece.path) = (Some("POST".into()), Some(path.into()));
+        self.take(&piece.with_bytes(&bytes));
+        exchange
+    }
+
+    /// Answers in chunks, and leaves the end open.
+    fn say(&mut self, exchange: &str, status: u16, chunks: &[&str]) {
+        let mut head = Piece::new(PieceKind::Response, exchange);
+        (head.status, head.after) = (Some(status), Some(200_000));
+        self.take(&head);
+        for (at, chunk) in chunks.iter().enumerate() {
+            self.take(&Piece::chunk(exchange, 250_000 + at as u64 * 1000, chunk.as_bytes()));
+        }
+    }
+
+    fn end(&mut self, exchange: &str, error: Option<&str>) {
+        self.take(&Piece::end(exchange, 500_000, error));
+    }
+
+    /// A whole exchange with a plain answer.
+    fn exchange(&mut self, path: &str, request: &Value, answer: &Value) {
+        let exchange = self.ask(path, request);
+        self.say(&exchange, 200, &[&answer.to_string()]);
+        self.end(&exchange, None);
+    }
+
+    /// A whole exchange with a stream of events.
+    fn stream(&mut self, path: &str, request: &Value, events: &[Value]) {
+        let exchange = self.ask(path, request);
+        self.say(&exchange, 200, &[&sse(events)]);
+        self.end(&exchange, None);
+    }
+
+    /// Each piece is printed and parsed, as it would be in the vault.
+    fn take(&mut self, piece: &Piece<'_>) {
+        let piece = Piece::of(&piece.to_line()).unwrap();
+        let told = self.telling.take(piece);
+        self.entries.extend(told);
+    }
+
+    /// What was told: source, role, kind and the first words.
+    fn told(&self) -> Vec<String> {
+        self.entries.iter().map(line).collect()
+    }
+
+    /// What was told, without its sources.
+    fn said(&self) -> Vec<String> {
+        let told = self.told();
+        told.iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+    }
+
+    fn usage(&self) -> Usage {
+        let mut total = Usage::default();
+        self.entries.iter().filter_map(|entry| entry.usage).for_each(|usage| total.add(&usage));
+        total
+    }
+}
+
+fn line(entry: &Entry) -> String {
+    let words = match entry.kind {
+        Kind::ToolCall => format!(
+            "{}({})",
+            entry.tool_name.as_deref().unwrap_or("?"),
+            entry.tool_input.as_ref().map(Value::to_string).unwrap_or_default()
+        ),
+        Kind::ToolResult => {
+            format!("{}: {}", entry.tool_name.as_deref().unwrap_or("?"), entry.content)
+        }
+        _ => entry.content.clone(),
+    };
+    format!("{} {} {}: {words}", entry.source, entry.role, entry.kind)
+}
+
+fn sse(events: &[Value]) -> String {
+    let event = |event: &Value| match event["type"].as_str() {
+        Some(kind) => format!("event: {kind}\ndata: {event}\n\n"),
+        None => format!("data: {event}\n\n"),
+    };
+    events.iter().map(event).collect()
+}
+
+/// The metadata of an entry, one field of it.
+fn about(entry: &Entry, field: &str) -> Value {
+    entry.metadata.as_ref().and_then(|metadata| metadata.get(field)).cloned().unwrap_or(json!(null))
+}

@@ -1,0 +1,173 @@
+//! Which conversation a request belongs to.
+
+use super::*;
+
+const CHAT: &str = "/v1/chat/completions";
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn assistant(text: &str) -> Value {
+    json!({"role": "assistant", "content": text})
+}
+
+fn request(messages: &[Value]) -> Value {
+    json!({"model": "m", "messages": messages})
+}
+
+fn completion(text: &str) -> Value {
+    json!({"id": format!("id-{text}"), "object": "chat.completion", "model": "m-1",
+        "choices": [{"index": 0, "message": assistant(text), "finish_reason": "stop"}]})
+}
+
+fn calling(id: &str) -> Value {
+    let call =
+        json!({"id": id, "type": "function", "function": {"name": "task", "arguments": "{}"}});
+    json!({"id": format!("id-{id}"), "object": "chat.completion", "model": "m-1", "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": null, "tool_calls": [call]},
+        "finish_reason": "tool_calls"}]})
+}
+
+#[test]
+fn parallel_conversations_have_sources_of_their_own() {
+    let mut tape = Tape::default();
+    let first = tape.ask(CHAT, &request(&[user("One")]));
+    let second = tape.ask(CHAT, &request(&[user("Two")]));
+    let same = tape.ask(CHAT, &request(&[user("Two")]));
+    for (exchange, text) in [(&second, "two"), (&first, "one"), (&same, "deux")] {
+        tape.say(exchange, 200, &[&completion(text).to_string()]);
+        tape.end(exchange, None);
+    }
+    tape.exchange(CHAT, &request(&[user("Two"), assistant("two"), user("More")]), &completion("2"));
+    tape.exchange(CHAT, &request(&[user("One"), assistant("one"), user("More")]), &completion("1"));
+    assert_eq!(
+        tape.told(),
+        [
+            "primary user text: One",
+            "subagent:1 user text: Two",
+            "subagent:2 user text: Two",
+            "subagent:1 assistant text: two",
+            "primary assistant text: one",
+            "subagent:2 assistant text: deux",
+            "subagent:1 user text: More",
+            "subagent:1 assistant text: 2",
+            "primary user text: More",
+            "primary assistant text: 1",
+        ]
+    );
+}
+
+#[test]
+fn a_subagent_works_while_the_call_that_began_it_waits() {
+    let mut tape = Tape::default();
+    tape.exchange(CHAT, &request(&[user("Do it")]), &calling("call_1"));
+    tape.exchange(CHAT, &request(&[user("Look")]), &completion("Seen"));
+    let call = calling("call_1")["choices"][0]["message"].clone();
+    let result = json!({"role": "tool", "tool_call_id": "call_1", "content": "Seen"});
+    tape.exchange(CHAT, &request(&[user("Do it"), call, result]), &completion("Done"));
+    assert_eq!(
+        tape.told(),
+        [
+            "primary user text: Do it",
+            "primary assistant tool_call: task({})",
+            "subagent:1 user text: Look",
+            "subagent:1 assistant text: Seen",
+            "primary tool tool_result: task: Seen",
+            "primary assistant text: Done",
+        ]
+    );
+}
+
+#[test]
+fn conversations_one_after_the_other_stand_in_the_first_source() {
+    let mut tape = Tape::default();
+    tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
+    tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
+    // The same again, and to its end.
+    tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
+    tape.exchange(CHAT, &request(&[user("One"), assistant("one"), user("More")]), &completion("1"));
+    let sources: Vec<_> = tape.entries.iter().map(|entry| entry.source.as_str()).collect();
+    assert_eq!(sources, ["primary"; 8]);
+    assert_eq!(tape.said()[4..6], ["user text: One", "assistant text: one"]);
+}
+
+#[test]
+fn a_fork_tells_only_what_is_new() {
+    let mut tape = Tape::default();
+    let opening = [user("One"), assistant("one")];
+    tape.exchange(CHAT, &request(&opening[..1]), &completion("one"));
+    tape.exchange(CHAT, &request(&[&opening[..], &[user("Two")]].concat()), &completion("two"));
+    tape.exchange(CHAT, &request(&[&opening[..], &[user("Three")]].concat()), &completion("three"));
+    assert_eq!(
+        tape.told()[2..],
+        [
+            "primary user text: Two",
+            "primary assistant text: two",
+            "subagent:1 user text: Three",
+            "subagent:1 assistant text: three",
+        ]
+    );
+    assert_eq!(about(&tape.entries[4], "fork_of"), json!("primary"));
+}
+
+#[test]
+fn instructions_may_change_and_answers_come_back_in_other_words() {
+    let mut tape = Tape::default();
+    let with = |system: &str, rest: &[Value]| {
+        request(&[&[json!({"role": "system", "content": system})][..], rest].concat())
+    };
+    tape.exchange(CHAT, &with("It is noon", &[user("Hi")]), &completion("Hello  you \n"));
+    for echo in ["Hello you", "Hello"] {
+        let mut again = Tape { telling: tape.telling.clone(), exchanges: 5, ..Tape::default() };
+        let messages = [user("Hi"), assistant(echo), user("Bye")];
+        again.exchange(CHAT, &with("It is one", &messages), &completion("Bye"));
+        assert_eq!(
+            again.told(),
+            [
+                "primary system text: It is one",
+                "primary user text: Bye",
+                "primary assistant text: Bye",
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_history_that_nobody_recorded_is_told_whole() {
+    let mut tape = Tape::default();
+    let messages = [user("Hi"), assistant("Hello"), user("Bye")];
+    tape.exchange(CHAT, &request(&messages), &completion("Bye"));
+    let texts = ["user text: Hi", "assistant text: Hello", "user text: Bye", "assistant text: Bye"];
+    assert_eq!(tape.said(), texts);
+}
+
+#[test]
+fn settings_may_put_all_into_one_source() {
+    let mut tape = Tape::default();
+    tape.take(&Piece::settings(false));
+    let first = tape.ask(CHAT, &request(&[user("One")]));
+    tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
+    tape.say(&first, 200, &[&completion("one").to_string()]);
+    tape.end(&first, None);
+    assert!(tape.entries.iter().all(|entry| entry.source == "primary"));
+    assert_eq!(tape.entries.len(), 4);
+}
+
+#[test]
+fn odd_arguments_of_calls_are_kept() {
+    let call = |arguments: &str| {
+        json!({"id": "c", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message":
+            {"role": "assistant", "tool_calls": [{"id": "t", "function": {"arguments": arguments}}]}}]})
+    };
+    let told = |arguments: &str| {
+        let mut tape = Tape::default();
+        tape.exchange(CHAT, &request(&[user("x")]), &call(arguments));
+        let entry = tape.entries.remove(1);
+        (entry.tool_name, entry.tool_input, entry.content)
+    };
+    let unknown = Some("unknown".to_owned());
+    assert_eq!(told("no {"), (unknown.clone(), Some(json!({"raw": "no {"})), "no {".to_owned()));
+    assert_eq!(told("[1]"), (unknown.clone(), None, "[\n  1\n]".to_owned()));
+    assert_eq!(told(""), (unknown, Some(json!({})), "{}".to_owned()));
+}

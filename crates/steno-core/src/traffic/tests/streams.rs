@@ -1,0 +1,191 @@
+//! Streams that were cut, errors, and bodies in other codings.
+
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::*;
+
+/// The same answer as another program has compressed it.
+const BROTLI: &str = "i0cAAICqqqrq/3Sns7qD+1UOJz/cHRwM1NXE3cTBVMXARA4OYGCwATc4hoFiiHMAnAl9YDNCo+Dvn7aMPS81r837\
+    tmqaDwrdZ10R+uVOoS1uTQN5HtiY9Y/cCl0j6leRg91XRagRFllHUmg+UkciPIyz8LFhsUy71vCBEOkb5+sc";
+
+const CHAT: &str = "/v1/chat/completions";
+
+fn hello() -> Value {
+    json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]})
+}
+
+fn chunk(text: &str) -> String {
+    let chunk = json!({"id": "c1", "object": "chat.completion.chunk", "model": "m-1",
+        "choices": [{"index": 0, "delta": {"content": text}}]});
+    format!("data: {chunk}\n\n")
+}
+
+#[test]
+fn a_cut_stream_keeps_what_came_and_why_it_ended() {
+    let response = json!({"id": "r", "object": "response", "model": "m-1", "output": []});
+    let item = json!({"type": "message", "role": "assistant", "content": []});
+    let start =
+        json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": []});
+    let events = [
+        (
+            "/v1/responses",
+            json!({"model": "m", "input": "Hello"}),
+            sse(&[
+                json!({"type": "response.created", "response": response}),
+                json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+                json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"}),
+                json!({"type": "response.output_text.delta", "output_index": 0, "delta": "lo y"}),
+            ]),
+        ),
+        (
+            "/v1/messages",
+            hello(),
+            sse(&[
+                json!({"type": "message_start", "message": start}),
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello y"}}),
+            ]),
+        ),
+        (CHAT, hello(), chunk("Hello") + &chunk(" y") + "data: {\"id\":\"c1\",\"ob"),
+        (
+            "/v1beta/models/m:streamGenerateContent",
+            json!({"contents": "Hello"}),
+            sse(&[
+                json!({"candidates": [{"content": {"parts": [{"text": "Hello y"}]}}], "modelVersion": "m-1"}),
+            ]),
+        ),
+    ];
+    for (path, request, body) in events {
+        for (error, told) in [
+            (Some("connection reset"), "connection reset"),
+            (None, "the stream ended before its last event"),
+        ] {
+            let mut tape = Tape::default();
+            let exchange = tape.ask(path, &request);
+            tape.say(&exchange, 200, &[&body]);
+            tape.end(&exchange, error);
+            let expected =
+                ["user text: Hello", "assistant text: Hello y", &format!("system error: {told}")];
+            assert_eq!(tape.said(), expected, "{path}");
+            assert_eq!(tape.entries[1].model.as_deref(), Some("m-1"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn an_exchange_without_an_end_is_told_when_the_recording_is_over() {
+    let mut tape = Tape::default();
+    let exchange = tape.ask(CHAT, &hello());
+    tape.say(&exchange, 200, &[&chunk("Hel"), &chunk("lo")]);
+    assert_eq!(tape.said(), ["user text: Hello"]);
+    let rest = tape.telling.finish();
+    let rest: Vec<_> = rest.iter().map(line).collect();
+    let cut = "primary system error: the recording ended in the middle of it";
+    assert_eq!(rest, ["primary assistant text: Hello", cut]);
+    assert!(tape.telling.finish().is_empty());
+}
+
+#[test]
+fn errors_of_all_vendors_are_told_and_a_second_try_is_the_same_conversation() {
+    let gemini =
+        json!({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}});
+    for (path, error) in [
+        (CHAT, json!({"error": {"message": "slow down", "type": "requests"}})),
+        (
+            "/v1/messages",
+            json!({"type": "error", "error": {"type": "overloaded_error", "message": "slow down"}}),
+        ),
+        ("/v1/responses", json!({"error": {"message": "slow down"}})),
+        ("/v1beta/models/m:generateContent", gemini.clone()),
+        ("/v1beta/models/m:streamGenerateContent", json!([gemini])),
+    ] {
+        let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}],
+            "input": "Hello", "contents": [{"role": "user", "parts": [{"text": "Hello"}]}]});
+        let mut tape = Tape::default();
+        for _ in 0..2 {
+            let exchange = tape.ask(path, &request);
+            tape.say(&exchange, 429, &[&error.to_string()]);
+            tape.end(&exchange, None);
+        }
+        let refused = "system error: HTTP 429: slow down";
+        assert_eq!(tape.said(), ["user text: Hello", refused, refused], "{path}");
+        assert_eq!(about(&tape.entries[1], "status"), json!(429));
+    }
+}
+
+#[test]
+fn an_error_in_mid_stream_is_told_after_what_came() {
+    let mut tape = Tape::default();
+    let overloaded =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let start =
+        json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": []});
+    tape.stream("/v1/messages", &hello(), &[
+        json!({"type": "message_start", "message": start}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hm"}}),
+        overloaded,
+    ]);
+    assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hm", "system error: Overloaded"]);
+}
+
+#[test]
+fn an_upstream_that_never_answered_is_an_error() {
+    let mut tape = Tape::default();
+    let exchange = tape.ask(CHAT, &hello());
+    tape.end(&exchange, Some("connection refused"));
+    assert_eq!(tape.said(), ["user text: Hello", "system error: connection refused"]);
+}
+
+#[test]
+fn compressed_answers_are_read_even_when_cut() {
+    let body = json!({"id": "c", "object": "chat.completion", "model": "m-1", "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]});
+    let body = body.to_string();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(body.as_bytes()).unwrap();
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    zlib.write_all(body.as_bytes()).unwrap();
+    let zstd = zstd::encode_all(body.as_bytes(), 1).unwrap();
+    let brotli = BASE64.decode(BROTLI).unwrap();
+    for (coding, bytes) in [
+        ("gzip", gzip.finish().unwrap()),
+        ("deflate", zlib.finish().unwrap()),
+        ("zstd", zstd),
+        ("br", brotli),
+    ] {
+        let mut tape = Tape::default();
+        let exchange = tape.ask(CHAT, &hello());
+        let mut head = Piece::new(PieceKind::Response, exchange.as_str());
+        head.status = Some(200);
+        head.headers = vec![("Content-Encoding".to_owned(), coding.to_owned())];
+        tape.take(&head);
+        for part in bytes.chunks(7) {
+            tape.take(&Piece::chunk(&exchange, 1, part));
+        }
+        tape.end(&exchange, None);
+        assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"], "{coding}");
+    }
+}
+
+#[test]
+fn thoughts_are_told_and_not_compared() {
+    let think = json!({"type": "thinking", "thinking": "Hm", "signature": "s"});
+    let text = json!({"type": "text", "text": "Hi"});
+    let mut tape = Tape::default();
+    tape.exchange("/v1/messages", &hello(), &json!({"id": "m1", "type": "message", "role": "assistant",
+        "model": "m-1", "content": [think, text], "usage": {"input_tokens": 1, "output_tokens": 2}}));
+    for content in [json!([think, text]), json!([text]), json!("Hi")] {
+        let mut again = tape.telling.clone();
+        let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"},
+            {"role": "assistant", "content": content}, {"role": "user", "content": "And?"}]});
+        let bytes = request.to_string().into_bytes();
+        let mut piece = Piece::new(PieceKind::Request, "again");
+        piece.path = Some("/v1/messages".into());
+        let told: Vec<_> = again.take(piece.with_bytes(&bytes)).iter().map(line).collect();
+        assert_eq!(told, ["primary user text: And?"]);
+    }
+    assert_eq!(tape.said(), ["user text: Hello", "assistant thinking: Hm", "assistant text: Hi"]);
+}

@@ -1,0 +1,18 @@
+//! The gateway: a recording proxy on loopback for model APIs, and a server that answers from what was recorded.
+//!
+//! Bytes pass through as they are; what passed is appended to the vault as pieces of traffic. What they say is for
+//! `steno_core::traffic` to tell. The crate reads no environment and prints nothing.
+
+pub mod gateway;
+mod guard;
+mod log;
+mod proxy;
+mod refusal;
+pub mod replay;
+pub mod sdk;
+mod server;
+mod tee;
+pub mod upstream;
+
+pub use gateway::{Gateway, GatewayError, Options};
+pub use upstream::{Upstream, Upstreams};

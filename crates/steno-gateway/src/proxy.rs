@@ -1,0 +1,228 @@
+//! Passes requests on to upstream and answers back, and records both.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use steno_core::Clock;
+use steno_core::traffic::Piece;
+use steno_core::traffic::piece::{Headers, PieceKind};
+use steno_core::traffic::redact::{Secrets, is_secret};
+use uuid::Uuid;
+
+use crate::guard::Guard;
+use crate::log::Log;
+use crate::refusal::refusal;
+use crate::server::{Answer, Body, BodyError};
+use crate::tee::{Exchange, Tee, reason};
+use crate::upstream::{Upstream, Upstreams};
+
+/// Larger bodies, and those that are no text, are passed on without being recorded.
+const MOST: u64 = 32 << 20;
+
+/// Headers that are between two neighbours only.
+const HOP_BY_HOP: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// What the gateway does with each request.
+pub(crate) struct Proxy {
+    client: Client<HttpsConnector<HttpConnector>, Body>,
+    upstreams: Upstreams,
+    guard: Guard,
+    log: Arc<Log>,
+    clock: Clock,
+}
+
+impl Proxy {
+    pub(crate) fn new(upstreams: Upstreams, guard: Guard, log: Arc<Log>, clock: Clock) -> Self {
+        Self { client: client(), upstreams, guard, log, clock }
+    }
+
+    /// Records a request and sends it on.
+    async fn pass(
+        &self,
+        upstream: &Upstream,
+        uri: Uri,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let began = Instant::now();
+        let at = self.clock.now();
+        let (mut parts, body) = request.into_parts();
+        let asked = parts.uri.path().to_owned();
+        let collected = match collected(&parts.headers, body).await {
+            Ok(collected) => collected,
+            Err(error) => return refusal(&asked, StatusCode::BAD_REQUEST, &reason(&error)),
+        };
+        let mut secrets = Secrets::default();
+        let id = Uuid::now_v7().simple().to_string();
+        let method = parts.method.as_str().to_owned();
+        let mut piece = Piece::new(PieceKind::Request, id.as_str());
+        piece.at = Some(at);
+        piece.method = Some(method.as_str().into());
+        piece.upstream = Some(upstream.name.as_str().into());
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        piece.path = Some(secrets.path(path).into());
+        piece.headers = recorded(&parts.headers, &mut secrets);
+        let kept = collected.kept.as_deref().filter(|body| body.len() as u64 <= MOST);
+        let hidden = kept.and_then(|body| secrets.hidden(body));
+        let piece = match hidden.as_deref().or(kept) {
+            Some(body) => piece.with_bytes(body),
+            None => piece,
+        };
+        self.log.keep(&[piece]);
+        let exchange = Exchange { log: Arc::clone(&self.log), id: id.clone(), began, secrets };
+        let guarded = Unanswered { exchange: Some(exchange) };
+        readdress(&mut parts, uri);
+        let answer = self.client.request(Request::from_parts(parts, collected.body)).await;
+        let mut exchange = guarded.answered();
+        match answer {
+            Ok(answer) => answered(answer, exchange),
+            Err(error) => {
+                let reason = reason(&error);
+                exchange.end(Some(&reason));
+                exchange.secrets = Secrets::default();
+                let message = format!("the gateway could not reach {}: {reason}", upstream.origin);
+                refusal(&asked, StatusCode::BAD_GATEWAY, &message)
+            }
+        }
+    }
+}
+
+impl Answer for Proxy {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let asked = request.uri().path().to_owned();
+        if let Some(reason) = self.guard.refuses(request.headers()) {
+            return refusal(&asked, StatusCode::FORBIDDEN, reason);
+        }
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        // `GET http://other/` asks a proxy of another kind.
+        let routed = self.upstreams.route(&path).filter(|_| request.uri().host().is_none());
+        let Some((upstream, uri)) = routed else {
+            let names: Vec<_> =
+                self.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
+            let names = names.join(", ");
+            let reason = format!("no upstream for this path; paths begin with one of: {names}");
+            return refusal(&asked, StatusCode::NOT_FOUND, &reason);
+        };
+        self.pass(upstream, uri, request).await
+    }
+}
+
+/// An exchange while upstream has said nothing: if the client goes away meanwhile, that is recorded.
+struct Unanswered {
+    exchange: Option<Exchange>,
+}
+
+impl Unanswered {
+    fn answered(mut self) -> Exchange {
+        self.exchange.take().expect("it is taken once")
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if let Some(exchange) = &self.exchange {
+            exchange.end(Some("the client closed the connection before the answer"));
+        }
+    }
+}
+
+/// Records the head of an answer, and has its body recorded while it passes.
+fn answered(answer: Response<Incoming>, exchange: Exchange) -> Response<Body> {
+    let (mut parts, body) = answer.into_parts();
+    // What upstream sets may be a secret too, but is not one that it would repeat.
+    let mut secrets = exchange.secrets.clone();
+    let mut head = Piece::new(PieceKind::Response, exchange.id.as_str());
+    head.after = Some(exchange.after());
+    head.status = Some(parts.status.as_u16());
+    head.headers = recorded(&parts.headers, &mut secrets);
+    exchange.log.keep(&[head]);
+    remove_hop_by_hop(&mut parts.headers);
+    Response::from_parts(parts, Tee::new(body, exchange).boxed_unsync())
+}
+
+/// A body on its way up, and the bytes of it that are recorded.
+struct Collected {
+    body: Body,
+    kept: Option<Bytes>,
+}
+
+/// Text is taken whole, because APIs do so too; anything else flows through.
+async fn collected(headers: &HeaderMap, body: Incoming) -> Result<Collected, hyper::Error> {
+    let kind = headers.get(CONTENT_TYPE).map_or("", |kind| kind.to_str().unwrap_or_default());
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let is_text = kind.is_empty() || kind.contains("json") || kind.starts_with("text/");
+    if !is_text || length.is_some_and(|length: u64| length > MOST) {
+        return Ok(Collected { body: body.map_err(BodyError::from).boxed_unsync(), kept: None });
+    }
+    let bytes = body.collect().await?.to_bytes();
+    let body = Full::new(bytes.clone()).map_err(|never| match never {}).boxed_unsync();
+    Ok(Collected { body, kept: Some(bytes) })
+}
+
+/// Headers as they are recorded: all secrets are known before the first is written.
+fn recorded(headers: &HeaderMap, secrets: &mut Secrets) -> Headers {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    for (name, value) in headers.iter().filter(|(name, _)| is_secret(name.as_str())) {
+        secrets.header(name.as_str(), &text(value));
+    }
+    let written = |(name, value): (&HeaderName, &HeaderValue)| {
+        (name.as_str().to_owned(), secrets.header(name.as_str(), &text(value)))
+    };
+    headers.iter().map(written).collect()
+}
+
+fn readdress(parts: &mut Parts, uri: Uri) {
+    remove_hop_by_hop(&mut parts.headers);
+    let host = uri.authority().and_then(|authority| authority.as_str().parse().ok());
+    if let Some(host) = host {
+        parts.headers.insert(HOST, host);
+    }
+    parts.uri = uri;
+    parts.version = hyper::Version::HTTP_11;
+}
+
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named = headers.get_all("connection").iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<HeaderName> = named
+        .flat_map(|names| names.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    named.iter().for_each(|name| drop(headers.remove(name)));
+    HOP_BY_HOP.iter().for_each(|name| drop(headers.remove(*name)));
+}
+
+/// Speaks HTTP/1.1 with upstream, over TLS where its address says so.
+fn client() -> Client<HttpsConnector<HttpConnector>, Body> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    let builder = HttpsConnectorBuilder::new().with_native_roots().unwrap_or_else(|_| {
+        // A machine without certificates can still be used with servers that need none.
+        let trusted = rustls::RootCertStore::empty();
+        let config = rustls::ClientConfig::builder().with_root_certificates(trusted);
+        HttpsConnectorBuilder::new().with_tls_config(config.with_no_client_auth())
+    });
+    let connector = builder.https_or_http().enable_http1().wrap_connector(tcp);
+    Client::builder(TokioExecutor::new())
+        .http1_preserve_header_case(true)
+        .pool_timer(TokioTimer::new())
+        .build(connector)
+}

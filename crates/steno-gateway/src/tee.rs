@@ -1,0 +1,128 @@
+//! An answer on its way to the client: each chunk is recorded as it is passed on.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use steno_core::traffic::Piece;
+use steno_core::traffic::redact::Secrets;
+
+use crate::log::Log;
+use crate::server::BodyError;
+
+/// One exchange, as far as the record is concerned.
+pub(crate) struct Exchange {
+    pub(crate) log: Arc<Log>,
+    pub(crate) id: String,
+    pub(crate) began: Instant,
+    pub(crate) secrets: Secrets,
+}
+
+impl Exchange {
+    /// Microseconds since the request came.
+    pub(crate) fn after(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Records that the exchange has ended, or why it broke off.
+    pub(crate) fn end(&self, error: Option<&str>) {
+        let error = error.map(|error| self.secrets.without(error));
+        self.log.keep(&[Piece::end(&self.id, self.after(), error.as_deref())]);
+    }
+
+    fn chunk(&self, data: &Bytes, is_last: bool) {
+        let hidden = self.secrets.hidden(data);
+        let after = self.after();
+        let chunk = Piece::chunk(&self.id, after, hidden.as_deref().unwrap_or(data));
+        if is_last {
+            self.log.keep(&[chunk, Piece::end(&self.id, after, None)]);
+        } else {
+            self.log.keep(&[chunk]);
+        }
+    }
+}
+
+/// Upstream's body, recorded while it passes.
+pub(crate) struct Tee {
+    body: Incoming,
+    exchange: Exchange,
+    ended: bool,
+}
+
+impl Tee {
+    pub(crate) fn new(body: Incoming, exchange: Exchange) -> Self {
+        let ended = body.is_end_stream();
+        if ended {
+            exchange.end(None);
+        }
+        Self { body, exchange, ended }
+    }
+
+    fn record(&mut self, frame: &Frame<Bytes>) {
+        let is_last = self.body.is_end_stream();
+        match frame.data_ref() {
+            Some(data) => self.exchange.chunk(data, is_last),
+            None if is_last => self.exchange.end(None),
+            None => {}
+        }
+        self.ended |= is_last;
+    }
+}
+
+impl Body for Tee {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        match &frame {
+            Some(Ok(frame)) => self.record(frame),
+            Some(Err(error)) => {
+                self.ended = true;
+                self.exchange.end(Some(&reason(error)));
+            }
+            None if !self.ended => {
+                self.ended = true;
+                self.exchange.end(None);
+            }
+            None => {}
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(BodyError::from)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Tee {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.exchange.end(Some("the client closed the connection"));
+        }
+    }
+}
+
+/// An error and what caused it, in one line.
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,55 @@
+//! Whose sessions a connection is about: the agent's name as its own files are kept under, where we know them.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use steno_core::agent::{acp, claude_code, codex, copilot, gemini, goose, kimi, opencode, qwen};
+use steno_core::vault::AgentName;
+
+/// Words in the names of agents and of the programs that speak for them.
+const KNOWN: [(&str, &str); 8] = [
+    ("claude", claude_code::AGENT),
+    ("codex", codex::AGENT),
+    ("gemini", gemini::AGENT),
+    ("qwen", qwen::AGENT),
+    ("opencode", opencode::AGENT),
+    ("copilot", copilot::AGENT),
+    ("goose", goose::AGENT),
+    ("kimi", kimi::AGENT),
+];
+
+/// The agent that calls itself `told`, or else is run by `command`.
+pub(super) fn agent(told: Option<&str>, command: &[OsString]) -> AgentName {
+    let words = command.iter().take_while(|word| !word.as_encoded_bytes().starts_with(b"--"));
+    let words = words.filter_map(|word| Path::new(word).file_name()?.to_str());
+    let known = told.into_iter().chain(words).find_map(known);
+    let program = || Path::new(&command[0]).file_stem()?.to_str();
+    let name = known.or(told).or_else(program).unwrap_or(acp::AGENT);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(plain).take(64).collect();
+    let fallback = || acp::AGENT.parse().expect("a plain word");
+    name.trim_matches(['.', '-']).to_lowercase().parse().unwrap_or_else(|_| fallback())
+}
+
+fn known(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    KNOWN.iter().find(|(part, _)| word.contains(part)).map(|(_, agent)| *agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_known_by_their_names_and_commands() {
+        let named = |told, command: &[&str]| {
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            agent(told, &command).as_str().to_owned()
+        };
+        assert_eq!(named(Some("@zed-industries/claude-agent-acp"), &["x"]), "claude-code");
+        assert_eq!(named(None, &["npx", "-y", "@google/gemini-cli", "--acp"]), "gemini");
+        assert_eq!(named(Some("Eliza ACP"), &["sh"]), "eliza-acp");
+        assert_eq!(named(None, &["/usr/bin/my.agent.sh"]), "my.agent");
+        assert_eq!(named(Some(".."), &["x"]), "acp");
+    }
+}

@@ -1,0 +1,105 @@
+//! `steno exec`: runs a program and records what it asks of models.
+
+mod child;
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use steno_core::vault::record::Closing;
+use steno_core::vault::{AgentName, SessionDir};
+use steno_core::{SessionId, Status};
+use steno_gateway::sdk::Environment;
+
+use crate::commands::record;
+use crate::config::Config;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::traffic::{Recording, Traffic};
+use crate::ui::Ui;
+
+/// Run a program and record every model that it asks.
+///
+/// The program is told, by the variables that the SDKs of OpenAI, Anthropic, Gemini, LiteLLM and others know, to ask a
+/// gateway on this machine. Whatever passes there goes on unchanged, and is kept without keys and cookies. Servers that
+/// the variables already name stay those that are asked. Signals and the exit code are the program's own.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].
+    #[arg(long, value_name = "ID")]
+    session: Option<SessionId>,
+    /// Who is being recorded [default: the command's name].
+    #[arg(long, value_name = "NAME")]
+    name: Option<AgentName>,
+    /// Tell subagents and forks apart: each conversation beside the first becomes a source of its own. Without it all
+    /// stands in `primary`, in the order in which it was said.
+    #[arg(long)]
+    subagents: bool,
+    /// Write `requests.jsonl` and `response_meta.jsonl` there too, as chibi does.
+    #[arg(long, value_name = "DIR")]
+    debug_files: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    command: Vec<OsString>,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let upstreams = Config::load(scene)?.upstreams()?;
+    let variable = |name: &str| Scene::variable(name)?.into_string().ok();
+    let environment = Environment::new(upstreams, variable);
+    let default = agent_name(&args.command[0]);
+    let (agent, session) = (args.name.as_ref(), args.session.as_ref());
+    let wanted = record::Wanted { agent, session, flag: "--name", default };
+    let dir = record::session_dir(&Store::new(scene), &wanted)?;
+    let recording = Recording {
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        upstreams: environment.upstreams.clone(),
+        subagents: args.subagents,
+        debug_files: args.debug_files.clone(),
+    };
+    let traffic = Traffic::start(scene, dir.clone(), recording)?;
+    let mut command = Command::new(&args.command[0]);
+    command.args(&args.command[1..]).envs(environment.variables(&traffic.address()));
+    let ended = child::run(&mut command);
+    traffic.finish(ui, &closing(&ended))?;
+    let status = ended.map_err(|error| {
+        let program = args.command[0].to_string_lossy();
+        CommandError::user(format!("could not run {program}: {error}"))
+    })?;
+    tell(ui, &dir)?;
+    Ok(Exit::Ended(child::code(status)))
+}
+
+/// Says where the record is, or that there is none.
+fn tell(ui: &mut Ui, dir: &SessionDir) -> Result<(), CommandError> {
+    let id = dir.id();
+    if dir.exchanges()?.is_empty() {
+        ui.warning("no request came through the gateway, so nothing was recorded");
+    }
+    ui.status(format_args!("recorded as {id} in {}; see `steno show {id}`", dir.path().display()));
+    Ok(())
+}
+
+fn closing(ended: &std::io::Result<ExitStatus>) -> Closing {
+    match ended {
+        Ok(status) if status.success() => Closing { status: Status::Completed, reason: None },
+        Ok(status) => Closing { status: Status::Failed, reason: Some(status.to_string()) },
+        Err(error) => Closing { status: Status::Failed, reason: Some(error.to_string()) },
+    }
+}
+
+/// The command's name, as far as it can be a folder's.
+fn agent_name(program: &OsString) -> AgentName {
+    let stem = Path::new(program).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let name: String = stem.unwrap_or_default().chars().filter(|c| fits(*c)).take(64).collect();
+    name.parse().unwrap_or_else(|_| "exec".parse().expect("a plain word"))
+}

@@ -1,0 +1,82 @@
+//! `steno gateway`: a recording proxy for whatever asks models on this machine.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use steno_core::vault::AgentName;
+use steno_core::vault::record::Closing;
+use steno_core::{SessionId, Status};
+use steno_gateway::{Upstream, Upstreams};
+
+use crate::commands::record;
+use crate::config::Config;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::traffic::{Event, Recording, Traffic};
+use crate::ui::Ui;
+
+/// Record whatever programs ask of models through a proxy on this machine.
+///
+/// A program is recorded once its base URL is the printed address followed by the name of an upstream: `/openai/v1`,
+/// `/anthropic`, `/gemini`, or one that was given. Ends with Ctrl-C.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where to listen. An address of another network than loopback lets other machines in.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4180")]
+    listen: SocketAddr,
+    /// Another upstream, or another address for one.
+    #[arg(long = "upstream", value_name = "NAME=URL", value_parser = upstream)]
+    upstreams: Vec<Upstream>,
+    /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].
+    #[arg(long, value_name = "ID")]
+    session: Option<SessionId>,
+    /// Who is being recorded [default: gateway].
+    #[arg(long, value_name = "NAME")]
+    name: Option<AgentName>,
+    /// Write `requests.jsonl` and `response_meta.jsonl` there too, as chibi does.
+    #[arg(long, value_name = "DIR")]
+    debug_files: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
+    let mut upstreams = Config::load(scene)?.upstreams()?;
+    args.upstreams.into_iter().for_each(|upstream| upstreams.set(upstream));
+    let default = steno_core::traffic::AGENT.parse()?;
+    let (agent, session) = (args.name.as_ref(), args.session.as_ref());
+    let wanted = record::Wanted { agent, session, flag: "--name", default };
+    let dir = record::session_dir(&Store::new(scene), &wanted)?;
+    let names = listed(&upstreams);
+    let recording = Recording {
+        listen: args.listen,
+        upstreams,
+        subagents: true,
+        debug_files: args.debug_files,
+    };
+    let traffic = Traffic::start(scene, dir.clone(), recording)?;
+    let stop = traffic.events.0.clone();
+    ctrlc::set_handler(move || drop(stop.send(Event::Stop))).map_err(CommandError::user)?;
+    if !args.listen.ip().is_loopback() {
+        ui.warning("other machines can use this gateway");
+    }
+    writeln!(ui.out(), "{}", traffic.address())?;
+    ui.flush()?;
+    ui.status(format_args!("recording into {}; upstreams: {names}", dir.id()));
+    while let Ok(Event::Failed(reason)) = traffic.events.1.recv() {
+        ui.warning(format_args!("{reason}; requests are still passed on"));
+    }
+    traffic.finish(ui, &Closing { status: Status::Completed, reason: None })?;
+    ui.status(format_args!("recorded as {id}; see `steno show {id}`", id = dir.id()));
+    Ok(Exit::Done)
+}
+
+fn listed(upstreams: &Upstreams) -> String {
+    let names: Vec<_> = upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
+    names.join(", ")
+}
+
+fn upstream(text: &str) -> Result<Upstream, String> {
+    let (name, address) = text.split_once('=').ok_or("write it as NAME=URL")?;
+    Upstream::new(name, address).map_err(|error| error.to_string())
+}
