@@ -381,3 +381,25 @@ fn a_damaged_store_is_told_and_read_from_its_backup() {
         "{told}"
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn the_commands_that_agents_are_told_of_work() {
+    let project = Project::new();
+    let main = project.ok(&["spawn", "Main"]);
+    let guide = project.text("AGENTS.md");
+    let block = guide.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    let bin = project.home.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_steno"), bin.join("steno")).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    assert_eq!(block.lines().count(), 9);
+    for line in block.lines() {
+        let line = line.replace("MAIN", main.trim_end()).replace("OTHER", &project.first);
+        let line = line.replace("THREAD", &project.second);
+        let mut shell = project.home.program("sh", &["-c", &line]);
+        shell.env("PATH", &path);
+        let output = project.home.finish(shell, b"");
+        assert_eq!(output.code, 0, "{line}\n{output}");
+    }
+}
