@@ -24,6 +24,44 @@ fn a_thread_for_an_agent_is_worked_on_in_the_background() {
 }
 
 #[test]
+fn in_the_foreground_the_answer_tells_how_it_went() {
+    let project = Project::new();
+    let objective = project.objective("o");
+    let args = ["spawn", "--intent", "i", "--objective", &objective, "--foreground"];
+    let Answer { envelope, code, .. } = project.call(&args);
+    let expected = ["thread_id", "parent_id", "status", "objective", "session_id", "agent_result"];
+    assert_eq!(fields(&envelope["data"]), expected);
+    let result = &envelope["data"]["agent_result"];
+    let expected = ["success", "result", "errors", "duration_ms", "cost_usd", "num_turns"];
+    assert_eq!(fields(result), expected);
+    assert_eq!(
+        (&envelope["success"], code),
+        (&result["success"], i32::from(result["success"] == false))
+    );
+    let errors = result["errors"].as_array().unwrap();
+    assert_eq!(errors.is_empty(), result["success"] == true);
+}
+
+#[test]
+fn a_run_notes_its_events() {
+    let project = Project::new();
+    let answer = project.call(&["run", "--title", "Do it", "--no-tui"]);
+    let folder = fs::read_dir(project.path(".leslie/runtime")).unwrap().next().unwrap().unwrap();
+    assert!(folder.file_name().to_str().unwrap().starts_with("obj-"));
+    assert!(folder.path().join("approvals/requests").is_dir());
+    let events = fs::read_to_string(folder.path().join("events.ndjson")).unwrap();
+    assert!(events.starts_with("{\"type\":\"thread_started\",\"source\":\"run\","), "{events}");
+    assert!(events.lines().last().unwrap().starts_with("{\"type\":\"worker_exit\""), "{events}");
+    if answer.code == 0 {
+        let expected = ["objective_id", "title", "status", "runtime_dir", "logs_dir"];
+        assert_eq!(fields(&answer.envelope["data"]), expected);
+    } else {
+        let message = string(&answer.envelope["error"], "message");
+        assert!(message.starts_with("Agent of thread 'thread-"), "{message}");
+    }
+}
+
+#[test]
 fn nobody_works_on_what_a_person_does() {
     let project = Project::new();
     let objective = project.objective("o");

@@ -36,6 +36,8 @@ pub(super) fn set_to_work(
         "errors": Vec::from_iter(&report.failure),
         "duration_ms": u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         "cost_usd": report.end["cost"],
+        // One prompt is one turn, as agents' protocol has it.
+        "num_turns": 1,
     });
     Ok(report.failure.is_none())
 }
