@@ -29,7 +29,7 @@ fn transcript(desk: &Desk<'_>, thread: &str) -> Result<Transcript, Failure> {
     session.thread = Some(thread.to_owned());
     let mode = flags.optional("mode")?.unwrap_or("agent");
     session.extra.insert(leslie::AGENT_MODE.to_owned(), mode.into());
-    session.stop_reason = Some(flags.optional("stop-reason")?.unwrap_or("end_turn").to_owned());
+    session.stop_reason = Some(flags.optional("stop_reason")?.unwrap_or("end_turn").to_owned());
     let mut transcript = Transcript::new(session);
     transcript.push(query);
     transcript.push(answer);
