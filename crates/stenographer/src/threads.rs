@@ -74,6 +74,14 @@ impl Threads {
         Ok(Self::at(scene, &place.named(scene)?))
     }
 
+    /// The threads of the working folder, or of the nearest above that has some; where none has, there will be some here.
+    pub(crate) fn near(scene: &Scene) -> Self {
+        let mut folders = scene.cwd.ancestors().map(|folder| Self::at(scene, folder));
+        folders
+            .find(|threads| threads.store.exists())
+            .unwrap_or_else(|| Self::at(scene, &scene.cwd))
+    }
+
     fn at(scene: &Scene, root: &Path) -> Self {
         Self { store: ThreadStore::new(root, scene.clock.clone(), IdSource::random()) }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::scribe::Ear;
+use crate::scribe::Ear;
 
 /// Bytes that are passed on at a time.
 const PIECE: usize = 64 << 10;
