@@ -22,6 +22,9 @@ use self::taking::Taking;
 /// Bytes that may wait for a slow store; more of them end the recording.
 const WAITING: usize = 256 << 20;
 
+/// A buffer of which less than this part is filled is copied, not held.
+const FILLED: usize = 4;
+
 /// How long what was said may stay off the disk while nothing new comes.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -69,9 +72,25 @@ pub struct Kept {
     pub name: String,
 }
 
+/// Bytes of one side.
+enum Piece {
+    Own(Vec<u8>),
+    /// Of a buffer that is filled again later.
+    Shared(Arc<Vec<u8>>, usize),
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Piece::Own(bytes) => bytes,
+            Piece::Shared(buffer, count) => &buffer[..*count],
+        }
+    }
+}
+
 /// What is told to who takes down.
 enum Told {
-    Piece(Side, Timestamp, Vec<u8>),
+    Piece(Side, Timestamp, Piece),
     /// All before it is to be on disk.
     Commit(Sender<()>),
     End(Closing),
@@ -102,10 +121,11 @@ impl Scribe {
         let (finished, done) = mpsc::channel();
         let waiting = Arc::<AtomicUsize>::default();
         let (left, clock) = (Arc::clone(&waiting), assignment.clock.clone());
-        thread::spawn(move || {
+        let listening = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
             let kept = listen(Taking::new(assignment), &heard, &left);
             let _ = finished.send(kept);
         });
+        listening.expect("the system has room for a thread");
         Self { told, waiting, clock, done }
     }
 
@@ -132,9 +152,21 @@ impl Scribe {
 impl Ear {
     /// Hears what is being passed on. It only lays a copy down, and never waits.
     pub fn hear(&self, bytes: &[u8]) {
-        let before = self.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
+        self.lay_down(bytes.len(), || Piece::Own(bytes.to_vec()));
+    }
+
+    /// The same for the beginning of a buffer, which is not copied where it is well filled.
+    pub(crate) fn hear_piece(&self, buffer: &Arc<Vec<u8>>, count: usize) {
+        if count < buffer.len() / FILLED {
+            return self.hear(&buffer[..count]);
+        }
+        self.lay_down(count, || Piece::Shared(Arc::clone(buffer), count));
+    }
+
+    fn lay_down(&self, count: usize, piece: impl FnOnce() -> Piece) {
+        let before = self.waiting.fetch_add(count, Ordering::AcqRel);
         // What is over the limit is only counted: that there is a gap ends the recording.
-        let kept = if before < WAITING { bytes.to_vec() } else { Vec::new() };
+        let kept = if before < WAITING { piece() } else { Piece::Own(Vec::new()) };
         let _ = self.told.send(Told::Piece(self.side, self.clock.now(), kept));
     }
 }
@@ -142,10 +174,10 @@ impl Ear {
 fn listen(mut taking: Taking, heard: &Receiver<Told>, waiting: &AtomicUsize) -> Vec<Kept> {
     loop {
         match heard.recv_timeout(PAUSE) {
-            Ok(Told::Piece(_, _, bytes)) if bytes.is_empty() => taking.give_up(),
-            Ok(Told::Piece(side, at, bytes)) => {
-                taking.piece(side, at, &bytes);
-                waiting.fetch_sub(bytes.len(), Ordering::AcqRel);
+            Ok(Told::Piece(_, _, piece)) if piece.bytes().is_empty() => taking.give_up(),
+            Ok(Told::Piece(side, at, piece)) => {
+                taking.piece(side, at, piece.bytes());
+                waiting.fetch_sub(piece.bytes().len(), Ordering::AcqRel);
             }
             Ok(Told::Commit(committed)) => {
                 taking.commit();

@@ -210,6 +210,7 @@ fn a_thread_goes_on_with_what_waits_for_it() {
         &inbox,
         "{\"id\":\"m1\",\"timestamp\":1,\"from\":\"main\",\"to\":\"x\",\"content\":\"hurry & go\"}\n",
     );
+    home.steno(&["inject", id, "be <brief>", "--type", "constraint"]).ok();
     let args = ["--permission", "allow", "--json", "--thread", id, "Two"];
     end(&run(&home, &args).ok());
     end(&run(&home, &args).ok());
@@ -218,7 +219,10 @@ fn a_thread_goes_on_with_what_waits_for_it() {
     let message =
         "<thread_inbox>\n  <message from=\"main\">hurry &amp; go</message>\n</thread_inbox>";
     assert!(heard[1].contains(message) && heard[1].ends_with("\n\nTwo"), "{}", heard[1]);
-    assert!(!heard[2].contains("thread_inbox"), "{}", heard[2]);
+    let injected =
+        "<injection type=\"constraint\" time=\"2026-01-05T09:15:32.500Z\">be &lt;brief&gt;<";
+    assert!(heard[1].contains(injected), "{}", heard[1]);
+    assert!(!heard[2].contains("thread_inbox") && !heard[2].contains("<injection"), "{}", heard[2]);
     let other = run(&home, &["--json", "--objective", objective, "--ref", id, "Three"]);
     let other = end(&other.ok());
     assert_eq!(other["objective"], objective);
