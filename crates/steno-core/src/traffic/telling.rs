@@ -104,7 +104,7 @@ impl Telling {
             entry.created_at = open.exchange.at;
             self.complete(entry, metadata.clone());
         }
-        self.with_source(told, found.place)
+        self.with_source(told, Some(found.place))
     }
 
     /// Tells the answer of an exchange, or why there is none.
@@ -123,9 +123,6 @@ impl Telling {
         if entries.is_empty() && (reply.usage.is_some() || reply.error.is_none()) {
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
         }
-        if let Some(last) = entries.last_mut() {
-            last.usage = reply.usage;
-        }
         let metadata = described(open, &reply);
         let is_final = !entries.iter().any(|entry| entry.kind == Kind::ToolCall);
         for entry in &mut entries {
@@ -137,11 +134,16 @@ impl Telling {
             }
             self.complete(entry, metadata);
         }
+        if let Some(last) = entries.last_mut() {
+            last.usage = reply.usage;
+            let stated = reply.stated_usage.map(|usage| ("usage".to_owned(), usage));
+            last.metadata.get_or_insert_default().extend(stated);
+        }
         entries.extend(reply.error.map(|error| failure(error, metadata)));
         let end = exchange.end.as_ref().map(|end| end.after);
         let end = end.or(exchange.chunks.last().map(|(after, _)| *after)).unwrap_or_default();
         entries.iter_mut().for_each(|entry| entry.created_at = exchange.moment(end));
-        self.with_source(entries, open.asked.map_or(0, |(place, _)| place))
+        self.with_source(entries, open.asked.map(|(place, _)| place))
     }
 
     /// What was said where an entry only refers to it; nothing if that was ciphertext.
@@ -170,8 +172,10 @@ impl Telling {
         entry.metadata = Some(metadata);
     }
 
-    fn with_source(&self, mut entries: Vec<Entry>, place: Place) -> Vec<Entry> {
-        let source = if self.joined { PRIMARY } else { self.conversations.source(place) };
+    /// What belongs to no conversation, and all where they are joined, stands in the first source.
+    fn with_source(&self, mut entries: Vec<Entry>, place: Option<Place>) -> Vec<Entry> {
+        let place = place.filter(|_| !self.joined);
+        let source = place.map_or(PRIMARY, |place| self.conversations.source(place));
         entries.iter_mut().for_each(|entry| source.clone_into(&mut entry.source));
         entries
     }
@@ -203,7 +207,6 @@ fn described(open: &Open, reply: &Reply) -> Object {
     add("model", reply.model.as_deref().map(Value::from));
     add("response_id", reply.id.as_deref().map(Value::from));
     add("finish_reason", reply.finish_reason.as_deref().map(Value::from));
-    add("usage", reply.stated_usage.clone());
     add("status", exchange.status.filter(|status| *status >= 300).map(Value::from));
     add("first_byte_ms", exchange.chunks.first().map(|(after, _)| milliseconds(*after)));
     add("latency_ms", exchange.end.as_ref().map(|end| milliseconds(end.after)));

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use rustls::pki_types::PrivateKeyDer;
@@ -54,22 +55,19 @@ fn answer(stream: &mut BufReader<impl Read + Write>) -> std::io::Result<()> {
     stream.get_mut().flush()
 }
 
+/// A gateway to the model at a port.
+fn gateway(home: &Home, port: u16) -> Command {
+    let upstream = format!("openai=https://localhost:{port}");
+    home.command(&["gateway", "--listen", "127.0.0.1:0", "--session", "s", "--upstream", &upstream])
+}
+
 #[test]
 fn a_certificate_is_checked() {
     let (port, certificate) = model();
     let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
-    let upstream = format!("openai=https://localhost:{port}");
     for (trusted, status) in [(true, "HTTP/1.1 200 "), (false, "HTTP/1.1 502 ")] {
         let home = Home::new();
-        let mut command = home.command(&[
-            "gateway",
-            "--listen",
-            "127.0.0.1:0",
-            "--session",
-            "s",
-            "--upstream",
-            &upstream,
-        ]);
+        let mut command = gateway(&home, port);
         if trusted {
             command.env("SSL_CERT_FILE", home.file("own.pem", &certificate));
         }
@@ -118,16 +116,7 @@ fn the_machines_proxy_is_used_for_tls() {
     let (port, certificate) = model();
     let (proxy, asked) = tunnels();
     let home = Home::new();
-    let upstream = format!("openai=https://localhost:{port}");
-    let mut command = home.command(&[
-        "gateway",
-        "--listen",
-        "127.0.0.1:0",
-        "--session",
-        "s",
-        "--upstream",
-        &upstream,
-    ]);
+    let mut command = gateway(&home, port);
     command.env("SSL_CERT_FILE", home.file("own.pem", &certificate)).env("HTTPS_PROXY", proxy);
     let gateway = Server::start(command);
     let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
