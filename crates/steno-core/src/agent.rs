@@ -11,7 +11,7 @@ pub mod aider;
 pub mod amp;
 pub mod api_log;
 pub mod atif;
-mod attachment;
+pub(crate) mod attachment;
 pub mod claude_code;
 pub mod cline;
 pub mod codex;

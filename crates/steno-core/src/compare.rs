@@ -4,6 +4,7 @@
 //! them is paired by how much is alike.
 
 mod align;
+pub mod facts;
 mod pair;
 pub mod text;
 

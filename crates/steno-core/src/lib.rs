@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod backup;
 pub mod compare;
+mod compression;
 pub mod cost;
 pub mod durable;
 pub mod entry;
@@ -13,6 +14,7 @@ pub mod index;
 pub mod inspect;
 pub mod json;
 pub mod lines;
+pub mod moment;
 pub mod numbering;
 pub mod problem;
 pub mod repository;

@@ -105,7 +105,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         let session = store.vault.session(&name.agent.parse()?, &name.id);
         match resume::session(ui, scene, session) {
             Ok(exit) => break exit,
-            Err(error) => browser.state.notice = Some(worker::said(&error)),
+            Err(error) => browser.state.notice = Some(error.in_one_line()),
         }
     };
     for path in browser.written {

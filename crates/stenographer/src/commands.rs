@@ -20,6 +20,7 @@ pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod speak;
 pub(crate) mod stats;

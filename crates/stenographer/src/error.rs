@@ -53,6 +53,13 @@ impl CommandError {
         self
     }
 
+    /// The failure in one line, with what to do about it.
+    pub(crate) fn in_one_line(&self) -> String {
+        let mut words = vec![self.error.to_string()];
+        words.extend(self.hints.iter().cloned());
+        words.join("; ")
+    }
+
     /// Whether the reader of our output went away, which is no failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         let plain = self.error.downcast_ref::<io::Error>().map(io::Error::kind);

@@ -1,7 +1,6 @@
 //! `steno`: the court reporter for AI agents.
 
 mod agents;
-mod amount;
 mod browser;
 mod cli;
 mod commands;
@@ -25,6 +24,8 @@ mod traffic;
 mod ui;
 
 use std::process::ExitCode;
+
+use steno_core::view::amount;
 
 /// Reading sessions means to make and drop strings without end.
 #[global_allocator]

@@ -1,52 +1,17 @@
-//! Moments as people type them: a date, a time, or how long ago.
+//! Moments as people type them, on the user's clock.
 
 use steno_core::Timestamp;
-use steno_core::timestamp::Zone;
+use steno_core::moment::{self, Edge, Here};
 
 use crate::error::CommandError;
 use crate::scene::Scene;
 
-/// Which end of a day is meant where only a date is given.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edge {
-    /// Its first moment.
-    Begin,
-    /// The first moment after it.
-    End,
-}
-
 /// The moment that `text` means: `2026-01-05`, `2026-01-05T09:15`, or `90m`, `12h`, `7d`, `2w` ago.
 pub(crate) fn parse(text: &str, edge: Edge, scene: &Scene) -> Result<Timestamp, CommandError> {
-    let unknown = || {
-        let error = CommandError::user(format!("not a time: {text}"));
-        error.hint("use a date such as 2026-01-05, a time such as 2026-01-05T09:15, or 90m, 12h, 7d, 2w ago")
-    };
-    if let Some(seconds) = ago(text) {
-        let now = scene.clock.now().instant();
-        let then =
-            now.checked_sub(jiff::SignedDuration::from_secs(seconds)).map_err(|_| unknown())?;
-        return Ok(Timestamp::from_instant(then, 0));
-    }
-    let stated: Timestamp = text.parse().map_err(|_| unknown())?;
-    if stated.zone() != Zone::Unstated {
-        return Ok(stated);
-    }
-    let mut wall = stated.wall();
-    if edge == Edge::End && !text.contains([':', 'T', 't']) {
-        wall = wall.checked_add(jiff::Span::new().days(1)).map_err(|_| unknown())?;
-    }
-    let local = scene.zone.to_ambiguous_timestamp(wall).compatible().map_err(|_| unknown())?;
-    Ok(Timestamp::from_instant(local, 0))
-}
-
-/// How many seconds ago `12h` was.
-fn ago(text: &str) -> Option<i64> {
-    let unit = match text.chars().next_back()? {
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86_400,
-        'w' => 604_800,
-        _ => return None,
-    };
-    text[..text.len() - 1].parse::<u32>().ok().map(|count| i64::from(count) * unit)
+    let here = Here { now: scene.clock.now(), zone: &scene.zone };
+    moment::parse(text, edge, &here).map_err(|error| {
+        CommandError::user(error).hint(
+            "use a date such as 2026-01-05, a time such as 2026-01-05T09:15, or 90m, 12h, 7d, 2w ago",
+        )
+    })
 }

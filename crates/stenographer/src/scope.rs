@@ -2,9 +2,10 @@
 
 use steno_core::SessionId;
 use steno_core::index::Filter;
+use steno_core::moment::Edge;
 
 use crate::error::CommandError;
-use crate::moment::{self, Edge};
+use crate::moment;
 use crate::scene::Scene;
 
 /// Flags that say which sessions and times are meant.

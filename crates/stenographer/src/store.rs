@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use steno_core::Transcript;
+use steno_core::durable::FileError;
 use steno_core::format::{self, Found};
 use steno_core::index::{Healed, Index, IndexError, Pass, Refreshed};
 use steno_core::vault::{SessionDir, Vault};
+use steno_core::view::pictures::Pictures;
+use steno_core::{Bundle, Transcript};
 
 use crate::error::CommandError;
 use crate::scene::Scene;
@@ -39,7 +41,7 @@ impl Store {
         ui: &mut Ui,
         ask: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<(Index, T), CommandError> {
-        self.answer(|index| self.refresh(ui, index).map(drop), ask)
+        Ok(Index::answering(&self.root, |index| self.refresh(ui, index).map(drop), ask)?)
     }
 
     /// What the index answers with all that is kept by now; `pass` is told of each session that is taken in.
@@ -48,32 +50,12 @@ impl Store {
         pass: Pass<'_>,
         ask: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<T, CommandError> {
-        self.answer(|index| self.take_in(index, pass).map(drop), ask).map(|(_, answer)| answer)
-    }
-
-    fn answer<T>(
-        &self,
-        mut refresh: impl FnMut(&Index) -> Result<(), IndexError>,
-        ask: impl Fn(&Index) -> Result<T, IndexError>,
-    ) -> Result<(Index, T), CommandError> {
-        let index = self.index()?;
-        match refresh(&index).and_then(|()| ask(&index)) {
-            Err(error) if error.is_damage() => {
-                drop(index);
-                let index = Index::anew(&self.root, Some(Healed::Damaged))?;
-                refresh(&index)?;
-                let answer = ask(&index)?;
-                Ok((index, answer))
-            }
-            answer => Ok((index, answer?)),
-        }
+        let take_in = |index: &Index| self.take_in(index, pass).map(drop);
+        Ok(Index::answering(&self.root, take_in, ask)?.1)
     }
 
     fn take_in(&self, index: &Index, pass: Pass<'_>) -> Result<Refreshed, IndexError> {
-        if let Some(boot) = Scene::boot() {
-            index.doubt(&self.vault, &boot)?;
-        }
-        index.refresh(&self.vault, pass)
+        index.catch_up(&self.vault, Scene::boot().as_deref(), pass)
     }
 
     /// Takes into the index what was kept since it was last looked after; gives how many sessions those were.
@@ -99,10 +81,21 @@ impl Store {
         if let Some(session) = self.session(name)? {
             return Ok(session.read()?);
         }
-        if let Some(place) = Place::of(&self.cwd, name) {
-            return place.read();
+        match Place::of(&self.cwd, name) {
+            Some(place) => place.read(),
+            None => Err(unknown_session("no session or file of this name", name)),
         }
-        Err(unknown_session("no session or file of this name", name))
+    }
+
+    /// The same with the session's pictures.
+    pub(crate) fn pictured(&self, name: &str) -> Result<Pictured, CommandError> {
+        if let Some(session) = self.session(name)? {
+            return Pictured::of(&session);
+        }
+        match Place::of(&self.cwd, name) {
+            Some(place) => place.read_pictured(),
+            None => Err(unknown_session("no session or file of this name", name)),
+        }
     }
 
     /// The kept session that `name` means: its id, the beginning of one, or `latest`.
@@ -155,6 +148,23 @@ impl Store {
     }
 }
 
+/// A transcript with the pictures that its entries name.
+pub(crate) struct Pictured {
+    pub(crate) transcript: Transcript,
+    pub(crate) pictures: Pictures,
+}
+
+impl Pictured {
+    pub(crate) fn of(session: &SessionDir) -> Result<Self, CommandError> {
+        Ok(Self::new(session.read()?, &session.bundle()?)?)
+    }
+
+    fn new(transcript: Transcript, bundle: &Bundle) -> Result<Self, FileError> {
+        let pictures = Pictures::find(bundle, &transcript.entries)?;
+        Ok(Self { transcript, pictures })
+    }
+}
+
 /// The first of several sessions, one to a line.
 fn choice(sessions: &[SessionDir]) -> String {
     let shown = sessions.iter().take(SHOWN);
@@ -189,6 +199,16 @@ impl Place {
 
     /// Reads the one session that is there.
     pub(crate) fn read(&self) -> Result<Transcript, CommandError> {
+        Ok(self.found()?.read()?)
+    }
+
+    /// The same with its pictures.
+    pub(crate) fn read_pictured(&self) -> Result<Pictured, CommandError> {
+        let found = self.found()?;
+        Ok(Pictured::new(found.read()?, &found.bundle)?)
+    }
+
+    fn found(&self) -> Result<Found, CommandError> {
         let mut found = format::find(&self.path)?;
         if self.key.is_some() {
             found.retain(|found| found.bundle.key == self.key);
@@ -199,7 +219,7 @@ impl Place {
         }
         match found.len() {
             0 => Err(unknown_format(&self.path)),
-            1 => Ok(found.remove(0).read()?),
+            1 => Ok(found.remove(0)),
             count => {
                 let error =
                     CommandError::user(format!("{count} sessions at {}", self.path.display()));

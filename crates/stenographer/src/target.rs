@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
 use steno_core::durable;
 use steno_core::format::{chibi, devflow, leslie, native, weakincentives};
+use steno_core::view::pictures::Pictures;
 use steno_core::{Clock, Transcript, view};
+use steno_web::export::Export as Page;
 
 use crate::error::CommandError;
+use crate::scene::Scene;
 use crate::ui::Ui;
 
 /// A format that can be written.
@@ -26,19 +30,42 @@ pub(crate) enum Target {
     Jsonl,
     /// Markdown.
     Md,
+    /// A page in one file, to read in a browser.
+    Html,
+    /// A trajectory of the Agent Trajectory Interchange Format.
+    Atif,
+}
+
+impl Target {
+    /// Whether it is made for people to share, so that secrets should not stand in it.
+    pub(crate) fn is_shared(self) -> bool {
+        matches!(self, Target::Md | Target::Html)
+    }
+
+    /// How the name of a file of it ends; nothing where it is a folder.
+    pub(crate) fn extension(self) -> Option<&'static str> {
+        match self {
+            Target::Weakincentives | Target::Jsonl => Some("jsonl"),
+            Target::Json | Target::Atif => Some("json"),
+            Target::Md => Some("md"),
+            Target::Html => Some("html"),
+            Target::Leslie | Target::Devflow | Target::Chibi => None,
+        }
+    }
 }
 
 /// A transcript on its way out.
 pub(crate) struct Export<'a> {
     pub(crate) transcript: &'a Transcript,
+    pub(crate) pictures: &'a Pictures,
     pub(crate) target: Target,
     pub(crate) out: Option<&'a Path>,
 }
 
 impl Export<'_> {
     /// Writes the transcript; into a file or to stdout as text, into a folder as files.
-    pub(crate) fn write(&self, ui: &mut Ui, clock: &Clock) -> Result<(), CommandError> {
-        if let Some(text) = self.text() {
+    pub(crate) fn write(&self, ui: &mut Ui, scene: &Scene) -> Result<(), CommandError> {
+        if let Some(text) = self.text(&scene.zone) {
             match self.out.filter(|path| *path != Path::new("-")) {
                 Some(path) => durable::write_atomic(path, text.as_bytes())?,
                 None => ui.out().write_all(text.as_bytes())?,
@@ -49,18 +76,21 @@ impl Export<'_> {
             let error = CommandError::usage("this format is written into a folder");
             return Err(error.hint("name it with -o DIR"));
         };
-        for path in self.files(dir, clock)? {
+        for path in self.files(dir, &scene.clock)? {
             writeln!(ui.out(), "{}", path.display())?;
         }
         Ok(())
     }
 
-    fn text(&self) -> Option<String> {
+    fn text(&self, zone: &TimeZone) -> Option<String> {
+        let Self { transcript, pictures, .. } = *self;
         match self.target {
             Target::Weakincentives => Some(weakincentives::render(self.transcript, false)),
             Target::Json => Some(native::render_json(self.transcript)),
             Target::Jsonl => Some(native::render_lines(self.transcript)),
             Target::Md => Some(view::markdown::render(self.transcript)),
+            Target::Atif => Some(view::atif::render(self.transcript)),
+            Target::Html => Some(Page { transcript, pictures, zone, index: None }.html()),
             Target::Leslie | Target::Devflow | Target::Chibi => None,
         }
     }

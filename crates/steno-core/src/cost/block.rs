@@ -5,6 +5,7 @@
 
 use super::charge::Charges;
 use super::report::Sum;
+use crate::index::Filter;
 
 /// Milliseconds of an hour.
 const HOUR: i64 = 3_600_000;
@@ -48,6 +49,18 @@ pub struct Projection {
 }
 
 impl Charges {
+    /// The blocks that began in the time that is asked for, and what they add up to.
+    pub fn blocks_begun(&self, costs: &[Option<f64>], filter: &Filter) -> (Vec<Block>, Sum) {
+        // Where a block begins depends on what was before.
+        let always = Filter { since: None, until: None, ..filter.clone() };
+        let wanted: Vec<usize> = self.select(&always).collect();
+        let mut blocks = self.blocks(costs, &wanted);
+        blocks.retain(|block| filter.has_time(Some(block.start)));
+        let within: Vec<usize> = blocks.iter().flat_map(|block| &block.charges).copied().collect();
+        let total = self.total(costs, &within);
+        (blocks, total)
+    }
+
     /// The blocks of the wanted charges, and the pauses between them.
     pub fn blocks(&self, costs: &[Option<f64>], wanted: &[usize]) -> Vec<Block> {
         let timed = wanted.iter().filter_map(|at| Some((self.all[*at].first?, *at)));

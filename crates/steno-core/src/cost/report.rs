@@ -28,6 +28,22 @@ pub enum By {
     Thread,
 }
 
+impl By {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Day => "day",
+            By::Week => "week",
+            By::Month => "month",
+            By::Session => "session",
+            By::Project => "project",
+            By::Agent => "agent",
+            By::Model => "model",
+            By::Thread => "thread",
+        }
+    }
+}
+
 /// What some charges add up to.
 #[derive(Clone, Debug, Default)]
 pub struct Sum {

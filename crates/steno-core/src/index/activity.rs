@@ -1,5 +1,7 @@
 //! What was done when, and with what, as far as a filter asks.
 
+use std::collections::HashMap;
+
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
@@ -52,6 +54,20 @@ impl Index {
                 Ok((row.get::<_, i64>(0)? * 900_000, row.get::<_, i64>(1)? as u64))
             })?,
         })
+    }
+
+    /// How many entries of each session tell of a failure, by agent and id; sessions without any are left out.
+    pub fn failures(&self) -> Result<HashMap<(String, String), u64>, IndexError> {
+        let sql = "SELECT session.agent, session.name, count(*) FROM entry
+            JOIN session ON session.id = entry.session WHERE entry.failed GROUP BY entry.session";
+        let ask = || -> rusqlite::Result<_> {
+            let mut ask = self.connection.prepare_cached(sql)?;
+            let read = |row: &rusqlite::Row<'_>| {
+                Ok(((row.get(0)?, row.get(1)?), row.get::<_, i64>(2)? as u64))
+            };
+            ask.query_map([], read)?.collect()
+        };
+        self.on(ask())
     }
 
     /// Asks a question whose gaps are the tables and the filter's conditions.

@@ -14,6 +14,7 @@ use super::exchange::Exchange;
 use super::piece::{Piece, PieceKind};
 use super::reply::Reply;
 use super::request::Asked;
+use crate::agent::fields::text;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Object, Value};
 
@@ -22,6 +23,8 @@ use crate::json::{Object, Value};
 pub(crate) struct Telling {
     conversations: Conversations,
     open: Vec<(String, Open)>,
+    /// What items of responses said, for requests that only refer to them.
+    items: HashMap<String, Option<Entry>>,
     /// The tools that were called, by the id of the call.
     tools: HashMap<String, String>,
     /// Whether all is told in the first source.
@@ -85,7 +88,8 @@ impl Telling {
     }
 
     /// Tells what is new in a request.
-    fn tell(&mut self, asked: Asked, open: &mut Open) -> Vec<Entry> {
+    fn tell(&mut self, mut asked: Asked, open: &mut Open) -> Vec<Entry> {
+        asked.said = asked.said.into_iter().filter_map(|entry| self.look_up(entry)).collect();
         let found = self.conversations.place(&asked.said, asked.follows.as_deref(), &asked.system);
         open.asked = Some((found.place, self.conversations.asked(found.place)));
         let system = asked.system.into_iter();
@@ -114,6 +118,7 @@ impl Telling {
             let id = reply.id.as_deref();
             self.conversations.answered(place, asked, &reply.entries, id);
         }
+        self.items.extend(std::mem::take(&mut reply.items));
         let mut entries = std::mem::take(&mut reply.entries);
         if entries.is_empty() && (reply.usage.is_some() || reply.error.is_none()) {
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
@@ -137,6 +142,15 @@ impl Telling {
         let end = end.or(exchange.chunks.last().map(|(after, _)| *after)).unwrap_or_default();
         entries.iter_mut().for_each(|entry| entry.created_at = exchange.moment(end));
         self.with_source(entries, open.asked.map_or(0, |(place, _)| place))
+    }
+
+    /// What was said where an entry only refers to it; nothing if that was ciphertext.
+    fn look_up(&self, entry: Entry) -> Option<Entry> {
+        let metadata = entry.metadata.as_ref().filter(|_| entry.kind == Kind::Other);
+        let reference =
+            metadata.filter(|metadata| text(metadata, "type") == Some("item_reference"));
+        let known = reference.and_then(|reference| self.items.get(text(reference, "id")?));
+        known.cloned().unwrap_or(Some(entry))
     }
 
     /// Adds what is known about an entry to what it says itself.

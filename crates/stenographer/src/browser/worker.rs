@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use steno_core::Transcript;
 use steno_core::index::mark::Shown;
 use steno_core::index::{Filter, Index, Order, Search};
-use steno_core::{Clock, Transcript};
+use steno_core::view::pictures::Pictures;
+use steno_core::view::redact::Redactor;
 
 use super::finder::{self, Found, MOST};
 use super::{Answer, Ask, Name};
@@ -29,8 +31,7 @@ const PAUSE: Duration = Duration::from_millis(40);
 #[derive(Clone)]
 pub(crate) struct Worker {
     store: Arc<Store>,
-    cwd: PathBuf,
-    clock: Clock,
+    scene: Scene,
     answers: Sender<Answer>,
     /// The last search that was asked for. One that is not it any more need not begin.
     ticket: Arc<AtomicU64>,
@@ -43,8 +44,7 @@ impl Worker {
         let (answers, receiver) = mpsc::channel();
         let worker = Self {
             store: Arc::new(Store::new(scene)),
-            cwd: scene.cwd.clone(),
-            clock: scene.clock.clone(),
+            scene: scene.clone(),
             answers,
             ticket: Arc::default(),
             searching: Arc::default(),
@@ -74,11 +74,13 @@ impl Worker {
             }
             Ask::Search(ticket, text) => self.search(ticket, &text),
             Ask::Read(name) => {
-                let read = Box::new(self.read(&name).map_err(|error| said(&error)));
+                let read = Box::new(self.read(&name).map_err(|error| error.in_one_line()));
                 self.tell(Answer::Read(name, read));
             }
             Ask::Export(name) => {
-                self.tell(Answer::Exported(self.export(&name).map_err(|error| said(&error))));
+                self.tell(Answer::Exported(
+                    self.export(&name).map_err(|error| error.in_one_line()),
+                ));
             }
         }
     }
@@ -106,14 +108,14 @@ impl Worker {
             }
             listed
         });
-        self.tell(Answer::Listed(listed.map_err(|error| said(&error))));
+        self.tell(Answer::Listed(listed.map_err(|error| error.in_one_line())));
     }
 
     fn search(&self, ticket: u64, text: &str) {
         thread::sleep(PAUSE);
         let _alone = self.searching.lock().unwrap_or_else(PoisonError::into_inner);
         if self.ticket.load(Ordering::Relaxed) == ticket {
-            let found = self.found(text).map_err(|error| said(&error));
+            let found = self.found(text).map_err(|error| error.in_one_line());
             self.tell(Answer::Found(ticket, found));
         }
     }
@@ -125,7 +127,7 @@ impl Worker {
             filter: Filter::default(),
             order: Order::Relevance,
             limit: MOST,
-            now: self.clock.now(),
+            now: self.scene.clock.now(),
         };
         let shown = Shown { lines: 3, context: 1 };
         let found = self.store.index()?.search(&search)?.into_iter().map(|mut hit| {
@@ -141,10 +143,13 @@ impl Worker {
 
     /// Writes a session as Markdown into the working folder, in place of nothing.
     fn export(&self, name: &Name) -> Result<PathBuf, CommandError> {
-        let transcript = self.read(name)?;
-        let path = free(&self.cwd, name.id.as_str());
-        let export = Export { transcript: &transcript, target: Target::Md, out: Some(&path) };
-        export.write(&mut Ui::silent(), &self.clock)?;
+        let mut transcript = self.read(name)?;
+        Redactor::default().transcript(&mut transcript);
+        let path = free(&self.scene.cwd, name.id.as_str());
+        let pictures = Pictures::default();
+        let (transcript, out) = (&transcript, Some(path.as_path()));
+        let export = Export { transcript, pictures: &pictures, target: Target::Md, out };
+        export.write(&mut Ui::silent(), &self.scene)?;
         Ok(path)
     }
 }
@@ -162,11 +167,4 @@ fn free(folder: &Path, name: &str) -> PathBuf {
     let mut names = std::iter::once(format!("{name}.md")).chain(numbered);
     let path = names.find_map(|name| Some(folder.join(name)).filter(|path| !path.exists()));
     path.unwrap_or_else(|| folder.join(name))
-}
-
-/// A failure in one line, with what to do about it.
-pub(crate) fn said(error: &CommandError) -> String {
-    let mut words = vec![error.error.to_string()];
-    words.extend(error.hints.iter().cloned());
-    words.join("; ")
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::store::{Place, Store};
+use crate::store::{Pictured, Place, Store};
 use crate::target::{Export, Target};
 use crate::ui::Ui;
 
 /// Turn a transcript of one format into another.
 ///
-/// Nothing is kept. leslie, devflow and chibi are written into a folder, the others into a file or to
+/// Nothing is kept and nothing is left out, secrets included. leslie, devflow and chibi are written into a folder, the others into a file or to
 /// standard output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -27,12 +27,12 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let transcript = match Place::of(&scene.cwd, &args.input) {
-        Some(place) => place.read()?,
-        None => Store::new(scene).transcript(&args.input)?,
+    let Pictured { transcript, pictures } = match Place::of(&scene.cwd, &args.input) {
+        Some(place) => place.read_pictured()?,
+        None => Store::new(scene).pictured(&args.input)?,
     };
     ui.problems(&transcript.problems);
-    let out = args.output.as_deref();
-    Export { transcript: &transcript, target: args.to, out }.write(ui, &scene.clock)?;
+    let (target, out) = (args.to, args.output.as_deref());
+    Export { transcript: &transcript, pictures: &pictures, target, out }.write(ui, scene)?;
     Ok(Exit::Done)
 }

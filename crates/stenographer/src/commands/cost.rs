@@ -12,7 +12,6 @@ use steno_core::cost::charge::{Charges, Mode};
 use steno_core::cost::report::By;
 use steno_core::index::Filter;
 
-pub(crate) use self::rows::unpriced;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -131,19 +130,9 @@ impl Grouping {
         })
     }
 
-    /// The name of a row's key in JSON.
+    /// The word for it.
     fn name(self) -> &'static str {
-        match self {
-            Grouping::Day => "day",
-            Grouping::Week => "week",
-            Grouping::Month => "month",
-            Grouping::Session => "session",
-            Grouping::Project => "project",
-            Grouping::Agent => "agent",
-            Grouping::Model => "model",
-            Grouping::Thread => "thread",
-            Grouping::Block => "block",
-        }
+        self.by().map_or("block", By::name)
     }
 }
 

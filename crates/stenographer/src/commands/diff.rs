@@ -1,16 +1,14 @@
 //! `steno diff`: two sessions side by side.
 
-mod facts;
 mod side;
 
-use serde::Serialize;
-use steno_core::compare::text::{Row, rows};
-use steno_core::compare::{Step, compare};
+use steno_core::compare::text::rows;
+use steno_core::compare::{Step, compare, facts};
 use steno_core::format::devflow::{self, Run};
-use steno_core::index::text;
+use steno_core::view::answer;
+use steno_core::view::answer::diff::Pair;
 use steno_core::{Entry, Timestamp, Transcript};
 
-use self::facts::Fact;
 use self::side::{Column, Sides};
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -55,28 +53,6 @@ enum Style {
     Devflow,
 }
 
-#[derive(Serialize)]
-struct FactRow<'a> {
-    fact: &'a str,
-    a: &'a str,
-    b: &'a str,
-}
-
-#[derive(Serialize)]
-struct EntryRow<'a> {
-    entry: &'static str,
-    a: Option<usize>,
-    b: Option<usize>,
-    heading: String,
-    lines: Vec<LineRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct LineRow<'a> {
-    a: Option<&'a str>,
-    b: Option<&'a str>,
-}
-
 /// Runs the command. As diff(1) does, it ends with 2 when something goes wrong.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let store = Store::new(scene);
@@ -91,7 +67,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         let text = devflow::diff(&Run::from(&a), &Run::from(&b), scene.clock.now());
         ui.transcript_text(&text)?;
     } else if args.json {
-        print_json(ui, (&a, &b), &steps)?;
+        for object in answer::diff::objects(&a, &b, &steps) {
+            serde_json::to_writer(ui.out(), &object)?;
+            writeln!(ui.out())?;
+        }
     } else {
         print_sides(ui, scene, (&a, &b), &steps)?;
     }
@@ -101,32 +80,6 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         true => Exit::Done,
         false => Exit::Failed,
     })
-}
-
-fn print_json(
-    ui: &mut Ui,
-    (a, b): (&Transcript, &Transcript),
-    steps: &[Step],
-) -> Result<(), CommandError> {
-    for Fact { name, a, b } in facts::of(&a.session, &b.session, &|at| at.to_string()) {
-        serde_json::to_writer(ui.out(), &FactRow { fact: name, a: &a, b: &b })?;
-        writeln!(ui.out())?;
-    }
-    for step in steps {
-        let pair = Pair::of(step, &a.entries, &b.entries);
-        let texts = pair.texts();
-        let lines = rows(&texts[0], &texts[1]).into_iter().filter(|row| !row.is_same());
-        let row = EntryRow {
-            entry: pair.change,
-            a: pair.a.map(|(at, _)| at),
-            b: pair.b.map(|(at, _)| at),
-            heading: pair.heading(),
-            lines: lines.map(|Row { a, b }| LineRow { a, b }).collect(),
-        };
-        serde_json::to_writer(ui.out(), &row)?;
-        writeln!(ui.out())?;
-    }
-    Ok(())
 }
 
 fn print_sides(
@@ -191,44 +144,4 @@ fn print_left_out(sides: &mut Sides<'_>, lines: u64) -> Result<(), CommandError>
 
 fn titled(at: usize, entry: &Entry) -> String {
     format!("{at} {}", entry.heading())
-}
-
-/// Entries that stand for each other, with their numbers.
-struct Pair<'a> {
-    change: &'static str,
-    a: Option<(usize, &'a Entry)>,
-    b: Option<(usize, &'a Entry)>,
-}
-
-impl<'a> Pair<'a> {
-    fn of(step: &Step, in_a: &'a [Entry], in_b: &'a [Entry]) -> Self {
-        let (change, a, b) = match *step {
-            Step::Same(a, b) => ("same", Some(a), Some(b)),
-            Step::Changed(a, b) => ("changed", Some(a), Some(b)),
-            Step::Removed(a) => ("removed", Some(a), None),
-            Step::Added(b) => ("added", None, Some(b)),
-        };
-        let numbered = |entries: &'a [Entry], at: usize| (at, &entries[at]);
-        Self { change, a: a.map(|at| numbered(in_a, at)), b: b.map(|at| numbered(in_b, at)) }
-    }
-
-    /// What both say; where the texts are the same but their arguments are not, these as JSON.
-    fn texts(&self) -> [String; 2] {
-        let say = |side: Option<(usize, &Entry)>, say: fn(&Entry) -> String| {
-            side.map(|(_, entry)| say(entry)).unwrap_or_default()
-        };
-        let texts = [say(self.a, text::of), say(self.b, text::of)];
-        if self.change == "changed" && texts[0] == texts[1] {
-            return [say(self.a, input), say(self.b, input)];
-        }
-        texts
-    }
-
-    fn heading(&self) -> String {
-        self.a.or(self.b).map(|(_, entry)| entry.heading()).unwrap_or_default()
-    }
-}
-
-fn input(entry: &Entry) -> String {
-    entry.tool_input.as_ref().map(ToString::to_string).unwrap_or_default()
 }

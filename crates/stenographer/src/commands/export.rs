@@ -1,35 +1,115 @@
-//! `steno export`: writes a kept session in another format.
+//! `steno export`: writes kept sessions in another format, without the secrets in them where it is made to be shared.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use steno_core::durable;
+use steno_core::view::redact::Redactor;
+use steno_web::export::{Export as Page, index};
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::store::Store;
+use crate::store::{Pictured, Store};
 use crate::target::{Export, Target};
-use crate::ui::Ui;
+use crate::ui::{Ui, count};
 
-/// Write a session in another format.
+/// Write sessions in another format.
 ///
 /// leslie, devflow and chibi are written into a folder, which is made if need be; the others into a file, or
-/// to standard output.
+/// to standard output. What is made to be shared (html and md) is written without keys, tokens and passwords.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, `latest`, or a path.
-    #[arg(value_name = "ID")]
-    session: String,
+    /// The sessions: their ids, the beginnings of those, `latest`, or paths.
+    #[arg(value_name = "ID", required_unless_present = "site")]
+    sessions: Vec<String>,
     /// The format.
     #[arg(long, value_enum)]
     format: Target,
-    /// Where to [default: standard output].
+    /// Where to [default: standard output]; with several sessions, a folder.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// Write a page for each session, or for all that are kept, into this folder, and an index of them.
+    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    site: Option<PathBuf>,
+    /// Keep secrets in what is made to be shared.
+    #[arg(long)]
+    no_redact: bool,
 }
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let transcript = Store::new(scene).transcript(&args.session)?;
-    ui.problems(&transcript.problems);
-    let out = args.output.as_deref();
-    Export { transcript: &transcript, target: args.format, out }.write(ui, &scene.clock)?;
+    if args.site.is_some() && args.format != Target::Html {
+        return Err(CommandError::usage("a site is made of pages").hint("use --format html"));
+    }
+    let mut exporting = Exporting { scene, args, redactor: Redactor::default() };
+    match &args.site {
+        Some(dir) => exporting.site(ui, &scene.cwd.join(dir))?,
+        None => exporting.files(ui)?,
+    }
+    if args.format.is_shared() && !args.no_redact {
+        ui.status(format_args!("{} redacted", count(exporting.redactor.count(), "secret")));
+    }
     Ok(Exit::Done)
+}
+
+/// Sessions on their way out.
+struct Exporting<'a> {
+    scene: &'a Scene,
+    args: &'a Args,
+    redactor: Redactor,
+}
+
+impl Exporting<'_> {
+    fn files(&mut self, ui: &mut Ui) -> Result<(), CommandError> {
+        let store = Store::new(self.scene);
+        let (target, out) = (self.args.format, self.args.output.as_deref());
+        for name in &self.args.sessions {
+            let Pictured { transcript, pictures } = self.shared(ui, store.pictured(name)?);
+            let file = match (out, target.extension(), self.args.sessions.len()) {
+                (Some(dir), Some(extension), 2..) => {
+                    durable::create_private_dir(dir)?;
+                    Some(dir.join(format!("{}.{extension}", transcript.session.id)))
+                }
+                _ => out.map(Path::to_owned),
+            };
+            let (transcript, pictures, out) = (&transcript, &pictures, file.as_deref());
+            Export { transcript, pictures, target, out }.write(ui, self.scene)?;
+        }
+        Ok(())
+    }
+
+    /// A page for each session, and one that lists them, newest first.
+    fn site(&mut self, ui: &mut Ui, dir: &Path) -> Result<(), CommandError> {
+        let store = Store::new(self.scene);
+        let named = self.args.sessions.iter().map(|name| store.kept(name));
+        let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
+        if self.args.sessions.is_empty() {
+            sessions = store.vault.sessions()?;
+        }
+        let mut listed = Vec::new();
+        for session in &sessions {
+            let Pictured { transcript, pictures } = self.shared(ui, Pictured::of(session)?);
+            let (session, zone) = (&transcript.session, &self.scene.zone);
+            let file = format!("{}/{}.html", session.agent, session.id);
+            let index = Some("../index.html");
+            let page = Page { transcript: &transcript, pictures: &pictures, zone, index };
+            let path = dir.join(&file);
+            durable::create_private_dir(path.parent().unwrap_or(dir))?;
+            durable::write_atomic(&path, page.html().as_bytes())?;
+            listed.push((file, transcript.session));
+        }
+        listed
+            .sort_by_key(|(_, session)| std::cmp::Reverse(session.started.map(|at| at.instant())));
+        let path = dir.join("index.html");
+        durable::write_atomic(&path, index(&listed, &self.scene.zone).as_bytes())?;
+        Ok(writeln!(ui.out(), "{}", path.display())?)
+    }
+
+    /// A session as it may be shared.
+    fn shared(&mut self, ui: &mut Ui, mut pictured: Pictured) -> Pictured {
+        ui.problems(&pictured.transcript.problems);
+        if self.args.format.is_shared() && !self.args.no_redact {
+            self.redactor.transcript(&mut pictured.transcript);
+        }
+        pictured
+    }
 }

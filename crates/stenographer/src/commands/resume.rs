@@ -76,6 +76,34 @@ fn go_on(
     session: SessionDir,
     (project, is_printed): (Option<&Path>, bool),
 ) -> Result<Exit, CommandError> {
+    let line = planned(scene, session, project, |plan| {
+        if is_printed {
+            plan.tell(ui);
+            return Ok(());
+        }
+        plan.restore(ui)
+    })?;
+    if is_printed {
+        writeln!(ui.out(), "{line}")?;
+        return Ok(Exit::Done);
+    }
+    ui.flush()?;
+    start(line)
+}
+
+/// Puts back what is missing of a session, and gives the command that goes on with it.
+pub(crate) fn prepared(scene: &Scene, session: SessionDir) -> Result<String, CommandError> {
+    let line = planned(scene, session, None, |plan| plan.restore(&mut Ui::silent()))?;
+    Ok(line.to_string())
+}
+
+/// Does what has to be done with the plan for a session before the command that it gives can be run.
+fn planned(
+    scene: &Scene,
+    session: SessionDir,
+    project: Option<&Path>,
+    prepare: impl FnOnce(&Plan<'_>) -> Result<(), CommandError>,
+) -> Result<CommandLine, CommandError> {
     let resume = Resume::of(session.agent()).ok_or_else(|| without_command(session.agent()))?;
     if !session.is_imported()? {
         return Err(RestoreError::Recorded.into());
@@ -88,14 +116,8 @@ fn go_on(
     let from = transcript.session.project.as_deref().map(Path::new);
     let plan = Plan { session, resume, moved: Move { from, to: &folder } };
     let line = plan.command_line(&transcript)?;
-    if is_printed {
-        plan.tell(ui);
-        writeln!(ui.out(), "{line}")?;
-        return Ok(Exit::Done);
-    }
-    plan.restore(ui)?;
-    ui.flush()?;
-    start(line)
+    prepare(&plan)?;
+    Ok(line)
 }
 
 fn without_command(agent: &str) -> CommandError {

@@ -1,9 +1,9 @@
 //! `steno search`: finds what was said in any session.
 
-use serde::Serialize;
+use steno_core::entry;
 use steno_core::index::mark::{Line, Shown};
 use steno_core::index::{Filter, Hit, Index, Order, Query, Search};
-use steno_core::{Kind, Timestamp, entry};
+use steno_core::view::answer::HitRow;
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -62,31 +62,6 @@ enum Sort {
     Time,
 }
 
-#[derive(Serialize)]
-struct Row<'a> {
-    hit: String,
-    session: &'a str,
-    agent: &'a str,
-    project: Option<&'a str>,
-    title: Option<&'a str>,
-    entry: u64,
-    time: Option<Timestamp>,
-    role: &'a str,
-    kind: Kind,
-    tool: Option<&'a str>,
-    model: Option<&'a str>,
-    source: &'a str,
-    copies: u64,
-    lines: Vec<RowLine<'a>>,
-}
-
-#[derive(Serialize)]
-struct RowLine<'a> {
-    line: usize,
-    text: &'a str,
-    marks: Vec<[usize; 2]>,
-}
-
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let query = parse(&args.query)?;
@@ -103,7 +78,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     for (at, hit) in hits.iter().enumerate() {
         let lines = query.lines(&hit.text, shown);
         if args.json {
-            serde_json::to_writer(ui.out(), &row(hit, &lines))?;
+            serde_json::to_writer(ui.out(), &HitRow::of(hit, &lines))?;
             writeln!(ui.out())?;
         } else {
             if at > 0 {
@@ -133,30 +108,6 @@ impl Asked {
             errors: self.errors,
             ..self.scope.filter(scene, session)?
         })
-    }
-}
-
-fn row<'a>(hit: &'a Hit, lines: &'a [Line]) -> Row<'a> {
-    let line = |line: &'a Line| RowLine {
-        line: line.number,
-        text: &line.text,
-        marks: line.marks.iter().map(|mark| [mark.start, mark.end]).collect(),
-    };
-    Row {
-        hit: format!("{}:{}", hit.session, hit.number),
-        session: hit.session.as_str(),
-        agent: &hit.agent,
-        project: hit.project.as_deref(),
-        title: hit.title.as_deref(),
-        entry: hit.number,
-        time: hit.time,
-        role: &hit.role,
-        kind: hit.kind,
-        tool: hit.tool.as_deref(),
-        model: hit.model.as_deref(),
-        source: &hit.source,
-        copies: hit.copies,
-        lines: lines.iter().map(line).collect(),
     }
 }
 

@@ -11,7 +11,6 @@ use steno_core::index::{Activity, Filter, Index};
 
 use self::days::Days;
 use crate::amount::{bar, cost, curve, rounded, short};
-use crate::commands::cost::unpriced;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -19,6 +18,7 @@ use crate::scope::Scope;
 use crate::store::Store;
 use crate::table::fit;
 use crate::ui::{Ui, count};
+use steno_core::view::answer::cost::unpriced;
 
 /// Show how much was said and done, when, with which models and tools, and what it cost.
 #[derive(Debug, clap::Args)]

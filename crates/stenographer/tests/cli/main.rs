@@ -15,6 +15,7 @@ mod devflow;
 mod diff;
 #[cfg(unix)]
 mod exec;
+mod export;
 #[cfg(unix)]
 mod gateway;
 mod harness;
@@ -45,6 +46,8 @@ mod sync;
 #[cfg(unix)]
 mod terminal;
 mod threads;
+#[cfg(unix)]
+mod tls;
 mod verify;
 #[cfg(unix)]
 mod watch;

@@ -351,6 +351,8 @@ fn markdown_is_readable() {
     ## Assistant (2026-01-05T09:15:37Z)
 
     Done.
+    --- stderr
+    0 secrets redacted
     --- exit 0
     "#);
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use steno_core::compare::text::words;
 use unicode_width::UnicodeWidthStr;
 
-use super::facts::Fact;
 use crate::error::CommandError;
 use crate::table::{untabbed, wrap};
 use crate::ui::{Ui, defused};
+use steno_core::compare::facts::Fact;
 
 /// Columns for the names of facts.
 const NAMES: usize = 9;

@@ -1,9 +1,9 @@
 //! Amounts as people read them: tokens and dollars in few characters, bars, and curves of one line.
 
-use steno_core::cost::report::Sum;
+use crate::cost::report::Sum;
 
 /// A count in at most five characters: `265`, `89.7k`, `3.49M`.
-pub(crate) fn short(number: u64) -> String {
+pub fn short(number: u64) -> String {
     let mut scaled = number as f64;
     for unit in ["", "k", "M", "G", "T"] {
         // What would be rounded up to 1000 belongs to the next unit.
@@ -22,7 +22,7 @@ pub(crate) fn short(number: u64) -> String {
 }
 
 /// Dollars and cents.
-pub(crate) fn dollars(cost: f64) -> String {
+pub fn dollars(cost: f64) -> String {
     let cents = format!("{cost:.2}");
     let (whole, cents) = cents.split_once('.').unwrap_or((&cents, "00"));
     let grouped: String = whole
@@ -37,7 +37,7 @@ pub(crate) fn dollars(cost: f64) -> String {
 }
 
 /// What a sum costs: `?` where nothing is known, `+?` behind what is only a part.
-pub(crate) fn cost(sum: &Sum) -> String {
+pub fn cost(sum: &Sum) -> String {
     match sum.cost() {
         None => "?".to_owned(),
         Some(cost) if sum.unpriced.is_empty() => dollars(cost),
@@ -46,12 +46,12 @@ pub(crate) fn cost(sum: &Sum) -> String {
 }
 
 /// A number for JSON, without the noise of adding up.
-pub(crate) fn rounded(number: f64) -> f64 {
+pub fn rounded(number: f64) -> f64 {
     (number * 1e10).round() / 1e10
 }
 
 /// A bar of at most `width` columns for a share of the largest.
-pub(crate) fn bar(share: f64, width: usize) -> String {
+pub fn bar(share: f64, width: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
@@ -59,7 +59,7 @@ pub(crate) fn bar(share: f64, width: usize) -> String {
 }
 
 /// A curve of one line.
-pub(crate) fn curve(values: &[f64]) -> String {
+pub fn curve(values: &[f64]) -> String {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let top = values.iter().copied().fold(0.0, f64::max);
     let step = |value: &f64| match *value {

@@ -1,19 +1,22 @@
 //! What is known of two sessions, point by point.
 
-use steno_core::{Session, Timestamp};
+use crate::{Session, Timestamp};
 
 /// How a time is written.
-pub(super) type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
+pub type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
 
 /// One point.
-pub(super) struct Fact {
-    pub(super) name: &'static str,
-    pub(super) a: String,
-    pub(super) b: String,
+pub struct Fact {
+    /// What it is about.
+    pub name: &'static str,
+    /// What is known of the one.
+    pub a: String,
+    /// What is known of the other.
+    pub b: String,
 }
 
 /// Every point that is known of at least one of them.
-pub(super) fn of(a: &Session, b: &Session, clock: Clock<'_>) -> Vec<Fact> {
+pub fn of(a: &Session, b: &Session, clock: Clock<'_>) -> Vec<Fact> {
     let points = points(a, clock).into_iter().zip(points(b, clock));
     let facts = points.map(|((name, a), (_, b))| Fact { name, a, b });
     facts.filter(|fact| !fact.a.is_empty() || !fact.b.is_empty()).collect()

@@ -1,0 +1,101 @@
+//! The objects that `--json` prints and the page's API gives; fields are only ever added.
+
+pub mod cost;
+pub mod diff;
+
+use serde::Serialize;
+
+use crate::entry::Kind;
+use crate::index::Hit;
+use crate::index::mark::Line;
+use crate::session::{Session, Status};
+use crate::timestamp::Timestamp;
+use crate::usage::Usage;
+
+/// A session in a list.
+#[derive(Debug, Serialize)]
+pub struct SessionRow<'a> {
+    id: &'a str,
+    native_id: Option<&'a str>,
+    agent: &'a str,
+    project: Option<&'a str>,
+    title: Option<&'a str>,
+    started: Option<Timestamp>,
+    ended: Option<Timestamp>,
+    status: Status,
+    entries: u64,
+    tokens: Usage,
+    thread: Option<&'a str>,
+}
+
+impl<'a> SessionRow<'a> {
+    /// What a list tells of a session.
+    pub fn of(session: &'a Session) -> Self {
+        Self {
+            id: session.id.as_str(),
+            native_id: session.native_id.as_deref(),
+            agent: &session.agent,
+            project: session.project.as_deref(),
+            title: session.title.as_deref(),
+            started: session.started,
+            ended: session.ended,
+            status: session.status,
+            entries: session.totals.entries,
+            tokens: session.totals.usage,
+            thread: session.thread.as_deref(),
+        }
+    }
+}
+
+/// An entry that was found.
+#[derive(Debug, Serialize)]
+pub struct HitRow<'a> {
+    hit: String,
+    session: &'a str,
+    agent: &'a str,
+    project: Option<&'a str>,
+    title: Option<&'a str>,
+    entry: u64,
+    time: Option<Timestamp>,
+    role: &'a str,
+    kind: Kind,
+    tool: Option<&'a str>,
+    model: Option<&'a str>,
+    source: &'a str,
+    copies: u64,
+    lines: Vec<LineRow<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct LineRow<'a> {
+    line: usize,
+    text: &'a str,
+    marks: Vec<[usize; 2]>,
+}
+
+impl<'a> HitRow<'a> {
+    /// What a search tells of a hit, with the lines that match.
+    pub fn of(hit: &'a Hit, lines: &'a [Line]) -> Self {
+        let line = |line: &'a Line| LineRow {
+            line: line.number,
+            text: &line.text,
+            marks: line.marks.iter().map(|mark| [mark.start, mark.end]).collect(),
+        };
+        Self {
+            hit: format!("{}:{}", hit.session, hit.number),
+            session: hit.session.as_str(),
+            agent: &hit.agent,
+            project: hit.project.as_deref(),
+            title: hit.title.as_deref(),
+            entry: hit.number,
+            time: hit.time,
+            role: &hit.role,
+            kind: hit.kind,
+            tool: hit.tool.as_deref(),
+            model: hit.model.as_deref(),
+            source: &hit.source,
+            copies: hit.copies,
+            lines: lines.iter().map(line).collect(),
+        }
+    }
+}

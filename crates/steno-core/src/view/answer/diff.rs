@@ -1,0 +1,98 @@
+//! Two sessions beside each other as objects.
+
+use serde::Serialize;
+
+use crate::compare::Step;
+use crate::compare::facts::{self, Fact};
+use crate::compare::text::{Row, rows};
+use crate::entry::Entry;
+use crate::index::text;
+use crate::json::Value;
+use crate::session::Transcript;
+
+#[derive(Serialize)]
+struct FactRow<'a> {
+    fact: &'a str,
+    a: &'a str,
+    b: &'a str,
+}
+
+#[derive(Serialize)]
+struct EntryRow<'a> {
+    entry: &'static str,
+    a: Option<usize>,
+    b: Option<usize>,
+    heading: String,
+    lines: Vec<LineRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct LineRow<'a> {
+    a: Option<&'a str>,
+    b: Option<&'a str>,
+}
+
+/// What is known of both, then each entry and those of its lines that differ.
+pub fn objects(a: &Transcript, b: &Transcript, steps: &[Step]) -> Vec<Value> {
+    let facts = facts::of(&a.session, &b.session, &|at| at.to_string());
+    let fact = |Fact { name, a, b }: &Fact| serde_json::json!(FactRow { fact: name, a, b });
+    let entries = steps.iter().map(|step| {
+        let pair = Pair::of(step, &a.entries, &b.entries);
+        let texts = pair.texts();
+        let lines = rows(&texts[0], &texts[1]).into_iter().filter(|row| !row.is_same());
+        serde_json::json!(EntryRow {
+            entry: pair.change,
+            a: pair.a.map(|(at, _)| at),
+            b: pair.b.map(|(at, _)| at),
+            heading: pair.heading(),
+            lines: lines.map(|Row { a, b }| LineRow { a, b }).collect(),
+        })
+    });
+    facts.iter().map(fact).chain(entries).collect()
+}
+
+/// Entries that stand for each other, with their numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// What became of them: same, changed, removed or added.
+    pub change: &'static str,
+    /// The one session's.
+    pub a: Option<(usize, &'a Entry)>,
+    /// The other session's.
+    pub b: Option<(usize, &'a Entry)>,
+}
+
+impl<'a> Pair<'a> {
+    /// The entries that a step is about.
+    pub fn of(step: &Step, in_a: &'a [Entry], in_b: &'a [Entry]) -> Self {
+        let (change, a, b) = match *step {
+            Step::Same(a, b) => ("same", Some(a), Some(b)),
+            Step::Changed(a, b) => ("changed", Some(a), Some(b)),
+            Step::Removed(a) => ("removed", Some(a), None),
+            Step::Added(b) => ("added", None, Some(b)),
+        };
+        let numbered = |entries: &'a [Entry], at: usize| (at, &entries[at]);
+        Self { change, a: a.map(|at| numbered(in_a, at)), b: b.map(|at| numbered(in_b, at)) }
+    }
+
+    /// What both say; where the texts are the same but their arguments are not, these as JSON.
+    pub fn texts(&self) -> [String; 2] {
+        let say = |side: Option<(usize, &Entry)>, say: fn(&Entry) -> String| {
+            side.map(|(_, entry)| say(entry)).unwrap_or_default()
+        };
+        let texts = [say(self.a, text::of), say(self.b, text::of)];
+        if self.change == "changed" && texts[0] == texts[1] {
+            return [say(self.a, input), say(self.b, input)];
+        }
+        texts
+    }
+
+    /// Who said it and what it is.
+    pub fn heading(&self) -> String {
+        self.a.or(self.b).map(|(_, entry)| entry.heading()).unwrap_or_default()
+    }
+}
+
+fn input(entry: &Entry) -> String {
+    entry.tool_input.as_ref().map(ToString::to_string).unwrap_or_default()
+}

@@ -1,0 +1,217 @@
+//! A transcript as an ATIF trajectory (Harbor's Agent Trajectory Interchange Format), which the reader takes back.
+
+use serde_json::json;
+
+use crate::entry::{Entry, Kind, PRIMARY, Role};
+use crate::json::{Object, Style, Value};
+use crate::session::Transcript;
+use crate::usage::Usage;
+
+/// The version that is written.
+const VERSION: &str = "ATIF-v1.7";
+
+/// The trajectory as one JSON document; each subagent is a trajectory inside of it.
+pub fn render(transcript: &Transcript) -> String {
+    let session = &transcript.session;
+    let mut document = trajectory(transcript, PRIMARY, session.id.as_str());
+    let usage = &session.totals.usage;
+    document.insert(
+        "final_metrics".to_owned(),
+        json!({
+            "total_prompt_tokens": usage.prompt(),
+            "total_completion_tokens": usage.output,
+            "total_cached_tokens": usage.cache_read,
+            "total_cost_usd": session.totals.cost,
+            "total_steps": document["steps"].as_array().map_or(0, Vec::len),
+        }),
+    );
+    let mut subagents: Vec<&str> = Vec::new();
+    for entry in &transcript.entries {
+        if entry.source != PRIMARY && !subagents.contains(&entry.source.as_str()) {
+            subagents.push(&entry.source);
+        }
+    }
+    if !subagents.is_empty() {
+        let inner = subagents.iter().map(|source| {
+            let id = source.strip_prefix("subagent:").unwrap_or(source);
+            Value::Object(trajectory(transcript, source, id))
+        });
+        document.insert("subagent_trajectories".to_owned(), inner.collect());
+    }
+    Style::PRETTY.print(&document) + "\n"
+}
+
+fn trajectory(transcript: &Transcript, source: &str, id: &str) -> Object {
+    let name = if source == PRIMARY { "session_id" } else { "trajectory_id" };
+    let session = &transcript.session;
+    let mut steps: Vec<Value> = Vec::new();
+    let mut entries = transcript.entries.iter().filter(|entry| entry.source == source).peekable();
+    while let Some(first) = entries.next() {
+        let mut together = vec![first];
+        while let Some(next) = entries.next_if(|next| belongs(together.last(), next)) {
+            together.push(next);
+        }
+        steps.push(step(steps.len() + 1, &together));
+    }
+    let mut document = Object::new();
+    document.insert("schema_version".to_owned(), json!(VERSION));
+    document.insert(name.to_owned(), json!(id));
+    document.insert(
+        "agent".to_owned(),
+        json!({"name": session.agent, "version": "unknown", "model_name": session.models.first()}),
+    );
+    document.insert("steps".to_owned(), Value::Array(steps));
+    document
+}
+
+/// Whether an entry is part of the step before it: what the model went on to say and do, and what tools answered.
+fn belongs(last: Option<&&Entry>, next: &Entry) -> bool {
+    let rank = |entry: &Entry| match entry.kind {
+        Kind::Thinking => Some(0),
+        Kind::Text if entry.role == Role::Assistant => Some(1),
+        Kind::ToolCall => Some(2),
+        Kind::ToolResult => Some(3),
+        _ => None,
+    };
+    let Some((before, after)) = last.and_then(|last| Some((rank(last)?, rank(next)?))) else {
+        return false;
+    };
+    let message =
+        |entry: &Entry| entry.message_id.clone().filter(|_| entry.role == Role::Assistant);
+    let messages = last.and_then(|last| message(last)).zip(message(next));
+    let is_same = messages.is_none_or(|(before, after)| before == after);
+    is_same && (after > before || (after == before && after >= 2))
+}
+
+fn step(number: usize, entries: &[&Entry]) -> Value {
+    let mut step = Object::new();
+    let mut add = |name: &str, value: Value| _ = step.insert(name.to_owned(), value);
+    add("step_id", json!(number));
+    if let Some(at) = entries.iter().find_map(|entry| entry.created_at) {
+        add("timestamp", json!(at.to_string()));
+    }
+    let of_kind = |kind: Kind| entries.iter().filter(move |entry| entry.kind == kind);
+    let is_agent = entries.iter().any(|entry| matches!(entry.role, Role::Assistant | Role::Tool));
+    let source = match entries[0].role {
+        _ if is_agent => "agent",
+        Role::User => "user",
+        _ => "system",
+    };
+    add("source", json!(source));
+    let said = entries
+        .iter()
+        .filter(|entry| !matches!(entry.kind, Kind::Thinking | Kind::ToolCall | Kind::ToolResult));
+    let said = said
+        .map(|entry| entry.content.as_str())
+        .chain(of_kind(Kind::ToolCall).filter_map(|call| call.said_with_call()));
+    add("message", json!(said.collect::<Vec<_>>().join("\n")));
+    if is_agent {
+        step.extend(answer(entries));
+    }
+    Value::Object(step)
+}
+
+/// What only an agent's step may have.
+fn answer(entries: &[&Entry]) -> Object {
+    let mut step = Object::new();
+    let mut add = |name: &str, value: Value| _ = step.insert(name.to_owned(), value);
+    let of_kind = |kind: Kind| entries.iter().filter(move |entry| entry.kind == kind);
+    if let Some(thought) = of_kind(Kind::Thinking).next() {
+        add("reasoning_content", json!(thought.content));
+    }
+    if let Some(model) = entries.iter().find_map(|entry| entry.model.as_ref()) {
+        add("model_name", json!(model));
+    }
+    let calls: Vec<Value> = of_kind(Kind::ToolCall).map(|entry| call(entry)).collect();
+    if !calls.is_empty() {
+        add("tool_calls", Value::Array(calls));
+    }
+    let result =
+        |entry: &&Entry| json!({"source_call_id": entry.tool_call_id, "content": entry.content});
+    let results: Vec<Value> = of_kind(Kind::ToolResult).map(result).collect();
+    if !results.is_empty() {
+        add("observation", json!({"results": results}));
+    }
+    if let Some(usage) = entries.iter().find_map(|entry| entry.usage.as_ref()) {
+        add("metrics", metrics(usage));
+    }
+    step
+}
+
+fn call(entry: &Entry) -> Value {
+    let arguments = entry.tool_input.clone().unwrap_or_else(|| json!({"text": entry.content}));
+    let arguments = if arguments.is_object() { arguments } else { json!({"input": arguments}) };
+    json!({
+        "tool_call_id": entry.tool_call_id.as_deref().unwrap_or_default(),
+        "function_name": entry.tool_name.as_deref().unwrap_or("unknown"),
+        "arguments": arguments,
+    })
+}
+
+fn metrics(usage: &Usage) -> Value {
+    json!({
+        "prompt_tokens": usage.prompt(),
+        "completion_tokens": usage.output,
+        "cached_tokens": usage.cache_read,
+        "extra": {
+            "cache_creation_input_tokens": usage.cache_write,
+            "reasoning_output_tokens": usage.reasoning,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::atif::READER;
+    use crate::format;
+    use crate::session::Session;
+    use crate::source::{Bundle, Source};
+
+    fn entry(role: Role, kind: Kind, content: &str) -> Entry {
+        let mut entry = Entry::new(role, kind, content);
+        entry.created_at = "2026-01-05T09:15:32Z".parse().ok();
+        entry
+    }
+
+    #[test]
+    fn a_trajectory_can_be_read_back() {
+        let mut written = Transcript::new(Session::new("first".parse().unwrap(), "demo"));
+        written.push(entry(Role::System, Kind::Text, "You are"));
+        written.push(entry(Role::User, Kind::Text, "Look"));
+        written.push(entry(Role::Assistant, Kind::Thinking, "Hm"));
+        let mut call = entry(Role::Assistant, Kind::ToolCall, "");
+        (call.tool_name, call.tool_call_id) = (Some("ls".to_owned()), Some("c1".to_owned()));
+        call.tool_input = Some(json!({"path": "."}));
+        call.model = Some("m1".to_owned());
+        call.usage = Some(Usage { input: 10, cache_read: 60, output: 9, ..Usage::default() });
+        written.push(call);
+        let mut result = entry(Role::Tool, Kind::ToolResult, "a.rs");
+        result.tool_call_id = Some("c1".to_owned());
+        written.push(result);
+        let mut inner = entry(Role::User, Kind::Text, "Do");
+        inner.source = "subagent:t2".to_owned();
+        written.push(inner);
+        let path = "/trial/trajectory.json";
+        let source = Source::in_memory("trajectory.json", path, render(&written).into_bytes());
+        let read = format::read(&READER, &Bundle::new(path, vec![source])).unwrap();
+        let told = |transcript: &Transcript| -> Vec<_> {
+            let told = transcript.entries.iter().map(|entry| {
+                let Entry { role, kind, content, source, tool_input, usage, .. } = entry;
+                format!("{role} {kind} {content} {source} {tool_input:?} {usage:?}")
+            });
+            let mut told: Vec<_> = told.collect();
+            told.sort();
+            told
+        };
+        assert_eq!(read.session.native_id.as_deref(), Some("first"));
+        assert_eq!(read.session.totals.usage, written.session.totals.usage);
+        // The tokens of a step stand with its first entry.
+        let plain = |told: Vec<String>| -> Vec<String> {
+            told.iter()
+                .map(|line| line.split(" Some(Usage").next().unwrap().replace(" None", ""))
+                .collect()
+        };
+        assert_eq!(plain(told(&read)), plain(told(&written)));
+    }
+}

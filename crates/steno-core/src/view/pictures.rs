@@ -1,0 +1,132 @@
+//! The pictures of a session: an entry only names one by its sum, the bytes stand in what is kept.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use memchr::memmem;
+
+use crate::durable::FileError;
+use crate::entry::Entry;
+use crate::source::Bundle;
+
+/// How base64 of each type of picture that is shown begins.
+const BEGINNINGS: [(&str, &str); 4] = [
+    ("iVBORw0KGgo", "image/png"),
+    ("/9j/", "image/jpeg"),
+    ("R0lGOD", "image/gif"),
+    ("UklGR", "image/webp"),
+];
+
+/// Pictures by the blake3 of their bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Pictures {
+    all: HashMap<String, Picture>,
+}
+
+/// One picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Its type by its first bytes, whatever the source says.
+    pub media_type: &'static str,
+    /// Its bytes in base64.
+    pub base64: String,
+}
+
+impl Pictures {
+    /// The pictures that the entries name, found in the bytes of the session.
+    pub fn find(bundle: &Bundle, entries: &[Entry]) -> Result<Self, FileError> {
+        let mut pictures = Self::default();
+        if entries.iter().any(|entry| named_in(&entry.content).is_some()) {
+            for source in &bundle.sources {
+                pictures.take(&source.bytes()?);
+            }
+        }
+        Ok(pictures)
+    }
+
+    /// The picture of this sum.
+    pub fn get(&self, sum: &str) -> Option<&Picture> {
+        self.all.get(sum)
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        for (beginning, media_type) in BEGINNINGS {
+            let mut from = 0;
+            while let Some(found) = memmem::find(&bytes[from..], beginning.as_bytes()) {
+                let begin = from + found;
+                let end = begin + length(&bytes[begin..]);
+                from = end.max(begin + 1);
+                // Where it goes on before, it is the middle of something else.
+                if begin == 0 || !is_base64(bytes[begin - 1]) {
+                    self.add(&bytes[begin..end], media_type);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, text: &[u8], media_type: &'static str) {
+        let base64: String =
+            text.iter().filter(|byte| **byte != b'\\').map(|byte| char::from(*byte)).collect();
+        if let Ok(bytes) = STANDARD.decode(&base64) {
+            let sum = blake3::hash(&bytes).to_string();
+            self.all.insert(sum, Picture { media_type, base64 });
+        }
+    }
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+}
+
+/// How far base64 goes on; JSON may put a backslash before each slash.
+fn length(bytes: &[u8]) -> usize {
+    let is_escape = |at: usize| bytes[at] == b'\\' && bytes.get(at + 1) == Some(&b'/');
+    (0..bytes.len()).find(|at| !is_base64(bytes[*at]) && !is_escape(*at)).unwrap_or(bytes.len())
+}
+
+/// The first picture that a text names: what stands before it, its type, its sum, and what follows.
+pub fn named_in(text: &str) -> Option<(&str, &str, &str, &str)> {
+    const SUM: &str = " bytes, blake3 ";
+    for (at, _) in text.match_indices(SUM) {
+        let (head, tail) = (&text[..at], &text[at + SUM.len()..]);
+        let sum = tail.split_at_checked(64).filter(|(_, rest)| rest.starts_with(']'));
+        let begin = head.rfind('[').filter(|begin| head[*begin..].starts_with("[image/"));
+        let (Some((sum, rest)), Some(begin)) = (sum, begin) else { continue };
+        let media_type = head[begin + 1..].split(',').next().unwrap_or_default();
+        if sum.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Some((&text[..begin], media_type, sum, &rest[1..]));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::attachment;
+    use crate::entry::{Kind, Role};
+    use crate::source::Source;
+
+    #[test]
+    fn a_picture_is_found_by_its_sum() {
+        let base64 = "iVBORw0KGgo//w==";
+        let content = format!("see {} there", attachment::media(Some("image/png"), base64));
+        let (before, media_type, sum, after) = named_in(&content).unwrap();
+        assert_eq!((before, media_type, after), ("see ", "image/png", " there"));
+        let kept = br#"{"data":"iVBORw0KGgo\/\/w==","not":"xiVBORw0KGgo//w=="}"#.to_vec();
+        let bundle = Bundle::new("/x", vec![Source::in_memory("a", "/x/a", kept)]);
+        let entry = Entry::new(Role::User, Kind::Text, content.clone());
+        let pictures = Pictures::find(&bundle, &[entry]).unwrap();
+        let picture = Picture { media_type: "image/png", base64: base64.to_owned() };
+        assert_eq!(pictures.get(sum), Some(&picture));
+        assert_eq!(pictures.all.len(), 1);
+    }
+
+    #[test]
+    fn other_text_names_no_picture() {
+        for text in ["", "[image/png, 5 bytes, blake3 00]", "[text/plain, 5 bytes, blake3 ]"] {
+            assert_eq!(named_in(text), None, "{text}");
+        }
+    }
+}

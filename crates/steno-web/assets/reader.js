@@ -1,0 +1,121 @@
+// @ts-check
+// Reading a session: keys, folds, themes. The same on the page and in a file that was shared.
+import { watchCode } from "./highlight.js";
+
+/** @param {string} selector @returns {HTMLElement | null} */
+const one = (selector) => document.querySelector(selector);
+
+/** The entry that the reader is at. @returns {Element | null} */
+export function current() {
+  const marked = one("article.at");
+  if (marked) return marked;
+  return [...document.querySelectorAll("article")].find((entry) => entry.getBoundingClientRect().bottom > 120) ?? null;
+}
+
+/** @param {Element | null | undefined} entry */
+export function goTo(entry) {
+  if (!entry) return;
+  document.querySelectorAll("article.at").forEach((old) => old.classList.remove("at"));
+  entry.classList.add("at");
+  entry.scrollIntoView({ block: entry.clientHeight > innerHeight * 0.7 ? "start" : "center" });
+}
+
+/** The next or last entry that fits. @param {number} step @param {string} kind */
+function move(step, kind = "article") {
+  const all = [...document.querySelectorAll(kind)];
+  const here = current();
+  if (!here || (kind === "article" && !one("article.at"))) return goTo(here);
+  const order = step > 0 ? all : all.reverse();
+  const wanted = step > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
+  goTo(order.find((entry) => here.compareDocumentPosition(entry) & wanted));
+}
+
+function toggle() {
+  const fold = current()?.querySelector("details");
+  if (fold) fold.open = !fold.open;
+}
+
+/** @param {boolean} open */
+export function foldAll(open) {
+  document.querySelectorAll("article > details").forEach((fold) => (/** @type {HTMLDetailsElement} */ (fold).open = open));
+}
+
+let waiting = "";
+/** What each key does while one reads. @type {Record<string, () => void>} */
+export const keys = {
+  j: () => move(1),
+  k: () => move(-1),
+  n: () => move(1, ".user:not(.lane)"),
+  p: () => move(-1, ".user:not(.lane)"),
+  x: () => move(1, ".bad, .error"),
+  Enter: toggle,
+  o: toggle,
+  E: () => foldAll(true),
+  C: () => foldAll(false),
+  G: () => goTo([...document.querySelectorAll("article")].at(-1)),
+  gg: () => goTo(one("article")),
+  "/": () => (one("#find") ?? one("#filter") ?? one("#query"))?.focus(),
+  "?": () => /** @type {HTMLDialogElement | null} */ (one("#keys"))?.showModal(),
+};
+
+addEventListener("keydown", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (event.key === "Escape" && target.matches("input")) return target.blur();
+  if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, dialog")) return;
+  if (event.key === "Enter" && target.closest("a, button, summary")) return;
+  const name = waiting + event.key;
+  waiting = event.key === "g" && !waiting ? "g" : "";
+  if (!keys[name]) return;
+  event.preventDefault();
+  keys[name]();
+});
+
+/** Unfolds what a link leads to. */
+function openTarget() {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  const fold = target && target.querySelector("details");
+  if (fold) fold.open = true;
+}
+
+/** @param {string} name @param {string} value */
+function keep(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // A file opened from a disk may have no storage.
+  }
+}
+
+const root = document.documentElement;
+try {
+  root.dataset.theme = localStorage.getItem("theme") ?? "";
+} catch {
+  root.dataset.theme = "";
+}
+one("#theme")?.addEventListener("click", () => {
+  const isDark = getComputedStyle(root).colorScheme === "dark" ||
+    (root.dataset.theme === "" && matchMedia("(prefers-color-scheme: dark)").matches);
+  root.dataset.theme = isDark ? "light" : "dark";
+  keep("theme", root.dataset.theme);
+});
+one("#unfold")?.addEventListener("click", () => foldAll(true));
+one("#fold")?.addEventListener("click", () => foldAll(false));
+one("#help")?.addEventListener("click", () => keys["?"]());
+const map = one(".minimap");
+map?.addEventListener("click", (event) => {
+  const box = map.getBoundingClientRect();
+  const span = Number(map.dataset.span);
+  const number = Math.floor(((event.clientY - box.top) / box.height) * span);
+  location.hash = `#e${Math.max(0, Math.min(number, span - 1))}`;
+});
+/** Marks in the strip where the reader is. */
+function markPlace() {
+  const here = one(".minimap .here");
+  const entry = document.elementFromPoint(innerWidth / 2, 140)?.closest("article");
+  if (!map || !here || !entry) return;
+  here.style.top = `${(Number(entry.id.slice(1)) / Number(map.dataset.span)) * 100}%`;
+}
+if (map) addEventListener("scroll", () => requestAnimationFrame(markPlace), { passive: true });
+addEventListener("hashchange", openTarget);
+openTarget();
+watchCode(document);

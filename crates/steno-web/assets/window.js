@@ -1,0 +1,147 @@
+// @ts-check
+// A long session: only what is near the screen is on the page, the rest is asked for as it comes into sight.
+import { watchCode } from "./highlight.js";
+import { goTo, keys } from "./reader.js";
+
+const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-session]"));
+const base = main?.dataset.session ?? "";
+const size = Number(main?.dataset.chunk ?? 1);
+let count = Number(main?.dataset.entries ?? 0);
+
+/** @returns {HTMLElement[]} */
+const chunks = () => [...document.querySelectorAll("#entries > .chunk")].map((chunk) => /** @type {HTMLElement} */ (chunk));
+
+/** What is being asked for. @type {Map<HTMLElement, Promise<void>>} */
+const asked = new Map();
+
+/** Fills a chunk, unless it is or is being filled. @param {HTMLElement} chunk */
+function fill(chunk) {
+  if (chunk.childElementCount) return Promise.resolve();
+  const known = asked.get(chunk);
+  if (known) return known;
+  const load = async () => {
+    const answer = await fetch(`${base}/part?from=${chunk.dataset.from}&count=${chunk.dataset.count}`);
+    if (answer.ok) {
+      chunk.innerHTML = await answer.text();
+      chunk.style.height = "";
+      watchCode(chunk);
+    }
+    asked.delete(chunk);
+  };
+  const loading = load();
+  asked.set(chunk, loading);
+  return loading;
+}
+
+/** Leaves only the height of a chunk. @param {HTMLElement} chunk */
+function empty(chunk) {
+  if (!chunk.childElementCount || chunk.querySelector("article.at")) return;
+  chunk.style.height = `${chunk.offsetHeight}px`;
+  chunk.replaceChildren();
+}
+
+const near = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) if (isIntersecting) fill(/** @type {HTMLElement} */ (target));
+}, { rootMargin: "1200px" });
+const far = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) if (!isIntersecting) empty(/** @type {HTMLElement} */ (target));
+}, { rootMargin: "8000px" });
+
+/** @param {HTMLElement} chunk */
+function watch(chunk) {
+  if (!chunk.childElementCount) chunk.style.height = `${chunk.dataset.height ?? size * 40}px`;
+  near.observe(chunk);
+  far.observe(chunk);
+}
+
+/** Shows an entry, wherever it is. @param {number} number */
+export async function show(number) {
+  const chunk = chunks().find((chunk) => number < Number(chunk.dataset.from) + Number(chunk.dataset.count));
+  if (!chunk) return;
+  chunk.scrollIntoView();
+  await fill(chunk);
+  const entry = document.getElementById(`e${number}`);
+  const fold = entry?.querySelector("details");
+  if (fold) fold.open = true;
+  goTo(entry);
+  // What comes in above moves it once more.
+  requestAnimationFrame(() => goTo(entry));
+}
+
+function follow() {
+  const number = /^#e(\d+)$/.exec(location.hash)?.[1];
+  if (number) show(Number(number));
+}
+
+/** Takes in what was said meanwhile. @param {number} entries */
+async function grow(entries) {
+  if (entries <= count) return;
+  const wasAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 200;
+  const last = chunks().at(-1);
+  if (last && Number(last.dataset.count) < size) {
+    last.dataset.count = String(Math.min(size, entries - Number(last.dataset.from)));
+    if (last.childElementCount) {
+      last.style.height = `${last.offsetHeight}px`;
+      last.replaceChildren();
+    }
+    await fill(last);
+  }
+  for (let from = chunks().length * size; from < entries; from += size) {
+    const chunk = document.createElement("section");
+    chunk.className = "chunk";
+    Object.assign(chunk.dataset, { from, count: Math.min(size, entries - from) });
+    document.querySelector("#entries")?.append(chunk);
+    watch(chunk);
+  }
+  count = entries;
+  const fresh = /** @type {HTMLElement | null} */ (document.querySelector("#fresh"));
+  if (wasAtEnd) show(count - 1);
+  else if (fresh) fresh.hidden = false;
+}
+
+/** Asks the server where words stand. @param {HTMLInputElement} box */
+function findAll(box) {
+  let found = /** @type {number[]} */ ([]);
+  let at = -1;
+  let timer = 0;
+  const told = document.querySelector("#found");
+  /** @param {number} step */
+  const next = (step) => {
+    if (found.length) at = (at + step + found.length) % found.length;
+    if (told) told.textContent = box.value.trim() ? `${found.length ? at + 1 : 0} of ${found.length}` : "";
+    if (found.length) show(found[at]);
+  };
+  box.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(async () => {
+      const words = box.value;
+      const answer = await fetch(`${base}/find?q=${encodeURIComponent(words)}`);
+      const places = await answer.json();
+      if (words !== box.value) return;
+      found = places;
+      at = -1;
+      next(1);
+    }, 120);
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    next(event.shiftKey ? -1 : 1);
+  });
+}
+
+if (main) {
+  chunks().forEach(watch);
+  const [, , agent, id] = base.split("/");
+  new EventSource(`/events?agent=${agent}&id=${id}`).addEventListener("entries", (event) => grow(Number(event.data)));
+  document.querySelector("#fresh")?.addEventListener("click", (event) => {
+    /** @type {HTMLElement} */ (event.currentTarget).hidden = true;
+    show(count - 1);
+  });
+  const box = /** @type {HTMLInputElement | null} */ (document.querySelector("#find[data-server]"));
+  if (box) findAll(box);
+  keys.G = () => show(count - 1);
+  keys.gg = () => show(0);
+  addEventListener("hashchange", follow);
+  follow();
+}

@@ -1,0 +1,153 @@
+//! The same as JSON: the objects that the commands print with `--json`.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use steno_core::compare::compare;
+use steno_core::cost::report::{By, Group};
+use steno_core::index::mark::Shown;
+use steno_core::index::{Order, Query as Question, Search};
+use steno_core::view::answer::{self, HitRow, SessionRow};
+
+use crate::asked::Asked;
+use crate::error::WebError;
+use crate::library::{Accounts, Library};
+use crate::pages::compare::{Both, opened};
+use crate::pages::cost::group_by;
+use crate::pages::session::Name;
+use crate::routes::App;
+
+const OPENAPI: &str = include_str!("../assets/openapi.json");
+
+/// An error as an object.
+pub(crate) struct Failure(WebError);
+
+type Answer = Result<Json<Value>, Failure>;
+
+impl<E: Into<WebError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        (self.0.status(), Json(json!({"error": self.0.to_string()}))).into_response()
+    }
+}
+
+/// Which entries of a session.
+#[derive(Deserialize)]
+pub(crate) struct Part {
+    from: Option<usize>,
+    count: Option<usize>,
+}
+
+/// What the API is.
+pub(crate) async fn openapi() -> Response {
+    ([(CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+/// As `steno list --json`.
+pub(crate) async fn sessions(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
+    let listed = app.work(move |library| {
+        let agent = Some(asked.agent.as_str()).filter(|agent| !agent.is_empty());
+        let listed = library.ask(|index| index.sessions(agent, asked.limit))?;
+        let known = listed.iter().filter(|one| one.trouble.is_none());
+        Ok(known.map(|one| json!(SessionRow::of(&one.session))).collect::<Vec<_>>())
+    });
+    Ok(Json(Value::Array(listed.await?)))
+}
+
+/// What is known of a session.
+pub(crate) async fn session(State(app): State<App>, Path((agent, id)): Name) -> Answer {
+    let told = app.work(move |library| Ok(json!(library.open(&agent, &id)?.transcript.session)));
+    Ok(Json(told.await?))
+}
+
+/// As `steno show ID --json`.
+pub(crate) async fn entries(
+    State(app): State<App>,
+    Path((agent, id)): Name,
+    Query(part): Query<Part>,
+) -> Answer {
+    let entries = app.work(move |library| {
+        let opened = library.open(&agent, &id)?;
+        let wanted = opened.transcript.entries.iter().skip(part.from.unwrap_or(0));
+        Ok(json!(wanted.take(part.count.unwrap_or(usize::MAX)).collect::<Vec<_>>()))
+    });
+    Ok(Json(entries.await?))
+}
+
+/// As `steno search --json`.
+pub(crate) async fn search(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
+    let found = app.work(move |library| {
+        let question = Question::parse(&asked.q)?;
+        let search = Search {
+            query: &question,
+            filter: asked.filter(library)?,
+            order: if asked.sort == "time" { Order::Time } else { Order::Relevance },
+            limit: asked.limit.unwrap_or(10),
+            now: library.clock.now(),
+        };
+        let hits = library.ask(|index| index.search(&search))?;
+        let shown = Shown { lines: 3, context: 0 };
+        let row = |hit| json!(HitRow::of(hit, &question.lines(&hit.text, shown)));
+        Ok(hits.iter().map(row).collect::<Vec<_>>())
+    });
+    Ok(Json(Value::Array(found.await?)))
+}
+
+/// As `steno cost --json`: rows, then the total.
+pub(crate) async fn cost(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
+    let rows = app.work(move |library| {
+        let accounts = library.accounts(asked.filter(library)?)?;
+        Ok(group_by(&asked)
+            .map_or_else(|| blocks(library, &accounts), |by| rows(library, &accounts, by)))
+    });
+    Ok(Json(Value::Array(rows.await?)))
+}
+
+fn rows(library: &Library, accounts: &Accounts, by: By) -> Vec<Value> {
+    let Accounts { charges, costs, filter } = accounts;
+    let wanted: Vec<usize> = charges.select(filter).collect();
+    let rows = charges.rows(costs, &wanted, &Group { by, zone: &library.zone });
+    let sums = rows.iter().map(|row| (answer::cost::row_key(charges, by, row), &row.sum));
+    let total = charges.total(costs, &wanted);
+    let sums = sums.chain([(answer::cost::total_key(), &total)]);
+    sums.map(|(key, sum)| Value::Object(answer::cost::sum(key, charges, sum))).collect()
+}
+
+fn blocks(library: &Library, accounts: &Accounts) -> Vec<Value> {
+    let Accounts { charges, costs, filter } = accounts;
+    let (blocks, total) = charges.blocks_begun(costs, filter);
+    let now = library.clock.now().instant().as_millisecond();
+    let sums = blocks.iter().map(|block| (answer::cost::block_key(block, now), &block.sum));
+    let sums = sums.chain([(answer::cost::total_key(), &total)]);
+    sums.map(|(key, sum)| Value::Object(answer::cost::sum(key, charges, sum))).collect()
+}
+
+/// As `steno diff --json`.
+pub(crate) async fn diff(State(app): State<App>, Query(both): Query<Both>) -> Answer {
+    let objects = app.work(move |library| {
+        let (a, b) = (opened(library, &both.a)?, opened(library, &both.b)?);
+        let steps = compare(&a.transcript.entries, &b.transcript.entries);
+        Ok(answer::diff::objects(&a.transcript, &b.transcript, &steps))
+    });
+    Ok(Json(Value::Array(objects.await?)))
+}
+
+/// Puts back what the agent needs to go on with a session, and gives the command that does.
+pub(crate) async fn resume(State(app): State<App>, Path((agent, id)): Name) -> Answer {
+    let Some(resume) = app.resume.clone() else {
+        return Err(WebError::Action("this page may only read".to_owned()).into());
+    };
+    let command = app.work(move |library| {
+        let dir = library.dir(&agent, &id)?;
+        resume(dir.agent(), dir.id().as_str()).map_err(WebError::Action)
+    });
+    Ok(Json(json!({"command": command.await?})))
+}

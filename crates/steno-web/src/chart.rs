@@ -1,0 +1,75 @@
+//! Drawings of amounts: bars over time, and a share of the largest.
+
+use maud::{Markup, html};
+use steno_core::view::amount::dollars;
+
+use crate::render::plain::clean;
+
+/// The size of a drawing, and where the bars stand in it.
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 56.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 200.0;
+
+/// How many labels fit below the bars.
+const LABELS: usize = 12;
+
+/// A bar for each group: its name, and its cost where that is known.
+pub(crate) fn bars(title: &str, all: &[(String, Option<f64>)]) -> Markup {
+    let top = round_up(all.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max));
+    let step = (WIDTH - LEFT) / all.len().max(1) as f64;
+    let width = (step * 0.78).min(64.0);
+    html! {
+        figure.chart {
+            svg viewBox={ "0 0 " (WIDTH) " 232" } role="img" aria-label=(title) {
+                @for quarter in 0..=4 {
+                    @let share = f64::from(quarter) / 4.0;
+                    @let y = BOTTOM - share * (BOTTOM - TOP);
+                    path.grid d={ "M" (LEFT) " " (y) "H" (WIDTH) } {}
+                    text x=(LEFT - 8.0) y=(y + 4.0) text-anchor="end" { (dollars(top * share)) }
+                }
+                @for (at, (name, cost)) in all.iter().enumerate() {
+                    @let height = cost.unwrap_or(0.0) / top * (BOTTOM - TOP);
+                    @let x = LEFT + step * (at as f64 + 0.5);
+                    rect.bar x=(round(x - width / 2.0)) y=(round(BOTTOM - height)) width=(round(width))
+                        height=(round(height)) rx="2"
+                    {
+                        title { (clean(name)) ": " (cost.map_or("no known price".to_owned(), dollars)) }
+                    }
+                    @if at % all.len().div_ceil(LABELS) == 0 {
+                        text x=(round(x)) y=(BOTTOM + 18.0) text-anchor="middle" { (shortened(name)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A share of the largest, as a bar in a table.
+pub(crate) fn share(share: f64) -> Markup {
+    html! {
+        svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
+            rect width=(round(share.clamp(0.0, 1.0) * 100.0)) height="8" rx="2" {}
+        }
+    }
+}
+
+fn round(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
+}
+
+fn shortened(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let short: String = name.chars().take(14).collect();
+    clean(&short).into_owned()
+}
+
+/// The next of 1, 2, 5, 10, 20 ...: a scale that people can read.
+fn round_up(largest: f64) -> f64 {
+    if largest <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(largest.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    steps.into_iter().find(|step| *step >= largest).unwrap_or(largest)
+}

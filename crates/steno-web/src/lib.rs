@@ -1,0 +1,22 @@
+//! The page: sessions read, searched and replayed in the browser, and as one file.
+//!
+//! HTML is made here, on the server, by the same code for both. The index is used through `steno-core` only.
+
+mod api;
+mod asked;
+mod assets;
+mod chart;
+mod error;
+pub mod export;
+mod guard;
+mod heading;
+mod library;
+mod live;
+mod page;
+mod pages;
+mod render;
+mod routes;
+mod server;
+
+pub use error::WebError;
+pub use server::{Options, Resume, Server};

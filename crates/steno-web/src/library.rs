@@ -1,0 +1,201 @@
+//! What the page shows: asked of the index, read from the vault, and held as long as it stays the same.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use jiff::tz::TimeZone;
+use steno_core::cost::Prices;
+use steno_core::cost::charge::{Charges, Mode};
+use steno_core::cost::report::{By, Group, Sum};
+use steno_core::index::{Filter, Index, IndexError, Listed};
+use steno_core::vault::{SessionDir, Vault};
+use steno_core::view::pictures::Pictures;
+use steno_core::{Clock, Transcript};
+
+use crate::error::WebError;
+
+/// How long the index is taken to be up to date.
+const FRESH: Duration = Duration::from_millis(400);
+
+/// How many sessions are held, and how many bytes of text in all; the last one is held whatever its size.
+const HELD: usize = 4;
+const HELD_BYTES: usize = 32 << 20;
+
+/// Everything that is kept, as the page asks for it.
+pub(crate) struct Library {
+    /// `$STENO_HOME`.
+    pub(crate) store: PathBuf,
+    /// Whose clock times are told by.
+    pub(crate) zone: TimeZone,
+    /// What time it is.
+    pub(crate) clock: Clock,
+    /// What tokens cost.
+    pub(crate) prices: Prices,
+    /// What names the time since the machine was started.
+    pub(crate) boot: Option<String>,
+    pub(crate) vault: Vault,
+    idle: Mutex<Vec<Index>>,
+    looked: Mutex<Option<Instant>>,
+    opened: Mutex<Vec<Arc<Opened>>>,
+    listing: Mutex<Option<(Edition, Arc<Listing>)>>,
+}
+
+/// A session that was read.
+pub(crate) struct Opened {
+    pub(crate) dir: SessionDir,
+    pub(crate) transcript: Transcript,
+    pub(crate) pictures: Pictures,
+    /// How much was kept of it when it was read.
+    pub(crate) size: u64,
+    text: usize,
+}
+
+/// All sessions, and what each adds up to.
+pub(crate) struct Listing {
+    pub(crate) sessions: Vec<Listed>,
+    /// By agent and id.
+    pub(crate) costs: HashMap<(String, String), Sum>,
+    pub(crate) failures: HashMap<(String, String), u64>,
+}
+
+/// Sizes and times of the index's files: they change with what is in it.
+pub(crate) type Edition = [Option<(u64, SystemTime)>; 2];
+
+/// What was billed, with the cost of each.
+pub(crate) struct Accounts {
+    pub(crate) charges: Charges,
+    pub(crate) costs: Vec<Option<f64>>,
+    pub(crate) filter: Filter,
+}
+
+impl Library {
+    /// The store of these options.
+    pub(crate) fn new(options: &crate::Options) -> Self {
+        Self {
+            vault: Vault::new(options.store.join("vault")),
+            store: options.store.clone(),
+            zone: options.zone.clone(),
+            clock: options.clock.clone(),
+            prices: options.prices.clone(),
+            boot: options.boot.clone(),
+            idle: Mutex::default(),
+            looked: Mutex::default(),
+            opened: Mutex::default(),
+            listing: Mutex::default(),
+        }
+    }
+
+    /// What the index answers, with all that is kept by now.
+    pub(crate) fn ask<T>(
+        &self,
+        ask: impl Fn(&Index) -> Result<T, IndexError>,
+    ) -> Result<T, WebError> {
+        let idle = held(&self.idle).pop().filter(Index::is_in_place);
+        if let Some(index) = idle
+            && let Ok(answer) = self.refresh(&index).and_then(|()| ask(&index))
+        {
+            held(&self.idle).push(index);
+            return Ok(answer);
+        }
+        let (index, answer) = Index::answering(&self.store, |index| self.refresh(index), &ask)?;
+        held(&self.idle).push(index);
+        Ok(answer)
+    }
+
+    /// Takes in what is new, unless somebody has just done so.
+    fn refresh(&self, index: &Index) -> Result<(), IndexError> {
+        let mut looked = held(&self.looked);
+        if looked.is_none_or(|looked| looked.elapsed() > FRESH) {
+            index.catch_up(&self.vault, self.boot.as_deref(), &mut |_, _| {})?;
+            *looked = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// What the index's files look like now; another picture means that something has changed.
+    pub(crate) fn edition(&self) -> Edition {
+        ["index.db", "index.db-wal"].map(|name| stamp(&self.store.join(name)))
+    }
+
+    /// All sessions, newest first.
+    pub(crate) fn listing(&self) -> Result<Arc<Listing>, WebError> {
+        self.ask(|_| Ok(()))?;
+        let mut last = held(&self.listing);
+        let edition = self.edition();
+        if let Some((_, listing)) = last.as_ref().filter(|(known, _)| *known == edition) {
+            return Ok(Arc::clone(listing));
+        }
+        let listing = Arc::new(Listing {
+            sessions: self.ask(|index| index.sessions(None, None))?,
+            costs: self.costs_by_session()?,
+            failures: self.ask(Index::failures)?,
+        });
+        *last = Some((edition, Arc::clone(&listing)));
+        Ok(listing)
+    }
+
+    fn costs_by_session(&self) -> Result<HashMap<(String, String), Sum>, WebError> {
+        let Accounts { charges, costs, .. } = self.accounts(Filter::default())?;
+        let all: Vec<usize> = (0..charges.all.len()).collect();
+        let rows = charges.rows(&costs, &all, &Group { by: By::Session, zone: &self.zone });
+        let named = rows.into_iter().filter_map(|row| {
+            let key = row.key?;
+            let (agent, id) = key.split_once('\n')?;
+            Some(((agent.to_owned(), id.to_owned()), row.sum))
+        });
+        Ok(named.collect())
+    }
+
+    /// What was billed, as far as a filter asks.
+    pub(crate) fn accounts(&self, filter: Filter) -> Result<Accounts, WebError> {
+        let charges = self.ask(|index| index.charges(&filter))?;
+        let costs = charges.costs(&self.prices, Mode::Auto);
+        Ok(Accounts { charges, costs, filter })
+    }
+
+    /// The folder of a kept session.
+    pub(crate) fn dir(&self, agent: &str, id: &str) -> Result<SessionDir, WebError> {
+        let unknown = || WebError::Unknown(format!("{agent}/{id}"));
+        let agent = agent.parse().map_err(|_| unknown())?;
+        let dir = self.vault.session(&agent, &id.parse().map_err(|_| unknown())?);
+        if dir.exists() { Ok(dir) } else { Err(unknown()) }
+    }
+
+    /// A session as it is now; it is read once as long as it does not grow.
+    pub(crate) fn open(&self, agent: &str, id: &str) -> Result<Arc<Opened>, WebError> {
+        let dir = self.dir(agent, id)?;
+        let size = dir.size()?;
+        // One at a time: ten readers of one session must not read it ten times.
+        let mut opened = held(&self.opened);
+        if let Some(at) = opened.iter().position(|known| known.dir == dir && known.size == size) {
+            let known = opened.remove(at);
+            opened.push(Arc::clone(&known));
+            return Ok(known);
+        }
+        opened.retain(|known| known.dir != dir);
+        let transcript = dir.read()?;
+        let pictures = Pictures::find(&dir.bundle()?, &transcript.entries)?;
+        let text = transcript.entries.iter().map(|entry| entry.content.len()).sum();
+        let new = Arc::new(Opened { dir, transcript, pictures, size, text });
+        opened.push(Arc::clone(&new));
+        while opened.len() > HELD
+            || (opened.len() > 1 && opened.iter().map(|one| one.text).sum::<usize>() > HELD_BYTES)
+        {
+            opened.remove(0);
+        }
+        Ok(new)
+    }
+}
+
+fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()?))
+}
+
+/// What a lock guards; a thread that gave up left it whole.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

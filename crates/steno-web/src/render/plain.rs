@@ -1,0 +1,90 @@
+//! Texts that are shown as they are: made visible where a screen could not show them.
+
+use std::borrow::Cow;
+
+/// A text without codes for terminals, and with other control characters made visible.
+///
+/// Characters that turn the direction of writing are made visible too: they can make a command look like another.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            '\u{1b}' if rest.peek() == Some(&'[') => {
+                rest.next();
+                while rest.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {}
+            }
+            c if is_plain(c) => out.push(c),
+            // Each control character of ASCII has a picture of its own.
+            c if (c as u32) < 0x20 => out.extend(char::from_u32(0x2400 + c as u32)),
+            c => out.push_str(&format!("⟨U+{:04X}⟩", c as u32)),
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The first line that says something, at most so many characters of it.
+pub(crate) fn first_line(text: &str, most: usize) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    // Only the beginning is looked at: the line may be megabytes long.
+    let end = line.char_indices().nth(most).map_or(line.len(), |(at, _)| at);
+    let shown = clean(&line[..end]);
+    if end < line.len() { format!("{shown}…") } else { shown.into_owned() }
+}
+
+/// The beginning of a text, cut at a line's end where there is one.
+pub(crate) fn beginning(text: &str, most: usize) -> Option<&str> {
+    if text.len() <= most {
+        return None;
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = text[..end].rfind('\n').filter(|line| *line > most / 2).unwrap_or(end);
+    Some(&text[..end])
+}
+
+/// How much a text is, in words.
+pub(crate) fn size(text: &str) -> String {
+    match text.len() {
+        bytes if bytes < 10_000 => {
+            let lines = text.lines().count();
+            format!("{lines} line{}", if lines == 1 { "" } else { "s" })
+        }
+        bytes if bytes < 1_000_000 => format!("{} kB", bytes / 1000),
+        bytes => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_screen_can_show_is_made_visible() {
+        assert_eq!(clean("a\x1b[1;31mred\x1b[0m\x07b\r\nc\rd"), "ared␇b\nc\nd");
+        assert_eq!(clean("x\u{202e}y\u{85}"), "x⟨U+202E⟩y⟨U+0085⟩");
+        assert!(matches!(clean("plain\n\ttext é 日"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn beginnings_end_with_a_line() {
+        assert_eq!(first_line("\n  one two\nthree", 5), "one t…");
+        assert_eq!(first_line("one", 5), "one");
+        assert_eq!(beginning("one\ntwo\nthree", 9), Some("one\ntwo"));
+        assert_eq!(beginning("ééé", 3), Some("é"));
+        assert_eq!(beginning("one", 3), None);
+        assert_eq!(
+            [size("a"), size("a\nb"), size(&"x".repeat(12_000))],
+            ["1 line", "2 lines", "12 kB"]
+        );
+    }
+}

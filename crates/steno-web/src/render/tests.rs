@@ -1,0 +1,82 @@
+use serde_json::json;
+use steno_core::{Kind, Role};
+
+use super::*;
+
+fn rendered(entries: &[Entry]) -> String {
+    let pictures = Pictures::default();
+    let show = Show { zone: &TimeZone::UTC, pictures: &pictures, base: None };
+    show.entries(entries, 0..entries.len())
+}
+
+fn entry(role: Role, kind: Kind, content: &str) -> Entry {
+    let mut entry = Entry::new(role, kind, content);
+    entry.created_at = "2026-01-05T09:15:32Z".parse().ok();
+    entry
+}
+
+#[test]
+fn every_entry_has_a_place_of_its_own() {
+    let text = rendered(&[
+        entry(Role::User, Kind::Text, "Fix **it**"),
+        entry(Role::Assistant, Kind::Thinking, "Hm\nwell"),
+        entry(Role::Assistant, Kind::Compaction, "So far"),
+    ]);
+    assert!(text.contains("<h2 class=\"day\">Monday, 5 January 2026</h2>"), "{text}");
+    assert!(text.contains("<article class=\"user\" id=\"e0\"><a href=\"#e0\">09:15</a>"), "{text}");
+    assert!(text.contains("Fix <strong>it</strong>"), "{text}");
+    assert!(text.contains("<details><summary><b>Thought</b> <span>Hm</span>"), "{text}");
+    assert!(text.contains("\"seam\"") && text.contains("context was shortened"), "{text}");
+}
+
+#[test]
+fn a_call_tells_what_it_is_about_and_shows_its_edit() {
+    let mut call = entry(Role::Assistant, Kind::ToolCall, "");
+    call.tool_name = Some("Edit".to_owned());
+    call.tool_input = Some(json!({"file_path": "a.rs", "old_string": "one", "new_string": "two"}));
+    let text = rendered(&[call.clone()]);
+    assert!(
+        text.contains(
+            "<details open><summary><b>Edit</b> <code>a.rs</code> <small class=\"plus\">+1</small>"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("<del>one"), "{text}");
+    call.tool_input = Some(json!({"command": "ls -l\nrm <x>"}));
+    let text = rendered(&[call]);
+    assert!(text.contains("<code>ls -l</code>") && text.contains("language-sh"), "{text}");
+    assert!(text.contains("rm &lt;x&gt;"), "{text}");
+}
+
+#[test]
+fn failures_are_marked_and_long_output_is_folded() {
+    let mut failed = entry(Role::Tool, Kind::ToolResult, "no such file");
+    failed.extra.insert("is_error".to_owned(), json!(true));
+    let long = entry(Role::Tool, Kind::ToolResult, "one\ntwo\nthree");
+    let text = rendered(&[failed, long]);
+    assert!(text.contains("class=\"result bad\""), "{text}");
+    assert!(text.contains("<b>Failed</b> <code>no such file</code>"), "{text}");
+    assert!(
+        text.contains("<summary><b>Result</b> <code>one</code><small>3 lines</small>"),
+        "{text}"
+    );
+}
+
+#[test]
+fn subagents_have_lanes() {
+    let mut inner = entry(Role::User, Kind::Text, "Look there");
+    inner.source = "subagent:<x>".to_owned();
+    let text = rendered(&[inner, entry(Role::Assistant, Kind::Text, "Done")]);
+    assert!(text.contains("Subagent <b>&lt;x&gt;</b>"), "{text}");
+    assert!(text.contains("Back to the main agent"), "{text}");
+}
+
+#[test]
+fn only_a_page_leaves_out_what_is_long() {
+    let pictures = Pictures::default();
+    let show = Show { zone: &TimeZone::UTC, pictures: &pictures, base: Some("/session/a/b") };
+    let long = entry(Role::Tool, Kind::ToolResult, &"line\n".repeat(10_000));
+    let page = show.entries(std::slice::from_ref(&long), 0..1);
+    assert!(page.len() < 30_000 && page.contains("href=\"/session/a/b/entry/0\""));
+    assert!(rendered(&[long]).len() > 50_000);
+}

@@ -1,0 +1,84 @@
+//! Which address is answered by what.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+
+use crate::error::WebError;
+use crate::guard::{self, Guard};
+use crate::library::Library;
+use crate::server::Resume;
+use crate::{api, assets, live, pages};
+
+/// What every answer is made from.
+#[derive(Clone)]
+pub(crate) struct App {
+    /// Everything that is kept.
+    pub(crate) library: Arc<Library>,
+    /// How a session is made ready to go on with, unless the page may only read.
+    pub(crate) resume: Option<Resume>,
+}
+
+impl App {
+    /// Does work that reads files, away from where requests are taken.
+    pub(crate) async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Library) -> Result<T, WebError> + Send + 'static,
+    ) -> Result<T, WebError> {
+        let library = Arc::clone(&self.library);
+        let done = tokio::task::spawn_blocking(move || work(&library)).await;
+        done.unwrap_or_else(|_| Err(WebError::Action("this is a mistake in steno".to_owned())))
+    }
+}
+
+/// All addresses, behind the guard.
+pub(crate) fn router(library: Arc<Library>, resume: Option<Resume>, guard: Arc<Guard>) -> Router {
+    let session = Router::new()
+        .route("/", get(pages::session::page))
+        .route("/part", get(pages::session::part))
+        .route("/find", get(pages::session::find))
+        .route("/entry/{number}", get(pages::session::entry))
+        .route("/picture/{sum}", get(pages::session::picture))
+        .route("/replay", get(pages::replay::page))
+        .route("/files", get(pages::replay::files));
+    Router::new()
+        .route("/", get(pages::home::page))
+        .route("/sessions", get(pages::home::list))
+        .nest("/session/{agent}/{id}", session)
+        .route("/search", get(pages::search::page))
+        .route("/cost", get(pages::cost::page))
+        .route("/compare", get(pages::compare::page))
+        .route("/threads", get(pages::threads::page))
+        .route("/thread", get(pages::threads::thread))
+        .route("/events", get(live::events))
+        .route("/assets/{version}/{name}", get(asset))
+        .route("/api/openapi.json", get(api::openapi))
+        .route("/api/sessions", get(api::sessions))
+        .route("/api/sessions/{agent}/{id}", get(api::session))
+        .route("/api/sessions/{agent}/{id}/entries", get(api::entries))
+        .route("/api/sessions/{agent}/{id}/resume", post(api::resume))
+        .route("/api/search", get(api::search))
+        .route("/api/cost", get(api::cost))
+        .route("/api/diff", get(api::diff))
+        .fallback(|| async { WebError::Unknown("page".to_owned()) })
+        .layer(middleware::from_fn_with_state(guard, guard::check))
+        .with_state(App { library, resume })
+}
+
+async fn asset(Path((version, name)): Path<(String, String)>) -> Response {
+    let asset = assets::ALL.iter().find(|asset| asset.name == name);
+    match asset.filter(|_| version == *assets::VERSION) {
+        Some(asset) => {
+            let lasting = "max-age=31536000, immutable";
+            ([(CONTENT_TYPE, asset.media_type), (CACHE_CONTROL, lasting)], asset.text)
+                .into_response()
+        }
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}

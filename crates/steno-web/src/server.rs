@@ -1,0 +1,93 @@
+//! The server: binds an address, and answers until the program ends.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use steno_core::Clock;
+use steno_core::cost::Prices;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use uuid::Uuid;
+
+use crate::error::WebError;
+use crate::guard::Guard;
+use crate::library::Library;
+use crate::routes;
+
+/// Makes a session ready to go on with, given its agent and id; gives the command to run.
+pub type Resume = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
+
+/// What to serve, and where.
+#[derive(Clone)]
+pub struct Options {
+    /// The store: `$STENO_HOME`.
+    pub store: PathBuf,
+    /// Whose clock times are told by.
+    pub zone: TimeZone,
+    /// What time it is.
+    pub clock: Clock,
+    /// What tokens cost.
+    pub prices: Prices,
+    /// What names the time since the machine was started, where the system tells.
+    pub boot: Option<String>,
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// How a session is made ready to go on with; nothing where the page may only read.
+    pub resume: Option<Resume>,
+}
+
+/// A server that has its address.
+pub struct Server {
+    runtime: Runtime,
+    listener: TcpListener,
+    address: SocketAddr,
+    guard: Arc<Guard>,
+    options: Options,
+}
+
+impl Server {
+    /// Listens at the address; port 0 takes one that is free.
+    pub fn bind(options: Options) -> Result<Self, WebError> {
+        let failed = |source| WebError::Listen { address: options.address, source };
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(8)
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(failed)?;
+        let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let guard = Arc::new(Guard {
+            token: format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()),
+            hosts: hosts(address),
+            everywhere: address.ip().is_unspecified(),
+            cookie: format!("steno-{}", address.port()),
+        });
+        Ok(Self { runtime, listener, address, guard, options })
+    }
+
+    /// The address to open, with its token.
+    pub fn url(&self) -> String {
+        format!("http://{}/?token={}", self.address, self.guard.token)
+    }
+
+    /// Answers until the program ends.
+    pub fn run(self) -> Result<(), WebError> {
+        let library = Arc::new(Library::new(&self.options));
+        let router = routes::router(library, self.options.resume.clone(), self.guard);
+        let served = axum::serve(self.listener, router).into_future();
+        self.runtime.block_on(served).map_err(WebError::Stopped)
+    }
+}
+
+/// The names by which a browser on this machine may call the server.
+fn hosts(address: SocketAddr) -> Vec<String> {
+    let port = address.port();
+    let mut hosts = vec![address.to_string()];
+    if address.ip().is_loopback() {
+        hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}")));
+    }
+    hosts
+}

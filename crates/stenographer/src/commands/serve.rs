@@ -1,0 +1,97 @@
+//! `steno serve`: the local page.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use steno_web::{Options, Resume, Server, WebError};
+
+use super::resume;
+use crate::config::Config;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::ui::Ui;
+
+/// The port that is tried first where none is named.
+const PORT: u16 = 7473;
+
+/// Read, search and replay sessions in the browser.
+///
+/// The page is for this machine only, and for whoever has the address that is printed: it holds a token. Nothing is
+/// loaded from anywhere else. It goes on until Ctrl-C.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The port [default: 7473, or any that is free].
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+    /// Listen at this address of the machine, so that others can reach it who have the token.
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    host: IpAddr,
+    /// Open the page in the browser.
+    #[arg(long)]
+    open: bool,
+    /// Let the page change nothing: no session can be made ready to go on with.
+    #[arg(long)]
+    read_only: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let server = bind(scene, args)?;
+    let url = server.url();
+    writeln!(ui.out(), "{url}")?;
+    ui.flush()?;
+    if !args.host.is_loopback() {
+        ui.warning("who has this address and can reach this machine can read all sessions");
+    }
+    if args.open && !show(&url) {
+        ui.warning("could not open a browser");
+    }
+    server.run()?;
+    Ok(Exit::Done)
+}
+
+fn bind(scene: &Scene, args: &Args) -> Result<Server, CommandError> {
+    let options = Options {
+        store: scene.store.clone(),
+        zone: scene.zone.clone(),
+        clock: scene.clock.clone(),
+        prices: Config::load(scene)?.prices()?,
+        boot: Scene::boot(),
+        address: SocketAddr::new(args.host, args.port.unwrap_or(PORT)),
+        resume: (!args.read_only).then(|| resuming(scene)),
+    };
+    let free = SocketAddr::new(args.host, 0);
+    match Server::bind(options.clone()) {
+        Err(WebError::Listen { .. }) if args.port.is_none() => {
+            Ok(Server::bind(Options { address: free, ..options })?)
+        }
+        bound => Ok(bound.map_err(|error| {
+            CommandError::user(error).hint("leave --port out to have a free one")
+        })?),
+    }
+}
+
+fn resuming(scene: &Scene) -> Resume {
+    let scene = scene.clone();
+    Arc::new(move |agent, id| {
+        let prepared = || -> Result<String, CommandError> {
+            let session = Store::new(&scene).vault.session(&agent.parse()?, &id.parse()?);
+            resume::prepared(&scene, session)
+        };
+        prepared().map_err(|error| error.in_one_line())
+    })
+}
+
+/// Has the system open an address; tells whether it could.
+fn show(url: &str) -> bool {
+    let (program, first) = match std::env::consts::OS {
+        "macos" => ("open", None),
+        "windows" => ("cmd", Some(["/c", "start", ""])),
+        _ => ("xdg-open", None),
+    };
+    let mut command = Command::new(program);
+    command.args(first.into_iter().flatten()).arg(url);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
+}

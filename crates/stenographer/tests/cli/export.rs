@@ -1,0 +1,89 @@
+//! Sessions written to be shared: pages, sites, trajectories, and the secrets that are left out.
+
+use crate::harness::Home;
+
+const KEY: [&str; 2] = ["ghp_", "abcdefghijklmnopqrstuvwxyz0123456789"];
+
+/// A home with a session in which somebody told a secret.
+fn home() -> Home {
+    let home = Home::new();
+    let chat = format!(
+        "{}\n{}\n{}\n",
+        r#"{"role":"user","content":"Fix the **login** bug with KEY <script>alert(1)</script>"}"#,
+        r#"{"role":"assistant","content":"Looking.","model":"gpt-4o"}"#,
+        r#"{"role":"assistant","tool_name":"Edit","tool_call_id":"t1","tool_input":{"file_path":"a.rs","old_string":"one","new_string":"two"}}"#,
+    );
+    let chat = chat.replace("KEY", &KEY.concat());
+    home.steno_with(&["record", "--agent", "demo", "--session", "first"], chat.as_bytes()).ok();
+    home
+}
+
+#[test]
+fn a_page_is_one_file_without_secrets() {
+    let home = home();
+    let output = home.steno(&["export", "first", "--format", "html", "-o", "first.html"]);
+    // The title repeats the prompt.
+    assert_eq!((output.code, output.stderr.as_str()), (0, "2 secrets redacted\n"), "{output}");
+    let page = std::fs::read_to_string(home.path().join("first.html")).unwrap();
+    assert!(page.contains("<strong>login</strong>") && page.contains("[redacted GitHub token]"));
+    assert!(!page.contains(&KEY.concat()) && !page.contains("<script>alert"));
+    assert!(page.contains("<del>one") && page.contains("<ins>two"));
+    assert!(page.contains("default-src 'none'; script-src 'sha256-"));
+    for load in ["src=\"http", "href=\"http", "url(", "@import"] {
+        assert!(!page.contains(load), "{load}");
+    }
+}
+
+#[test]
+fn secrets_stay_where_that_is_asked_or_nothing_is_shared() {
+    let home = home();
+    for args in [["--format", "html", "--no-redact"], ["--format", "md", "--no-redact"]] {
+        let output = home.steno(&[&["export", "first"], args.as_slice()].concat());
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output}");
+        assert!(output.stdout.contains(&KEY.concat()), "{output}");
+    }
+    let markdown = home.steno(&["export", "first", "--format", "md"]).ok();
+    assert!(!markdown.contains(&KEY.concat()) && markdown.contains("[redacted GitHub token]"));
+    for format in ["json", "jsonl", "atif"] {
+        let text = home.steno(&["export", "first", "--format", format]).ok();
+        assert!(text.contains(&KEY.concat()), "{format}");
+    }
+}
+
+#[test]
+fn a_trajectory_can_be_imported() {
+    let home = home();
+    home.steno(&["export", "first", "--format", "atif", "-o", "trajectory.json"]).ok();
+    let again = home.steno(&["show", "trajectory.json", "--json"]).ok();
+    assert!(again.contains(r#""content":"Looking.""#), "{again}");
+    assert!(again.contains(r#""tool_name":"Edit""#), "{again}");
+}
+
+#[test]
+fn several_sessions_become_files_or_a_site() {
+    let home = home();
+    let line = br#"{"role":"user","content":"Another"}"#;
+    home.steno_with(&["record", "--agent", "demo", "--session", "second"], line).ok();
+    home.steno(&["export", "first", "second", "--format", "html", "-o", "pages"]).ok();
+    assert!(home.path().join("pages/second.html").is_file());
+    let index = home.steno(&["export", "--format", "html", "--site", "site"]);
+    assert_eq!(index.stdout, "$HOME/site/index.html\n", "{index}");
+    let index = std::fs::read_to_string(home.path().join("site/index.html")).unwrap();
+    assert!(index.contains("href=\"demo/first.html\"") && index.contains("Another"), "{index}");
+    let page = std::fs::read_to_string(home.path().join("site/demo/first.html")).unwrap();
+    assert!(page.contains("href=\"../index.html\"") && !page.contains(&KEY.concat()));
+    let output = home.steno(&["export", "first", "--format", "md", "--site", "site"]);
+    assert_eq!(output.code, 2, "{output}");
+}
+
+#[test]
+fn pictures_stand_in_the_page() {
+    let home = Home::new();
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let line = format!(
+        r#"{{"type":"user","uuid":"u","sessionId":"s1","version":"2.1.0","timestamp":"2026-01-02T00:00:00Z","message":{{"role":"user","content":[{{"type":"text","text":"See"}},{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{png}"}}}}]}}}}"#
+    );
+    home.file("s1.jsonl", line + "\n");
+    let page = home.steno(&["export", "s1.jsonl", "--format", "html"]).ok();
+    assert!(page.contains(&format!("src=\"data:image/png;base64,{png}\"")), "{page}");
+}

@@ -1,0 +1,149 @@
+//! Who is let in: only a browser that was given the token, for this host, from this page.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::driver::wait;
+use crate::site::{Site, user};
+
+/// The status and all of the answer to a request with these headers.
+fn asked(site: &Site, request: &str, headers: &[String]) -> (u16, String) {
+    let address = site.at("").replace("http://", "");
+    let mut stream = TcpStream::connect(&address).unwrap();
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    write!(stream, "{request} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: 0\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
+}
+
+fn site() -> (Site, String, String) {
+    site_with(&["--port", "0"])
+}
+
+/// A served site, and the headers that it asks for.
+fn site_with(flags: &[&str]) -> (Site, String, String) {
+    let mut site = Site::new();
+    site.keep("one", &[user("Hello")]);
+    site.serve_with(flags);
+    let host = site.at("").replace("http://", "");
+    let token = site.first("/").split_once("token=").unwrap().1.to_owned();
+    let cookie = format!("Cookie: steno-{}={token}", host.rsplit(':').next().unwrap());
+    (site, format!("Host: {host}"), cookie)
+}
+
+#[test]
+fn a_request_needs_the_token_and_our_name() {
+    let (site, host, cookie) = site();
+    let get = |headers: &[&str]| {
+        let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
+        asked(&site, "GET /api/sessions", &headers).0
+    };
+    assert_eq!(get(&[&host, &cookie]), 200);
+    assert_eq!(get(&[&host]), 401);
+    assert_eq!(get(&[&host, "Cookie: steno-1=x"]), 401);
+    assert_eq!(get(&["Host: evil.example:80", &cookie]), 421);
+    assert_eq!(get(&[&host, &cookie, "Origin: http://evil.example"]), 403);
+    assert_eq!(get(&[&host, &cookie, "Origin: null"]), 403);
+    let (status, answer) = asked(&site, "GET /?token=wrong", &[host]);
+    assert_eq!(status, 401, "{answer}");
+}
+
+#[test]
+fn only_a_page_of_ours_may_change_anything() {
+    let (site, host, cookie) = site();
+    let origin = format!("Origin: {}", site.at(""));
+    let post = "POST /api/sessions/claude-code/one/resume";
+    assert_eq!(asked(&site, post, &[host.clone(), cookie.clone()]).0, 403);
+    let (status, answer) = asked(&site, post, &[host.clone(), cookie.clone(), origin.clone()]);
+    assert!(status == 400 && answer.contains("folder is gone"), "{answer}");
+    let (status, _) = asked(&site, "POST /api/sessions", &[host, cookie, origin]);
+    assert_eq!(status, 405);
+}
+
+#[test]
+fn a_page_that_may_only_read_resumes_nothing() {
+    let (site, host, cookie) = site_with(&["--port", "0", "--read-only"]);
+    let origin = format!("Origin: {}", site.at(""));
+    let post = "POST /api/sessions/claude-code/one/resume";
+    let (status, answer) = asked(&site, post, &[host.clone(), cookie.clone(), origin]);
+    assert!(status == 400 && answer.contains("this page may only read"), "{answer}");
+    let (_, page) = asked(&site, "GET /session/claude-code/one", &[host, cookie]);
+    assert!(page.contains("Replay") && !page.contains("data-resume"), "{page}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let (site, _, _) = site();
+    let port = site.at("").rsplit(':').next().unwrap().to_owned();
+    let told = site.try_steno(&["serve", "--port", &port]);
+    assert!(told.contains("could not listen on 127.0.0.1:"), "{told}");
+    assert!(told.contains("leave --port out"), "{told}");
+}
+
+#[test]
+fn the_system_is_asked_to_open_the_page() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut site = Site::new();
+    let program = site.path().join("bin/xdg-open");
+    std::fs::create_dir(program.parent().unwrap()).unwrap();
+    let opened = site.path().join("opened");
+    std::fs::write(&program, format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display())).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    site.serve_with(&["--port", "0", "--open"]);
+    let read = || std::fs::read_to_string(&opened).ok().filter(|text| text.ends_with('\n'));
+    assert_eq!(wait("the browser", read).trim(), site.first("/"));
+}
+
+#[test]
+fn the_token_becomes_a_cookie_that_scripts_cannot_read() {
+    let (site, host, _) = site();
+    let first = site.first("/cost").replace(&site.at(""), "");
+    let (status, answer) = asked(&site, &format!("GET {first}&by=model"), &[host]);
+    assert_eq!(status, 303, "{answer}");
+    assert!(answer.contains("location: /cost?by=model\r\n"), "{answer}");
+    assert!(answer.contains("HttpOnly; SameSite=Strict"), "{answer}");
+    assert!(
+        answer.contains("content-security-policy: default-src 'none'; script-src 'self'"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn the_api_gives_the_objects_of_the_commands() {
+    let (site, host, cookie) = site();
+    let pairs = [
+        ("/api/sessions", vec!["list", "--json"]),
+        ("/api/sessions/claude-code/one/entries", vec!["show", "one", "--json"]),
+        ("/api/search?q=hello", vec!["search", "hello", "--json"]),
+        ("/api/cost?by=model", vec!["cost", "--by", "model", "--json"]),
+        ("/api/cost?by=block", vec!["cost", "--by", "block", "--json"]),
+    ];
+    for (page, command) in pairs {
+        let (status, answer) =
+            asked(&site, &format!("GET {page}"), &[host.clone(), cookie.clone()]);
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let objects: Vec<serde_json::Value> = serde_json::from_str(body).unwrap();
+        let lines: String = objects.iter().map(|object| format!("{object}\n")).collect();
+        assert_eq!((status, lines), (200, site.steno(&command)), "{page}");
+    }
+}
+
+#[test]
+fn every_address_of_the_api_is_described() {
+    let (site, host, cookie) = site();
+    let (_, answer) = asked(&site, "GET /api/openapi.json", &[host.clone(), cookie.clone()]);
+    let body = answer.split_once("\r\n\r\n").unwrap().1;
+    let document: serde_json::Value = serde_json::from_str(body).unwrap();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        if methods.get("get").is_none() {
+            continue;
+        }
+        let page = path.replace("{agent}", "claude-code").replace("{id}", "one");
+        let page = format!("{page}?q=hello&a=claude-code/one&b=claude-code/one");
+        let (status, answer) =
+            asked(&site, &format!("GET {page}"), &[host.clone(), cookie.clone()]);
+        assert_eq!(status, 200, "{path}: {answer}");
+    }
+}

@@ -1,0 +1,113 @@
+//! What a transcript says never runs, loads or looks like the page itself.
+
+use serde_json::json;
+
+use crate::driver::Browser;
+use crate::site::{Site, assistant, thought, tool, user};
+
+/// Ways to have a page do something, as old as pages are and as new as their elements.
+const ATTACKS: &[&str] = &[
+    "<script>window.harm=1</script>",
+    "<img src=x onerror=\"window.harm=1\">",
+    "<img src=\"http://127.0.0.1:1/leak.png\">",
+    "![x](http://127.0.0.1:1/leak.png)",
+    "![x](javascript:window.harm=1)",
+    "[click](javascript:window.harm=1)",
+    "[click](JaVaScRiPt:window.harm=1)",
+    "[click](java&#115;cript:window.harm=1)",
+    "[click](\tjavascript:window.harm=1)",
+    "[click](data:text/html;base64,PHNjcmlwdD53aW5kb3cuaGFybT0xPC9zY3JpcHQ+)",
+    "[click](vbscript:window.harm=1)",
+    "[a](https://x.y/\"onmouseover=\"window.harm=1)",
+    "[a](<https://x.y/\" onmouseover=\"window.harm=1> 'title\" onfocus=\"window.harm=1')",
+    "<svg onload=window.harm=1><animate onbegin=window.harm=1 attributeName=x></svg>",
+    "<svg><script>window.harm=1</script></svg>",
+    "<iframe srcdoc=\"<script>parent.harm=1</script>\"></iframe>",
+    "<object data=\"javascript:window.harm=1\"></object>",
+    "<embed src=\"javascript:window.harm=1\">",
+    "<form action=\"javascript:window.harm=1\"><button>Go</button></form>",
+    "<details open ontoggle=window.harm=1>x</details>",
+    "<style>body{display:none}</style>",
+    "<link rel=stylesheet href=http://127.0.0.1:1/x.css>",
+    "<base href=\"http://127.0.0.1:1/\">",
+    "<meta http-equiv=refresh content=\"0;url=http://127.0.0.1:1/\">",
+    "<div style=\"position:fixed;inset:0\">cover</div>",
+    "<math><mtext></mtext><mglyph><style><img src=x onerror=window.harm=1></style></mglyph></math>",
+    "</article></main><script>window.harm=1</script>",
+    "</pre></details><script>window.harm=1</script>",
+    "</script><script>window.harm=1</script>",
+    "--><script>window.harm=1</script><!--",
+    "```\"><script>window.harm=1</script>\ncode\n```",
+    "```js\" onmouseover=\"window.harm=1\ncode\n```",
+    "<a href=\"https://x.y\" onclick=window.harm=1>x</a>",
+    "<https://x.y/\"onclick=window.harm=1>",
+    "<javascript:window.harm=1>",
+    "| a |\n|---|\n| <img src=x onerror=window.harm=1> |",
+    "# <img src=x onerror=window.harm=1>",
+    "[x]: javascript:window.harm=1\n\n[x]",
+    "<input autofocus onfocus=window.harm=1>",
+    "<video><source onerror=window.harm=1></video>",
+    "<template><script>window.harm=1</script></template>",
+    "<x-element onclick=window.harm=1 tabindex=0>x</x-element>",
+    "\u{202e}<script>window.harm=1</script>",
+    "<scr\u{0}ipt>window.harm=1</scr\u{0}ipt>",
+];
+
+fn hostile() -> Site {
+    let mut site = Site::new();
+    let mut said = Vec::new();
+    for attack in ATTACKS {
+        said.push(user(attack));
+        said.push(assistant(attack));
+        said.push(thought(attack));
+        said.extend(tool(
+            attack,
+            &json!({"command": attack, attack.to_string(): attack}),
+            (attack, true),
+        ));
+        let edit =
+            json!({"file_path": attack, "old_string": attack, "new_string": format!("{attack} ")});
+        said.extend(tool("Edit", &edit, (&format!("{attack}\n{attack}"), false)));
+    }
+    site.keep("hostile", &said);
+    site.serve();
+    site
+}
+
+/// What of a page could only have come from a transcript.
+const FOREIGN: &str = "return [...document.querySelectorAll('main *')].filter((element) => \
+    element.matches('script:not([type=\"application/json\"]), style, iframe, object, embed, link, base, meta, form[action^=javascript], \
+        video, math, template, x-element, [style]:not(.chunk), img:not(.picture), a[href^=\"javascript\" i], a[href^=\"data\" i]') \
+    || [...element.attributes].some((attribute) => attribute.name.startsWith('on'))).map((element) => element.outerHTML.slice(0, 200))";
+
+#[test]
+fn nothing_in_a_transcript_reaches_the_page_alive() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let site = hostile();
+    browser.go(&site.first("/"));
+    site.steno(&["export", "hostile", "--format", "html", "--no-redact", "-o", "hostile.html"]);
+    let name = "/session/claude-code/hostile";
+    let file = format!("file://{}", site.path().join("hostile.html").display());
+    let pages = [
+        site.at("/"),
+        site.at(name),
+        site.at(&format!("{name}/replay#e150")),
+        site.at("/search?q=harm"),
+        site.at("/cost?by=session"),
+        site.at("/compare?a=claude-code/hostile&b=claude-code/hostile"),
+        file,
+    ];
+    for page in pages {
+        browser.go(&page);
+        browser.until("document.readyState === 'complete'");
+        if page.ends_with(name) {
+            browser.press("E");
+            browser.until("document.querySelectorAll('article').length > 50");
+        }
+        browser.run("for (const element of document.querySelectorAll('main a, main summary, main article')) { \
+            element.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); element.focus?.(); }");
+        assert_eq!(browser.run(FOREIGN), json!([]), "{page}");
+        assert_eq!(browser.run("return window.harm ?? null"), json!(null), "{page}");
+        assert_eq!(browser.complaints(), Vec::<String>::new(), "{page}");
+    }
+}

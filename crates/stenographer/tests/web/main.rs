@@ -1,0 +1,12 @@
+//! The page in a real browser: each view opened, read and used as a person would.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![cfg(unix)]
+
+mod axe;
+mod driver;
+mod fixtures;
+mod guarded;
+mod hostile;
+mod site;
+mod views;

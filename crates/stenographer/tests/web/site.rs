@@ -1,0 +1,177 @@
+//! A machine with some sessions on it, and a server of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A home folder with kept sessions and, once it is served, a page.
+pub(crate) struct Site {
+    home: TempDir,
+    server: Option<Child>,
+    address: String,
+    token: String,
+}
+
+impl Site {
+    /// A machine with nothing on it.
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        Self { home, server: None, address: String::new(), token: String::new() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Keeps a session of Claude Code that has these messages, one every half minute.
+    pub(crate) fn keep(&self, session: &str, messages: &[Value]) {
+        let record = |(at, message): (usize, &Value)| {
+            let kind = message["role"].as_str().unwrap();
+            let time = format!(
+                "2026-01-05T{:02}:{:02}:{:02}.000Z",
+                9 + at / 120,
+                at / 2 % 60,
+                at % 2 * 30
+            );
+            let record = json!({
+                "type": kind, "uuid": format!("u{at}"), "sessionId": session, "version": "2.1.0",
+                "timestamp": time, "cwd": "/home/me/code/harbor", "gitBranch": "main", "message": message,
+            });
+            format!("{record}\n")
+        };
+        let lines: String = messages.iter().enumerate().map(record).collect();
+        let file = self.path().join(format!("{session}.jsonl"));
+        std::fs::write(&file, lines).unwrap();
+        self.steno(&["import", file.to_str().unwrap()]);
+    }
+
+    /// Runs `steno`.
+    pub(crate) fn steno(&self, args: &[&str]) -> String {
+        let output = self.command(args).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{args:?}: {told}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs `steno`, however it ends; gives what it complained about.
+    pub(crate) fn try_steno(&self, args: &[&str]) -> String {
+        let output = self.command(args).output().unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    /// Begins to record a session; what is written goes on with it.
+    pub(crate) fn record(&self, session: &str) -> Recording {
+        let mut command =
+            self.command(&["record", "--agent", "demo", "--session", session, "--ack"]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let told = BufReader::new(child.stdout.take().unwrap());
+        Recording { input: child.stdin.take(), told, child }
+    }
+
+    /// Serves the page.
+    pub(crate) fn serve(&mut self) {
+        self.serve_with(&["--port", "0"]);
+    }
+
+    /// Serves the page as these flags say; programs are looked for in the home folder's `bin`.
+    pub(crate) fn serve_with(&mut self, flags: &[&str]) {
+        let mut command = self.command(&[&["serve"], flags].concat());
+        command.env("PATH", self.path().join("bin"));
+        let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (address, token) = line.trim().split_once("/?token=").unwrap();
+        (self.address, self.token) = (address.to_owned(), token.to_owned());
+        self.server = Some(server);
+    }
+
+    /// Where a page is.
+    pub(crate) fn at(&self, page: &str) -> String {
+        format!("{}{page}", self.address)
+    }
+
+    /// The same with the token, as it is opened first.
+    pub(crate) fn first(&self, page: &str) -> String {
+        format!("{}{page}?token={}", self.address, self.token)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_steno"));
+        command.args(args).current_dir(self.path()).env_clear().env("HOME", self.path());
+        command.env("STENO_HOME", self.path().join("store")).env("TZ", "UTC");
+        command
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if let Some(server) = &mut self.server {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+}
+
+/// A session that is being recorded.
+pub(crate) struct Recording {
+    input: Option<ChildStdin>,
+    told: BufReader<std::process::ChildStdout>,
+    child: Child,
+}
+
+impl Recording {
+    /// Records one more entry, and waits until it is on disk.
+    pub(crate) fn say(&mut self, role: &str, content: &str) {
+        let line = json!({"role": role, "content": content});
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+        let mut line = String::new();
+        self.told.read_line(&mut line).unwrap();
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// What a person says.
+pub(crate) fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+/// What a model says.
+pub(crate) fn assistant(text: &str) -> Value {
+    block(&json!({"type": "text", "text": text}))
+}
+
+/// What a model thinks.
+pub(crate) fn thought(text: &str) -> Value {
+    block(&json!({"type": "thinking", "thinking": text, "signature": ""}))
+}
+
+/// A tool that a model calls, and what it answers.
+pub(crate) fn tool(name: &str, input: &Value, (answer, failed): (&str, bool)) -> [Value; 2] {
+    let id = format!("toolu_{}", input.to_string().len());
+    let call = block(&json!({"type": "tool_use", "id": id, "name": name, "input": input}));
+    let result =
+        json!({"type": "tool_result", "tool_use_id": id, "content": answer, "is_error": failed});
+    [call, json!({"role": "user", "content": [result]})]
+}
+
+fn block(block: &Value) -> Value {
+    json!({
+        "id": format!("msg_{:016x}", block.to_string().len()), "type": "message", "role": "assistant",
+        "model": "claude-sonnet-4-5", "content": [block],
+        "usage": {"input_tokens": 40, "cache_read_input_tokens": 21_000, "output_tokens": 350},
+    })
+}

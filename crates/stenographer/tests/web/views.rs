@@ -1,0 +1,278 @@
+//! What a person does: open, filter, read, fold, search, follow a link, replay, look at costs.
+
+use serde_json::{Value, json};
+
+use crate::driver::Browser;
+use crate::site::{Site, assistant, thought, tool, user};
+
+/// A session like those that people have, and its page.
+pub(crate) fn harbour() -> Site {
+    let mut site = Site::new();
+    let mut said = vec![
+        user("The login page forgets me after **five minutes**.\n\nCan you find out why?"),
+        thought("The session cookie may have a short lifetime.\nLook at `session.rs` first."),
+        assistant(
+            "I'll look at how sessions are kept.\n\n1. Where the cookie is made\n2. How long it lasts\n\n```rust\nfn lifetime() -> Duration {\n    Duration::from_secs(300) // five minutes\n}\n```\n\n| place | value |\n|---|---|\n| cookie | 300 s |\n",
+        ),
+    ];
+    said.extend(tool(
+        "Read",
+        &json!({"file_path": "/home/me/code/harbor/src/session.rs"}),
+        (&"fn lifetime() {}\n".repeat(30), false),
+    ));
+    let edit = json!({"file_path": "/home/me/code/harbor/src/session.rs",
+        "old_string": "    Duration::from_secs(300)\n", "new_string": "    Duration::from_secs(30 * 24 * 3600)\n"});
+    said.extend(tool("Edit", &edit, ("The file was updated.", false)));
+    said.extend(tool(
+        "Bash",
+        &json!({"command": "cargo test --quiet", "description": "Run the tests"}),
+        ("error[E0308]: mismatched types\n  --> src/session.rs:4:5", true),
+    ));
+    said.push(assistant("The cookie lasted **five minutes**; it lasts thirty days now."));
+    site.keep("harbour-login", &said);
+    let mut long = Vec::new();
+    for turn in 0..300 {
+        long.push(user(&format!("Question number {turn}: what does the lighthouse say?")));
+        long.push(assistant(&format!(
+            "Answer number {turn}.\n\n{}",
+            "It turns and shines. ".repeat(20)
+        )));
+    }
+    site.keep("harbour-long", &long);
+    site.serve();
+    site
+}
+
+/// Adds up how far what is seen was moved since the page was opened.
+const SHIFTS: &str = "window.shifted = 0; new PerformanceObserver((list) => list.getEntries().forEach((one) => \
+    window.shifted += one.hadRecentInput ? 0 : one.value)).observe({type: 'layout-shift', buffered: true})";
+
+fn opened(width: u32, height: u32) -> Option<(Site, Browser)> {
+    let browser = Browser::open(width, height)?;
+    let site = harbour();
+    browser.go(&site.first("/"));
+    Some((site, browser))
+}
+
+#[test]
+fn sessions_are_listed_and_filtered_as_one_types() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    browser.until("document.querySelectorAll('.row').length === 2");
+    // The token is not left in the address.
+    assert_eq!(browser.run("return location.href"), site.at("/"));
+    browser.picture("home");
+    browser.press("/");
+    browser.press("lighthouse");
+    browser.until("document.querySelectorAll('.row').length === 1");
+    assert!(
+        browser
+            .run("return document.querySelector('.row').innerText")
+            .to_string()
+            .contains("Question number 0")
+    );
+    browser.run("document.querySelector('.row').click()");
+    browser.until("location.pathname === '/session/claude-code/harbour-long'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_session_is_read_folded_and_found_in() {
+    let Some((site, browser)) = opened(1280, 900) else { return };
+    browser.go(&site.at("/session/claude-code/harbour-login"));
+    browser.until("document.querySelectorAll('article').length === 10");
+    let count = |selector: &str| {
+        browser.run(&format!("return document.querySelectorAll('{selector}').length"))
+    };
+    assert_eq!(count(".user strong"), json!(1));
+    assert_eq!(count(".thought details:not([open])"), json!(1));
+    assert_eq!(count(".call details[open] ins"), json!(1));
+    assert_eq!(count(".result.bad"), json!(1));
+    assert_eq!(count(".md table td"), json!(2));
+    browser.until("document.querySelector('pre code .tok-k')");
+    browser.picture("session");
+    browser.press("E");
+    assert_eq!(count("article > details:not([open])"), json!(0));
+    browser.press("C");
+    assert_eq!(count("article > details[open]"), json!(0));
+    browser.press("jj");
+    assert_eq!(browser.run("return document.querySelector('article.at').id"), json!("e1"));
+    browser.press("o");
+    assert_eq!(browser.run("return document.querySelector('#e1 details').open"), json!(true));
+    browser.press("/");
+    browser.press("mismatched");
+    browser.until("document.querySelector('#found').textContent === '1 of 1'");
+    browser.until("document.querySelector('#e8.at details')?.open");
+    browser.press("\u{e00c}?");
+    browser.until("document.querySelector('#keys').open");
+    browser.picture("keys");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_long_session_is_only_partly_on_the_page_and_links_lead_anywhere() {
+    let Some((site, browser)) = opened(1280, 900) else { return };
+    browser.go(&site.at("/session/claude-code/harbour-long#e431"));
+    browser.until("document.querySelector('#e431.at')");
+    browser.until(
+        "Math.abs(document.querySelector('#e431').getBoundingClientRect().top) < innerHeight",
+    );
+    assert_eq!(
+        browser.run("return document.querySelectorAll('article').length < 400"),
+        json!(true)
+    );
+    browser.picture("long");
+    browser.go(&site.at("/session/claude-code/harbour-long"));
+    browser.run(SHIFTS);
+    browser.until("window.shifted !== undefined");
+    let shifted = browser.run("return window.shifted").as_f64().unwrap();
+    assert!(shifted < 0.1, "the page moved by {shifted} while it was built");
+    browser.press("G");
+    browser.until("document.querySelector('#e599.at')");
+    browser.press("gg");
+    browser.until("document.querySelector('#e0.at') && scrollY < 500");
+    browser.run("location.hash = '#e300'");
+    browser.until("document.querySelector('#e300.at')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_search_leads_to_the_entry() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    browser.go(&site.at("/search?q=mismatched"));
+    browser.until("document.querySelectorAll('.hits > li').length === 1");
+    assert_eq!(
+        browser.run("return document.querySelector('.hits mark').textContent"),
+        json!("mismatched")
+    );
+    browser.picture("search");
+    browser.run("document.querySelector('.hits a').click()");
+    browser.until("location.hash === '#e8' && document.querySelector('#e8 details').open");
+    browser.go(&site.at("/search?q=lighthouse&role=user"));
+    browser.until("document.querySelector('.facets a[aria-current]')");
+    browser.go(&site.at("/search?q=%22open"));
+    browser.until("document.body.innerText.includes('closing quotation mark')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_session_is_replayed() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    browser.go(&site.at("/session/claude-code/harbour-login/replay"));
+    browser.until("document.querySelectorAll('#stage article').length === 1");
+    let scrub = "const scrub = document.querySelector('#scrub'); scrub.value = 6; scrub.dispatchEvent(new Event('input'))";
+    browser.run(scrub);
+    browser.until("document.querySelectorAll('#stage article').length === 7");
+    browser.until("document.querySelector('#files h2').textContent === '1 file changed'");
+    browser.until("document.querySelector('#files ins')");
+    browser.picture("replay");
+    browser.run(
+        "document.querySelector('#speed').value = '100'; document.querySelector('#play').click()",
+    );
+    browser.until("document.querySelectorAll('#stage article').length === 10");
+    browser.until("document.querySelector('#play').textContent === 'Play'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn costs_are_drawn_and_sessions_compared() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    browser.go(&site.at("/cost"));
+    browser.until("document.querySelectorAll('.chart .bar').length === 1");
+    browser.picture("cost");
+    for by in ["week", "month", "model", "project", "agent", "session", "thread", "block"] {
+        browser.go(&site.at(&format!("/cost?by={by}")));
+        browser.until("document.querySelectorAll('.sums tbody tr').length > 0");
+    }
+    browser.go(&site.at("/compare?a=claude-code/harbour-login&b=claude-code/harbour-long"));
+    browser.until("document.querySelectorAll('.pair').length > 0");
+    browser.picture("compare");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn threads_show_their_tree_and_assets() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    site.record("worked-on").say("user", "Begin");
+    site.steno(&["init"]);
+    let objective = site.steno(&["objective", "create", "Ship <b>the</b> page"]);
+    let parent = site.steno(&["spawn", "Draw the page", "--objective", objective.trim()]);
+    let child =
+        site.steno(&["spawn", "Test the page", "--parent", parent.trim(), "--ref", parent.trim()]);
+    let folder = site.path().join(".leslie/threads").join(child.trim());
+    std::fs::write(folder.join("plan.md"), "# Plan\n\nOpen **every** view.\n").unwrap();
+    browser.go(&site.at("/threads"));
+    browser.until("document.querySelectorAll('.tree ul ul a').length === 1");
+    browser.picture("threads");
+    browser.run("document.querySelector('.tree ul ul a').click()");
+    browser.until("document.querySelector('.card .md strong')?.textContent === 'every'");
+    browser.until("document.body.innerText.includes('Refers to: Draw the page')");
+    browser.picture("thread");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_recorded_shows_while_it_is_recorded() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    let mut recording = site.record("live");
+    recording.say("user", "Is anybody there?");
+    browser.until("document.body.innerText.includes('Is anybody there?')");
+    browser.go(&site.at("/session/demo/live"));
+    browser.until("document.querySelectorAll('article').length === 1");
+    recording.say("assistant", "I am listening.");
+    browser.until("document.querySelector('#e1')?.innerText.includes('I am listening.')");
+    for number in 2..70 {
+        recording.say("user", &format!("And again, {number}"));
+    }
+    browser.until("document.querySelector('#e69')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_narrow_screen_needs_no_scrolling_to_the_side() {
+    let Some((site, browser)) = opened(400, 850) else { return };
+    let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.emulate("Emulation.setDeviceMetricsOverride", &phone);
+    let login = "/session/claude-code/harbour-login";
+    for (name, page) in
+        [("home", "/"), ("session", login), ("cost", "/cost"), ("search", "/search?q=cookie")]
+    {
+        browser.go(&site.at(page));
+        browser.until("document.readyState === 'complete'");
+        let wide = browser.run("return document.documentElement.scrollWidth - innerWidth");
+        assert!(wide.as_i64().unwrap() <= 0, "{page} is {wide} pixels too wide");
+        browser.picture(&format!("narrow-{name}"));
+    }
+}
+
+#[test]
+fn it_is_dark_where_that_is_wished() {
+    let Some((site, browser)) = opened(1280, 900) else { return };
+    let colour = "return getComputedStyle(document.body).backgroundColor";
+    let light = browser.run(colour);
+    let dark = json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
+    browser.emulate("Emulation.setEmulatedMedia", &dark);
+    browser.go(&site.at("/session/claude-code/harbour-login"));
+    browser.until("document.querySelectorAll('article').length === 10");
+    assert_ne!(browser.run(colour), light);
+    browser.picture("dark-session");
+    browser.run("document.querySelector('#theme').click()");
+    assert_eq!(browser.run(colour), light);
+    browser.go(&site.at("/"));
+    assert_eq!(browser.run(colour), light);
+    let none: Value = json!({"features": []});
+    browser.emulate("Emulation.setEmulatedMedia", &none);
+}
+
+#[test]
+fn an_exported_page_works_without_a_server() {
+    let Some((site, browser)) = opened(1280, 900) else { return };
+    site.steno(&["export", "harbour-login", "--format", "html", "-o", "login.html"]);
+    browser.go(&format!("file://{}#e8", site.path().join("login.html").display()));
+    browser.until("document.querySelectorAll('article').length === 10");
+    browser.until("document.querySelector('#e8 details').open");
+    browser.until("document.querySelector('pre code .tok-k')");
+    browser.press("/");
+    browser.press("thirty");
+    browser.until("document.querySelector('#e9.at')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
