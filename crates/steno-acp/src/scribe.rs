@@ -23,7 +23,7 @@ use self::taking::Taking;
 const WAITING: usize = 256 << 20;
 
 /// A buffer of which less than this part is filled is copied, not held.
-const FILLED: usize = 4;
+const FILLED: usize = 2;
 
 /// How long what was said may stay off the disk while nothing new comes.
 const PAUSE: Duration = Duration::from_millis(300);
