@@ -1,6 +1,6 @@
 //! Traffic with model APIs, as the gateway records it: pieces of requests and responses, and what they say.
 //!
-//! A capture only appends [`Piece`]s. [`Telling`] puts them together to exchanges, finds the conversation that each
+//! A capture only appends [`Piece`]s. `Telling` puts them together to exchanges, finds the conversation that each
 //! request extends, and tells every message once. Nothing here knows sockets.
 
 pub mod capture;

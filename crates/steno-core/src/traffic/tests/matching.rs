@@ -176,7 +176,8 @@ fn odd_arguments_of_calls_are_kept() {
 fn an_item_may_be_sent_back_as_a_reference() {
     let said = json!({"type": "message", "id": "msg_1", "role": "assistant",
         "content": [{"type": "output_text", "text": "I look."}]});
-    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": "{}"});
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read",
+        "arguments": "{}"});
     let thought =
         json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"});
     let response = |id: &str, output: Value| json!({"id": id, "object": "response", "status": "completed", "model": "m-1", "output": output});
@@ -217,7 +218,8 @@ fn gemini_calls_may_get_ids_and_other_names_from_the_client() {
     let echo =
         json!({"function_call": {"name": "read", "args": {"a": 2, "b": 1}, "id": "made-up"}});
     let result = json!({"function_response": {"name": "read", "id": "made-up", "response": {"output": "ok"}}});
-    let contents = json!([ask, {"role": "model", "parts": [{"text": "I look."}, echo]}, {"role": "user", "parts": [result]}]);
+    let contents = json!([ask, {"role": "model", "parts": [{"text": "I look."}, echo]},
+        {"role": "user", "parts": [result]}]);
     tape.exchange(path, &json!({"contents": contents}), &part(json!({"text": "Done"})));
     assert_eq!(
         tape.told()[3..],
