@@ -1,7 +1,7 @@
 //! Drawings of amounts: bars over time, and a share of the largest.
 
 use maud::{Markup, html};
-use steno_core::view::amount::dollars;
+use steno_core::view::amount::{dollars, round_up};
 
 use crate::render::plain::clean;
 
@@ -62,14 +62,4 @@ fn shortened(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name);
     let short: String = name.chars().take(14).collect();
     clean(&short).into_owned()
-}
-
-/// The next of 1, 2, 5, 10, 20 ...: a scale that people can read.
-fn round_up(largest: f64) -> f64 {
-    if largest <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(largest.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
-    steps.into_iter().find(|step| *step >= largest).unwrap_or(largest)
 }
