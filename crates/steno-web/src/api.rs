@@ -54,7 +54,7 @@ pub(crate) async fn openapi() -> Response {
 pub(crate) async fn sessions(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
     let listed = app.work(move |library| {
         let agent = Some(asked.agent.as_str()).filter(|agent| !agent.is_empty());
-        let listed = library.ask(|index| index.sessions(agent, asked.limit))?;
+        let listed = library.sessions(agent, asked.limit)?;
         let known = listed.iter().filter(|one| one.trouble.is_none());
         Ok(known.map(|one| json!(SessionRow::of(&one.session))).collect::<Vec<_>>())
     });
