@@ -1,5 +1,5 @@
 """A scripted model on loopback that speaks the agents' four protocols: Anthropic Messages, OpenAI Responses and
-chat completions, Gemini. It answers a prompt by the first turn of the script whose word is in it, and keeps every
+chat completions, Gemini. It answers a prompt by the turn of the script whose word comes last in it, and keeps every
 request. Python's standard library only."""
 
 import gzip
@@ -41,6 +41,8 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.script = script
         self.requests = []
+        # What was said up to the end of each response that somebody may go on after.
+        self.responses = {}
         self.lock = threading.Lock()
 
     @property
@@ -58,8 +60,8 @@ class ModelServer(ThreadingHTTPServer):
 
     def next_step(self, prompt, has_output, tools):
         """What comes next: (text, name of a tool or None, its input)."""
-        turn = next((turn for turn in self.script if turn.word in prompt), None)
-        if turn is None or not tools:
+        turn = max(self.script, key=lambda turn: prompt.rfind(turn.word))
+        if turn.word not in prompt or not tools:
             return "ok", None, None
         name = next((name for name in SHELLS if name in tools), None)
         if turn.command and not has_output and name:
@@ -138,6 +140,8 @@ class Handler(BaseHTTPRequestHandler):
         tools = {tool.get("name") for tool in body.get("tools") or []}
         text, name, given = self.server.next_step(prompt, has_output, tools)
         content = [{"type": "text", "text": text}]
+        if body.get("thinking", {}).get("type") == "enabled":
+            content.insert(0, {"type": "thinking", "thinking": "Birds, then.", "signature": "c2ln"})
         if name:
             content.append({"type": "tool_use", "id": f"toolu_{number:04}", "name": name, "input": given})
         usage = {"input_tokens": INPUT_TOKENS, "output_tokens": 5}
@@ -148,8 +152,9 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(message)
         events = [{"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}]
         for index, block in enumerate(content):
-            if block["type"] == "text":
-                start, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+            if block["type"] in ("text", "thinking"):
+                kind = block["type"]
+                start, delta = {**block, kind: ""}, {"type": f"{kind}_delta", kind: block[kind]}
             else:
                 start = {**block, "input": {}}
                 delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
@@ -163,26 +168,46 @@ class Handler(BaseHTTPRequestHandler):
     def answer_responses(self, body, number):
         """OpenAI Responses."""
         prompt, has_output = "", False
-        for item in body.get("input") or []:
+        given = body.get("input") or []
+        given = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        given = self.server.responses.get(body.get("previous_response_id"), []) + given
+        for item in given:
             has_output |= item.get("type", "").endswith("_output")
             for block in blocks(item.get("content")) if item.get("role") == "user" else []:
                 if is_prompt(block.get("text")):
                     prompt, has_output = block["text"], False
         tools = {tool.get("name") for tool in body.get("tools") or []}
-        text, name, given = self.server.next_step(prompt, has_output, tools)
+        text, name, command = self.server.next_step(prompt, has_output, tools)
         output = [{"type": "message", "id": f"msg_{number:04}", "role": "assistant", "status": "completed",
                    "content": [{"type": "output_text", "text": text, "annotations": []}]}]
         if name:
             output.append({"type": "function_call", "id": f"fc_{number:04}", "call_id": f"call_{number:04}",
-                           "name": name, "arguments": json.dumps(given), "status": "completed"})
+                           "name": name, "arguments": json.dumps(command), "status": "completed"})
+        self.server.responses[f"resp_{number:04}"] = given + output
         usage = {"input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 35}
-        begun = {"id": f"resp_{number:04}", "object": "response", "model": body.get("model"), "output": []}
+        begun = {"id": f"resp_{number:04}", "object": "response", "created_at": 1, "model": body.get("model"),
+                 "output": []}
         done = {**begun, "status": "completed", "output": output, "usage": usage}
+        if not body.get("stream"):
+            return self.reply({**done, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True})
         events = [{"type": "response.created", "response": {**begun, "status": "in_progress"}}]
         for index, item in enumerate(output):
-            for kind in ["added", "done"]:
-                events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
+            place = {"output_index": index, "item_id": item["id"]}
+            empty = {"content": []} if item["type"] == "message" else {"arguments": ""}
+            events.append({"type": "response.output_item.added", **place, "item": {**item, **empty}})
+            if item["type"] == "message":
+                part = {"type": "output_text", "text": "", "annotations": []}
+                place["content_index"] = 0
+                events += [{"type": "response.content_part.added", **place, "part": part},
+                           {"type": "response.output_text.delta", **place, "delta": text, "logprobs": []},
+                           {"type": "response.output_text.done", **place, "text": text, "logprobs": []},
+                           {"type": "response.content_part.done", **place, "part": item["content"][0]}]
+            else:
+                asked = item["arguments"]
+                events += [{"type": "response.function_call_arguments.delta", **place, "delta": asked},
+                           {"type": "response.function_call_arguments.done", **place, "arguments": asked}]
+            events.append({"type": "response.output_item.done", **place, "item": item})
         self.stream(events + [{"type": "response.completed", "response": done}])
 
     def answer_chat(self, body, number):
@@ -215,10 +240,12 @@ class Handler(BaseHTTPRequestHandler):
         prompt, has_output = "", False
         for content in body.get("contents", []):
             for part in content.get("parts", []) if content.get("role") != "model" else []:
-                has_output |= "functionResponse" in part
+                has_output |= "functionResponse" in part or "function_response" in part
                 if is_prompt(part.get("text")):
                     prompt, has_output = part["text"], False
-        offered = [tool for group in body.get("tools") or [] for tool in group.get("functionDeclarations", [])]
+        groups = [group.get("functionDeclarations") or group.get("function_declarations") or []
+                  for group in body.get("tools") or []]
+        offered = [tool for group in groups for tool in group]
         text, name, given = self.server.next_step(prompt, has_output, {tool["name"] for tool in offered})
         wanted = body.get("generationConfig", {})
         schema = wanted.get("responseJsonSchema") or wanted.get("responseSchema")
@@ -238,8 +265,8 @@ def blocks(content):
 
 
 def is_prompt(text):
-    """Whether a user said it: what agents add on their own stands in angle brackets."""
-    return bool(text) and not text.lstrip().startswith("<")
+    """Whether a user said it: what agents add on their own stands in angle brackets, and so does what tells of a thread."""
+    return bool(text) and (not text.lstrip().startswith("<") or text.lstrip().startswith("<thread_context "))
 
 
 def smallest(schema):

@@ -24,7 +24,7 @@ mod entries;
 pub(crate) mod fields;
 pub mod gemini;
 pub mod goose;
-mod head;
+pub(crate) mod head;
 pub mod inspect_eval;
 #[cfg(test)]
 mod kept;

@@ -38,7 +38,7 @@ pub use self::draft::{Draft, Prepared};
 pub use self::query::Query;
 pub use self::refresh::{Pass, Refreshed};
 pub use self::search::{Filter, Hit, Order, Search};
-pub use self::sessions::Listed;
+pub use self::sessions::{Heading, Listed};
 use crate::durable::{self, FileError, OnPath};
 use crate::format::FormatError;
 

@@ -4,9 +4,11 @@
 //! results count once per id, tokens once per message. What subagents say inside the file does not count to it.
 
 use std::collections::{BTreeSet, HashSet};
+use std::hash::BuildHasher;
 use std::path::PathBuf;
 
 use foldhash::fast::RandomState;
+use foldhash::quality;
 use serde::Serialize;
 
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
@@ -183,13 +185,28 @@ fn split(found: &Found) -> (Found, Vec<Found>) {
 #[derive(Default)]
 struct Counter {
     inspection: Inspection,
-    seen: HashSet<(What, String), RandomState>,
+    seen: Seen,
     tally: Tally,
     models: BTreeSet<String>,
     problems: ProblemList,
 }
 
-#[derive(PartialEq, Eq, Hash)]
+/// Which ids were met, by two sums of each: a file of hundreds of megabytes may have millions of them.
+#[derive(Default)]
+struct Seen {
+    sums: HashSet<(u64, u64), RandomState>,
+    first: quality::RandomState,
+    second: quality::RandomState,
+}
+
+impl Seen {
+    /// Whether an id is new.
+    fn insert(&mut self, id: (What, &str)) -> bool {
+        self.sums.insert((self.first.hash_one(id), self.second.hash_one(id)))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum What {
     Prompt,
     Answer,
@@ -208,7 +225,7 @@ impl Counter {
 
     /// Whether it is the first of its id; what has no id is the only one.
     fn is_first(&mut self, what: What, id: Option<&String>) -> bool {
-        id.is_none_or(|id| self.seen.insert((what, id.clone())))
+        id.is_none_or(|id| self.seen.insert((what, id)))
     }
 
     fn entry(&mut self, entry: &Entry) {

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod backup;
 pub mod compare;
+mod compression;
 pub mod cost;
 pub mod durable;
 pub mod entry;

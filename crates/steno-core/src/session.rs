@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Object;
 use crate::problem::Problem;
+use crate::thread::task_of;
 use crate::timestamp::Timestamp;
 use crate::usage::{Tally, Usage};
 
@@ -226,9 +227,9 @@ impl Session {
     }
 }
 
-/// The first line of a prompt, at most 80 characters.
+/// The first line of a prompt's task, at most 80 characters.
 fn title(prompt: &str) -> Option<String> {
-    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line = task_of(prompt).lines().map(str::trim).find(|line| !line.is_empty())?;
     if line.chars().count() <= 80 {
         return Some(line.to_owned());
     }

@@ -8,6 +8,7 @@
 //! # Locking
 //! One lock for both stores, which leslie's own processes respect too. Reading takes none.
 
+mod agent;
 mod assets;
 mod commit;
 mod context;
@@ -18,6 +19,7 @@ mod fields;
 pub mod guide;
 mod id;
 mod lifecycle;
+mod links;
 mod lock;
 mod merge;
 mod objectives;
@@ -25,19 +27,23 @@ mod reference;
 mod relations;
 mod spawn;
 mod store;
+mod waiting;
 mod words;
 
 pub use assets::{Asset, AssetKind};
+pub use context::task_of;
 pub use error::{StoreProblem, ThreadError, Warning};
 pub use fields::Invalid;
 pub use id::{Id, IdError, IdSource};
 pub use lifecycle::{Inject, Lifecycle, Transfer};
+pub use links::Links;
 pub use merge::{Merge, Merged};
 pub use objectives::{Objective, Objectives};
 pub use reference::{Reference, Referenced};
-pub use relations::{Links, Operation, Relations, Thread};
+pub use relations::{Operation, Relations, Thread};
 pub use spawn::{Spawn, Spawned};
 pub use store::ThreadStore;
+pub use waiting::{Injection, Waiting};
 pub use words::{
     Action, Binding, ConflictStrategy, Direction, Executor, Inherit, ObjectiveStatus, Operator,
     Status, WordError,

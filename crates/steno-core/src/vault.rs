@@ -30,6 +30,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::frame::{FileHeader, Form};
+pub use self::read::UNENDED;
 use self::recorder::RECORD;
 use crate::durable::{FileError, OnPath};
 use crate::session::SessionId;

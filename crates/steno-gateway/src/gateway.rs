@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use steno_core::Clock;
 use steno_core::vault::recorder::Recorder;
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+use crate::connect::{self, Proxies};
 use crate::guard::Guard;
 use crate::log::Log;
 pub use crate::log::{Listener, OnFailure};
@@ -19,10 +21,10 @@ use crate::upstream::Upstreams;
 
 /// What a gateway is to do.
 pub struct Options {
-    /// Where it listens.
-    pub listen: SocketAddr,
     /// Where requests go.
     pub upstreams: Upstreams,
+    /// What is in the way to them.
+    pub proxies: Proxies,
     /// What time it is.
     pub clock: Clock,
     /// Told once, when the recording has failed; the traffic goes on.
@@ -54,29 +56,50 @@ pub struct Gateway {
     syncing: JoinHandle<()>,
 }
 
-impl Gateway {
-    /// Starts a gateway that records into `recorder`.
-    pub fn start(options: Options, recorder: Recorder) -> Result<Self, GatewayError> {
+/// An address that was taken, before anything is recorded.
+#[derive(Debug)]
+pub struct Bound {
+    pub(crate) runtime: Runtime,
+    pub(crate) listener: TcpListener,
+    pub(crate) address: SocketAddr,
+}
+
+impl Bound {
+    /// Takes an address.
+    pub fn new(listen: SocketAddr) -> Result<Self, GatewayError> {
         let runtime = runtime().map_err(GatewayError::Runtime)?;
-        let (listener, address) = runtime
-            .block_on(server::bind(options.listen))
-            .map_err(|error| GatewayError::Bind(options.listen, error))?;
-        let own = format!("http://{address}");
-        if let Some(upstream) = options.upstreams.iter().find(|upstream| upstream.origin == own) {
-            return Err(GatewayError::Circle(upstream.name.clone(), own));
-        }
-        let recorder = Arc::new(recorder);
-        let (log, syncing) = Log::new(Arc::clone(&recorder), options.on_failure, options.listener);
-        let guard = Guard::new(address);
-        let proxy = {
-            // The client's timers belong to the runtime.
-            let _entered = runtime.enter();
-            Proxy::new(options.upstreams, guard, Arc::new(log), options.clock)
-        };
-        runtime.spawn(server::serve(listener, Arc::new(proxy)));
-        Ok(Self { address, runtime, recorder, syncing })
+        let bound = runtime.block_on(server::bind(listen));
+        let (listener, address) = bound.map_err(|error| GatewayError::Bind(listen, error))?;
+        Ok(Self { runtime, listener, address })
     }
 
+    /// Makes sure that no upstream is the gateway itself.
+    pub fn check(&self, upstreams: &Upstreams) -> Result<(), GatewayError> {
+        let own = format!("http://{}", self.address);
+        match upstreams.iter().find(|upstream| upstream.origin == own) {
+            Some(upstream) => Err(GatewayError::Circle(upstream.name.clone(), own)),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts to pass requests on, and to record them.
+    pub fn start(self, options: Options, recorder: Recorder) -> Gateway {
+        let recorder = Arc::new(recorder);
+        let (log, syncing) = Log::new(Arc::clone(&recorder), options.on_failure, options.listener);
+        let proxy = {
+            // The timers of connections belong to the runtime.
+            let _entered = self.runtime.enter();
+            let guard = Guard::new(self.address);
+            let asker = connect::asker(&options.proxies);
+            let Options { upstreams, clock, .. } = options;
+            Proxy { asker, upstreams, guard, log: Arc::new(log), clock }
+        };
+        self.runtime.spawn(server::serve(self.listener, Arc::new(proxy)));
+        Gateway { address: self.address, runtime: self.runtime, recorder, syncing }
+    }
+}
+
+impl Gateway {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -92,7 +115,7 @@ impl Gateway {
 }
 
 /// Two threads are enough for one machine's agents, and leave the rest to them.
-pub(crate) fn runtime() -> io::Result<Runtime> {
+fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("steno-gateway")

@@ -3,6 +3,7 @@
 //! Bytes pass through as they are; what passed is appended to the vault as pieces of traffic. What they say is for
 //! `steno_core::traffic` to tell. The crate reads no environment and prints nothing.
 
+mod connect;
 pub mod gateway;
 mod guard;
 mod log;
@@ -14,5 +15,6 @@ mod server;
 mod tee;
 pub mod upstream;
 
-pub use gateway::{Gateway, GatewayError, Options};
+pub use connect::Proxies;
+pub use gateway::{Bound, Gateway, GatewayError, Options};
 pub use upstream::{Upstream, Upstreams};

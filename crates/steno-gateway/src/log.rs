@@ -68,7 +68,9 @@ impl Log {
         let _ = self.dirty.try_send(());
         if let Some(listener) = &self.listener {
             let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
-            pieces.iter().for_each(|piece| listener(piece));
+            for piece in pieces {
+                listener(piece);
+            }
         }
     }
 }

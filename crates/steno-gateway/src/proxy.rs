@@ -9,21 +9,18 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use steno_core::Clock;
 use steno_core::traffic::Piece;
 use steno_core::traffic::piece::{Headers, PieceKind};
 use steno_core::traffic::redact::{Secrets, is_secret};
+use steno_core::{Clock, Timestamp};
 use uuid::Uuid;
 
+use crate::connect::Asker;
 use crate::guard::Guard;
 use crate::log::Log;
 use crate::refusal::refusal;
 use crate::server::{Answer, Body, BodyError};
-use crate::tee::{Exchange, Tee, reason};
+use crate::tee::{Passing, Tee, reason};
 use crate::upstream::{Upstream, Upstreams};
 
 /// Larger bodies, and those that are no text, are passed on without being recorded.
@@ -43,18 +40,14 @@ const HOP_BY_HOP: [&str; 8] = [
 
 /// What the gateway does with each request.
 pub(crate) struct Proxy {
-    client: Client<HttpsConnector<HttpConnector>, Body>,
-    upstreams: Upstreams,
-    guard: Guard,
-    log: Arc<Log>,
-    clock: Clock,
+    pub(crate) asker: Asker,
+    pub(crate) upstreams: Upstreams,
+    pub(crate) guard: Guard,
+    pub(crate) log: Arc<Log>,
+    pub(crate) clock: Clock,
 }
 
 impl Proxy {
-    pub(crate) fn new(upstreams: Upstreams, guard: Guard, log: Arc<Log>, clock: Clock) -> Self {
-        Self { client: client(), upstreams, guard, log, clock }
-    }
-
     /// Records a request and sends it on.
     async fn pass(
         &self,
@@ -62,47 +55,60 @@ impl Proxy {
         uri: Uri,
         request: Request<Incoming>,
     ) -> Response<Body> {
-        let began = Instant::now();
-        let at = self.clock.now();
+        let (began, at) = (Instant::now(), self.clock.now());
         let (mut parts, body) = request.into_parts();
         let asked = parts.uri.path().to_owned();
         let collected = match collected(&parts.headers, body).await {
             Ok(collected) => collected,
             Err(error) => return refusal(&asked, StatusCode::BAD_REQUEST, &reason(&error)),
         };
-        let mut secrets = Secrets::default();
         let id = Uuid::now_v7().simple().to_string();
-        let method = parts.method.as_str().to_owned();
-        let mut piece = Piece::new(PieceKind::Request, id.as_str());
-        piece.at = Some(at);
-        piece.method = Some(method.as_str().into());
-        piece.upstream = Some(upstream.name.as_str().into());
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        piece.path = Some(secrets.path(path).into());
-        piece.headers = recorded(&parts.headers, &mut secrets);
-        let kept = collected.kept.as_deref().filter(|body| body.len() as u64 <= MOST);
-        let hidden = kept.and_then(|body| secrets.hidden(body));
-        let piece = match hidden.as_deref().or(kept) {
-            Some(body) => piece.with_bytes(body),
-            None => piece,
-        };
-        self.log.keep(&[piece]);
-        let exchange = Exchange { log: Arc::clone(&self.log), id: id.clone(), began, secrets };
-        let guarded = Unanswered { exchange: Some(exchange) };
+        let mut passing =
+            Passing { log: Arc::clone(&self.log), id, began, secrets: Secrets::default() };
+        let kept = collected.kept.as_deref();
+        record(&mut passing, &Asked { at, upstream, uri: &uri, parts: &parts, body: kept });
+        let unanswered = Unanswered { passing: Some(passing) };
         readdress(&mut parts, uri);
-        let answer = self.client.request(Request::from_parts(parts, collected.body)).await;
-        let mut exchange = guarded.answered();
+        let answer = self.asker.request(Request::from_parts(parts, collected.body)).await;
+        let passing = unanswered.answered();
         match answer {
-            Ok(answer) => answered(answer, exchange),
+            Ok(answer) => answered(answer, passing),
             Err(error) => {
                 let reason = reason(&error);
-                exchange.end(Some(&reason));
-                exchange.secrets = Secrets::default();
+                passing.end(Some(&reason));
                 let message = format!("the gateway could not reach {}: {reason}", upstream.origin);
                 refusal(&asked, StatusCode::BAD_GATEWAY, &message)
             }
         }
     }
+}
+
+/// A request on its way up.
+struct Asked<'a> {
+    at: Timestamp,
+    upstream: &'a Upstream,
+    uri: &'a Uri,
+    parts: &'a Parts,
+    body: Option<&'a [u8]>,
+}
+
+/// Records what is asked, without its secrets, which are known from then on.
+fn record(passing: &mut Passing, asked: &Asked<'_>) {
+    let secrets = &mut passing.secrets;
+    let mut piece = Piece::new(PieceKind::Request, passing.id.as_str());
+    piece.at = Some(asked.at);
+    piece.method = Some(asked.parts.method.as_str().into());
+    piece.upstream = Some(asked.upstream.name.as_str().into());
+    let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+    piece.path = Some(secrets.path(path).into());
+    piece.headers = recorded(&asked.parts.headers, secrets);
+    let body = asked.body.filter(|body| body.len() as u64 <= MOST);
+    let hidden = body.and_then(|body| secrets.hidden(body));
+    let piece = match hidden.as_deref().or(body) {
+        Some(body) => piece.with_bytes(body),
+        None => piece,
+    };
+    passing.log.keep(&[piece]);
 }
 
 impl Answer for Proxy {
@@ -127,35 +133,35 @@ impl Answer for Proxy {
 
 /// An exchange while upstream has said nothing: if the client goes away meanwhile, that is recorded.
 struct Unanswered {
-    exchange: Option<Exchange>,
+    passing: Option<Passing>,
 }
 
 impl Unanswered {
-    fn answered(mut self) -> Exchange {
-        self.exchange.take().expect("it is taken once")
+    fn answered(mut self) -> Passing {
+        self.passing.take().expect("it is taken once")
     }
 }
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        if let Some(exchange) = &self.exchange {
-            exchange.end(Some("the client closed the connection before the answer"));
+        if let Some(passing) = &self.passing {
+            passing.end(Some("the client closed the connection before the answer"));
         }
     }
 }
 
 /// Records the head of an answer, and has its body recorded while it passes.
-fn answered(answer: Response<Incoming>, exchange: Exchange) -> Response<Body> {
+fn answered(answer: Response<Incoming>, passing: Passing) -> Response<Body> {
     let (mut parts, body) = answer.into_parts();
     // What upstream sets may be a secret too, but is not one that it would repeat.
-    let mut secrets = exchange.secrets.clone();
-    let mut head = Piece::new(PieceKind::Response, exchange.id.as_str());
-    head.after = Some(exchange.after());
+    let mut secrets = passing.secrets.clone();
+    let mut head = Piece::new(PieceKind::Response, passing.id.as_str());
+    head.after = Some(passing.after());
     head.status = Some(parts.status.as_u16());
     head.headers = recorded(&parts.headers, &mut secrets);
-    exchange.log.keep(&[head]);
+    passing.log.keep(&[head]);
     remove_hop_by_hop(&mut parts.headers);
-    Response::from_parts(parts, Tee::new(body, exchange).boxed_unsync())
+    Response::from_parts(parts, Tee::new(body, passing).boxed_unsync())
 }
 
 /// A body on its way up, and the bytes of it that are recorded.
@@ -207,22 +213,4 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
         .collect();
     named.iter().for_each(|name| drop(headers.remove(name)));
     HOP_BY_HOP.iter().for_each(|name| drop(headers.remove(*name)));
-}
-
-/// Speaks HTTP/1.1 with upstream, over TLS where its address says so.
-fn client() -> Client<HttpsConnector<HttpConnector>, Body> {
-    let mut tcp = HttpConnector::new();
-    tcp.set_nodelay(true);
-    tcp.enforce_http(false);
-    let builder = HttpsConnectorBuilder::new().with_native_roots().unwrap_or_else(|_| {
-        // A machine without certificates can still be used with servers that need none.
-        let trusted = rustls::RootCertStore::empty();
-        let config = rustls::ClientConfig::builder().with_root_certificates(trusted);
-        HttpsConnectorBuilder::new().with_tls_config(config.with_no_client_auth())
-    });
-    let connector = builder.https_or_http().enable_http1().wrap_connector(tcp);
-    Client::builder(TokioExecutor::new())
-        .http1_preserve_header_case(true)
-        .pool_timer(TokioTimer::new())
-        .build(connector)
 }

@@ -18,7 +18,7 @@ use steno_core::traffic::{Exchange, Question};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::gateway::{GatewayError, runtime};
+use crate::gateway::{Bound, GatewayError};
 use crate::guard::Guard;
 use crate::refusal::refusal;
 use crate::server::{self, Answer, Body, BodyError};
@@ -45,10 +45,7 @@ pub struct Replay {
 impl Replay {
     /// Starts to answer with `exchanges`.
     pub fn start(options: Options, exchanges: Vec<Exchange>) -> Result<Self, GatewayError> {
-        let runtime = runtime().map_err(GatewayError::Runtime)?;
-        let (listener, address) = runtime
-            .block_on(server::bind(options.listen))
-            .map_err(|error| GatewayError::Bind(options.listen, error))?;
+        let Bound { runtime, listener, address } = Bound::new(options.listen)?;
         let answers = Answers {
             guard: Guard::new(address),
             tape: Mutex::new(Tape::new(exchanges, options.strict)),

@@ -31,7 +31,7 @@ const VARIABLES: [Variable; 27] = [
     set("ANTHROPIC_BASE_URL", "anthropic", ANTHROPIC, ""),
     set("ANTHROPIC_API_BASE", "anthropic", ANTHROPIC, ""),
     set("GOOGLE_GEMINI_BASE_URL", "gemini", GEMINI, ""),
-    known("GEMINI_API_BASE", "gemini"),
+    set("GEMINI_API_BASE", "gemini", GEMINI, "/v1beta"),
     known("GOOGLE_VERTEX_BASE_URL", "vertex"),
     known("AZURE_OPENAI_ENDPOINT", "azure"),
     known("AZURE_OPENAI_BASE_URL", "azure"),

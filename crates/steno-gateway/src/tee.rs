@@ -13,15 +13,15 @@ use steno_core::traffic::redact::Secrets;
 use crate::log::Log;
 use crate::server::BodyError;
 
-/// One exchange, as far as the record is concerned.
-pub(crate) struct Exchange {
+/// An exchange that is being passed on and recorded.
+pub(crate) struct Passing {
     pub(crate) log: Arc<Log>,
     pub(crate) id: String,
     pub(crate) began: Instant,
     pub(crate) secrets: Secrets,
 }
 
-impl Exchange {
+impl Passing {
     /// Microseconds since the request came.
     pub(crate) fn after(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
@@ -48,24 +48,24 @@ impl Exchange {
 /// Upstream's body, recorded while it passes.
 pub(crate) struct Tee {
     body: Incoming,
-    exchange: Exchange,
+    passing: Passing,
     ended: bool,
 }
 
 impl Tee {
-    pub(crate) fn new(body: Incoming, exchange: Exchange) -> Self {
+    pub(crate) fn new(body: Incoming, passing: Passing) -> Self {
         let ended = body.is_end_stream();
         if ended {
-            exchange.end(None);
+            passing.end(None);
         }
-        Self { body, exchange, ended }
+        Self { body, passing, ended }
     }
 
     fn record(&mut self, frame: &Frame<Bytes>) {
         let is_last = self.body.is_end_stream();
         match frame.data_ref() {
-            Some(data) => self.exchange.chunk(data, is_last),
-            None if is_last => self.exchange.end(None),
+            Some(data) => self.passing.chunk(data, is_last),
+            None if is_last => self.passing.end(None),
             None => {}
         }
         self.ended |= is_last;
@@ -85,11 +85,11 @@ impl Body for Tee {
             Some(Ok(frame)) => self.record(frame),
             Some(Err(error)) => {
                 self.ended = true;
-                self.exchange.end(Some(&reason(error)));
+                self.passing.end(Some(&reason(error)));
             }
             None if !self.ended => {
                 self.ended = true;
-                self.exchange.end(None);
+                self.passing.end(None);
             }
             None => {}
         }
@@ -108,7 +108,7 @@ impl Body for Tee {
 impl Drop for Tee {
     fn drop(&mut self) {
         if !self.ended {
-            self.exchange.end(Some("the client closed the connection"));
+            self.passing.end(Some("the client closed the connection"));
         }
     }
 }

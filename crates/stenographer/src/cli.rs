@@ -28,6 +28,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or bad input, 2 wr
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(commands::run::Args),
     Exec(commands::exec::Args),
     Gateway(commands::gateway::Args),
     Record(commands::record::Args),
@@ -46,7 +47,7 @@ enum Command {
     Export(commands::export::Args),
     Convert(commands::convert::Args),
     Inspect(commands::inspect::Args),
-    Replay(commands::replay_api::Args),
+    Replay(commands::replay::Args),
     Restore(commands::restore::Args),
     Resume(commands::resume::Args),
     Verify(commands::verify::Args),
@@ -74,6 +75,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     }
     let Some(command) = cli.command else { return browse(ui, scene) };
     let exit = match command {
+        Command::Run(args) => commands::run::run(ui, scene, &args),
         Command::Exec(args) => commands::exec::run(ui, scene, &args),
         Command::Gateway(args) => commands::gateway::run(ui, scene, args),
         Command::Record(args) => commands::record::run(ui, scene, args),
@@ -92,7 +94,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Export(args) => commands::export::run(ui, scene, &args),
         Command::Convert(args) => commands::convert::run(ui, scene, &args),
         Command::Inspect(args) => commands::inspect::run(ui, scene, &args),
-        Command::Replay(args) => commands::replay_api::run(ui, scene, &args),
+        Command::Replay(args) => commands::replay::run(ui, scene, &args),
         Command::Restore(args) => commands::restore::run(ui, scene, &args),
         Command::Resume(args) => commands::resume::run(ui, scene, &args),
         Command::Verify(args) => commands::verify::run(ui, scene, &args),

@@ -1,6 +1,9 @@
-//! What the user has set in `config.toml`: prices of models, models that cost what others do, and upstreams.
+//! What the user has set in `config.toml`: prices of models, models that cost what others do, upstreams, agents, and how
+//! they are run.
 //!
 //! What is wrong in it is told with its file and line.
+
+mod agents;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,6 +14,7 @@ use steno_core::cost::{Price, Prices, Rates};
 use steno_gateway::{Upstream, Upstreams};
 use toml_edit::{Document, Item, Table, TableLike};
 
+pub(crate) use self::agents::AgentSetting;
 use crate::error::CommandError;
 use crate::scene::Scene;
 
@@ -39,6 +43,14 @@ impl Config {
 
     /// The prices that come with Steno, and before them the user's own.
     pub(crate) fn prices(&self) -> Result<Prices, CommandError> {
+        self.stated_prices().map_err(|error| {
+            error.hint(
+                "prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15",
+            )
+        })
+    }
+
+    fn stated_prices(&self) -> Result<Prices, CommandError> {
         let settings = self.parse()?;
         let mut prices = Prices::bundled();
         for (model, item) in self.tables(&settings, "prices")? {
@@ -64,7 +76,7 @@ impl Config {
         let settings = self.parse()?;
         let mut upstreams = Upstreams::default();
         for (name, item) in self.tables(&settings, "upstreams")? {
-            let wrong = |reason: &str| CommandError::user(self.place(item.span(), reason));
+            let wrong = |reason: &str| self.wrong(item.span(), reason);
             let address = item.as_str().ok_or_else(|| wrong("an upstream is not an address"))?;
             let upstream = Upstream::new(name, address);
             upstreams.set(upstream.map_err(|error| wrong(&error.to_string()))?);
@@ -114,16 +126,10 @@ impl Config {
     }
 
     fn wrong(&self, span: Option<Range<usize>>, reason: &str) -> CommandError {
-        CommandError::user(self.place(span, reason))
-            .hint("prices are dollars per million tokens: [prices.\"model\"] input = 3 output = 15")
-    }
-
-    /// A reason with its file and line.
-    fn place(&self, span: Option<Range<usize>>, reason: &str) -> String {
         let at = span.map_or(0, |span| span.start.min(self.text.len()));
         let line = 1 + self.text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
         let reason = reason.trim().replace('\n', "; ");
-        format!("{}:{line}: {reason}", self.path.display())
+        CommandError::user(format!("{}:{line}: {reason}", self.path.display()))
     }
 }
 

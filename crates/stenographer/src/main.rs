@@ -1,5 +1,6 @@
 //! `steno`: the court reporter for AI agents.
 
+mod agents;
 mod browser;
 mod cli;
 mod commands;

@@ -16,35 +16,50 @@ impl<const N: usize> Table<N> {
     }
 
     pub(crate) fn row(&mut self, cells: [String; N]) {
-        self.rows.push(cells.map(|cell| cell.replace(['\n', '\t'], " ")));
+        let is_plain = |cell: &str| !cell.bytes().any(|byte| byte == b'\n' || byte == b'\t');
+        self.rows.push(
+            cells.map(|cell| if is_plain(&cell) { cell } else { cell.replace(['\n', '\t'], " ") }),
+        );
     }
 
     /// The table as text, no line wider than `width` unless the columns before the last already are.
     pub(crate) fn render(&self, width: usize) -> String {
         let widths: Vec<usize> = (0..N - 1)
-            .map(|column| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0))
+            .map(|column| self.rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0))
             .collect();
         let left =
             width.saturating_sub(widths.iter().map(|width| width + 2).sum::<usize>()).max(10);
         let mut text = String::new();
         for row in &self.rows {
-            let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                line.push_str(cell);
-                line.extend(std::iter::repeat_n(' ', width - cell.width() + 2));
+                text.push_str(cell);
+                text.extend(std::iter::repeat_n(' ', width - columns(cell) + 2));
             }
-            line.push_str(&fit(&row[N - 1], left));
-            text.push_str(line.trim_end());
+            text.push_str(&fitted(&row[N - 1], left));
+            text.truncate(text.trim_end().len());
             text.push('\n');
         }
         text
     }
 }
 
+/// How many columns a text takes.
+fn columns(text: &str) -> usize {
+    if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+        text.len()
+    } else {
+        text.width()
+    }
+}
+
 /// The text, cut to `width` columns.
 pub(crate) fn fit(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
+    fitted(text, width).into_owned()
+}
+
+fn fitted(text: &str, width: usize) -> Cow<'_, str> {
+    if columns(text) <= width {
+        return Cow::Borrowed(text);
     }
     let mut used = 1;
     let mut cut: String = text
@@ -55,7 +70,7 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
         })
         .collect();
     cut.push('…');
-    cut
+    Cow::Owned(cut)
 }
 
 /// A line without what would move the cursor of a plain terminal: tabs are spaces, a final carriage return is gone.

@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use steno_core::thread::guide::{Guide, Outcome};
-use steno_core::thread::{Action, IdSource, Objective, Thread, ThreadError, ThreadStore, Warning};
+use steno_core::thread::{
+    Action, Id, IdSource, Objective, Thread, ThreadError, ThreadStore, Warning,
+};
 
 use crate::error::CommandError;
 use crate::project;
@@ -21,6 +23,28 @@ pub(crate) struct Place {
     /// Print JSON Lines.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A thread that is named on the command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Named {
+    /// The thread: its id, the beginning of one, or `latest`.
+    thread: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+impl Named {
+    /// The thread, and the others of its project.
+    pub(crate) fn find(
+        &self,
+        ui: &mut Ui,
+        scene: &Scene,
+    ) -> Result<(Threads, Thread), CommandError> {
+        let threads = Threads::open(ui, scene, &self.place)?;
+        let thread = threads.thread(&self.thread)?;
+        Ok((threads, thread))
+    }
 }
 
 /// The threads of one project.
@@ -50,6 +74,14 @@ impl Threads {
         Ok(Self::at(scene, &place.named(scene)?))
     }
 
+    /// The threads of the working folder, or of the nearest above that has some; where none has, there will be some here.
+    pub(crate) fn near(scene: &Scene) -> Self {
+        let mut folders = scene.cwd.ancestors().map(|folder| Self::at(scene, folder));
+        folders
+            .find(|threads| threads.store.exists())
+            .unwrap_or_else(|| Self::at(scene, &scene.cwd))
+    }
+
     fn at(scene: &Scene, root: &Path) -> Self {
         Self { store: ThreadStore::new(root, scene.clock.clone(), IdSource::random()) }
     }
@@ -65,6 +97,25 @@ impl Threads {
     /// The ids of the threads that are meant.
     pub(crate) fn ids(&self, texts: &[String]) -> Result<Vec<String>, CommandError> {
         texts.iter().map(|text| Ok(self.thread(text)?.id.to_string())).collect()
+    }
+
+    /// Tells which of the paths that were asked for a thread does not have, and what else was left out.
+    pub(crate) fn warn(
+        &self,
+        ui: &mut Ui,
+        thread: &Id,
+        scope: &[String],
+        warnings: &[Warning],
+    ) -> Result<(), CommandError> {
+        let folder = self.store.folder(thread).map_err(told)?;
+        for path in scope {
+            let leads_out = warnings.contains(&Warning::LeadsOut(path.clone()));
+            if !leads_out && !folder.join(path).exists() {
+                ui.warning(format_args!("{thread} has no such file or folder: {path}"));
+            }
+        }
+        warn(ui, warnings);
+        Ok(())
     }
 
     /// The objective that is meant, as threads are.

@@ -15,7 +15,7 @@ use steno_core::vault::SessionDir;
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::recorder::Recorder;
 use steno_gateway::gateway::Listener;
-use steno_gateway::{Gateway, Options, Upstreams};
+use steno_gateway::{Bound, Gateway, Options, Proxies, Upstreams};
 
 use crate::error::CommandError;
 use crate::indexer::Indexer;
@@ -60,6 +60,8 @@ impl Traffic {
         dir: SessionDir,
         recording: Recording,
     ) -> Result<Self, CommandError> {
+        let bound = Bound::new(recording.listen)?;
+        bound.check(&recording.upstreams)?;
         let indexer = Indexer::new(&scene.store);
         let marker = indexer.mark(&dir);
         let project = (!dir.exists()).then(|| scene.cwd.to_string_lossy().into_owned());
@@ -73,13 +75,13 @@ impl Traffic {
         let recorder = Recorder::open(dir.clone(), &opening, scene.clock.clone())?;
         recorder.append_traffic(&[Piece::settings(recording.subagents)])?;
         let options = Options {
-            listen: recording.listen,
             upstreams: recording.upstreams,
+            proxies: proxies(),
             clock: scene.clock.clone(),
             on_failure: Box::new(move |reason| drop(failed.send(Event::Failed(reason)))),
             listener,
         };
-        let gateway = Gateway::start(options, recorder)?;
+        let gateway = bound.start(options, recorder);
         Ok(Self { dir, indexer, marker, gateway, debug, events: (sender, receiver) })
     }
 
@@ -105,6 +107,16 @@ impl Traffic {
             ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
         }
         Ok(())
+    }
+}
+
+/// The proxies that programs of this machine use.
+fn proxies() -> Proxies {
+    let first =
+        |names: &[&str]| names.iter().find_map(|name| Scene::variable(name)?.into_string().ok());
+    Proxies {
+        https: first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
+        unproxied: first(&["NO_PROXY", "no_proxy"]),
     }
 }
 

@@ -26,6 +26,7 @@ use crate::session::Session;
 use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
 
+pub use self::block::{diff, texts};
 pub(crate) use self::fold::Fold;
 pub(crate) use self::join::join;
 

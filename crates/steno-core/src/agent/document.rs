@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 
 /// The files whose first bytes `recognises` takes, each as a session.
-pub(super) fn find(
+pub(crate) fn find(
     tree: &Tree,
     recognises: impl Fn(&Head) -> bool,
 ) -> Result<Vec<Bundle>, FileError> {

@@ -4,11 +4,10 @@ use std::io;
 
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::compression;
+
 /// Raw bytes of a block; one text may have more.
 const BLOCK: usize = 16 * 1024;
-
-/// Quick, because the vault has the bytes already; it is a copy for reading.
-const LEVEL: i32 = 1;
 
 /// The sum that a text is known by.
 pub(super) type Hash = [u8; 16];
@@ -51,7 +50,7 @@ impl Packer {
     /// Packs what is left.
     pub(super) fn close(&mut self) -> io::Result<()> {
         if !self.open.is_empty() {
-            self.blocks.push(zstd::bulk::compress(&self.open, LEVEL)?);
+            self.blocks.push(compression::compress(&self.open)?);
             self.open.clear();
         }
         Ok(())
@@ -61,7 +60,9 @@ impl Packer {
 /// The bytes of a block.
 pub(super) fn unpack(data: &[u8]) -> io::Result<Vec<u8>> {
     match zstd::zstd_safe::get_frame_content_size(data) {
-        Ok(Some(size)) => zstd::bulk::decompress(data, usize::try_from(size).unwrap_or(usize::MAX)),
+        Ok(Some(size)) => {
+            compression::decompress(data, usize::try_from(size).unwrap_or(usize::MAX))
+        }
         _ => zstd::stream::decode_all(data),
     }
 }

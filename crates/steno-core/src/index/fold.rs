@@ -6,6 +6,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
 
 /// From this length on, a run of letters, digits, `+` and `/` may be encoded bytes.
 const ENCODED: usize = 256;
@@ -89,32 +92,56 @@ fn pairs(text: &str, ending: Ending) -> String {
 
 /// Adds the parts of every word that has an inner capital: `HTTPServer` gives `HTTP Server`.
 fn camel_parts(text: &str, out: &mut String) {
-    let mut done: HashSet<&str> = HashSet::new();
+    let mut done: HashSet<&str, RandomState> = HashSet::default();
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let begin = at;
-        let mut inner = false;
-        while at < bytes.len() && is_word(bytes[at]) {
-            inner |= bytes[at].is_ascii_uppercase() && at > begin;
+        let first = CLASSES[usize::from(bytes[at])];
+        at += 1;
+        if first & WORD == 0 {
+            continue;
+        }
+        let mut others = 0;
+        while let Some(class) = bytes.get(at).map(|byte| CLASSES[usize::from(*byte)])
+            && class & WORD != 0
+        {
+            others |= class;
             at += 1;
         }
-        let word = &text[begin..at];
-        if inner && has_lower(word) && done.insert(word) {
-            push_parts(word, out);
+        let has_inner_capital = others & UPPER != 0 && (first | others) & LOWER != 0;
+        if has_inner_capital && done.insert(&text[begin..at]) {
+            push_parts(&text[begin..at], out);
         }
-        at = at.max(begin + 1);
     }
 }
 
 /// Letters and digits; bytes of other scripts count, so that no word is cut in the middle of a character.
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte >= 0x80
-}
+const WORD: u8 = 1;
+const UPPER: u8 = 2;
+/// Bytes of other scripts count as well.
+const LOWER: u8 = 4;
+/// What bytes are written with: letters, digits, `+`, `/` and `=`.
+const ENCODING: u8 = 8;
 
-fn has_lower(word: &str) -> bool {
-    word.bytes().any(|byte| byte.is_ascii_lowercase() || byte >= 0x80)
-}
+/// What each byte can be part of.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let byte = at as u8;
+        classes[at] = match byte {
+            b'A'..=b'Z' => WORD | UPPER | ENCODING,
+            b'a'..=b'z' => WORD | LOWER | ENCODING,
+            b'0'..=b'9' => WORD | ENCODING,
+            b'+' | b'/' | b'=' => ENCODING,
+            0x80.. => WORD | LOWER,
+            _ => 0,
+        };
+        at += 1;
+    }
+    classes
+};
 
 fn push_parts(word: &str, out: &mut String) {
     let bytes = word.as_bytes();
@@ -139,20 +166,14 @@ fn push_parts(word: &str, out: &mut String) {
 fn without_encoded(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out = String::new();
-    let (mut kept, mut at, mut before) = (0, 0, 0);
-    while at < bytes.len() {
-        let length = bytes[at..].iter().take_while(|byte| is_encoding(**byte)).count();
-        let whole_line = (at == 0 || bytes[at - 1] == b'\n')
-            && bytes.get(at + length).is_none_or(|byte| matches!(byte, b'\n' | b'\r'));
-        let wrapped = whole_line && length >= WRAPPED && length == before;
-        if (length >= ENCODED || wrapped) && is_mixed(&bytes[at..at + length]) {
-            out.push_str(&text[kept..at]);
-            kept = at + length;
+    let (mut kept, mut before) = (0, 0..0);
+    while let Some(run) = next_long_run(bytes, before.end) {
+        let is_wrapped = is_line(bytes, &run) && follows(bytes, &run, &before);
+        if (run.len() >= ENCODED || is_wrapped) && is_mixed(&bytes[run.clone()]) {
+            out.push_str(&text[kept..run.start]);
+            kept = run.end;
         }
-        if length > 0 {
-            before = if whole_line { length } else { 0 };
-        }
-        at += length.max(1);
+        before = run;
     }
     if kept == 0 {
         return Cow::Borrowed(text);
@@ -161,8 +182,34 @@ fn without_encoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The next run that is long enough to be a line of encoded bytes. Most of the text is passed over without a look.
+fn next_long_run(bytes: &[u8], from: usize) -> Option<Range<usize>> {
+    let mut begin = from;
+    loop {
+        let window = bytes.get(begin..begin + WRAPPED)?;
+        match window.iter().rposition(|byte| !is_encoding(*byte)) {
+            Some(other) => begin += other + 1,
+            None => break,
+        }
+    }
+    let rest = bytes[begin..].iter().take_while(|byte| is_encoding(**byte));
+    Some(begin..begin + rest.count())
+}
+
+fn is_line(bytes: &[u8], run: &Range<usize>) -> bool {
+    (run.start == 0 || bytes[run.start - 1] == b'\n')
+        && bytes.get(run.end).is_none_or(|byte| matches!(byte, b'\n' | b'\r'))
+}
+
+/// Whether the run before is a line of the same length, and nothing of its kind stands between.
+fn follows(bytes: &[u8], run: &Range<usize>, before: &Range<usize>) -> bool {
+    run.len() == before.len()
+        && is_line(bytes, before)
+        && !bytes[before.end..run.start].iter().any(|byte| is_encoding(*byte))
+}
+
 fn is_encoding(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+    CLASSES[usize::from(byte)] & ENCODING != 0
 }
 
 /// Whether small and capital letters and digits stand in it, as they do in base64.
@@ -174,7 +221,40 @@ fn is_mixed(run: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Looks at every run, one after the other.
+    fn without_encoded_plainly(text: &str) -> String {
+        let bytes = text.as_bytes();
+        let (mut out, mut kept, mut at, mut before) = (String::new(), 0, 0, 0);
+        while at < bytes.len() {
+            let length = bytes[at..].iter().take_while(|byte| is_encoding(**byte)).count();
+            let is_line = is_line(bytes, &(at..at + length));
+            let is_wrapped = is_line && length >= WRAPPED && length == before;
+            if (length >= ENCODED || is_wrapped) && is_mixed(&bytes[at..at + length]) {
+                out.push_str(&text[kept..at]);
+                kept = at + length;
+            }
+            if length > 0 {
+                before = if is_line { length } else { 0 };
+            }
+            at += length.max(1);
+        }
+        out + &text[kept..]
+    }
+
+    proptest! {
+        #[test]
+        fn no_run_is_missed(
+            pieces in prop::collection::vec(("[ \n\ra-]{0,3}", "aB3+|x|word", 0..70_usize), 0..12)
+        ) {
+            let text: String =
+                pieces.iter().map(|(gap, run, count)| gap.clone() + &run.repeat(*count)).collect();
+            prop_assert_eq!(without_encoded(&text), without_encoded_plainly(&text));
+        }
+    }
 
     #[test]
     fn parts_of_words_stand_beside_them() {

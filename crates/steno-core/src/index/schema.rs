@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use crate::format;
 
 /// How the index is made, step by step; `user_version` tells how many steps were taken.
-const MIGRATIONS: [&str; 1] = [FIRST];
+const MIGRATIONS: [&str; 2] = [FIRST, SECOND];
 
 /// By which rules the rows are derived, from what the readers tell. A new number has every index built anew.
 const RULES: i64 = 3 + format::VERSION as i64;
@@ -148,6 +148,15 @@ CREATE TABLE rollup (
 
 -- When the folder of an agent in the vault was last changed, as far as that was looked at.
 CREATE TABLE folder (agent TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
+";
+
+/// All that a list of sessions shows, in its order: thousands are listed without a look at the sessions themselves. And
+/// more room for new words, so that they are sorted into the index less often.
+const SECOND: &str = "
+CREATE INDEX session_heading ON session (
+    started_at DESC, agent, name, status, entries, title, trouble
+);
+INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
 ";
 
 /// How an index stands to this program.

@@ -1,9 +1,11 @@
 //! The sessions of the index, as they are listed.
 
+use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row};
 
 use super::{Index, IndexError};
 use crate::session::{Session, SessionId, Status};
+use crate::timestamp::Timestamp;
 use crate::usage::Usage;
 
 /// A session as the index knows it.
@@ -11,6 +13,25 @@ use crate::usage::Usage;
 pub struct Listed {
     /// The session, without the fields that only its source has.
     pub session: Session,
+    /// Why it could not be read.
+    pub trouble: Option<String>,
+}
+
+/// What a list shows of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heading {
+    /// The agent that it is with.
+    pub agent: String,
+    /// Its name.
+    pub id: SessionId,
+    /// What it is about.
+    pub title: Option<String>,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// How it ended, if it did.
+    pub status: Status,
+    /// How many entries it has.
+    pub entries: u64,
     /// Why it could not be read.
     pub trouble: Option<String>,
 }
@@ -26,14 +47,33 @@ impl Index {
         agent: Option<&str>,
         limit: Option<usize>,
     ) -> Result<Vec<Listed>, IndexError> {
+        self.newest(COLUMNS, (agent, limit), listed)
+    }
+
+    /// The same, as far as a list shows it.
+    pub fn headings(
+        &self,
+        agent: Option<&str>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Heading>, IndexError> {
+        let columns = "name, agent, title, started_at, status, entries, trouble";
+        self.newest(columns, (agent, limit), heading)
+    }
+
+    fn newest<T>(
+        &self,
+        columns: &str,
+        (agent, limit): (Option<&str>, Option<usize>),
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
+    ) -> Result<Vec<T>, IndexError> {
         let limit = limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(-1);
         let sql = format!(
-            "SELECT {COLUMNS} FROM session INDEXED BY session_started WHERE ?1 IS NULL OR agent = ?1
-             ORDER BY started_at DESC, agent, name LIMIT ?2"
+            "SELECT {columns} FROM session INDEXED BY session_heading
+             WHERE ?1 IS NULL OR agent = ?1 ORDER BY started_at DESC, agent, name LIMIT ?2"
         );
-        let all = || -> rusqlite::Result<Vec<Listed>> {
+        let all = || -> rusqlite::Result<Vec<T>> {
             let mut all = self.connection.prepare_cached(&sql)?;
-            all.query_map((agent, limit), listed)?.filter_map(Result::transpose).collect()
+            all.query_map((agent, limit), read)?.filter_map(Result::transpose).collect()
         };
         self.on(all())
     }
@@ -64,6 +104,30 @@ impl Index {
     }
 }
 
+fn heading(row: &Row<'_>) -> rusqlite::Result<Option<Heading>> {
+    let Ok(id) = row.get_ref(0)?.as_str().unwrap_or_default().parse() else { return Ok(None) };
+    let started = row.get::<_, Option<i64>>(3)?;
+    let started = started.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    Ok(Some(Heading {
+        agent: row.get(1)?,
+        id,
+        title: row.get(2)?,
+        started: started.map(|at| Timestamp::from_instant(at, 3)),
+        status: status(row.get_ref(4)?),
+        entries: row.get::<_, i64>(5)? as u64,
+        trouble: row.get(6)?,
+    }))
+}
+
+fn status(value: ValueRef<'_>) -> Status {
+    match value.as_str().unwrap_or_default() {
+        "running" => Status::Running,
+        "failed" => Status::Failed,
+        "canceled" => Status::Canceled,
+        _ => Status::Completed,
+    }
+}
+
 fn listed(row: &Row<'_>) -> rusqlite::Result<Option<Listed>> {
     let name: String = row.get(0)?;
     let Ok(id) = name.parse() else { return Ok(None) };
@@ -77,12 +141,7 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Option<Listed>> {
     };
     session.started = time(6)?;
     session.ended = time(7)?;
-    session.status = match row.get_ref(8)?.as_str().unwrap_or_default() {
-        "running" => Status::Running,
-        "failed" => Status::Failed,
-        "canceled" => Status::Canceled,
-        _ => Status::Completed,
-    };
+    session.status = status(row.get_ref(8)?);
     session.stop_reason = row.get(9)?;
     session.models =
         serde_json::from_str(row.get_ref(10)?.as_str().unwrap_or("[]")).unwrap_or_default();

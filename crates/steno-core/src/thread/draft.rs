@@ -128,6 +128,7 @@ impl Draft {
 
     /// Makes the change hold.
     pub(super) fn commit(mut self) -> Result<(), ThreadError> {
+        self.relations.mend();
         self.objectives.agree_with(&self.relations, self.now);
         let (relations, objectives) = &self.before;
         if relations.value.as_ref() != Some(&self.relations) {

@@ -88,14 +88,7 @@ impl Draft {
             let (from, target) = (from.to_string(), target.to_string());
             return Err(ThreadError::Circular { from, target });
         }
-        let references = &mut self.relations.links_of(from).references_to;
-        if !references.contains(target) {
-            references.push(target.clone());
-        }
-        let referenced = &mut self.relations.links_of(target).referenced_by;
-        if !referenced.contains(from) {
-            referenced.push(from.clone());
-        }
+        self.relations.refer(from, target);
         Ok(())
     }
 

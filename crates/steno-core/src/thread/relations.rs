@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::fields::{Fields, Invalid};
 use super::id::Id;
+use super::links::Links;
 use super::words::{Executor, Operator, Status};
 use crate::json::{Object, Style, Value};
 use crate::timestamp::Timestamp;
@@ -87,22 +88,6 @@ pub struct Operation {
     pub extra: Object,
 }
 
-/// How a thread hangs together with others.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Links {
-    /// The threads that were spawned from it.
-    pub children: Vec<Id>,
-    /// The threads that it refers to.
-    pub references_to: Vec<Id>,
-    /// The threads that refer to it.
-    pub referenced_by: Vec<Id>,
-    /// The threads that it builds on.
-    pub depends_on: Vec<Id>,
-    /// Fields that nobody knows.
-    #[serde(flatten)]
-    pub extra: Object,
-}
-
 impl Relations {
     /// A store without threads.
     pub fn empty(now: Timestamp) -> Self {
@@ -148,26 +133,6 @@ impl Relations {
         self.metadata.last_updated = now;
         self.metadata.thread_count = self.threads.len();
     }
-
-    /// The links of a thread, made where they are missing.
-    pub(super) fn links_of(&mut self, id: &Id) -> &mut Links {
-        self.links.entry(id.clone()).or_default()
-    }
-
-    /// Whether following references from one thread leads to the other; each leads to itself.
-    pub(super) fn leads_to(&self, from: &Id, to: &Id) -> bool {
-        let mut seen = vec![from];
-        let mut next = 0;
-        while let Some(id) = seen.get(next).copied() {
-            if id == to {
-                return true;
-            }
-            let further = self.links.get(id).map_or(&[][..], |links| &links.references_to);
-            seen.extend(further.iter().filter(|id| !seen.contains(id)).collect::<Vec<_>>());
-            next += 1;
-        }
-        false
-    }
 }
 
 impl Thread {
@@ -204,19 +169,6 @@ impl Operation {
             params: fields.fields("params")?.rest(),
             extra: fields.rest(),
         })
-    }
-}
-
-impl Links {
-    fn take((key, mut fields): (Id, Fields)) -> Result<(Id, Self), Invalid> {
-        let links = Self {
-            children: fields.ids("children")?,
-            references_to: fields.ids("references_to")?,
-            referenced_by: fields.ids("referenced_by")?,
-            depends_on: fields.ids("depends_on")?,
-            extra: Object::new(),
-        };
-        Ok((key, Self { extra: fields.rest(), ..links }))
     }
 }
 

@@ -11,7 +11,7 @@ use super::error::{ThreadError, Warning};
 use super::id::Id;
 use super::objectives::Objective;
 use super::reference::Reference;
-use super::relations::{Links, Thread};
+use super::relations::Thread;
 use super::store::{THREADS, TRANSCRIPTS, ThreadStore};
 use super::words::{Binding, Executor, Inherit, ObjectiveStatus, Operator, Status};
 use crate::json::Object;
@@ -140,10 +140,9 @@ impl Draft {
             extra: Object::new(),
         };
         self.relations.threads.insert(id.clone(), thread.clone());
-        let links = Links { depends_on: parent.iter().cloned().collect(), ..Links::default() };
-        self.relations.links.insert(id.clone(), links);
+        self.relations.links_of(&id);
         if let Some(parent) = &parent {
-            self.relations.links_of(parent).children.push(id);
+            self.relations.descend(&id, parent);
         }
         self.touch_objective(&objective);
         let params = [

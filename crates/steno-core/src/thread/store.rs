@@ -148,7 +148,7 @@ impl ThreadStore {
     }
 
     /// The folder of a thread, which may be missing but is never a link.
-    pub(super) fn folder(&self, id: &Id) -> Result<PathBuf, ThreadError> {
+    pub fn folder(&self, id: &Id) -> Result<PathBuf, ThreadError> {
         let path = self.base().join(THREADS).join(id.as_str());
         if fs::symlink_metadata(&path).is_ok_and(|data| !data.is_dir()) {
             return Err(ThreadError::NotAFolder(path));

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 use crate::timestamp::Clock;
 
+#[cfg(unix)]
 mod crash;
 #[cfg(unix)]
 mod hostile;

@@ -33,6 +33,8 @@ pub(super) struct Conversations {
     points: HashMap<Hash, Place>,
     /// Who has said nothing beyond a point.
     tips: HashMap<Hash, Place>,
+    /// Whose last request ended at a point.
+    asked: HashMap<Hash, Place>,
     /// Where responses that a server keeps have ended.
     responses: HashMap<String, Hash>,
     /// Sources that were given out beside the first.
@@ -71,6 +73,7 @@ impl Conversations {
             self.points.insert(*point, found.place);
         }
         self.move_tip(found.place, tip);
+        self.asked.insert(tip, found.place);
         let conversation = &mut self.list[found.place];
         conversation.asked = tip;
         conversation.open += 1;
@@ -142,17 +145,21 @@ impl Conversations {
         };
         let all = || (0..chain.len()).rev();
         let tip = all().find_map(|at| Some((at, *self.tips.get(&chain[at])?)));
-        if let Some((at, place)) = tip.filter(|(at, place)| is_free(*at, *place)) {
+        let tip = tip.filter(|(at, place)| is_free(*at, *place));
+        // An answer may come back in other words, such as trimmed or without its calls.
+        let echo = all().find_map(|at| {
+            let place = *self.asked.get(&chain[at])?;
+            let echo = parts[at..].iter().take_while(|part| part.is_answer).count();
+            let goes_on = echo > 0 && at + echo < parts.len() && self.list[place].open == 0;
+            let is_last = self.list[place].asked == chain[at];
+            (goes_on && is_last).then_some((at + echo, place))
+        });
+        let is_deeper = |(at, _): &(usize, Place)| tip.is_none_or(|(tip, _)| *at > tip);
+        if let Some((at, place)) = echo.filter(is_deeper).or(tip) {
             return Found { place, known: entries(at), fork_of: None };
         }
         let deepest = all().find_map(|at| Some((at, *self.points.get(&chain[at])?)));
         let Some((at, place)) = deepest else { return self.begin() };
-        // The answer may have come back in other words, such as trimmed or without its calls.
-        let echo = parts[at..].iter().take_while(|part| part.is_answer).count();
-        let goes_on = self.list[place].asked == chain[at] && echo > 0 && at + echo < parts.len();
-        if goes_on && self.list[place].open == 0 {
-            return Found { place, known: entries(at + echo), fork_of: None };
-        }
         if at > 0 && was_answered(at) {
             return Found { known: entries(at), fork_of: Some(place), ..self.begin_beside() };
         }
@@ -227,14 +234,11 @@ fn sum(entry: &Entry) -> Hash {
     };
     add(entry.role.as_str());
     add(&entry.kind.to_string());
-    add(entry.tool_call_id.as_deref().unwrap_or_default());
     match entry.kind {
-        // Its id names a call; clients print its arguments anew.
-        Kind::ToolCall if entry.tool_call_id.is_some() => {}
+        // Clients print arguments anew, and give calls ids that had none.
         Kind::ToolCall => {
             add(entry.tool_name.as_deref().unwrap_or_default());
-            let input = entry.tool_input.as_ref().map(sorted);
-            add(&Style::COMPACT.print(&input));
+            add(&Style::COMPACT.print(&entry.tool_input.as_ref().map(sorted)));
         }
         Kind::Other => add(&Style::COMPACT.print(&entry.metadata)),
         _ => add(&entry.content),

@@ -62,7 +62,29 @@ fn content(content: &Value) -> Vec<Entry> {
         Some("model") => Role::Assistant,
         _ => Role::User,
     };
-    parts::entries(content.get("parts").unwrap_or(content), &role)
+    match content.get("parts") {
+        Some(Value::Array(list)) => {
+            parts::entries(&list.iter().map(in_camel_case).collect::<Value>(), &role)
+        }
+        other => parts::entries(other.unwrap_or(content), &role),
+    }
+}
+
+/// Clients may write the fields of a part with underscores.
+fn in_camel_case(part: &Value) -> Value {
+    const NAMES: [(&str, &str); 4] = [
+        ("function_call", "functionCall"),
+        ("function_response", "functionResponse"),
+        ("inline_data", "inlineData"),
+        ("mime_type", "mimeType"),
+    ];
+    let Value::Object(part) = part else { return part.clone() };
+    let renamed =
+        part.iter().map(|(name, value)| match NAMES.iter().find(|(from, _)| from == name) {
+            Some((_, to)) => ((*to).to_owned(), in_camel_case(value)),
+            None => (name.clone(), value.clone()),
+        });
+    Value::Object(renamed.collect())
 }
 
 fn candidate(candidate: &Value) -> Vec<Entry> {

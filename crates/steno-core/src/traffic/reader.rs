@@ -4,13 +4,13 @@ use super::piece::Piece;
 use super::telling::Telling;
 use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
-use crate::durable::{FileError, OnPath};
+use crate::durable::FileError;
 use crate::entry::Numbering;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Item, Reader};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use crate::source::{Bundle, Source};
+use crate::source::Bundle;
 
 /// The agent of files that name none.
 pub const AGENT: &str = "gateway";
@@ -19,20 +19,10 @@ pub const AGENT: &str = "gateway";
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    let mut bundles = Vec::new();
-    for file in tree.files() {
-        let bundle = Bundle::file(file);
-        if recognises(&bundle.sources[0])? {
-            bundles.push(bundle);
-        }
-    }
-    Ok(bundles)
-}
-
-fn recognises(source: &Source) -> Result<bool, FileError> {
-    let mut start = [0; 16];
-    let count = source.open()?.read(&mut start).on("read", source.path())?;
-    Ok(Piece::marks(&start[..count]))
+    document::find(tree, |head| {
+        let kind = head.field("traffic").unwrap_or_default();
+        kind.starts_with("\"settings\"") || kind.starts_with("\"request\"")
+    })
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

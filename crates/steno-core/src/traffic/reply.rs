@@ -7,8 +7,8 @@ use super::exchange::Exchange;
 use super::{gemini, request};
 use crate::agent::api_log::stream::{self, Stream};
 use crate::agent::api_log::{finish_reason, response_entries, response_usage};
-use crate::agent::fields::{object, text};
-use crate::agent::repair;
+use crate::agent::fields::{list, object, text};
+use crate::agent::{repair, responses};
 use crate::entry::{Entry, Usage};
 use crate::json::{Object, Style, Value};
 
@@ -27,6 +27,8 @@ pub(super) struct Reply {
     pub(super) usage: Option<Usage>,
     /// The tokens in the provider's words.
     pub(super) stated_usage: Option<Value>,
+    /// Items that a later request may refer to, by their ids.
+    pub(super) items: Vec<(String, Option<Entry>)>,
     /// What went wrong.
     pub(super) error: Option<String>,
 }
@@ -70,6 +72,7 @@ impl Reply {
             finish_reason: reason.map(str::to_owned),
             usage: usage.filter(|usage| !usage.is_empty()),
             stated_usage: whole.get("usage").or(whole.get("usageMetadata")).cloned(),
+            items: items(whole),
             error: object(whole, "error").map(message),
         }
     }
@@ -83,6 +86,17 @@ fn answered(whole: &Object) -> Vec<Entry> {
     let mut whole = whole.clone();
     whole.shift_remove("error");
     response_entries(&whole)
+}
+
+/// The items of a response that have ids; those of which only ciphertext came say nothing.
+fn items(whole: &Object) -> Vec<(String, Option<Entry>)> {
+    let items = list(whole, "output").iter().filter_map(Value::as_object);
+    let named = items.filter_map(|item| {
+        let mut entry = responses::entry(item);
+        entry.iter_mut().for_each(request::settle);
+        Some((text(item, "id")?.to_owned(), entry))
+    });
+    named.collect()
 }
 
 /// A response in one piece, and what was wrong with it.

@@ -14,6 +14,7 @@ use super::exchange::Exchange;
 use super::piece::{Piece, PieceKind};
 use super::reply::Reply;
 use super::request::Asked;
+use crate::agent::fields::text;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Object, Value};
 
@@ -22,6 +23,8 @@ use crate::json::{Object, Value};
 pub(crate) struct Telling {
     conversations: Conversations,
     open: Vec<(String, Open)>,
+    /// What items of responses said, for requests that only refer to them.
+    items: HashMap<String, Option<Entry>>,
     /// The tools that were called, by the id of the call.
     tools: HashMap<String, String>,
     /// Whether all is told in the first source.
@@ -85,7 +88,8 @@ impl Telling {
     }
 
     /// Tells what is new in a request.
-    fn tell(&mut self, asked: Asked, open: &mut Open) -> Vec<Entry> {
+    fn tell(&mut self, mut asked: Asked, open: &mut Open) -> Vec<Entry> {
+        asked.said = asked.said.into_iter().filter_map(|entry| self.look_up(entry)).collect();
         let found = self.conversations.place(&asked.said, asked.follows.as_deref(), &asked.system);
         open.asked = Some((found.place, self.conversations.asked(found.place)));
         let system = asked.system.into_iter();
@@ -100,7 +104,7 @@ impl Telling {
             entry.created_at = open.exchange.at;
             self.complete(entry, metadata.clone());
         }
-        self.with_source(told, found.place)
+        self.with_source(told, Some(found.place))
     }
 
     /// Tells the answer of an exchange, or why there is none.
@@ -114,12 +118,10 @@ impl Telling {
             let id = reply.id.as_deref();
             self.conversations.answered(place, asked, &reply.entries, id);
         }
+        self.items.extend(std::mem::take(&mut reply.items));
         let mut entries = std::mem::take(&mut reply.entries);
         if entries.is_empty() && (reply.usage.is_some() || reply.error.is_none()) {
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
-        }
-        if let Some(last) = entries.last_mut() {
-            last.usage = reply.usage;
         }
         let metadata = described(open, &reply);
         let is_final = !entries.iter().any(|entry| entry.kind == Kind::ToolCall);
@@ -132,11 +134,25 @@ impl Telling {
             }
             self.complete(entry, metadata);
         }
+        if let Some(last) = entries.last_mut() {
+            last.usage = reply.usage;
+            let stated = reply.stated_usage.map(|usage| ("usage".to_owned(), usage));
+            last.metadata.get_or_insert_default().extend(stated);
+        }
         entries.extend(reply.error.map(|error| failure(error, metadata)));
         let end = exchange.end.as_ref().map(|end| end.after);
         let end = end.or(exchange.chunks.last().map(|(after, _)| *after)).unwrap_or_default();
         entries.iter_mut().for_each(|entry| entry.created_at = exchange.moment(end));
-        self.with_source(entries, open.asked.map_or(0, |(place, _)| place))
+        self.with_source(entries, open.asked.map(|(place, _)| place))
+    }
+
+    /// What was said where an entry only refers to it; nothing if that was ciphertext.
+    fn look_up(&self, entry: Entry) -> Option<Entry> {
+        let metadata = entry.metadata.as_ref().filter(|_| entry.kind == Kind::Other);
+        let reference =
+            metadata.filter(|metadata| text(metadata, "type") == Some("item_reference"));
+        let known = reference.and_then(|reference| self.items.get(text(reference, "id")?));
+        known.cloned().unwrap_or(Some(entry))
     }
 
     /// Adds what is known about an entry to what it says itself.
@@ -156,8 +172,10 @@ impl Telling {
         entry.metadata = Some(metadata);
     }
 
-    fn with_source(&self, mut entries: Vec<Entry>, place: Place) -> Vec<Entry> {
-        let source = if self.joined { PRIMARY } else { self.conversations.source(place) };
+    /// What belongs to no conversation, and all where they are joined, stands in the first source.
+    fn with_source(&self, mut entries: Vec<Entry>, place: Option<Place>) -> Vec<Entry> {
+        let place = place.filter(|_| !self.joined);
+        let source = place.map_or(PRIMARY, |place| self.conversations.source(place));
         entries.iter_mut().for_each(|entry| source.clone_into(&mut entry.source));
         entries
     }
@@ -189,7 +207,6 @@ fn described(open: &Open, reply: &Reply) -> Object {
     add("model", reply.model.as_deref().map(Value::from));
     add("response_id", reply.id.as_deref().map(Value::from));
     add("finish_reason", reply.finish_reason.as_deref().map(Value::from));
-    add("usage", reply.stated_usage.clone());
     add("status", exchange.status.filter(|status| *status >= 300).map(Value::from));
     add("first_byte_ms", exchange.chunks.first().map(|(after, _)| milliseconds(*after)));
     add("latency_ms", exchange.end.as_ref().map(|end| milliseconds(end.after)));

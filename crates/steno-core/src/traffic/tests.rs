@@ -7,6 +7,7 @@ use crate::entry::{Entry, Kind, Usage};
 use crate::json::Value;
 use crate::traffic::piece::PieceKind;
 
+mod capture;
 mod matching;
 mod providers;
 mod streams;

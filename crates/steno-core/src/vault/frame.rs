@@ -3,17 +3,16 @@
 //! `zstd -dc` passes over skippable frames, so it gives back exactly the kept bytes. Everything here is strict:
 //! a header whose text is not exactly what we would write for its values is damaged.
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use zstd::bulk::Compressor;
 
 use super::attributes::Attributes;
 use super::exact;
+use crate::compression;
 
 /// The version of the file format that this code writes and reads.
 pub(crate) const VERSION: u32 = 1;
@@ -22,8 +21,6 @@ pub(crate) const FRAME_SIZE: usize = 1 << 20;
 
 const MAGIC: [u8; 4] = 0x184D_2A53_u32.to_le_bytes();
 const END: &[u8; 8] = b"STENOEND";
-/// Level 3 takes half as long again and saves 6 % more.
-const LEVEL: i32 = 1;
 const HEADER_LIMIT: u32 = 64 << 20;
 const FOOTER: usize = 8 + 4 + END.len();
 
@@ -207,7 +204,7 @@ pub(crate) fn pack(
     raw: &[u8],
     moved: Option<Moved>,
 ) -> io::Result<Packed> {
-    let data = compress(raw)?;
+    let data = compression::compress(raw)?;
     let mut header = FrameHeader {
         offset,
         length: raw.len() as u64,
@@ -220,25 +217,6 @@ pub(crate) fn pack(
     let mut bytes = skippable(&header, &[]);
     bytes.extend_from_slice(&data);
     Ok(Packed { header, bytes })
-}
-
-thread_local! {
-    /// Kept from frame to frame: to make one anew costs as much as to compress a small frame.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
-}
-
-fn compress(raw: &[u8]) -> io::Result<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|kept| {
-        let compressor = match kept {
-            Some(compressor) => compressor,
-            None => {
-                let mut compressor = Compressor::new(LEVEL)?;
-                compressor.include_checksum(true)?;
-                kept.insert(compressor)
-            }
-        };
-        compressor.compress(raw)
-    })
 }
 
 /// The chain's next link: depends on all that came before and on every byte of this frame.
@@ -264,7 +242,7 @@ pub(crate) fn unpack(header: &FrameHeader, data: &[u8]) -> io::Result<Vec<u8>> {
         return Err(damaged("frame of another length than its header says"));
     }
     let length = usize::try_from(header.length).map_err(io::Error::other)?;
-    zstd::bulk::decompress(data, length)
+    compression::decompress(data, length)
 }
 
 /// A file's first frame, and the chain that begins with it.

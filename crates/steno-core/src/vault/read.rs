@@ -19,6 +19,9 @@ use crate::problem::Problem;
 use crate::session::{Session, Status, Totals, Transcript};
 use crate::source::{Bundle, Source};
 
+/// Why a session has stopped whose recorder was killed.
+pub const UNENDED: &str = "the recorder stopped without ending the session";
+
 impl SessionDir {
     /// The session as a transcript. Damage costs the frames and lines that it hit, and is reported.
     pub fn read(&self) -> Result<Transcript, FormatError> {
@@ -202,8 +205,7 @@ impl SessionDir {
         let users = File::open(&users_path).on("open", &users_path)?;
         if users.try_lock().is_ok() {
             session.status = Status::Failed;
-            session.stop_reason =
-                Some("the recorder stopped without ending the session".to_owned());
+            session.stop_reason = Some(UNENDED.to_owned());
             session.ended = transcript.entries.last().and_then(|entry| entry.created_at);
         }
         Ok(())
@@ -212,8 +214,9 @@ impl SessionDir {
 
 /// What an agent wrote down, completed by what its wire told.
 fn joined(own: Transcript, wire: Transcript) -> Transcript {
-    let Session { title, stop_reason, project, extra, status, .. } = wire.session;
+    let Session { title, stop_reason, project, thread, extra, status, .. } = wire.session;
     let mut session = own.session;
+    session.thread = session.thread.take().or(thread);
     session.title = session.title.take().or(title);
     session.project = session.project.take().or(project);
     session.stop_reason = session.stop_reason.take().or(stop_reason);

@@ -35,6 +35,12 @@ pub struct Opening {
     /// The protocol whose wire is recorded; without one, the records are entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
+    /// The thread of work that the session belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// By which name or command the user has called the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<String>,
 }
 
 /// How a recorder ends.
@@ -254,6 +260,10 @@ impl RecordReader {
         self.session.started.get_or_insert(at);
         self.session.project = open.project.or(self.session.project.take());
         self.session.native_id = open.native_id.or(self.session.native_id.take());
+        self.session.thread = open.thread.or(self.session.thread.take());
+        if let Some(launch) = open.launch {
+            self.session.extra.insert("launch".to_owned(), launch.into());
+        }
         if let Some(fold) = &mut self.fold {
             fold.connected();
         }

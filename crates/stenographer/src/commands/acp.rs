@@ -1,26 +1,17 @@
 //! `steno acp`: stands between an editor and an agent, passes every byte on, and takes it down.
 
-mod leash;
-mod naming;
-mod pass;
-mod scribe;
-mod taking;
-
 use std::ffi::OsString;
-use std::process::{Child, ExitStatus, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::io;
+use std::process::ExitStatus;
 
-use steno_core::agent::acp::wire::Side;
+use steno_acp::leash;
+use steno_acp::proxy;
+use steno_acp::scribe::Assignment;
 use steno_core::vault::AgentName;
 
-use self::pass::Passing;
-use self::scribe::Scribe;
+use crate::agents;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-
-/// How long an agent's last words may take that others of its programs still hold back.
-const QUIET: Duration = Duration::from_millis(500);
 
 /// Record an agent from inside an editor that speaks the Agent Client Protocol.
 ///
@@ -47,49 +38,18 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let unable = |error: io::Error| {
+        let program = args.command[0].to_string_lossy();
+        CommandError::user(format!("could not start {program}: {error}"))
+    };
     if let Some(parent) = args.leash {
-        return Err(leash::become_agent(parent, &args.command));
+        return Err(unable(leash::become_agent(parent, &args.command)));
     }
-    let signals = leash::Signals::caught()?;
-    let mut agent = start(&args.command)?;
-    signals.pass_on_to(&agent);
-    let scribe = Scribe::start(scene, args.agent.clone(), &args.command);
-    let (input, output) = (agent.stdin.take(), agent.stdout.take());
-    let (client, words) = (scribe.ear(Side::Client), scribe.ear(Side::Agent));
-    if let Some(input) = input {
-        // Ends with the process: an editor may keep its end open.
-        thread::spawn(move || {
-            pass::pass(std::io::stdin(), input, &Passing::default(), &client);
-            leash::close_stdin();
-        });
-    }
-    let passing = Passing::default();
-    let passed = output.map(|output| {
-        let passing = passing.clone();
-        thread::spawn(move || {
-            pass::pass(output, std::io::stdout(), &passing, &words);
-            leash::close_stdout();
-        })
-    });
-    let status = agent.wait()?;
-    passing.ended();
-    if let Some(passed) = passed {
-        // A program that the agent has left behind may hold its output open.
-        while !passed.is_finished() && !passing.is_idle_for(QUIET) {
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
-    scribe.finish(status);
+    let assignment =
+        Assignment { agent: args.agent.clone(), ..agents::assignment(scene, &args.command) };
+    let (status, kept) = proxy::run(assignment, &agents::leash()?).map_err(unable)?;
+    kept.iter().for_each(|kept| agents::join_later(scene, kept));
     Ok(ended(status))
-}
-
-fn start(command: &[OsString]) -> Result<Child, CommandError> {
-    let mut leashed = leash::leashed(command)?;
-    leashed.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let named = || command[0].to_string_lossy().into_owned();
-    leashed
-        .spawn()
-        .map_err(|error| CommandError::user(format!("could not start {}: {error}", named())))
 }
 
 /// Ends as the agent has ended.

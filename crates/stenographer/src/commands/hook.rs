@@ -83,15 +83,25 @@ fn keep(ui: &Ui, scene: &Scene, args: &Args) -> Result<(), CommandError> {
     let (mut kept, mut last) = (false, Ok(()));
     for pause in LOOKS {
         thread::sleep(pause);
-        last = look(ui, scene, args, &told).map(|found| kept |= found);
+        last = look(ui, scene, args.agent.as_deref(), &told).map(|found| kept |= found);
     }
     last?;
     if kept || told.begins { Ok(()) } else { Err(missing(&told)) }
 }
 
+/// Keeps the session of an agent that has ended; whether there is one.
+pub(crate) fn keep_session(
+    ui: &Ui,
+    scene: &Scene,
+    agent: &str,
+    session: &str,
+) -> Result<bool, CommandError> {
+    look(ui, scene, Some(agent), &Told::of_session(session))
+}
+
 /// Keeps what is new by now; whether there is a session at all.
-fn look(ui: &Ui, scene: &Scene, args: &Args, told: &Told) -> Result<bool, CommandError> {
-    let files = files(scene, args.agent.as_deref(), told)?;
+fn look(ui: &Ui, scene: &Scene, agent: Option<&str>, told: &Told) -> Result<bool, CommandError> {
+    let files = files(scene, agent, told)?;
     if files.is_empty() {
         return Ok(false);
     }

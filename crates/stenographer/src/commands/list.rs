@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use steno_core::index::{Index, Listed};
+use steno_core::index::{Heading, Index, Listed};
 use steno_core::thread;
 use steno_core::view::answer::SessionRow;
-use steno_core::{Session, Status, Timestamp};
+use steno_core::{Session, SessionId, Status, Timestamp};
 
 use super::thread::list::Wanted;
 use crate::error::{CommandError, Exit};
@@ -50,32 +50,67 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         let wanted = Wanted { status: args.status, limit: args.limit, place };
         return super::thread::list::run(ui, scene, &wanted);
     }
-    let mut exit = Exit::Done;
     let store = Store::new(scene);
     args.agent.as_deref().map_or(Ok(()), |agent| store.check_agent(agent))?;
+    if args.json { print_json(ui, &store, args) } else { print_list(ui, scene, &store, args) }
+}
+
+fn print_json(ui: &mut Ui, store: &Store, args: &Args) -> Result<Exit, CommandError> {
+    let mut exit = Exit::Done;
     let ask = |index: &Index| index.sessions(args.agent.as_deref(), args.limit);
-    let (_, listed) = store.ask(ui, ask)?;
-    let mut sessions = Vec::new();
-    for Listed { session, trouble } in listed {
+    for Listed { session, trouble } in store.ask(ui, ask)?.1 {
         match trouble {
-            None => sessions.push(settled(&store, session)),
-            Some(reason) => {
-                ui.warning(format_args!("session {} cannot be read: {reason}", session.id));
-                exit = Exit::Failed;
+            None => {
+                serde_json::to_writer(ui.out(), &SessionRow::of(&settled(store, session)))?;
+                writeln!(ui.out())?;
             }
+            Some(reason) => exit = unreadable(ui, &session.id, &reason),
         }
-    }
-    if args.json {
-        for session in &sessions {
-            serde_json::to_writer(ui.out(), &SessionRow::of(session))?;
-            writeln!(ui.out())?;
-        }
-    } else if sessions.is_empty() {
-        ui.status("nothing is kept yet; run `steno sync`, `steno import PATH` or `steno record`");
-    } else {
-        print_table(ui, scene, &sessions)?;
     }
     Ok(exit)
+}
+
+fn print_list(
+    ui: &mut Ui,
+    scene: &Scene,
+    store: &Store,
+    args: &Args,
+) -> Result<Exit, CommandError> {
+    let mut exit = Exit::Done;
+    let ask = |index: &Index| index.headings(args.agent.as_deref(), args.limit);
+    let mut headings = store.ask(ui, ask)?.1;
+    for Heading { id, trouble, .. } in &headings {
+        if let Some(reason) = trouble {
+            exit = unreadable(ui, id, reason);
+        }
+    }
+    headings.retain(|heading| heading.trouble.is_none());
+    headings.iter_mut().for_each(|heading| settle(store, heading));
+    if headings.is_empty() {
+        ui.status("nothing is kept yet; run `steno sync`, `steno import PATH` or `steno record`");
+    } else {
+        print_table(ui, scene, &headings)?;
+    }
+    Ok(exit)
+}
+
+fn unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> Exit {
+    ui.warning(format_args!("session {id} cannot be read: {reason}"));
+    Exit::Failed
+}
+
+fn settle(store: &Store, heading: &mut Heading) {
+    if heading.status != Status::Running {
+        return;
+    }
+    let mut session = Session::new(heading.id.clone(), heading.agent.clone());
+    session.status = Status::Running;
+    session.totals.entries = heading.entries;
+    session.title = heading.title.take();
+    session.started = heading.started;
+    let now = settled(store, session);
+    (heading.status, heading.entries) = (now.status, now.totals.entries);
+    (heading.title, heading.started) = (now.title, now.started);
 }
 
 /// A session that was being recorded when it was last looked at may have ended.
@@ -90,20 +125,22 @@ pub(crate) fn settled(store: &Store, session: Session) -> Session {
     now.map_or(session, |transcript| transcript.session)
 }
 
-fn print_table(ui: &mut Ui, scene: &Scene, sessions: &[Session]) -> Result<(), CommandError> {
+fn print_table(ui: &mut Ui, scene: &Scene, headings: &[Heading]) -> Result<(), CommandError> {
     // A person types the beginning of an id; a pipe gets all of it.
-    let shown = if ui.is_terminal() { distinct_length(sessions) } else { usize::MAX };
+    let ids = headings.iter().map(|heading| &heading.id);
+    let shown = if ui.is_terminal() { distinct_length(ids) } else { usize::MAX };
     let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
     let mut table = Table::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
-    for session in sessions {
-        let started = session.started.map(|at| started(at.in_zone(&scene.zone), this_year));
+    for heading in headings {
+        let started = heading.started.map(|at| started(at.in_zone(&scene.zone), this_year));
+        let id = heading.id.as_str();
         table.row([
             started.unwrap_or_default(),
-            session.agent.clone(),
-            session.status.to_string(),
-            session.totals.entries.to_string(),
-            session.id.as_str().chars().take(shown).collect(),
-            session.title.clone().unwrap_or_default(),
+            heading.agent.clone(),
+            heading.status.to_string(),
+            heading.entries.to_string(),
+            id[..id.len().min(shown)].to_owned(),
+            heading.title.clone().unwrap_or_default(),
         ]);
     }
     let text = table.render(ui.width());
@@ -118,8 +155,8 @@ pub(crate) fn started(at: Timestamp, this_year: i16) -> String {
 }
 
 /// How many characters of their ids tell the sessions apart; at least eight.
-fn distinct_length(sessions: &[Session]) -> usize {
-    let mut ids: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
+fn distinct_length<'a>(ids: impl Iterator<Item = &'a SessionId>) -> usize {
+    let mut ids: Vec<&str> = ids.map(SessionId::as_str).collect();
     ids.sort_unstable();
     let common =
         |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
@@ -132,11 +169,12 @@ mod tests {
 
     #[test]
     fn ids_are_shortened_as_far_as_they_differ() {
-        let sessions = |ids: &[&str]| -> Vec<Session> {
-            ids.iter().map(|id| Session::new(id.parse().unwrap(), "x")).collect()
+        let length = |ids: &[&str]| {
+            let ids: Vec<SessionId> = ids.iter().map(|id| id.parse().unwrap()).collect();
+            distinct_length(ids.iter())
         };
-        assert_eq!(distinct_length(&sessions(&["0190-abcdef", "0200-abcdef"])), 8);
-        assert_eq!(distinct_length(&sessions(&["0190-abcdef", "0190-abcdeg"])), 11);
-        assert_eq!(distinct_length(&sessions(&["only"])), 8);
+        assert_eq!(length(&["0190-abcdef", "0200-abcdef"]), 8);
+        assert_eq!(length(&["0190-abcdef", "0190-abcdeg"]), 11);
+        assert_eq!(length(&["only"]), 8);
     }
 }

@@ -113,8 +113,7 @@ fn opening(scene: &Scene, args: &Args, dir: &SessionDir) -> Opening {
     Opening {
         agent: dir.agent().to_owned(),
         project: project.map(|project| project.to_string_lossy().into_owned()),
-        native_id: None,
-        protocol: None,
+        ..Opening::default()
     }
 }
 

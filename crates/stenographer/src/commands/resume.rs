@@ -1,4 +1,6 @@
-//! `steno resume`: goes on with a session in the agent that held it.
+//! `steno resume`: goes on with a session in the agent that held it, or with a thread.
+
+mod thread;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,7 @@ use steno_core::vault::SessionDir;
 use steno_core::vault::original::Original;
 use steno_core::vault::restore::RestoreError;
 
+use super::run::Manner;
 use crate::error::{CommandError, Exit};
 use crate::project;
 use crate::scene::Scene;
@@ -21,11 +24,22 @@ use crate::ui::Ui;
 /// Puts back those of the session's files and rows that the agent has purged, then runs the agent's own resume command in
 /// the session's folder. A folder that has moved is found by its repository, or named by `--project`. Files that are
 /// there are left as they are. What cannot be put back is told, and the agent is not started.
+///
+/// A thread of the project in the working folder goes on as `steno run` does: in the agent's session where the agent still
+/// has it, else in a new one that is told what was said.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, or `latest`.
+    /// The session: its id, the beginning of one, or `latest`; or the id of a thread.
     #[arg(value_name = "ID")]
     session: String,
+    /// What to say to the agent of a thread [default: to go on].
+    #[arg(value_name = "PROMPT", conflicts_with_all = ["print", "project"])]
+    prompts: Vec<String>,
+    /// The agent for a thread [default: the one that it had].
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    #[command(flatten)]
+    manner: Manner,
     /// Print the command and change nothing.
     #[arg(long)]
     print: bool,
@@ -36,8 +50,15 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    if thread::is_one(scene, &args.session)? {
+        return thread::go_on(ui, scene, args);
+    }
+    if !args.prompts.is_empty() {
+        let error = CommandError::usage(format!("not a thread of this folder: {}", args.session));
+        return Err(error.hint("only the agent of a thread can be given a prompt"));
+    }
     let session = Store::new(scene).kept(&args.session)?;
-    go_on(ui, scene, session, args)
+    go_on(ui, scene, session, (args.project.as_deref(), args.print))
 }
 
 /// Goes on with a session in its own folder.
@@ -46,24 +67,23 @@ pub(crate) fn session(
     scene: &Scene,
     session: SessionDir,
 ) -> Result<Exit, CommandError> {
-    let args = Args { session: session.id().to_string(), print: false, project: None };
-    go_on(ui, scene, session, &args)
+    go_on(ui, scene, session, (None, false))
 }
 
 fn go_on(
     ui: &mut Ui,
     scene: &Scene,
     session: SessionDir,
-    args: &Args,
+    (project, is_printed): (Option<&Path>, bool),
 ) -> Result<Exit, CommandError> {
-    let line = planned(scene, session, args, |plan| {
-        if args.print {
+    let line = planned(scene, session, project, |plan| {
+        if is_printed {
             plan.tell(ui);
             return Ok(());
         }
         plan.restore(ui)
     })?;
-    if args.print {
+    if is_printed {
         writeln!(ui.out(), "{line}")?;
         return Ok(Exit::Done);
     }
@@ -73,8 +93,7 @@ fn go_on(
 
 /// Puts back what is missing of a session, and gives the command that goes on with it.
 pub(crate) fn prepared(scene: &Scene, session: SessionDir) -> Result<String, CommandError> {
-    let args = Args { session: session.id().to_string(), print: false, project: None };
-    let line = planned(scene, session, &args, |plan| plan.restore(&mut Ui::silent()))?;
+    let line = planned(scene, session, None, |plan| plan.restore(&mut Ui::silent()))?;
     Ok(line.to_string())
 }
 
@@ -82,7 +101,7 @@ pub(crate) fn prepared(scene: &Scene, session: SessionDir) -> Result<String, Com
 fn planned(
     scene: &Scene,
     session: SessionDir,
-    args: &Args,
+    project: Option<&Path>,
     prepare: impl FnOnce(&Plan<'_>) -> Result<(), CommandError>,
 ) -> Result<CommandLine, CommandError> {
     let resume = Resume::of(session.agent()).ok_or_else(|| without_command(session.agent()))?;
@@ -90,7 +109,7 @@ fn planned(
         return Err(RestoreError::Recorded.into());
     }
     let transcript = session.read()?;
-    let folder = match &args.project {
+    let folder = match project {
         Some(named) => project::named(&scene.cwd.join(named))?,
         None => project::of(scene, &transcript.session, resume.needs_folder())?,
     };

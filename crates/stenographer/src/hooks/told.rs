@@ -30,6 +30,12 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// A session that is known by its name only.
+    pub(crate) fn of_session(name: &str) -> Self {
+        let session = Some(name).filter(|name| is_plain(name)).map(str::to_owned);
+        Self { transcript: None, subagent: None, session, begins: false, is_turn: false }
+    }
+
     /// Reads what an agent tells.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let told: Map<String, Value> = serde_json::from_slice(bytes)?;

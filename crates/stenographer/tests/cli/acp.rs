@@ -285,6 +285,27 @@ fn an_agent_does_not_outlive_us_and_what_it_said_is_kept() {
 }
 
 #[test]
+fn an_editor_that_is_killed_takes_the_agent_along_and_what_was_said_is_kept() {
+    for signal in [Signal::KILL, Signal::TERM] {
+        let home = Home::new();
+        home.file("lines", [INITIALIZE, NEW, PROMPT, ALLOW].join("\n") + "\n");
+        // An editor that says all that it has to say, and then waits.
+        let mut editor = home.program("sh", &["-c", "cat lines; exec sleep 60"]);
+        let mut editor = editor.stdout(Stdio::piped()).spawn().unwrap();
+        let mut steno = agent(&home, "toy");
+        let steno = steno.stdin(editor.stdout.take().unwrap()).stdout(Stdio::piped());
+        let mut steno = steno.spawn().unwrap();
+        let mut heard = BufReader::new(steno.stdout.take().unwrap()).lines();
+        assert!(heard.any(|line| line.unwrap().contains("stopReason")));
+        kill_process(Pid::from_raw(editor.id() as i32).unwrap(), signal).unwrap();
+        editor.wait().unwrap();
+        assert_eq!(steno.wait().unwrap().code(), Some(7));
+        let shown = home.steno(&["show", "sess-0001", "--json"]).ok();
+        assert_eq!(shown.lines().count(), 6, "{shown}");
+    }
+}
+
+#[test]
 fn an_agent_that_no_longer_reads_or_speaks_is_noticed() {
     let home = Home::new();
     let mut editor =

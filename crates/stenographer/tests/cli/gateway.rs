@@ -431,4 +431,5 @@ fn a_gateway_cannot_be_its_own_upstream() {
     let upstream = format!("me=http://{address}");
     let output = home.steno(&["gateway", "--listen", &address, "--upstream", &upstream]);
     assert!(output.code == 1 && output.stderr.contains("is the gateway itself"), "{output}");
+    assert!(home.vault().sessions().unwrap().is_empty(), "a session was begun");
 }

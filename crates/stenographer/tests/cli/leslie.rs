@@ -52,7 +52,9 @@ impl Project {
 
     fn run(&self, args: &[&str], input: &str) -> harness::Output {
         let program = self.path("bin/leslie");
-        let command = self.home.program(program.to_str().unwrap(), args);
+        let mut command = self.home.program(program.to_str().unwrap(), args);
+        // No agent of this machine shall be set to work.
+        command.env("PATH", self.path("bin"));
         self.home.finish(command, input.as_bytes())
     }
 

@@ -31,15 +31,23 @@ mod places;
 #[cfg(unix)]
 mod readme;
 mod record;
+#[cfg(unix)]
+mod replay;
 mod restore;
 #[cfg(unix)]
 mod resume;
+#[cfg(unix)]
+mod run;
+#[cfg(target_os = "linux")]
+mod run_killed;
 mod search;
 mod sessions;
 mod sync;
 #[cfg(unix)]
 mod terminal;
 mod threads;
+#[cfg(unix)]
+mod tls;
 mod verify;
 #[cfg(unix)]
 mod watch;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Output};
 
+mod begin;
 mod killed;
 
 /// A project with an objective and two threads, the second a child of the first.
@@ -60,65 +61,6 @@ impl Project {
         let text = text.replace(&self.objective, "OBJECTIVE").replace(&self.first, "FIRST");
         text.replace(&self.second, "SECOND")
     }
-}
-
-#[test]
-fn init_tells_what_it_did_and_then_nothing_changes() {
-    let home = Home::new();
-    assert_eq!(home.steno(&["init"]).ok(), "AGENTS.md was made, with guide 2.0.0\n");
-    assert_eq!(home.steno(&["init"]).ok(), "AGENTS.md has guide 2.0.0 already\n");
-    let row: Value = serde_json::from_str(&home.steno(&["init", "--json"]).ok()).unwrap();
-    let expected = json!({
-        "status": "updated", "previous_version": "2.0.0", "next_version": "2.0.0", "written": false,
-    });
-    assert_eq!(row, expected);
-    let old = "<leslie_system_guide version=\"1.0.0\">\n</leslie_system_guide>\n";
-    home.file("AGENTS.md", old);
-    let output = home.steno_with(&["init"], b"n\n");
-    assert_eq!(output.stdout, "AGENTS.md keeps guide 1.0.0\n");
-    assert_eq!(output.stderr, "Major guide update detected (1.0.0 -> 2.0.0). Continue? [y/N] ");
-    let expected = "AGENTS.md has guide 2.0.0 now, before it was 1.0.0\n";
-    assert_eq!(home.steno(&["init", "--yes"]).ok(), expected);
-    home.file("other/AGENTS.md", "mine");
-    let expected = "AGENTS.md has guide 2.0.0 now, at its end\n";
-    assert_eq!(home.steno(&["init", "--project", "other"]).ok(), expected);
-    assert!(home.path().join("other/.leslie/objectives.json").exists());
-}
-
-#[test]
-fn without_threads_it_says_where_to_begin() {
-    let home = Home::new();
-    home.file(".leslie/env", "A=b");
-    let output = home.steno(&["status"]);
-    let expected =
-        "error: no threads in $HOME\nhint: run `steno init` in the project's folder first\n";
-    assert_eq!((output.stderr.as_str(), output.code), (expected, 1));
-    assert_eq!(fs::read_dir(home.path().join(".leslie")).unwrap().count(), 1, "nothing was made");
-    home.steno(&["init"]).ok();
-    let output = home.steno(&["spawn", "x"]);
-    let expected =
-        "error: no objective is active\nhint: make one with `steno objective create TITLE`\n";
-    assert_eq!(output.stderr, expected);
-    assert_eq!(
-        home.steno(&["status"]).stderr,
-        "nothing here yet; begin with `steno objective create TITLE`\n"
-    );
-}
-
-#[test]
-fn the_project_is_found_from_below_and_by_name() {
-    let project = Project::new();
-    fs::create_dir_all(project.home.path().join("src/deep")).unwrap();
-    let mut command = project.home.command(&["status", "latest", "--json"]);
-    command.current_dir(project.home.path().join("src/deep"));
-    let found = project.home.finish(command, b"").ok();
-    assert!(found.contains(&project.second), "{found}");
-    let told = project.fails(&["status", "--project", "src"]);
-    assert!(told.starts_with("error: no threads in $HOME/src\n"), "{told}");
-    assert!(project.fails(&["status", "--project", "none"]).contains("$HOME/none"));
-    let mut command = project.home.command(&["status", "--project", ".."]);
-    command.current_dir(project.home.path().join("src"));
-    assert!(project.home.finish(command, b"").ok().contains(&project.first));
 }
 
 #[test]
@@ -287,6 +229,9 @@ fn references_copy_unless_they_are_live() {
     let output = project.steno(&["reference", second, first, "--scope", "design"]);
     let expected = ".leslie/threads/SECOND/context/inherited/FIRST/design\n--- stderr\nSECOND refers to FIRST\n--- exit 0";
     assert_eq!(project.named(&output.to_string()), expected);
+    let output = project.steno(&["reference", second, first, "--scope", "none.md"]);
+    let expected = "warning: FIRST has no such file or folder: none.md\nSECOND refers to FIRST\n";
+    assert_eq!((output.stdout.as_str(), project.named(&output.stderr)), ("", expected.to_owned()));
     let live = project.json(&["reference", second, first, "--binding", "live"]);
     assert_eq!((&live["binding"], &live["copied_paths"]), (&json!("live"), &json!([])));
     let told = project.named(&project.fails(&["reference", first, second]));

@@ -26,7 +26,7 @@ pub(super) fn text(block: &Value) -> String {
 }
 
 /// Several blocks, or one, in words. Texts follow each other as they stand; what is no text has a line of its own.
-pub(super) fn texts(content: &Value) -> String {
+pub fn texts(content: &Value) -> String {
     let mut all = String::new();
     match content {
         Value::Array(blocks) => blocks.iter().for_each(|block| push(&mut all, block)),
@@ -91,7 +91,7 @@ fn resource(resource: &Object) -> String {
 }
 
 /// What a tool changed in a file, as lines with `+` and `-`.
-pub(super) fn diff(change: &Object) -> String {
+pub fn diff(change: &Object) -> String {
     if let Some(patch) = fields::object(change, "patch") {
         return fields::text(patch, "text").unwrap_or_default().to_owned();
     }

@@ -85,3 +85,25 @@ fn repeated_init_writes_nothing() {
     assert_eq!(tree(project.dir.path()), before);
     assert_eq!(stamp(MAIN), time);
 }
+
+#[test]
+fn links_that_are_lost_come_back_from_what_was_done() {
+    let project = Project::new();
+    let objective = project.objective();
+    let parent = project.spawn(&objective, "parent");
+    let spawn =
+        Spawn { parent: Some(parent.id.to_string()), ..Spawn::new("child", objective.id.as_str()) };
+    let child = project.store.spawn(&spawn).unwrap().thread;
+    project.store.reference(&reference(&child, parent.id.as_str())).unwrap();
+    project.store.reference(&reference(&child, "thread-none")).unwrap();
+    let before = project.store.relations().unwrap().links;
+    for lost in [vec![&parent], vec![&child], vec![&parent, &child]] {
+        let mut value: crate::json::Value = serde_json::from_str(&project.text(MAIN)).unwrap();
+        for thread in lost {
+            value["relations"].as_object_mut().unwrap().shift_remove(thread.id.as_str());
+        }
+        fs::write(project.path(MAIN), value.to_string()).unwrap();
+        project.store.create_objective("next").unwrap();
+        assert_eq!(project.store.relations().unwrap().links, before);
+    }
+}

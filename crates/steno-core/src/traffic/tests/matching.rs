@@ -171,3 +171,60 @@ fn odd_arguments_of_calls_are_kept() {
     assert_eq!(told("[1]"), (unknown.clone(), None, "[\n  1\n]".to_owned()));
     assert_eq!(told(""), (unknown, Some(json!({})), "{}".to_owned()));
 }
+
+#[test]
+fn an_item_may_be_sent_back_as_a_reference() {
+    let said = json!({"type": "message", "id": "msg_1", "role": "assistant",
+        "content": [{"type": "output_text", "text": "I look."}]});
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": "{}"});
+    let thought =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"});
+    let response = |id: &str, output: Value| json!({"id": id, "object": "response", "status": "completed", "model": "m-1", "output": output});
+    let reference = |id: &str| json!({"type": "item_reference", "id": id});
+    let mut tape = Tape::default();
+    tape.exchange(
+        "/v1/responses",
+        &json!({"model": "m", "input": "Go"}),
+        &response("r1", json!([thought, said, call])),
+    );
+    let input = json!([user("Go"), reference("rs_1"), reference("msg_1"), reference("fc_1"),
+        {"type": "function_call_output", "call_id": "call_1", "output": "ok"}]);
+    tape.exchange(
+        "/v1/responses",
+        &json!({"model": "m", "input": input}),
+        &response("r2", json!([said])),
+    );
+    assert_eq!(
+        tape.told(),
+        [
+            "primary user text: Go",
+            "primary assistant text: I look.",
+            "primary assistant tool_call: read({})",
+            "primary tool tool_result: read: ok",
+            "primary assistant text: I look.",
+        ]
+    );
+}
+
+#[test]
+fn gemini_calls_may_get_ids_and_other_names_from_the_client() {
+    let path = "/v1beta/models/m:generateContent";
+    let part = |part: Value| json!({"candidates": [{"content": {"parts": [{"text": "I look."}, part]}, "finishReason": "STOP"}]});
+    let ask = json!({"role": "user", "parts": [{"text": "Go"}]});
+    let mut tape = Tape::default();
+    let call = json!({"functionCall": {"name": "read", "args": {"b": 1, "a": 2}}});
+    tape.exchange(path, &json!({"contents": [ask]}), &part(call));
+    let echo =
+        json!({"function_call": {"name": "read", "args": {"a": 2, "b": 1}, "id": "made-up"}});
+    let result = json!({"function_response": {"name": "read", "id": "made-up", "response": {"output": "ok"}}});
+    let contents = json!([ask, {"role": "model", "parts": [{"text": "I look."}, echo]}, {"role": "user", "parts": [result]}]);
+    tape.exchange(path, &json!({"contents": contents}), &part(json!({"text": "Done"})));
+    assert_eq!(
+        tape.told()[3..],
+        [
+            "primary tool tool_result: read: ok",
+            "primary assistant text: I look.",
+            "primary assistant text: Done"
+        ]
+    );
+}

@@ -5,6 +5,8 @@ use std::io::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// The same answer as another program has compressed it.
@@ -188,4 +190,69 @@ fn thoughts_are_told_and_not_compared() {
         assert_eq!(told, ["primary user text: And?"]);
     }
     assert_eq!(tape.said(), ["user text: Hello", "assistant thinking: Hm", "assistant text: Hi"]);
+}
+
+#[test]
+fn a_request_that_is_no_json_has_an_answer_all_the_same() {
+    let mut tape = Tape::default();
+    let mut piece = Piece::new(PieceKind::Request, "x");
+    piece.path = Some(CHAT.into());
+    tape.take(&piece.with_bytes(b"\xff no json"));
+    tape.say("x", 400, &["what?"]);
+    tape.end("x", None);
+    assert_eq!(tape.told(), ["primary system error: HTTP 400: what?"]);
+}
+
+/// Bits of requests and answers, put together in any order.
+const WORDS: [&str; 24] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "null",
+    "1",
+    "\"x\"",
+    "\"messages\"",
+    "\"role\"",
+    "\"assistant\"",
+    "\"content\"",
+    "\"choices\"",
+    "\"delta\"",
+    "\"index\"",
+    "\"contents\"",
+    "\"parts\"",
+    "\"candidates\"",
+    "\"input\"",
+    "\"output\"",
+    "\"type\"",
+    "data: ",
+    "\n\n",
+];
+
+proptest! {
+    #[test]
+    fn no_traffic_panics(
+        words in proptest::collection::vec(0..WORDS.len(), 0..60),
+        answer in proptest::collection::vec(0..WORDS.len(), 0..60),
+        path in 0..4_usize,
+        status in 0..1000_u16,
+        bytes in proptest::collection::vec(any::<u8>(), 0..50),
+    ) {
+        let text = |words: &[usize]| words.iter().map(|word| WORDS[*word]).collect::<String>();
+        let path = ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/m:streamGenerateContent"][path];
+        let mut tape = Tape::default();
+        for exchange in ["a", "b"] {
+            let request = format!("{{\"messages\":[{}]}}", text(&words));
+            let body = if exchange == "a" { text(&words) } else { request };
+            let mut piece = Piece::new(PieceKind::Request, exchange);
+            piece.path = Some(path.into());
+            tape.take(&piece.with_bytes(body.as_bytes()));
+        }
+        tape.say("a", status, &[&text(&answer)]);
+        tape.take(&Piece::chunk("b", u64::MAX, &bytes));
+        tape.end("a", None);
+        tape.telling.finish();
+    }
 }

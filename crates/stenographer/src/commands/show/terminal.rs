@@ -11,14 +11,19 @@ pub(super) fn full(transcript: &Transcript, zone: &TimeZone) -> String {
     let mut text = heading(&transcript.session, zone);
     for entry in &transcript.entries {
         text.push('\n');
-        text.push_str(&caption(entry, zone));
+        text.push_str(&self::entry(entry, zone));
+    }
+    text
+}
+
+/// One entry, under who said it and when.
+pub(crate) fn entry(entry: &Entry, zone: &TimeZone) -> String {
+    let mut text = caption(entry, zone) + "\n";
+    if !entry.content.is_empty() {
+        text.push_str(entry.content.trim_end_matches('\n'));
         text.push('\n');
-        if !entry.content.is_empty() {
-            text.push_str(entry.content.trim_end_matches('\n'));
-            text.push('\n');
-        } else if let Some(input) = &entry.tool_input {
-            text.push_str(&format!("{input}\n"));
-        }
+    } else if let Some(input) = &entry.tool_input {
+        text.push_str(&format!("{input}\n"));
     }
     text
 }

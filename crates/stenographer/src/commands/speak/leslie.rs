@@ -66,7 +66,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     let (envelope, exit) = match (Desk { ui, scene, store, flags, variables: Vec::new() }).answer()
     {
         Ok(None) => return Ok(Exit::Done),
-        Ok(Some(answer)) => (answer.envelope(), Exit::Done),
+        Ok(Some(answer)) => {
+            let exit = answer.exit();
+            (answer.envelope(), exit)
+        }
         Err(failure) => (failure.envelope(), Exit::Failed),
     };
     ui.transcript_text(&format.print(&envelope))?;

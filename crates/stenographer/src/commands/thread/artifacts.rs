@@ -4,25 +4,22 @@ use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::table::Table;
-use crate::threads::{Place, Threads, told, warn};
+use crate::threads::{Named, told, warn};
 use crate::ui::Ui;
 
 /// List the assets of a thread: plan, progress, design, learnings, discussions, transcripts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread: its id, the beginning of one, or `latest`.
-    thread: String,
     #[command(flatten)]
-    place: Place,
+    named: Named,
 }
 
 /// Runs the command.
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let threads = Threads::open(ui, scene, &args.place)?;
-    let thread = threads.thread(&args.thread)?;
+    let (threads, thread) = args.named.find(ui, scene)?;
     let (assets, warnings) = threads.store.artifacts(thread.id.as_str()).map_err(told)?;
     warn(ui, &warnings);
-    if args.place.json {
+    if args.named.place.json {
         assets.iter().try_for_each(|asset| json_line(ui, asset).map(drop))?;
         return Ok(Exit::Done);
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, told, warn};
+use crate::threads::{Named, told, warn};
 use crate::ui::Ui;
 
 /// Print what an agent is told about its thread: the paths of its assets, and of those it refers to.
@@ -13,19 +13,16 @@ use crate::ui::Ui;
 /// Put it before a task, after a resume and after a compaction; `steno run` does so by itself.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread: its id, the beginning of one, or `latest`.
-    thread: String,
     #[command(flatten)]
-    place: Place,
+    named: Named,
 }
 
 /// Runs the command.
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let threads = Threads::open(ui, scene, &args.place)?;
-    let thread = threads.thread(&args.thread)?;
+    let (threads, thread) = args.named.find(ui, scene)?;
     let (context, warnings) = threads.store.context(thread.id.as_str()).map_err(told)?;
     warn(ui, &warnings);
-    if args.place.json {
+    if args.named.place.json {
         return json_line(ui, &json!({ "thread_id": thread.id, "thread_context": context }));
     }
     ui.transcript_text(&(context + "\n"))?;

@@ -1,5 +1,7 @@
 //! `steno init`: threads in a project, and the guide that tells agents of them.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 use steno_core::thread::guide::{Guide, GuideStatus, Outcome};
 
@@ -19,17 +21,22 @@ pub(crate) struct Args {
     /// Ask nothing.
     #[arg(long)]
     yes: bool,
-    #[command(flatten)]
-    place: Place,
+    /// The project's folder [default: this one].
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Print JSON Lines.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command.
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let threads = Threads::new(scene, &args.place)?;
+    let place = Place { project: args.project.clone(), json: args.json };
+    let threads = Threads::new(scene, &place)?;
     threads.store.init().map_err(told)?;
     let outcome = put_guide(ui, threads.store.root(), args.yes).map_err(told)?;
     let next = Guide::ours().version;
-    if args.place.json {
+    if args.json {
         let row = json!({
             "status": outcome.status.as_str(),
             "previous_version": outcome.previous,

@@ -6,22 +6,20 @@ use steno_core::thread::{Inject, Operator};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, told};
+use crate::threads::{Named, told};
 use crate::ui::Ui;
 
 /// Tell a thread something: its agent finds it between two steps, or with its next task.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread: its id, the beginning of one, or `latest`.
-    thread: String,
+    #[command(flatten)]
+    named: Named,
     /// What it is told.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     content: String,
     /// What this is, such as `constraint`.
     #[arg(long = "type", value_name = "WORD", default_value = "note")]
     kind: String,
-    #[command(flatten)]
-    place: Place,
 }
 
 /// Runs the command.
@@ -29,15 +27,15 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     if args.content.trim().is_empty() || args.kind.trim().is_empty() {
         return Err(CommandError::usage("there is nothing to tell"));
     }
-    let threads = Threads::open(ui, scene, &args.place)?;
+    let (threads, thread) = args.named.find(ui, scene)?;
     let inject = Inject {
-        thread: threads.thread(&args.thread)?.id.to_string(),
+        thread: thread.id.to_string(),
         kind: args.kind.clone(),
         content: args.content.clone(),
         operator: Operator::User,
     };
     let at = threads.store.inject(&inject).map_err(told)?;
-    if args.place.json {
+    if args.named.place.json {
         let row = json!({
             "thread_id": inject.thread,
             "injected_at": at,

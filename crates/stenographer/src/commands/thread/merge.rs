@@ -56,7 +56,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     files.sort();
     files.dedup();
     for path in &files {
-        writeln!(ui.out(), "{path}")?;
+        ui.transcript_text(&format!("{path}\n"))?;
     }
     for path in &merged.conflicts {
         ui.warning(format_args!("the threads differ, the last one's was taken: {path}"));

@@ -6,7 +6,7 @@ use steno_core::thread::{Binding, Operator, Reference};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, one_of, told, warn};
+use crate::threads::{Place, Threads, one_of, told};
 use crate::ui::Ui;
 
 /// Let a thread refer to another: its context then lists the other's assets too.
@@ -38,15 +38,16 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let threads = Threads::open(ui, scene, &args.place)?;
+    let target = threads.thread(&args.target)?.id;
     let reference = Reference {
         from: threads.thread(&args.from)?.id.to_string(),
-        target: threads.thread(&args.target)?.id.to_string(),
+        target: target.to_string(),
         binding: args.binding,
         scope: Some(args.scope.clone()),
         operator: Operator::User,
     };
     let made = threads.store.reference(&reference).map_err(told)?;
-    warn(ui, &made.warnings);
+    threads.warn(ui, &target, &args.scope, &made.warnings)?;
     if args.place.json {
         let row = json!({
             "ref_id": made.id,
@@ -59,7 +60,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         return json_line(ui, &row);
     }
     for path in &made.copied {
-        writeln!(ui.out(), "{path}")?;
+        ui.transcript_text(&format!("{path}\n"))?;
     }
     ui.status(format_args!("{} refers to {}", reference.from, reference.target));
     Ok(Exit::Done)

@@ -1,11 +1,11 @@
 //! `steno spawn`: a new thread.
 
-use steno_core::thread::{Executor, Inherit, ObjectiveStatus, Spawn};
+use steno_core::thread::{Executor, Id, Inherit, ObjectiveStatus, Spawn};
 
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, one_of, told, warn};
+use crate::threads::{Place, Threads, one_of, told};
 use crate::ui::Ui;
 
 /// Make a thread: a unit of work with a folder for its assets, and print its id.
@@ -52,7 +52,8 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     }
     let threads = Threads::open(ui, scene, &args.place)?;
     let spawned = threads.store.spawn(&wanted(&threads, args)?).map_err(told)?;
-    warn(ui, &spawned.warnings);
+    let parent = spawned.thread.parent_id.as_ref().unwrap_or(&spawned.thread.id);
+    threads.warn(ui, parent, &args.scope, &spawned.warnings)?;
     if args.place.json {
         return json_line(ui, &spawned.thread);
     }
@@ -65,42 +66,33 @@ fn wanted(threads: &Threads, args: &Args) -> Result<Spawn, CommandError> {
     let objective = match (&args.objective, &parent) {
         (Some(objective), _) => threads.objective(objective)?.id,
         (None, Some(parent)) => parent.objective.clone(),
-        (None, None) => return only_objective(threads, args),
+        (None, None) => only_objective(threads)?,
     };
-    described(threads, args, objective.as_str(), parent.map(|parent| parent.id.to_string()))
-}
-
-/// Without a word about its objective, a thread belongs to the only one there is.
-fn only_objective(threads: &Threads, args: &Args) -> Result<Spawn, CommandError> {
-    let mut active = threads.store.objectives().map_err(told)?;
-    active.retain(|objective| objective.status == ObjectiveStatus::Active);
-    match active.as_slice() {
-        [only] => described(threads, args, only.id.as_str(), None),
-        [] => Err(CommandError::user("no objective is active")
-            .hint("make one with `steno objective create TITLE`")),
-        several => Err(CommandError::user(format!("{} objectives are active", several.len()))
-            .hint("name one with --objective; `steno objective list` shows them")),
-    }
-}
-
-fn described(
-    threads: &Threads,
-    args: &Args,
-    objective: &str,
-    parent: Option<String>,
-) -> Result<Spawn, CommandError> {
     let inherit = match (args.inherit, args.scope.is_empty()) {
         (true, _) => Inherit::Full,
         (false, false) => Inherit::Partial,
         (false, true) => Inherit::None,
     };
     Ok(Spawn {
-        parent,
+        parent: parent.map(|parent| parent.id.to_string()),
         inherit,
         scope: args.scope.clone(),
         references: threads.ids(&args.references)?,
         tags: Some(args.tags.clone()),
         executor: args.executor,
-        ..Spawn::new(&args.intent, objective)
+        ..Spawn::new(&args.intent, objective.as_str())
     })
+}
+
+/// Without a word about its objective, a thread belongs to the only one there is.
+fn only_objective(threads: &Threads) -> Result<Id, CommandError> {
+    let mut active = threads.store.objectives().map_err(told)?;
+    active.retain(|objective| objective.status == ObjectiveStatus::Active);
+    match active.as_slice() {
+        [only] => Ok(only.id.clone()),
+        [] => Err(CommandError::user("no objective is active")
+            .hint("make one with `steno objective create TITLE`")),
+        several => Err(CommandError::user(format!("{} objectives are active", several.len()))
+            .hint("name one with --objective; `steno objective list` shows them")),
+    }
 }

@@ -10,7 +10,7 @@ use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
-use crate::threads::{Place, Threads, told};
+use crate::threads::{Named, told};
 use crate::ui::Ui;
 
 /// List the transcripts of a thread, or write a session into it.
@@ -19,18 +19,15 @@ use crate::ui::Ui;
 /// shortened. The session itself is kept whole.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread: its id, the beginning of one, or `latest`.
-    thread: String,
+    #[command(flatten)]
+    named: Named,
     /// A session to write: its id, the beginning of one, `latest`, or a path.
     session: Option<String>,
-    #[command(flatten)]
-    place: Place,
 }
 
 /// Runs the command.
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let threads = Threads::open(ui, scene, &args.place)?;
-    let thread = threads.thread(&args.thread)?;
+    let (threads, thread) = args.named.find(ui, scene)?;
     let paths = match &args.session {
         None => there(threads.store.transcripts(&thread.id))?,
         Some(session) => {
@@ -44,10 +41,10 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         ui.status(format_args!("no transcripts of {}", thread.id));
     }
     for path in paths {
-        if args.place.json {
+        if args.named.place.json {
             json_line(ui, &json!({ "thread_id": thread.id, "path": path }))?;
         } else {
-            writeln!(ui.out(), "{}", path.display())?;
+            ui.transcript_text(&format!("{}\n", path.display()))?;
         }
     }
     Ok(Exit::Done)

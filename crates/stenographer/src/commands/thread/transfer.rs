@@ -5,7 +5,7 @@ use steno_core::thread::{Direction, Executor, Operator, Transfer};
 use super::json_line;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::threads::{Place, Threads, one_of, told};
+use crate::threads::{Named, one_of, told};
 use crate::ui::Ui;
 
 /// Hand a thread to somebody else, and print how it stands then.
@@ -13,8 +13,8 @@ use crate::ui::Ui;
 /// A request for approval makes the thread wait for a person; `delegate` and `handoff` end that.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread: its id, the beginning of one, or `latest`.
-    thread: String,
+    #[command(flatten)]
+    named: Named,
     /// How it is handed over.
     #[arg(value_parser = one_of::<Direction>(Direction::WORDS))]
     direction: Direction,
@@ -27,15 +27,13 @@ pub(crate) struct Args {
     /// Who works on it from now on.
     #[arg(long = "to", value_name = "WHO", value_parser = one_of::<Executor>(Executor::WORDS))]
     executor: Option<Executor>,
-    #[command(flatten)]
-    place: Place,
 }
 
 /// Runs the command.
 pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let threads = Threads::open(ui, scene, &args.place)?;
+    let (threads, thread) = args.named.find(ui, scene)?;
     let transfer = Transfer {
-        thread: threads.thread(&args.thread)?.id.to_string(),
+        thread: thread.id.to_string(),
         direction: args.direction,
         scope: args.scope.clone(),
         reason: args.reason.clone(),
@@ -43,7 +41,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         operator: Operator::User,
     };
     let thread = threads.store.transfer(&transfer).map_err(told)?;
-    if args.place.json {
+    if args.named.place.json {
         return json_line(ui, &thread);
     }
     writeln!(ui.out(), "{} {} {}", thread.id, thread.status, thread.executor)?;

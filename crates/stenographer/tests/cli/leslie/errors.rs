@@ -142,7 +142,7 @@ fn unknown_words_never_pass_for_known_ones() {
         ),
         (
             vec!["merge", "--sources", &thread, "--target", &thread, "--conflict_strategy", "x"],
-            "conflict-strategy",
+            "conflict_strategy",
             "interactive, agent-first, human, strict: x",
         ),
     ];

@@ -341,3 +341,28 @@ fn transcripts_are_named_by_time_and_question() {
     let now = write(&[]);
     assert!(now.ends_with("-Fix-the-bug.txt") && !now.contains("NaN"), "{now}");
 }
+
+#[test]
+fn fifty_transcripts_stay_and_a_long_one_is_cut() {
+    let project = Project::new();
+    let thread = project.spawn(&project.objective("Say"), "t", &[]);
+    let long = "long ".repeat(5000);
+    let write = |minute: u32, answer: &str| {
+        let start = format!("2026-02-08T14:{minute:02}:00Z");
+        let args =
+            ["transcript", "--thread", &thread, "--chat", "c", "--query", "q", "--assistant"];
+        project.call(&[&args[..], &[answer, "--start", &start, "--end", &start]].concat())
+    };
+    for minute in 0..51 {
+        write(minute, "a");
+    }
+    let folder = project.path(&format!(".leslie/threads/{thread}/.meta/transcripts"));
+    let names = || fs::read_dir(&folder).unwrap().map(|item| item.unwrap().file_name());
+    assert_eq!(names().count(), 50);
+    assert!(!names().any(|name| name == "20260208-1400-q.txt"));
+    let cut = write(55, &long);
+    assert!(cut.stderr.starts_with("warning: cut at 20480 bytes: "), "{}", cut.stderr);
+    let text =
+        project.text(&format!(".leslie/threads/{thread}/.meta/transcripts/20260208-1455-q.txt"));
+    assert!(text.len() == 20_480 && text.ends_with("..."), "{}", text.len());
+}

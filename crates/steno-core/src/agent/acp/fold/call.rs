@@ -8,7 +8,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
 /// What is asked about the session and shows in no conversation.
-const QUIET: [&str; 20] = [
+const QUIET: [&str; 18] = [
     "authenticate",
     "auth/status",
     "auth/status_update",
@@ -18,8 +18,6 @@ const QUIET: [&str; 20] = [
     "session/close",
     "session/delete",
     "session/list",
-    "session/set_config_option",
-    "session/set_mode",
     "session/set_title",
     "session/status",
     "session/unarchive",
@@ -45,6 +43,15 @@ impl Fold {
                 None
             }
             (Side::Client, "session/prompt") => Some(self.prompt(params)),
+            (Side::Client, "session/set_mode") => {
+                self.tell("set_mode", params.get("modeId"));
+                None
+            }
+            (Side::Client, "session/set_config_option") => {
+                let is_mode = fields::text(params, "configId") == Some("mode");
+                self.tell("set_mode", params.get("value").filter(|_| is_mode));
+                None
+            }
             (Side::Client, "session/cancel" | "$/cancel_request") => {
                 Some(self.notice(Role::User, "cancelled", meta_of(params)))
             }

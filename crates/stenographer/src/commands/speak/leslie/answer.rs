@@ -6,11 +6,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use steno_core::thread::{ThreadError, Warning};
 
+use crate::error::Exit;
+
 /// The code of whatever has no code of its own.
 const UNKNOWN: &str = "T902";
 
 /// What a command found or did.
 pub(super) struct Answer {
+    success: bool,
     data: Value,
     warnings: Option<Vec<Warning>>,
 }
@@ -26,7 +29,7 @@ pub(super) struct Failure {
 impl Answer {
     pub(super) fn new(data: impl Serialize) -> Self {
         let data = serde_json::to_value(data).expect("answers have string keys");
-        Self { data, warnings: None }
+        Self { success: true, data, warnings: None }
     }
 
     /// Adds what was left out; the field is there even when nothing was.
@@ -34,8 +37,17 @@ impl Answer {
         Self { warnings: Some(warnings), ..self }
     }
 
+    /// The same, of work that may have failed after all.
+    pub(super) fn that_went(self, well: bool) -> Self {
+        Self { success: well, ..self }
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        if self.success { Exit::Done } else { Exit::Failed }
+    }
+
     pub(super) fn envelope(self) -> Value {
-        let mut envelope = json!({ "success": true, "data": self.data });
+        let mut envelope = json!({ "success": self.success, "data": self.data });
         if let Some(warnings) = self.warnings {
             let warning = |warning: &Warning| {
                 let (code, context) = (warning.code(), warning.context());

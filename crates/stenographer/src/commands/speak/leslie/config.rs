@@ -26,7 +26,7 @@ const FILE: &str = ".leslie/env";
 /// Makes the file, empty or with what is set now; an existing one only if told so.
 pub(super) fn init(desk: &Desk<'_>) -> Result<Answer, Failure> {
     let path = desk.scene.home.join(FILE);
-    let from_env = desk.flags.has("from-env");
+    let from_env = desk.flags.has("from_env");
     let mut data = json!({ "path": path, "from_env": from_env });
     if path.exists() && !desk.flags.has("force") {
         data["skipped"] = true.into();

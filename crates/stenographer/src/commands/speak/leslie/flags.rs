@@ -13,7 +13,7 @@ const VALUES: [&str; 31] = [
     "binding",
     "chat",
     "config",
-    "conflict-strategy",
+    "conflict_strategy",
     "content",
     "direction",
     "end",
@@ -33,7 +33,7 @@ const VALUES: [&str; 31] = [
     "sources",
     "start",
     "status",
-    "stop-reason",
+    "stop_reason",
     "tags",
     "target",
     "thread",
@@ -43,13 +43,13 @@ const VALUES: [&str; 31] = [
 
 /// The flags that are there or not.
 const SWITCHES: [&str; 8] =
-    ["debug", "force", "foreground", "from-env", "help", "no-run", "no-tui", "yes"];
+    ["debug", "force", "foreground", "from_env", "help", "no_run", "no_tui", "yes"];
 
 /// A command line taken apart.
 pub(super) struct Flags {
     /// What is no flag: the command first.
     pub(super) words: Vec<String>,
-    /// The flags with their values, in the order in which they were given.
+    /// The flags as they were typed, with their values, in the order in which they were given.
     given: Vec<(String, Option<String>)>,
 }
 
@@ -61,7 +61,7 @@ impl Flags {
             if arg == "--" {
                 flags.words.extend(args.by_ref());
             } else if let Some((name, value)) = flag(&arg) {
-                let takes_value = value.is_none() && !SWITCHES.contains(&name.as_str());
+                let takes_value = value.is_none() && !SWITCHES.contains(&known(&name).as_str());
                 let next = takes_value.then(|| args.next_if(|next| !is_flag(next))).flatten();
                 flags.given.push((name, value.or(next)));
             } else {
@@ -79,13 +79,13 @@ impl Flags {
     /// The flags that no command has.
     pub(super) fn unknown(&self) -> impl Iterator<Item = String> {
         let is_known = |name: &str| VALUES.contains(&name) || SWITCHES.contains(&name);
-        let names = self.given.iter().map(|(name, _)| name.as_str());
-        names.filter(move |name| !is_known(name)).map(|name| format!("--{name}"))
+        let names = self.given.iter().map(|(name, _)| name);
+        names.filter(move |name| !is_known(&known(name))).map(|name| format!("--{name}"))
     }
 
     /// Whether a switch is there.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.given.iter().any(|(given, _)| given == name)
+        self.given.iter().any(|(given, _)| known(given) == name)
     }
 
     /// The last value of a flag, however often it is given.
@@ -139,7 +139,7 @@ impl Flags {
     }
 
     fn all(&self, name: &str) -> Vec<Option<&str>> {
-        let given = self.given.iter().filter(|(given, _)| given == name);
+        let given = self.given.iter().filter(|(given, _)| known(given) == name);
         given.map(|(_, value)| value.as_deref()).collect()
     }
 }
@@ -152,7 +152,12 @@ fn without_value(name: &str) -> Failure {
     Failure::unknown(format!("Missing value of flag --{name}"))
 }
 
-/// The name of a flag, with hyphens, and the value that is tied to it.
+/// A flag's name as it is known: hyphens and underscores are the same.
+fn known(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// The name of a flag, and the value that is tied to it.
 fn flag(arg: &str) -> Option<(String, Option<String>)> {
     match arg {
         "-c" => return Some(("config".to_owned(), None)),
@@ -163,7 +168,7 @@ fn flag(arg: &str) -> Option<(String, Option<String>)> {
     let text = arg.trim_start_matches('-');
     let (name, value) =
         text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-    Some((name.replace('_', "-"), value.map(str::to_owned)))
+    Some((name.to_owned(), value.map(str::to_owned)))
 }
 
 /// Whether an argument is a flag and not a value that begins with hyphens.
@@ -215,10 +220,11 @@ mod tests {
 
     #[test]
     fn underscores_are_hyphens_and_strangers_are_told() {
-        let flags = flags(&["--stop_reason", "x", "--conflict-strategy", "strict", "--bogus", "1"]);
-        assert_eq!(flags.required("stop-reason").unwrap(), "x");
-        assert_eq!(flags.optional("conflict-strategy").unwrap(), Some("strict"));
-        assert_eq!(flags.unknown().collect::<Vec<_>>(), ["--bogus"]);
+        let flags =
+            flags(&["--stop_reason", "x", "--conflict-strategy", "strict", "--bo-gus", "1"]);
+        assert_eq!(flags.required("stop_reason").unwrap(), "x");
+        assert_eq!(flags.optional("conflict_strategy").unwrap(), Some("strict"));
+        assert_eq!(flags.unknown().collect::<Vec<_>>(), ["--bo-gus"]);
         assert_eq!(flags.words, [""; 0]);
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn merge(desk: &Desk<'_>) -> Result<Answer, Failure> {
         sources: flags.required_list("sources")?,
         target: flags.required("target")?.to_owned(),
         scope: flags.list("scope")?,
-        strategy: flags.word("conflict-strategy")?.unwrap_or(ConflictStrategy::Interactive),
+        strategy: flags.word("conflict_strategy")?.unwrap_or(ConflictStrategy::Interactive),
         operator: Operator::User,
     };
     let merged = desk.store.merge(&merge).map_err(Failure::bare)?;

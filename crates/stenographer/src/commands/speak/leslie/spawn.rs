@@ -15,10 +15,9 @@ pub(super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
         "status": thread.status,
         "objective": thread.objective,
     });
-    if !desk.flags.has("no-run") && thread.executor != Executor::Human {
-        worker::set_to_work(desk, thread, &mut data)?;
-    }
-    Ok(Answer::new(data).with_warnings(spawned.warnings))
+    let wants_agent = !desk.flags.has("no_run") && thread.executor != Executor::Human;
+    let went_well = !wants_agent || worker::set_to_work(desk, thread, &mut data)?;
+    Ok(Answer::new(data).with_warnings(spawned.warnings).that_went(went_well))
 }
 
 fn wanted(desk: &Desk<'_>) -> Result<Spawn, Failure> {

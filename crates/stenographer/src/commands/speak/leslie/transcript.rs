@@ -1,5 +1,7 @@
 //! `transcript`: what was asked and answered, as a text file of the thread.
 
+use std::fs;
+
 use serde_json::json;
 use steno_core::format::leslie;
 use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
@@ -7,10 +9,13 @@ use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
 use super::Desk;
 use super::answer::{Answer, Failure};
 
-pub(super) fn run(desk: &Desk<'_>) -> Result<Answer, Failure> {
+pub(super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
     let thread = desk.flags.required("thread")?;
     let written = desk.store.write_transcript(thread, &transcript(desk, thread)?)?;
     let path = written.first().ok_or_else(|| Failure::unknown("There is nothing to write"))?;
+    if fs::read(path).is_ok_and(|text| !text.ends_with(b"\n")) {
+        desk.ui.warning(format_args!("cut at {} bytes: {}", leslie::FILE_LIMIT, path.display()));
+    }
     Ok(Answer::new(json!({ "transcript_path": path })))
 }
 
@@ -24,7 +29,7 @@ fn transcript(desk: &Desk<'_>, thread: &str) -> Result<Transcript, Failure> {
     session.thread = Some(thread.to_owned());
     let mode = flags.optional("mode")?.unwrap_or("agent");
     session.extra.insert(leslie::AGENT_MODE.to_owned(), mode.into());
-    session.stop_reason = Some(flags.optional("stop-reason")?.unwrap_or("end_turn").to_owned());
+    session.stop_reason = Some(flags.optional("stop_reason")?.unwrap_or("end_turn").to_owned());
     let mut transcript = Transcript::new(session);
     transcript.push(query);
     transcript.push(answer);

@@ -1,6 +1,8 @@
 //! Agents that work on threads: `steno run` does the work, in the background or while one waits.
 
-use std::path::PathBuf;
+mod runtime;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
@@ -8,33 +10,36 @@ use serde_json::{Value, json};
 use steno_core::durable;
 use steno_core::thread::{Action, Lifecycle, Objective, Operator, Spawn, Status, Thread};
 
+use self::runtime::Runtime;
 use super::Desk;
 use super::answer::{Answer, Failure, with_causes};
 use crate::scene::Scene;
 
-/// Has an agent work on a new thread, and tells of it in `data`.
+/// Has an agent work on a new thread, and tells of it in `data`; whether that went well.
 pub(super) fn set_to_work(
     desk: &mut Desk<'_>,
     thread: &Thread,
     data: &mut Value,
-) -> Result<(), Failure> {
-    if desk.flags.has("foreground") {
-        let (begun, output) = (Instant::now(), work(desk, thread)?);
-        let errors: Vec<_> = failure_of(&output).into_iter().collect();
-        data["session_id"] = json!(desk.store.thread(thread.id.as_str())?.session_id);
-        data["agent_result"] = json!({
-            "success": output.status.success(),
-            "result": String::from_utf8_lossy(&output.stdout),
-            "errors": errors,
-            "duration_ms": u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        });
-        return Ok(());
+) -> Result<bool, Failure> {
+    if !desk.flags.has("foreground") {
+        start(desk, thread)?;
+        desk.ui.note(format_args!("thread {} started in the background", thread.id));
+        data["run_mode"] = "background".into();
+        data["worker_log_path"] = json!(log_path(desk, thread));
+        return Ok(true);
     }
-    start(desk, thread)?;
-    desk.ui.note(format_args!("thread {} started in the background", thread.id));
-    data["run_mode"] = "background".into();
-    data["worker_log_path"] = json!(log_path(desk, thread));
-    Ok(())
+    let (begun, report) = (Instant::now(), work(desk, thread)?);
+    data["session_id"] = json!(desk.store.thread(thread.id.as_str())?.session_id);
+    data["agent_result"] = json!({
+        "success": report.failure.is_none(),
+        "result": report.said,
+        "errors": Vec::from_iter(&report.failure),
+        "duration_ms": u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "cost_usd": report.end["cost"],
+        // One prompt is one turn, as agents' protocol has it.
+        "num_turns": 1,
+    });
+    Ok(report.failure.is_none())
 }
 
 /// `_worker`: works on one thread and notes how it went.
@@ -49,26 +54,27 @@ pub(super) fn run_objective(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
     let title = desk.flags.required("title")?;
     let objective = desk.store.create_objective(title)?;
     desk.store.spawn(&Spawn::new(title, objective.id.as_str()))?;
+    let runtime = Runtime::begin(desk, &objective)?;
     while let Some(thread) = next(desk, &objective)? {
         desk.ui.note(format_args!("thread {} started", thread.id));
-        let output = work(desk, &thread)?;
-        let now = desk.store.thread(thread.id.as_str())?.status;
-        if let Some(failure) = failure_of(&output) {
+        runtime.started(desk, &thread)?;
+        let report = work(desk, &thread)?;
+        runtime.ended(desk, &thread, &report)?;
+        if let Some(failure) = report.failure {
             let message = format!("Agent of thread '{}' failed: {failure}", thread.id);
             return Err(Failure::unknown(message));
         }
-        if now == Status::Active {
+        if desk.store.thread(thread.id.as_str())?.status == Status::Active {
             break;
         }
     }
     let objective = desk.store.objective(objective.id.as_str())?;
-    let logs = desk.store.log_folder(&objective.id);
     Ok(Answer::new(json!({
         "objective_id": objective.id,
         "title": objective.title,
         "status": objective.status,
-        "runtime_dir": durable::parent(&logs).join("workers"),
-        "logs_dir": logs,
+        "runtime_dir": runtime.folder,
+        "logs_dir": desk.store.log_folder(&objective.id),
     })))
 }
 
@@ -109,18 +115,48 @@ fn start(desk: &Desk<'_>, thread: &Thread) -> Result<(), Failure> {
 }
 
 /// Lets an agent work on the thread, and notes when it began and how it ended.
-fn work(desk: &Desk<'_>, thread: &Thread) -> Result<Output, Failure> {
-    note(desk, thread, json!({ "type": "worker_started" }))?;
+fn work(desk: &Desk<'_>, thread: &Thread) -> Result<Report, Failure> {
+    let log = log_path(desk, thread);
+    note(desk, thread, &log, json!({ "type": "worker_started" }))?;
     let mut command = program(desk)?;
-    command.args(["run", "--thread", thread.id.as_str(), "--", &thread.title]);
+    command.args(["run", "--json", "--thread", thread.id.as_str(), "--", &thread.title]);
     let ended = command.stdin(Stdio::null()).output();
     let output = ended.map_err(|error| Failure::unknown(format!("No agent started: {error}")))?;
-    let event = match failure_of(&output) {
+    let report = Report::of(&output);
+    let event = match &report.failure {
         None => json!({ "type": "worker_finished", "success": true }),
         Some(error) => json!({ "type": "worker_failed", "error": error }),
     };
-    note(desk, thread, event)?;
-    Ok(output)
+    note(desk, thread, &log, event)?;
+    Ok(report)
+}
+
+/// What a run told of itself.
+struct Report {
+    /// What the agent said.
+    said: String,
+    /// The last event, which sums up.
+    end: Value,
+    /// Why it did not end well, if it did not.
+    failure: Option<String>,
+}
+
+impl Report {
+    fn of(output: &Output) -> Self {
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let (mut said, mut end) = (String::new(), Value::Null);
+        for event in stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let update = &event["update"];
+            match (event["event"].as_str(), update["sessionUpdate"].as_str()) {
+                (_, Some("agent_message_chunk")) => {
+                    said.push_str(update["content"]["text"].as_str().unwrap_or_default());
+                }
+                (Some("end"), _) => end = event,
+                _ => {}
+            }
+        }
+        Self { said, end, failure: failure_of(output) }
+    }
 }
 
 /// This program, in the project and with the variables for agents.
@@ -146,12 +182,11 @@ fn log_path(desk: &Desk<'_>, thread: &Thread) -> PathBuf {
     desk.store.root().join(format!(".leslie/logs/workers/{}.ndjson", thread.id))
 }
 
-/// Adds a line to the log of a thread's workers.
-fn note(desk: &Desk<'_>, thread: &Thread, mut event: Value) -> Result<(), Failure> {
+/// Adds a line about a thread to a log.
+fn note(desk: &Desk<'_>, thread: &Thread, log: &Path, mut event: Value) -> Result<(), Failure> {
     event["threadId"] = json!(thread.id);
     event["timestamp"] = json!(desk.now());
-    let path = log_path(desk, thread);
-    durable::create_private_dir(durable::parent(&path))
-        .and_then(|()| durable::append_lines(&path, format!("{event}\n").as_bytes()))
+    durable::create_private_dir(durable::parent(log))
+        .and_then(|()| durable::append_lines(log, format!("{event}\n").as_bytes()))
         .map_err(|error| Failure::unknown(with_causes(&error)))
 }

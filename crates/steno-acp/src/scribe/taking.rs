@@ -1,27 +1,20 @@
 //! What is taken down of one connection: each session in a log of its own.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::process::{Command, ExitStatus, Stdio};
 
 use memchr::{memchr, memmem};
+use steno_core::agent::acp;
 use steno_core::agent::acp::redact::Redactor;
 use steno_core::agent::acp::route::{self, Line, Placed, Router};
 use steno_core::agent::acp::wire::{Side, Wire};
-use steno_core::agent::places::places;
-use steno_core::agent::{acp, gemini, opencode};
-use steno_core::index::pending::Marker;
+use steno_core::index::pending::{Marker, Pending};
 use steno_core::lines::LINE_LIMIT;
+use steno_core::vault::Vault;
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::recorder::Recorder;
-use steno_core::vault::{AgentName, Vault};
 use steno_core::{SessionId, Status, Timestamp};
 
-use super::naming;
-use crate::error::CommandError;
-use crate::indexer::Indexer;
-use crate::scene::Scene;
-use crate::ui::Ui;
+use super::{Assignment, Kept, StoppedError, naming};
 
 /// Bytes that may wait for a session to be named; then they get one of their own.
 const NAMELESS: usize = 1 << 20;
@@ -31,11 +24,8 @@ const STOP: &[u8] = b"\"stopReason\"";
 
 /// One connection while it is taken down.
 pub(super) struct Taking {
-    scene: Scene,
+    assignment: Assignment,
     vault: Vault,
-    command: Vec<OsString>,
-    /// Whose sessions these are, where the user says so.
-    agent: Option<AgentName>,
     /// What the agent calls itself.
     told: Option<String>,
     /// What each side has begun to say.
@@ -56,12 +46,10 @@ struct Taken {
 }
 
 impl Taking {
-    pub(super) fn new(scene: &Scene, agent: Option<AgentName>, command: &[OsString]) -> Self {
+    pub(super) fn new(assignment: Assignment) -> Self {
         Self {
-            scene: scene.clone(),
-            vault: Vault::new(scene.store.join("vault")),
-            command: command.to_vec(),
-            agent,
+            vault: Vault::new(assignment.store.join("vault")),
+            assignment,
             told: None,
             torn: HashMap::new(),
             redactor: Redactor::default(),
@@ -113,31 +101,34 @@ impl Taking {
 
     /// The store is too slow, and something was not kept.
     pub(super) fn give_up(&mut self) {
-        self.stop(&CommandError::user("the store is too slow"));
+        self.stop(&StoppedError::TooSlow);
     }
 
-    /// The connection has ended.
-    pub(super) fn end(mut self, status: Option<ExitStatus>) {
+    /// The connection has ended; gives the sessions that were taken down whole.
+    pub(super) fn end(mut self, closing: Option<Closing>) -> Vec<Kept> {
         for (side, line) in std::mem::take(&mut self.torn) {
             if !line.is_empty() {
-                let placed = self.line(side, self.scene.clock.now(), &line);
+                let placed = self.line(side, self.assignment.clock.now(), &line);
                 self.keep(&placed);
             }
         }
         let rest = std::mem::take(&mut self.router).rest().into_iter();
         let name = SessionId::fresh().to_string();
         self.keep(&rest.map(|line| (name.clone(), line)).collect::<Vec<_>>());
+        let mut kept = Vec::new();
         if self.is_over {
-            return;
+            return kept;
         }
-        let closing = closing(status);
+        let closing = closing.unwrap_or(Closing { status: Status::Completed, reason: None });
         for (name, taken) in std::mem::take(&mut self.sessions) {
             let dir = taken.recorder.dir().clone();
             if let Err(error) = taken.recorder.close(&closing) {
-                return self.stop(&error.into());
+                self.stop(&error.into());
+                break;
             }
-            self.join(dir.agent(), &name);
+            kept.push(Kept { dir, name });
         }
+        kept
     }
 
     /// Takes a line; gives those whose session is known now.
@@ -165,7 +156,7 @@ impl Taking {
     }
 
     /// Appends lines of one session.
-    fn append(&mut self, lines: &[Placed]) -> Result<(), CommandError> {
+    fn append(&mut self, lines: &[Placed]) -> Result<(), StoppedError> {
         let Some((name, _)) = lines.first() else { return Ok(()) };
         if !self.sessions.contains_key(name) {
             let taken = self.open(name)?;
@@ -176,65 +167,34 @@ impl Taking {
         Ok(self.sessions[name].recorder.append_wire(lines)?)
     }
 
-    fn open(&self, name: &str) -> Result<Taken, CommandError> {
-        let agent = self.agent.clone();
-        let agent = agent.unwrap_or_else(|| naming::agent(self.told.as_deref(), &self.command));
+    fn open(&self, name: &str) -> Result<Taken, StoppedError> {
+        let assignment = &self.assignment;
+        let agent = assignment.agent.clone();
+        let agent =
+            agent.unwrap_or_else(|| naming::agent(self.told.as_deref(), &assignment.command));
         let id = SessionId::for_native(agent.as_str(), name);
         let dir = self.vault.session(&agent, &id);
         if dir.is_recorded()? && !dir.is_wire()? {
-            let error = format!("session {id} was recorded by `steno record`");
-            return Err(CommandError::user(error));
+            return Err(StoppedError::Recorded(id));
         }
         let opening = Opening {
             agent: agent.as_str().to_owned(),
-            project: Some(self.scene.cwd.to_string_lossy().into_owned()),
+            project: Some(assignment.project.to_string_lossy().into_owned()),
             native_id: Some(name.to_owned()),
             protocol: Some(acp::AGENT.to_owned()),
+            thread: assignment.thread.clone(),
+            launch: assignment.launch.clone(),
         };
-        let _marker = Indexer::new(&self.scene.store).mark(&dir);
-        let recorder = Recorder::open(dir, &opening, self.scene.clock.clone())?;
+        // That it cannot be marked is no reason not to keep it.
+        let _marker = Pending::new(&assignment.store).mark(&dir).ok();
+        let recorder = Recorder::open(dir, &opening, assignment.clock.clone())?;
         Ok(Taken { recorder, _marker })
     }
 
     /// Tells once that nothing more is taken down.
-    fn stop(&mut self, error: &CommandError) {
+    fn stop(&mut self, error: &StoppedError) {
         if !std::mem::replace(&mut self.is_over, true) {
-            let why = &error.error;
-            let cause = why.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            Ui::stdio()
-                .warning(format_args!("the recording stops, the agent goes on: {why}{cause}"));
+            (self.assignment.stopped)(error);
         }
-    }
-
-    /// Has what the agent itself wrote of the session kept, in the background: nobody waits for that.
-    fn join(&self, agent: &str, session: &str) {
-        let places = places(&self.scene.home, &Scene::variable);
-        let is_known = places.iter().any(|place| place.agent == agent && place.path.exists());
-        let Some(program) = Scene::program().ok().filter(|_| is_known) else { return };
-        let mut steno = Command::new(program);
-        match agent {
-            // Their files are not named after the session.
-            gemini::AGENT | opencode::AGENT => steno.args(["sync", "--quiet", "--agent", agent]),
-            _ => {
-                let told = serde_json::json!({ "session_id": session }).to_string();
-                steno.args(["hook", agent, &told])
-            }
-        };
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut steno, 0);
-        steno.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Without it, the next `steno sync` does the same.
-        let _ = steno.spawn();
-    }
-}
-
-/// How a connection ended.
-fn closing(status: Option<ExitStatus>) -> Closing {
-    match status {
-        Some(status) if !status.success() => Closing {
-            status: Status::Failed,
-            reason: Some(format!("the agent ended with {status}")),
-        },
-        _ => Closing { status: Status::Completed, reason: None },
     }
 }

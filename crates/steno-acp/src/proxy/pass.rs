@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::scribe::Ear;
+use crate::scribe::Ear;
 
 /// Bytes that are passed on at a time.
 const PIECE: usize = 64 << 10;
+
+/// Buffers that are kept for later.
+const SPARE: usize = 8;
 
 /// How long one waits whose pipe says that it is not ready.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -55,21 +58,42 @@ impl Passing {
 
 /// Passes on what one side writes, until it ends or nobody takes it any more.
 pub(super) fn pass(mut from: impl Read, mut to: impl Write, passing: &Passing, ear: &Ear) {
-    let mut piece = vec![0; PIECE];
+    let mut pieces = Pieces::default();
     loop {
-        let count = match from.read(&mut piece) {
+        let mut piece = pieces.next();
+        let Some(buffer) = Arc::get_mut(&mut piece) else { continue };
+        let count = match from.read(buffer) {
             Ok(0) => return,
             Ok(count) => count,
             Err(error) if is_passing(&error) => continue,
             Err(_) => return,
         };
-        // Only a copy is left behind, before: else an answer could be heard ahead of what it answers.
-        ear.hear(&piece[..count]);
+        // Who takes down gets it before: else an answer could be heard ahead of what it answers.
+        ear.hear_piece(&piece, count);
         passing.touch(true);
         let given = give(&mut to, &piece[..count]);
         passing.touch(false);
         if given.is_err() {
             return;
+        }
+        pieces.put_back(piece);
+    }
+}
+
+/// Buffers that are filled again once who takes down has let go of them.
+#[derive(Default)]
+struct Pieces(Vec<Arc<Vec<u8>>>);
+
+impl Pieces {
+    /// One that nobody else has.
+    fn next(&mut self) -> Arc<Vec<u8>> {
+        let free = self.0.iter().position(|piece| Arc::strong_count(piece) == 1);
+        free.map_or_else(|| Arc::new(vec![0; PIECE]), |at| self.0.swap_remove(at))
+    }
+
+    fn put_back(&mut self, piece: Arc<Vec<u8>>) {
+        if self.0.len() < SPARE {
+            self.0.push(piece);
         }
     }
 }

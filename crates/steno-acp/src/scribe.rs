@@ -1,0 +1,191 @@
+//! Takes down what is passed on, on a thread of its own, so that nobody ever waits for the store.
+
+mod naming;
+mod taking;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use steno_core::agent::acp::wire::Side;
+use steno_core::durable::FileError;
+use steno_core::vault::record::Closing;
+use steno_core::vault::{AgentName, SessionDir};
+use steno_core::{Clock, SessionId, Timestamp};
+
+use self::taking::Taking;
+
+/// Bytes that may wait for a slow store; more of them end the recording.
+const WAITING: usize = 256 << 20;
+
+/// A buffer of which less than this part is filled is copied, not held.
+const FILLED: usize = 4;
+
+/// How long what was said may stay off the disk while nothing new comes.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// Where a connection is taken down, and what is known of it beside its bytes.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The store's folder.
+    pub store: PathBuf,
+    /// What time it is.
+    pub clock: Clock,
+    /// The folder that the agent works in.
+    pub project: PathBuf,
+    /// The agent's command and its arguments.
+    pub command: Vec<OsString>,
+    /// Whose sessions these are, where the user says so.
+    pub agent: Option<AgentName>,
+    /// The thread of work that they belong to.
+    pub thread: Option<String>,
+    /// By which name or command the user has called the agent.
+    pub launch: Option<String>,
+    /// Is told why the recording stops, once.
+    pub stopped: fn(&StoppedError),
+}
+
+/// Why nothing more is taken down.
+#[derive(Debug, thiserror::Error)]
+pub enum StoppedError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] FileError),
+    /// The session is somebody else's.
+    #[error("session {0} was recorded by `steno record`")]
+    Recorded(SessionId),
+    /// The store could not follow.
+    #[error("the store is too slow")]
+    TooSlow,
+}
+
+/// A session that was taken down.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Where it is kept.
+    pub dir: SessionDir,
+    /// Its name in the protocol.
+    pub name: String,
+}
+
+/// Bytes of one side.
+enum Piece {
+    Own(Vec<u8>),
+    /// Of a buffer that is filled again later.
+    Shared(Arc<Vec<u8>>, usize),
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Piece::Own(bytes) => bytes,
+            Piece::Shared(buffer, count) => &buffer[..*count],
+        }
+    }
+}
+
+/// What is told to who takes down.
+enum Told {
+    Piece(Side, Timestamp, Piece),
+    /// All before it is to be on disk.
+    Commit(Sender<()>),
+    End(Closing),
+}
+
+/// Who takes down.
+#[derive(Debug)]
+pub struct Scribe {
+    told: Sender<Told>,
+    waiting: Arc<AtomicUsize>,
+    clock: Clock,
+    done: Receiver<Vec<Kept>>,
+}
+
+/// Where one side is heard.
+#[derive(Debug)]
+pub struct Ear {
+    side: Side,
+    told: Sender<Told>,
+    waiting: Arc<AtomicUsize>,
+    clock: Clock,
+}
+
+impl Scribe {
+    /// Begins to listen.
+    pub fn start(assignment: Assignment) -> Self {
+        let (told, heard) = mpsc::channel();
+        let (finished, done) = mpsc::channel();
+        let waiting = Arc::<AtomicUsize>::default();
+        let (left, clock) = (Arc::clone(&waiting), assignment.clock.clone());
+        let listening = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
+            let kept = listen(Taking::new(assignment), &heard, &left);
+            let _ = finished.send(kept);
+        });
+        listening.expect("the system has room for a thread");
+        Self { told, waiting, clock, done }
+    }
+
+    /// An ear for what one side says.
+    pub fn ear(&self, side: Side) -> Ear {
+        let (told, waiting) = (self.told.clone(), Arc::clone(&self.waiting));
+        Ear { side, told, waiting, clock: self.clock.clone() }
+    }
+
+    /// Waits a while for all that was heard to be on disk.
+    pub fn commit(&self, patience: Duration) {
+        let (committed, done) = mpsc::channel();
+        let _ = self.told.send(Told::Commit(committed));
+        let _ = done.recv_timeout(patience);
+    }
+
+    /// The connection has ended; waits a while for what was said to be taken down, and gives the sessions.
+    pub fn finish(self, closing: Closing, patience: Duration) -> Vec<Kept> {
+        let _ = self.told.send(Told::End(closing));
+        self.done.recv_timeout(patience).unwrap_or_default()
+    }
+}
+
+impl Ear {
+    /// Hears what is being passed on. It only lays a copy down, and never waits.
+    pub fn hear(&self, bytes: &[u8]) {
+        self.lay_down(bytes.len(), || Piece::Own(bytes.to_vec()));
+    }
+
+    /// The same for the beginning of a buffer, which is not copied where it is well filled.
+    pub(crate) fn hear_piece(&self, buffer: &Arc<Vec<u8>>, count: usize) {
+        if count < buffer.len() / FILLED {
+            return self.hear(&buffer[..count]);
+        }
+        self.lay_down(count, || Piece::Shared(Arc::clone(buffer), count));
+    }
+
+    fn lay_down(&self, count: usize, piece: impl FnOnce() -> Piece) {
+        let before = self.waiting.fetch_add(count, Ordering::AcqRel);
+        // What is over the limit is only counted: that there is a gap ends the recording.
+        let kept = if before < WAITING { piece() } else { Piece::Own(Vec::new()) };
+        let _ = self.told.send(Told::Piece(self.side, self.clock.now(), kept));
+    }
+}
+
+fn listen(mut taking: Taking, heard: &Receiver<Told>, waiting: &AtomicUsize) -> Vec<Kept> {
+    loop {
+        match heard.recv_timeout(PAUSE) {
+            Ok(Told::Piece(_, _, piece)) if piece.bytes().is_empty() => taking.give_up(),
+            Ok(Told::Piece(side, at, piece)) => {
+                taking.piece(side, at, piece.bytes());
+                waiting.fetch_sub(piece.bytes().len(), Ordering::AcqRel);
+            }
+            Ok(Told::Commit(committed)) => {
+                taking.commit();
+                let _ = committed.send(());
+            }
+            Ok(Told::End(closing)) => return taking.end(Some(closing)),
+            Err(RecvTimeoutError::Timeout) => taking.commit(),
+            Err(RecvTimeoutError::Disconnected) => return taking.end(None),
+        }
+    }
+}

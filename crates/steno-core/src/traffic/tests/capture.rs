@@ -1,0 +1,69 @@
+//! Programs that call models in-process.
+
+use uuid::Uuid;
+
+use super::*;
+use crate::format::weakincentives::SliceSession;
+use crate::format::weakincentives::slice::SliceFactoryConfig;
+use crate::session::Transcript;
+use crate::timestamp::Clock;
+use crate::traffic::capture::{Capture, CaptureSettings, capture_traffic};
+use crate::vault::Vault;
+use crate::vault::record::Opening;
+use crate::vault::recorder::Recorder;
+
+const ALL: CaptureSettings =
+    CaptureSettings { capture_transcript: true, capture_subagent_transcripts: true };
+
+/// Records two conversations at the same time.
+fn captured(settings: CaptureSettings) -> Transcript {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = Vault::new(folder.path()).session(&"app".parse().unwrap(), &"s".parse().unwrap());
+    let recorder = Recorder::open(dir.clone(), &Opening::default(), Clock::system()).unwrap();
+    let capture = Capture::new(&recorder, settings, Clock::system()).unwrap();
+    let ask = |text: &str| {
+        json!({"model": "m", "messages": [{"role": "user", "content": text}]}).to_string()
+    };
+    let mut first = capture.request("/v1/messages", ask("One").as_bytes()).unwrap();
+    let second = capture.request("/v1/messages", ask("Two").as_bytes()).unwrap();
+    let answer = json!({"id": "m1", "type": "message", "role": "assistant", "model": "m-1",
+        "content": [{"type": "text", "text": "one"}], "usage": {"input_tokens": 3, "output_tokens": 1}});
+    for part in answer.to_string().as_bytes().chunks(20) {
+        first.chunk(200, part).unwrap();
+    }
+    first.end(None).unwrap();
+    second.end(Some("connection refused")).unwrap();
+    dir.read().unwrap()
+}
+
+#[test]
+fn calls_are_captured_only_if_asked_for() {
+    assert!(captured(CaptureSettings::default()).entries.is_empty());
+    let transcript = captured(ALL);
+    let told: Vec<_> = transcript.entries.iter().map(line).collect();
+    assert_eq!(
+        told,
+        [
+            "primary user text: One",
+            "subagent:1 user text: Two",
+            "primary assistant text: one",
+            "subagent:1 system error: connection refused",
+        ]
+    );
+    assert_eq!(transcript.session.totals.usage.input, 3);
+    let one = CaptureSettings { capture_subagent_transcripts: false, ..ALL };
+    assert!(captured(one).entries.iter().all(|entry| entry.source == "primary"));
+}
+
+#[test]
+fn what_was_captured_stands_in_the_slice_once() {
+    let mut session =
+        SliceSession::new(Uuid::from_u128(7), Clock::system(), SliceFactoryConfig::default());
+    let transcript = captured(ALL);
+    assert_eq!(capture_traffic(&mut session, CaptureSettings::default(), &transcript).unwrap(), 0);
+    assert_eq!(capture_traffic(&mut session, ALL, &transcript).unwrap(), 4);
+    assert_eq!(capture_traffic(&mut session, ALL, &transcript).unwrap(), 0);
+    let own = session.query::<Entry>().where_(|entry| entry.source == "primary").unwrap();
+    assert_eq!(own.len(), 2);
+    assert_eq!(session.query::<Entry>().latest().unwrap().unwrap().content, "connection refused");
+}

@@ -1,0 +1,199 @@
+//! Agents that can be run: by a name that the settings know, by their command, or the built-in rehearsal. And what is
+//! kept of what they write down themselves.
+
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+
+use steno_acp::leash::Leash;
+use steno_acp::replay::REHEARSAL;
+use steno_acp::scribe::{Assignment, Kept, StoppedError};
+use steno_core::agent::places::places;
+use steno_core::agent::{gemini, opencode};
+
+use crate::commands::hook;
+use crate::config::{AgentSetting, Config};
+use crate::error::CommandError;
+use crate::scene::Scene;
+use crate::sweep::{Sweep, roots};
+use crate::ui::Ui;
+
+/// An agent that can be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Agent {
+    /// As the user calls it.
+    pub(crate) name: String,
+    pub(crate) command: Vec<OsString>,
+}
+
+impl Agent {
+    /// The agent that the user names, or else the one that is set, or else the first that is installed. Where none is,
+    /// the rehearsal.
+    pub(crate) fn find(config: &Config, named: Option<&str>) -> Result<Self, CommandError> {
+        let known = config.agents()?;
+        let set = config.run()?.agent;
+        match named.or(set.as_deref()) {
+            Some(REHEARSAL) => Self::rehearsal(),
+            Some(name) => Self::named(&known, name),
+            None => {
+                let mut installed = known.iter().filter(|agent| is_there(&agent.command[0]));
+                installed.next().map_or_else(Self::rehearsal, |agent| Ok(Self::of(agent)))
+            }
+        }
+    }
+
+    /// Whether no model is asked.
+    pub(crate) fn is_rehearsal(&self) -> bool {
+        self.name == REHEARSAL
+    }
+
+    fn of(setting: &AgentSetting) -> Self {
+        let command = setting.command.iter().map(OsString::from).collect();
+        Self { name: setting.name.clone(), command }
+    }
+
+    fn named(known: &[AgentSetting], name: &str) -> Result<Self, CommandError> {
+        if let Some(agent) = known.iter().find(|agent| agent.name == name) {
+            return match (is_there(&agent.command[0]), &agent.install) {
+                (true, _) => Ok(Self::of(agent)),
+                (false, install) => {
+                    let program = &agent.command[0];
+                    let error = CommandError::user(format!("no such program on PATH: {program}"));
+                    Err(install.iter().fold(error, |error, how| error.hint(format!("run `{how}`"))))
+                }
+            };
+        }
+        let command: Vec<OsString> = words(name).into_iter().map(OsString::from).collect();
+        match command.first().and_then(|program| program.to_str()) {
+            Some(program) if is_there(program) => Ok(Self { name: name.to_owned(), command }),
+            _ => {
+                let names: Vec<_> = known.iter().map(|agent| agent.name.as_str()).collect();
+                let error = CommandError::user(format!("no agent or program of this name: {name}"));
+                Err(error.hint(format!("the agents are: {}, {REHEARSAL}", names.join(", "))))
+            }
+        }
+    }
+
+    fn rehearsal() -> Result<Self, CommandError> {
+        let arguments = ["replay", REHEARSAL, "--as-agent"].map(OsString::from);
+        let command = std::iter::once(Scene::program()?.into()).chain(arguments).collect();
+        Ok(Self { name: REHEARSAL.to_owned(), command })
+    }
+}
+
+/// Whether a program is there: a path, or a name on the `PATH`.
+fn is_there(program: &str) -> bool {
+    if program.contains('/') {
+        return std::path::Path::new(program).is_file();
+    }
+    let folders = Scene::variable("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
+
+/// The words of a command, as a shell would part them.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut letters = line.chars();
+    while let Some(c) = letters.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Where a connection with an agent is taken down.
+pub(crate) fn assignment(scene: &Scene, command: &[OsString]) -> Assignment {
+    Assignment {
+        store: scene.store.clone(),
+        clock: scene.clock.clone(),
+        project: scene.cwd.clone(),
+        command: command.to_vec(),
+        agent: None,
+        thread: None,
+        launch: None,
+        stopped,
+    }
+}
+
+fn stopped(error: &StoppedError) {
+    let why = std::error::Error::source(error).map(|why| format!(": {why}")).unwrap_or_default();
+    Ui::stdio().warning(format_args!("the recording stops, the agent goes on: {error}{why}"));
+}
+
+/// How agents are held.
+pub(crate) fn leash() -> Result<Leash, CommandError> {
+    let arguments = ["acp", "--leash"].map(OsString::from).to_vec();
+    Ok(Leash { program: Scene::program()?, arguments })
+}
+
+/// Keeps what the agent itself wrote of a session, right now.
+pub(crate) fn join(ui: &Ui, scene: &Scene, kept: &Kept) -> Result<(), CommandError> {
+    let agent = kept.dir.agent();
+    if !writes_files(scene, agent) {
+        return Ok(());
+    }
+    if is_named_after_sessions(agent) {
+        return hook::keep_session(ui, scene, agent, &kept.name).map(drop);
+    }
+    let mut sweep = Sweep::new(ui, scene)?;
+    let agents = [agent.to_owned()];
+    for root in roots(scene, &[], &agents) {
+        sweep.root(&root, &agents)?;
+    }
+    sweep.seen.save()?;
+    sweep.failures.pop().map_or(Ok(()), Err)
+}
+
+/// Has what the agent itself wrote of a session kept, in the background: nobody waits for that.
+pub(crate) fn join_later(scene: &Scene, kept: &Kept) {
+    let agent = kept.dir.agent();
+    let Some(program) = Scene::program().ok().filter(|_| writes_files(scene, agent)) else {
+        return;
+    };
+    let mut steno = Command::new(program);
+    if is_named_after_sessions(agent) {
+        let told = serde_json::json!({ "session_id": kept.name }).to_string();
+        steno.args(["hook", agent, &told]);
+    } else {
+        steno.args(["sync", "--quiet", "--agent", agent]);
+    }
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut steno, 0);
+    steno.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Without it, the next `steno sync` does the same.
+    let _ = steno.spawn();
+}
+
+/// Whether the agent writes its sessions down where we know of.
+fn writes_files(scene: &Scene, agent: &str) -> bool {
+    let places = places(&scene.home, &Scene::variable);
+    places.iter().any(|place| place.agent == agent && place.path.exists())
+}
+
+/// Whether the agent's files have the names of its sessions.
+fn is_named_after_sessions(agent: &str) -> bool {
+    !matches!(agent, gemini::AGENT | opencode::AGENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_parted_as_a_shell_does() {
+        assert_eq!(words(" a  b\tc "), ["a", "b", "c"]);
+        assert_eq!(
+            words(r#"sh -c 'echo "$1"' "a b" c\ d """#),
+            ["sh", "-c", "echo \"$1\"", "a b", "c d", ""]
+        );
+        assert_eq!(words(""), [""; 0]);
+    }
+}

@@ -1,0 +1,115 @@
+//! `steno replay`: plays a session again, on the terminal, as an agent, or as the API that its agent asked.
+
+mod api;
+mod player;
+mod stage;
+
+use std::io::{self, BufReader};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use steno_acp::replay::{self, Pace, Playing, REHEARSAL, Script};
+use steno_core::Transcript;
+use steno_gateway::replay::Options;
+
+use self::stage::Stage;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::ui::Ui;
+
+/// Play a session again.
+///
+/// On a terminal it has the pauses that it had: Space pauses, Enter or n steps, e jumps to the next error, t to the next
+/// tool, + and - change the speed, q ends. Elsewhere nobody waits, unless --speed is given.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, `latest`, or a path; `rehearsal` comes with Steno.
+    #[arg(value_name = "ID")]
+    session: String,
+    /// How many times as fast as it was [default: 1].
+    #[arg(long, value_name = "X", value_parser = speed)]
+    speed: Option<f64>,
+    /// Wait at most so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
+    max_pause: Duration,
+    /// Begin with this entry, counted from 0 as hits of a search are.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "Mode")]
+    from: usize,
+    #[command(flatten)]
+    mode: Mode,
+    /// Answer only what was asked then: fail on another prompt, or on a request whose new messages were not recorded.
+    #[arg(long, requires = "Mode")]
+    strict: bool,
+    /// Where the API listens [default: a free port].
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:0",
+        hide_default_value = true,
+        requires = "as_api"
+    )]
+    listen: SocketAddr,
+}
+
+/// What it is played as, if not on the terminal.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct Mode {
+    /// Be an agent that speaks the Agent Client Protocol on standard input and output, and answers as recorded.
+    #[arg(long)]
+    as_agent: bool,
+    /// Be the API that the session asked, as `steno exec` or `steno gateway` recorded it, with the pauses that its answers had.
+    /// Requests are told by what is new in them, then by their order. Ends with Ctrl-C.
+    #[arg(long)]
+    as_api: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    if args.mode.as_api {
+        let options = Options { listen: args.listen, strict: args.strict };
+        return api::serve(ui, scene, &args.session, options);
+    }
+    let transcript = match args.session.as_str() {
+        REHEARSAL => replay::rehearsal(),
+        name => Store::new(scene).transcript(name)?,
+    };
+    if args.mode.as_agent {
+        return serve(&transcript, args);
+    }
+    ui.problems(&transcript.problems);
+    if args.from >= transcript.entries.len().max(1) {
+        let last = transcript.entries.len().saturating_sub(1);
+        let error = CommandError::user(format!("no such entry: {}", args.from));
+        return Err(error.hint(format!("its last entry is number {last}")));
+    }
+    let pace = Pace { speed: args.speed.unwrap_or(1.0), max_pause: args.max_pause };
+    let is_timed = args.speed.is_some() || ui.is_interactive();
+    Stage { transcript: &transcript, zone: &scene.zone, is_timed }.play(ui, args.from, pace)?;
+    Ok(Exit::Done)
+}
+
+/// Answers as recorded, until nobody speaks any more.
+fn serve(transcript: &Transcript, args: &Args) -> Result<Exit, CommandError> {
+    let is_rehearsal = args.session == REHEARSAL;
+    let playing = Playing {
+        name: if is_rehearsal { REHEARSAL } else { "replay" }.to_owned(),
+        is_strict: args.strict,
+        is_endless: is_rehearsal,
+        pace: args.speed.map(|speed| Pace { speed, max_pause: args.max_pause }),
+    };
+    let script = Script::of(transcript);
+    let is_same = replay::serve(&script, &playing, BufReader::new(io::stdin()), io::stdout())?;
+    Ok(if is_same { Exit::Done } else { Exit::Failed })
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0);
+    speed.ok_or_else(|| "not a number above 0".to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "not a number of seconds".to_owned())
+}

@@ -1,0 +1,110 @@
+//! `steno run`: runs an agent on a task, in a thread of work, and takes down all that is said.
+
+pub(crate) mod conversation;
+mod report;
+mod screen;
+pub(crate) mod work;
+
+use std::io::Read;
+
+use steno_acp::client::Policy;
+
+use self::conversation::Conversation;
+use self::work::Work;
+use crate::agents::Agent;
+use crate::config::Config;
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::ui::Ui;
+
+/// Run an agent on a task, and take down all that is said.
+///
+/// The agent is told of its thread: the assets of the thread and of those that it refers to, as paths, and what waits for it.
+/// Each byte that is said is kept. When the agent has ended, the thread gets a transcript of each prompt, and a status.
+/// Ctrl-C cancels the turn; a second one ends the agent. `steno resume THREAD` goes on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to do; `-` reads it from standard input. Further ones follow in the same session.
+    #[arg(value_name = "PROMPT", required = true)]
+    prompts: Vec<String>,
+    /// The agent: claude, codex, gemini, opencode, qwen, copilot, rehearsal, one of `config.toml`, or a command [default: the
+    /// first that is installed].
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Work in this thread [default: a new one].
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// Work in a new thread of this objective [default: a new one].
+    #[arg(long, value_name = "ID", conflicts_with = "thread")]
+    objective: Option<String>,
+    /// Have the thread refer to another; may be given several times.
+    #[arg(long = "ref", value_name = "THREAD")]
+    references: Vec<String>,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// How an agent is run.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Manner {
+    /// The mode to work in, such as plan; one that the agent has.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<String>,
+    /// Who decides what the agent may do [default: ask on a terminal, else deny].
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub(crate) permission: Option<Permission>,
+    /// Print JSON Lines: each thing as the agent tells it, and what came of it.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Who decides what an agent may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Permission {
+    /// You are asked.
+    Ask,
+    /// It may do everything.
+    Allow,
+    /// It may do nothing that it has to ask for.
+    Deny,
+}
+
+impl Manner {
+    /// Who decides, if nobody says: a person where one is there.
+    pub(crate) fn policy(&self, ui: &Ui) -> Policy {
+        match self.permission {
+            Some(Permission::Ask) => Policy::Ask,
+            Some(Permission::Allow) => Policy::Allow,
+            Some(Permission::Deny) => Policy::Deny,
+            None if ui.is_interactive() => Policy::Ask,
+            None => Policy::Deny,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let config = Config::load(scene)?;
+    let agent = Agent::find(&config, args.agent.as_deref())?;
+    let prompts = prompts(&args.prompts)?;
+    let work = Work::begin(ui, scene, args, &prompts[0])?;
+    if agent.is_rehearsal() && args.agent.is_none() {
+        ui.note("no agent is installed: this is a rehearsal, in which no model is asked");
+    }
+    let limits = config.run()?.limits;
+    let conversation = Conversation { scene, agent, work, manner: &args.manner, limits };
+    conversation.hold(ui, prompts, None)
+}
+
+/// The prompts; one of them may come from standard input.
+fn prompts(given: &[String]) -> Result<Vec<String>, CommandError> {
+    let mut prompts = given.to_vec();
+    for prompt in prompts.iter_mut().filter(|prompt| *prompt == "-") {
+        prompt.clear();
+        std::io::stdin().read_to_string(prompt)?;
+    }
+    match prompts.iter().any(|prompt| prompt.trim().is_empty()) {
+        true => Err(CommandError::usage("the prompt is empty")),
+        false => Ok(prompts),
+    }
+}

@@ -1,0 +1,203 @@
+//! A conversation with an agent, from its start to what is left of it.
+
+use steno_acp::client::{self, Client, ClientError, Limits, Voice};
+use steno_acp::scribe::{Assignment, Kept};
+use steno_core::vault::record::Closing;
+use steno_core::{Status, Transcript};
+
+use super::Manner;
+use super::report::Report;
+use super::screen::Screen;
+use super::work::{Outcome, Work};
+use crate::agents::{self, Agent};
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::ui::Ui;
+
+/// How a program ends that the user has interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// An agent and the thread that it works in.
+pub(crate) struct Conversation<'a> {
+    pub(crate) scene: &'a Scene,
+    pub(crate) agent: Agent,
+    pub(crate) work: Work,
+    pub(crate) manner: &'a Manner,
+    pub(crate) limits: Limits,
+}
+
+/// A session that goes on.
+pub(crate) struct Earlier {
+    /// Its name in the protocol.
+    pub(crate) name: String,
+    /// What was said in it, for an agent that has forgotten.
+    pub(crate) told: String,
+}
+
+/// How far a conversation came.
+#[derive(Default)]
+struct Course {
+    session: Option<String>,
+    /// Prompts that were given.
+    prompts: usize,
+    stop_reason: Option<String>,
+}
+
+impl Conversation<'_> {
+    /// Gives the agent the prompts, one after the other, and keeps what comes of it.
+    pub(crate) fn hold(
+        &self,
+        ui: &mut Ui,
+        prompts: Vec<String>,
+        earlier: Option<Earlier>,
+    ) -> Result<Exit, CommandError> {
+        let (voice, ears) = client::voice();
+        let interrupting = voice.clone();
+        // Without it, Ctrl-C ends us at once; what was said until then is kept all the same.
+        let _ = ctrlc::set_handler(move || interrupting.interrupt());
+        let assignment = Assignment {
+            thread: Some(self.work.id().to_owned()),
+            launch: Some(self.agent.name.clone()),
+            project: self.work.root().to_owned(),
+            ..agents::assignment(self.scene, &self.agent.command)
+        };
+        self.work.remember_agent(&self.agent.name)?;
+        let policy = (self.manner.policy(ui), self.limits);
+        let mut client = Client::start(assignment, &agents::leash()?, policy, ears)?;
+        let mut course = Course::default();
+        let spoken = self.speak(&mut client, (ui, voice), (prompts, earlier), &mut course);
+        let left = client.end(closing(&course, spoken.as_ref().err()));
+        let finished = self.finish(ui, &course, &left.kept, spoken.as_ref().err());
+        match spoken {
+            Ok(()) => finished,
+            Err(error) if is_interrupt(&error) => finished.map(|_| Exit::Ended(INTERRUPTED)),
+            Err(error) => {
+                // What the agent failed of comes first.
+                finished?;
+                let last =
+                    left.complaint.lines().last().map(|line| format!("it last said: {line}"));
+                Err(last.into_iter().fold(error, CommandError::hint))
+            }
+        }
+    }
+
+    fn speak(
+        &self,
+        client: &mut Client,
+        (ui, voice): (&mut Ui, Voice),
+        (prompts, earlier): (Vec<String>, Option<Earlier>),
+        course: &mut Course,
+    ) -> Result<(), CommandError> {
+        let mut screen = Screen::new(ui, voice, self.manner.json);
+        let mut tell = |event: client::Event<'_>| screen.show(&event);
+        client.initialize(env!("CARGO_PKG_VERSION"), &mut tell)?;
+        let folder = self.work.root();
+        let known = earlier.as_ref().map(|earlier| earlier.name.as_str());
+        let is_known = match known {
+            Some(name) => client.reopen(name, folder, &mut tell)?,
+            None => false,
+        };
+        let session = match known.filter(|_| is_known) {
+            Some(name) => name.to_owned(),
+            None => client.open(folder, &mut tell).map_err(|error| login(client, error))?,
+        };
+        self.work.remember(&session)?;
+        course.session = Some(session.clone());
+        if let Some(mode) = &self.manner.mode {
+            client.set_mode(mode, &mut tell)?;
+        }
+        screen.begin(self.work.id(), &self.agent.name, &session);
+        let mut history = earlier.filter(|_| !is_known).map(|earlier| earlier.told);
+        let mut is_told = false;
+        for task in prompts {
+            let task = history.take().unwrap_or_default() + &task;
+            let (prompt, waiting) = self.work.prompt(screen.ui(), &task, is_told)?;
+            if !is_told {
+                client.gave_context();
+            }
+            course.prompts += 1;
+            course.stop_reason = None;
+            let turn = client.prompt(&prompt, &mut |event| screen.show(&event));
+            screen.end_turn();
+            course.stop_reason = Some(turn?.stop_reason);
+            self.work.delivered(&waiting)?;
+            if course.stop_reason.as_deref() == Some("cancelled") {
+                return Err(ClientError::Interrupted.into());
+            }
+            is_told = !client.needs_context();
+        }
+        Ok(())
+    }
+
+    /// Leaves transcripts, the index, the thread's status, and tells of it.
+    fn finish(
+        &self,
+        ui: &mut Ui,
+        course: &Course,
+        kept: &[Kept],
+        failure: Option<&CommandError>,
+    ) -> Result<Exit, CommandError> {
+        let session = course.session.as_ref();
+        let kept = kept.iter().find(|kept| Some(&kept.name) == session);
+        let mut transcript = None;
+        if let Some(kept) = kept {
+            if let Err(error) = agents::join(ui, self.scene, kept) {
+                // The next `steno sync` keeps it.
+                ui.warning(format_args!(
+                    "what the agent wrote itself is not kept yet: {}",
+                    error.error
+                ));
+            }
+            transcript = Some(kept.dir.read()?);
+        }
+        let paths = match transcript.clone().filter(|_| course.prompts > 0) {
+            Some(told) => self.work.write_transcripts(told, course.prompts)?,
+            None => Vec::new(),
+        };
+        let outcome = outcome(course, failure);
+        let status = self.work.settle(&outcome)?;
+        let session = transcript.map(|Transcript { session, .. }| session);
+        let report = Report::new(self, status, (session, paths), course.stop_reason.clone());
+        report.print(ui, self.scene, self.manner.json)?;
+        Ok(if outcome == Outcome::Done { Exit::Done } else { Exit::Failed })
+    }
+}
+
+/// What became of it.
+fn outcome(course: &Course, failure: Option<&CommandError>) -> Outcome {
+    match (failure, course.stop_reason.as_deref()) {
+        (Some(failure), _) if is_interrupt(failure) => Outcome::Open("cancelled".to_owned()),
+        (Some(failure), _) => Outcome::Open(failure.error.to_string()),
+        (None, Some("end_turn")) => Outcome::Done,
+        (None, reason) => Outcome::Open(reason.unwrap_or("nothing was said").to_owned()),
+    }
+}
+
+/// How the record ends.
+fn closing(course: &Course, failure: Option<&CommandError>) -> Closing {
+    match outcome(course, failure) {
+        Outcome::Done => Closing { status: Status::Completed, reason: None },
+        Outcome::Open(reason) if reason == "cancelled" => {
+            Closing { status: Status::Canceled, reason: None }
+        }
+        Outcome::Open(reason) if failure.is_some() => {
+            Closing { status: Status::Failed, reason: Some(reason) }
+        }
+        Outcome::Open(_) => Closing { status: Status::Completed, reason: None },
+    }
+}
+
+fn is_interrupt(error: &CommandError) -> bool {
+    error.error.downcast_ref::<ClientError>().is_some_and(ClientError::is_interrupt)
+}
+
+/// Says what to do where an agent wants to know who the user is.
+fn login(client: &Client, error: ClientError) -> CommandError {
+    let wants = error.wants_login();
+    let error = CommandError::user(error);
+    match client.offers().logins.as_slice() {
+        _ if !wants => error,
+        [] => error.hint("log in with the agent's own program first"),
+        logins => error.hint(format!("log in with the agent's own program: {}", logins.join(", "))),
+    }
+}

@@ -1,0 +1,110 @@
+//! What is told at the end of a run: the thread, what it cost, and where the transcripts are.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use steno_core::cost::charge::Mode;
+use steno_core::cost::report::Sum;
+use steno_core::index::Filter;
+use steno_core::thread::Status;
+use steno_core::{Session, Usage};
+
+use super::conversation::Conversation;
+use crate::amount;
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::ui::{Ui, count};
+
+/// What came of a run.
+#[derive(Serialize)]
+pub(super) struct Report {
+    event: &'static str,
+    thread: String,
+    objective: String,
+    status: Status,
+    agent: String,
+    session: Option<String>,
+    stop_reason: Option<String>,
+    tokens: Usage,
+    /// Dollars; nothing where no price is known.
+    cost: Option<f64>,
+    transcripts: Vec<PathBuf>,
+    #[serde(skip)]
+    sum: Option<Sum>,
+    #[serde(skip)]
+    kept: Option<Session>,
+}
+
+impl Report {
+    pub(super) fn new(
+        conversation: &Conversation<'_>,
+        status: Status,
+        (kept, transcripts): (Option<Session>, Vec<PathBuf>),
+        stop_reason: Option<String>,
+    ) -> Self {
+        let thread = &conversation.work.thread;
+        Self {
+            event: "end",
+            thread: thread.id.to_string(),
+            objective: thread.objective.to_string(),
+            status,
+            agent: conversation.agent.name.clone(),
+            session: kept.as_ref().map(|session| session.id.to_string()),
+            stop_reason,
+            tokens: kept.as_ref().map(|session| session.totals.usage).unwrap_or_default(),
+            cost: None,
+            transcripts,
+            sum: None,
+            kept,
+        }
+    }
+
+    /// Brings the session into the index, and tells.
+    pub(super) fn print(
+        mut self,
+        ui: &mut Ui,
+        scene: &Scene,
+        json: bool,
+    ) -> Result<(), CommandError> {
+        if let Err(error) = self.price(scene) {
+            // What is kept is kept; the next search takes it in.
+            ui.warning(format_args!("not in the index yet: {}", error.error));
+        }
+        if json {
+            serde_json::to_writer(ui.out(), &self)?;
+            writeln!(ui.out())?;
+            return Ok(());
+        }
+        let mut facts = vec![format!("{} {}", self.thread, self.status)];
+        facts.push(self.agent.clone());
+        facts.extend(self.session.clone());
+        facts.extend(self.stop_reason.clone().filter(|reason| reason != "end_turn"));
+        if !self.tokens.is_empty() {
+            let [input, output] = [self.tokens.prompt(), self.tokens.output].map(amount::short);
+            facts.push(format!("{input} tokens in, {output} out"));
+            facts.extend(self.sum.as_ref().map(amount::cost));
+        }
+        facts.extend(self.kept.as_ref().map(|session| count(session.totals.entries, "entry")));
+        ui.status(facts.join(" · "));
+        for path in &self.transcripts {
+            ui.status(path.strip_prefix(&scene.cwd).unwrap_or(path).display());
+        }
+        Ok(())
+    }
+
+    /// What the session cost, by the index.
+    fn price(&mut self, scene: &Scene) -> Result<(), CommandError> {
+        let Some(session) = &self.kept else { return Ok(()) };
+        let filter = Filter { session: Some(session.id.clone()), ..Filter::default() };
+        let store = Store::new(scene);
+        let (_, charges) = store.ask(&mut Ui::silent(), |index| index.charges(&filter))?;
+        let costs = charges.costs(&Config::load(scene)?.prices()?, Mode::Auto);
+        let wanted: Vec<usize> = charges.select(&filter).collect();
+        let sum = charges.total(&costs, &wanted);
+        self.cost = sum.cost().map(amount::rounded);
+        self.sum = Some(sum);
+        Ok(())
+    }
+}

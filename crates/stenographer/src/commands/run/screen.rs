@@ -1,0 +1,237 @@
+//! What a user sees of an agent at work: its answer on stdout, everything else on stderr; or all of it as JSON Lines.
+
+use std::collections::HashMap;
+use std::thread;
+
+use serde_json::{Value, json};
+use steno_acp::client::{Event, Voice};
+use steno_core::agent::acp;
+use steno_core::json::Object;
+
+use crate::ui::{Ui, defused};
+
+/// Lines of a tool's output that are shown.
+const LINES: usize = 8;
+
+/// Lines of a change that are shown.
+const CHANGED: usize = 40;
+
+/// Shows what happens.
+pub(super) struct Screen<'a> {
+    ui: &'a mut Ui,
+    voice: Voice,
+    json: bool,
+    /// Whether an answer has begun whose line is not over.
+    is_within_line: bool,
+    /// What is being thought.
+    thought: String,
+    /// What the tools are called.
+    tools: HashMap<String, String>,
+}
+
+impl<'a> Screen<'a> {
+    pub(super) fn new(ui: &'a mut Ui, voice: Voice, json: bool) -> Self {
+        let (thought, tools) = (String::new(), HashMap::new());
+        Self { ui, voice, json, is_within_line: false, thought, tools }
+    }
+
+    pub(super) fn ui(&mut self) -> &mut Ui {
+        self.ui
+    }
+
+    /// A session has begun.
+    pub(super) fn begin(&mut self, thread: &str, agent: &str, session: &str) {
+        if self.json {
+            let begin =
+                json!({ "event": "begin", "thread": thread, "agent": agent, "session": session });
+            return self.line(&begin);
+        }
+        self.ui.status(format_args!("{thread} · {agent} · {session}"));
+    }
+
+    /// Something happens.
+    pub(super) fn show(&mut self, event: &Event<'_>) {
+        if self.json {
+            return self.tell(event);
+        }
+        match event {
+            Event::Update(update) => self.update(update),
+            Event::Asks(request) => self.ask(request),
+            Event::Decided(request, choice) => {
+                let tool = self.tool_of(request.get("toolCall"));
+                self.aside(&format!("{tool}: {}", choice.name));
+            }
+            Event::Cancelling => self.aside("cancelling; Ctrl-C once more ends the agent"),
+        }
+    }
+
+    /// A turn is over.
+    pub(super) fn end_turn(&mut self) {
+        self.settle();
+    }
+
+    /// Tells a program.
+    fn tell(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Update(update) => self.line(&json!({ "event": "update", "update": update })),
+            Event::Asks(request) => {
+                self.line(&json!({ "event": "asks", "request": request }));
+                self.listen();
+            }
+            Event::Decided(request, choice) => {
+                let tool = request.get("toolCall");
+                self.line(&json!({ "event": "decided", "tool": tool, "choice": choice.name }));
+            }
+            Event::Cancelling => self.line(&json!({ "event": "cancelling" })),
+        }
+    }
+
+    fn line(&mut self, value: &Value) {
+        // A reader that has gone away is noticed when the command ends.
+        let _ = writeln!(self.ui.out(), "{value}").and_then(|()| self.ui.flush());
+    }
+
+    fn update(&mut self, update: &Object) {
+        let text = || update.get("content").map(acp::texts).unwrap_or_default();
+        match update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default() {
+            "agent_message_chunk" => self.answer(&text()),
+            "agent_thought_chunk" => {
+                let thought = text();
+                self.end_line();
+                self.thought.push_str(&thought);
+            }
+            "tool_call" | "tool_call_update" => self.tool(update),
+            "plan" => self.plan(update),
+            "notice" => {
+                let told = ["title", "description"].map(|name| field(update, name));
+                let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
+                self.aside(&told.join(": "));
+            }
+            "compaction_update" => self.aside("the agent's context is shortened"),
+            _ => {}
+        }
+    }
+
+    /// The answer itself.
+    fn answer(&mut self, text: &str) {
+        self.say_thought();
+        let _ = self.ui.transcript_text(text).and_then(|()| self.ui.flush());
+        if !text.is_empty() {
+            self.is_within_line = !text.ends_with('\n');
+        }
+    }
+
+    fn tool(&mut self, update: &Object) {
+        let id = field(update, "toolCallId").to_owned();
+        let title = field(update, "title");
+        if !title.is_empty() && !self.tools.contains_key(&id) {
+            self.aside(&format!("> {title}"));
+            self.tools.insert(id.clone(), title.to_owned());
+        }
+        let content = update.get("content").and_then(Value::as_array).into_iter().flatten();
+        let content: Vec<&Object> = content.filter_map(Value::as_object).collect();
+        for change in content.iter().filter(|part| field(part, "type") == "diff") {
+            self.indented(&acp::diff(change), CHANGED);
+        }
+        match field(update, "status") {
+            "completed" => {
+                let said = content.iter().filter(|part| field(part, "type") == "content");
+                let said: String =
+                    said.filter_map(|part| part.get("content")).map(acp::texts).collect();
+                self.indented(&said, LINES);
+            }
+            "failed" => {
+                let name = self.tools.get(&id).cloned().unwrap_or(id);
+                self.aside(&format!("{name} failed"));
+            }
+            _ => {}
+        }
+    }
+
+    fn plan(&mut self, update: &Object) {
+        let steps = update.get("entries").and_then(Value::as_array).into_iter().flatten();
+        let lines: Vec<String> = steps
+            .filter_map(Value::as_object)
+            .map(|step| {
+                let mark = match field(step, "status") {
+                    "completed" => "[x]",
+                    "in_progress" => "[>]",
+                    _ => "[ ]",
+                };
+                format!("{mark} {}", field(step, "content"))
+            })
+            .collect();
+        self.indented(&lines.join("\n"), CHANGED);
+    }
+
+    /// Puts a question to the user, and waits for the answer elsewhere.
+    fn ask(&mut self, request: &Object) {
+        let tool = self.tool_of(request.get("toolCall"));
+        self.settle();
+        let mut question = format!("May it? {tool}\n");
+        let options = request.get("options").and_then(Value::as_array).into_iter().flatten();
+        for (at, option) in options.filter_map(Value::as_object).enumerate() {
+            question.push_str(&format!("  {} {}\n", at + 1, field(option, "name")));
+        }
+        self.ui.note(format_args!("{question}A number, y or n:"));
+        self.listen();
+    }
+
+    fn listen(&self) {
+        let voice = self.voice.clone();
+        thread::spawn(move || {
+            let mut line = String::new();
+            let _ = std::io::stdin().read_line(&mut line);
+            voice.answer(line);
+        });
+    }
+
+    fn tool_of(&self, call: Option<&Value>) -> String {
+        let call = call.and_then(Value::as_object);
+        let title = call.map_or("", |call| field(call, "title"));
+        let id = call.map_or("", |call| field(call, "toolCallId"));
+        let known = self.tools.get(id).map_or("a tool", String::as_str);
+        if title.is_empty() { known.to_owned() } else { title.to_owned() }
+    }
+
+    /// Something beside the answer, on a line of its own.
+    fn aside(&mut self, text: &str) {
+        self.settle();
+        self.ui.status(defused(text));
+    }
+
+    fn indented(&mut self, text: &str, limit: usize) {
+        let lines: Vec<_> = text.lines().collect();
+        let shown = lines.iter().take(limit).map(|line| format!("  {line}"));
+        let more = lines.len().saturating_sub(limit);
+        let more = (more > 0).then(|| format!("  and {more} more lines"));
+        let shown: Vec<_> = shown.chain(more).collect();
+        if !shown.is_empty() {
+            self.aside(&shown.join("\n"));
+        }
+    }
+
+    /// Ends what has begun.
+    fn settle(&mut self) {
+        self.say_thought();
+        self.end_line();
+    }
+
+    fn say_thought(&mut self) {
+        let thought = std::mem::take(&mut self.thought);
+        if !thought.trim().is_empty() {
+            self.end_line();
+            self.ui.status(defused(&format!("({})", thought.trim())));
+        }
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.is_within_line) {
+            let _ = writeln!(self.ui.out()).and_then(|()| self.ui.flush());
+        }
+    }
+}
+
+fn field<'a>(object: &'a Object, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,146 @@
+//! `[agents]` and `[run]`: which agents there are, and how they are run. Those that come with Steno stand in a file of
+//! the same form.
+
+use std::path::PathBuf;
+
+use steno_acp::client::Limits;
+use toml_edit::{Item, TableLike};
+
+use super::Config;
+use crate::error::CommandError;
+
+const SHIPPED: &str = include_str!("agents.toml");
+
+/// An agent by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AgentSetting {
+    pub(crate) name: String,
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// How to get it.
+    pub(crate) install: Option<String>,
+}
+
+/// How agents are run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RunSettings {
+    /// The agent that is meant where none is named.
+    pub(crate) agent: Option<String>,
+    /// When an agent is told of its thread again.
+    pub(crate) limits: Limits,
+}
+
+impl Config {
+    /// The agents that the user has set, then those that come with Steno.
+    pub(crate) fn agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
+        let shipped = Config { path: PathBuf::from("agents.toml"), text: SHIPPED.to_owned() };
+        let mut agents = self.stated_agents().map_err(|error| {
+            error.hint(
+                "an agent is its command: [agents.NAME] command = [\"program\", \"argument\"]",
+            )
+        })?;
+        for agent in shipped.stated_agents()? {
+            if !agents.iter().any(|known| known.name == agent.name) {
+                agents.push(agent);
+            }
+        }
+        Ok(agents)
+    }
+
+    /// How agents are run.
+    pub(crate) fn run(&self) -> Result<RunSettings, CommandError> {
+        let settings = self.parse()?;
+        let mut run = RunSettings::default();
+        for (name, item) in self.tables(&settings, "run")? {
+            let unfit = |what: &str| self.wrong(item.span(), &format!("{name} is not {what}"));
+            let count = || item.as_integer().and_then(|number| u64::try_from(number).ok());
+            match name {
+                "agent" => {
+                    let agent = item.as_str().ok_or_else(|| unfit("an agent's name"))?;
+                    run.agent = Some(agent.to_owned());
+                }
+                "context_share" => {
+                    let share = item.as_float().filter(|share| (0.0..=1.0).contains(share));
+                    run.limits.share = share.ok_or_else(|| unfit("a number between 0 and 1"))?;
+                }
+                "context_tokens" => {
+                    run.limits.tokens = count().ok_or_else(|| unfit("a number of tokens"))?;
+                }
+                "context_rounds" => {
+                    run.limits.rounds = count().ok_or_else(|| unfit("a number of prompts"))?;
+                }
+                _ => {
+                    let known = "agent, context_share, context_tokens, context_rounds";
+                    let reason = format!("unknown setting {name}; one of: {known}");
+                    return Err(self.wrong(item.span(), &reason));
+                }
+            }
+        }
+        Ok(run)
+    }
+
+    fn stated_agents(&self) -> Result<Vec<AgentSetting>, CommandError> {
+        let settings = self.parse()?;
+        let mut agents = Vec::new();
+        for (name, item) in self.tables(&settings, "agents")? {
+            let table = item
+                .as_table_like()
+                .ok_or_else(|| self.wrong(item.span(), &format!("agent {name} is not a table")))?;
+            agents.push(self.agent(name, item, table)?);
+        }
+        Ok(agents)
+    }
+
+    fn agent(
+        &self,
+        name: &str,
+        item: &Item,
+        table: &dyn TableLike,
+    ) -> Result<AgentSetting, CommandError> {
+        let unknown = table.iter().find(|(key, _)| !["command", "install"].contains(key));
+        if let Some((key, item)) = unknown {
+            let reason = format!("unknown setting {key} of agent {name}");
+            return Err(self.wrong(item.span(), &reason));
+        }
+        let words = table.get("command").and_then(Item::as_array);
+        let words: Option<Vec<String>> = words
+            .and_then(|words| words.iter().map(|word| Some(word.as_str()?.to_owned())).collect());
+        let command = words.filter(|words| !words.is_empty()).ok_or_else(|| {
+            self.wrong(item.span(), &format!("command of agent {name} is not a list of words"))
+        })?;
+        let install = table.get("install").and_then(Item::as_str).map(str::to_owned);
+        Ok(AgentSetting { name: name.to_owned(), command, install })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        Config { path: PathBuf::from("config.toml"), text: text.to_owned() }
+    }
+
+    #[test]
+    fn the_users_agents_come_first() {
+        let agents = config("[agents.gemini]\ncommand = [\"g\", \"--x\"]\n").agents().unwrap();
+        let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        assert_eq!(names, ["gemini", "claude", "codex", "opencode", "qwen", "copilot"]);
+        assert_eq!(agents[0].command, ["g", "--x"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let wrong = |text: &str| config(text).agents().unwrap_err().error.to_string();
+        assert_eq!(
+            wrong("[agents.x]\ncommand = \"y\"\n"),
+            "config.toml:1: command of agent x is not a list of words"
+        );
+        let run = |text: &str| config(text).run().unwrap_err().error.to_string();
+        assert_eq!(
+            run("\n[run]\ncontext_share = 90.0\n"),
+            "config.toml:3: context_share is not a number between 0 and 1"
+        );
+        assert!(run("[run]\nagents = 1\n").starts_with("config.toml:2: unknown setting agents"));
+    }
+}
