@@ -1,5 +1,6 @@
 // @ts-check
 // The page's own part: filters as one types, lists that follow what agents do, and one session to go on with.
+import { listen } from "./live.js";
 import "./reader.js";
 import "./find.js";
 import "./window.js";
@@ -23,7 +24,7 @@ filter?.addEventListener("input", () => {
   clearTimeout(pause);
   pause = window.setTimeout(relist, 80);
 });
-if (list) new EventSource("/events").addEventListener("sessions", relist);
+if (list) listen("/events", "sessions", relist);
 
 const resume = /** @type {HTMLElement | null} */ (document.querySelector("#resume"));
 resume?.addEventListener("click", async () => {

@@ -1,6 +1,7 @@
 // @ts-check
 // A long session: only what is near the screen is on the page, the rest is asked for as it comes into sight.
 import { watchCode } from "./highlight.js";
+import { listen } from "./live.js";
 import { goTo, keys } from "./reader.js";
 
 const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-session]"));
@@ -133,7 +134,7 @@ function findAll(box) {
 if (main) {
   chunks().forEach(watch);
   const [, , agent, id] = base.split("/");
-  new EventSource(`/events?agent=${agent}&id=${id}`).addEventListener("entries", (event) => grow(Number(event.data)));
+  listen(`/events?agent=${agent}&id=${id}`, "entries", (count) => grow(Number(count)));
   document.querySelector("#fresh")?.addEventListener("click", (event) => {
     /** @type {HTMLElement} */ (event.currentTarget).hidden = true;
     show(count - 1);

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use steno_core::compare::compare;
 use steno_core::cost::report::{By, Group};
 use steno_core::index::mark::Shown;
-use steno_core::index::{Order, Query as Question, Search};
 use steno_core::view::answer::{self, HitRow, SessionRow};
 
 use crate::asked::Asked;
@@ -55,7 +54,7 @@ pub(crate) async fn openapi() -> Response {
 pub(crate) async fn sessions(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
     let listed = app.work(move |library| {
         let agent = Some(asked.agent.as_str()).filter(|agent| !agent.is_empty());
-        let listed = library.ask(|index| index.sessions(agent, asked.limit))?;
+        let listed = library.sessions(agent, asked.limit)?;
         let known = listed.iter().filter(|one| one.trouble.is_none());
         Ok(known.map(|one| json!(SessionRow::of(&one.session))).collect::<Vec<_>>())
     });
@@ -85,15 +84,7 @@ pub(crate) async fn entries(
 /// As `steno search --json`.
 pub(crate) async fn search(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
     let found = app.work(move |library| {
-        let question = Question::parse(&asked.q)?;
-        let search = Search {
-            query: &question,
-            filter: asked.filter(library)?,
-            order: if asked.sort == "time" { Order::Time } else { Order::Relevance },
-            limit: asked.limit.unwrap_or(10),
-            now: library.clock.now(),
-        };
-        let hits = library.ask(|index| index.search(&search))?;
+        let (question, hits) = asked.hits(library, asked.limit.unwrap_or(10))?;
         let shown = Shown { lines: 3, context: 0 };
         let row = |hit| json!(HitRow::of(hit, &question.lines(&hit.text, shown)));
         Ok(hits.iter().map(row).collect::<Vec<_>>())

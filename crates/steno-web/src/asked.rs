@@ -1,7 +1,7 @@
 //! What an address asks for: the filters that searching and counting share, by the names of the commands' flags.
 
 use serde::Deserialize;
-use steno_core::index::Filter;
+use steno_core::index::{Filter, Hit, Order, Query, Search};
 use steno_core::moment::{self, Edge, Here};
 
 use crate::error::WebError;
@@ -45,6 +45,24 @@ impl Asked {
             errors: self.errors,
             session: None,
         })
+    }
+
+    /// The question and what it finds, at most so many.
+    pub(crate) fn hits(
+        &self,
+        library: &Library,
+        limit: usize,
+    ) -> Result<(Query, Vec<Hit>), WebError> {
+        let query = Query::parse(&self.q)?;
+        let search = Search {
+            query: &query,
+            filter: self.filter(library)?,
+            order: if self.sort == "time" { Order::Time } else { Order::Relevance },
+            limit,
+            now: library.clock.now(),
+        };
+        let hits = library.ask(|index| index.search(&search))?;
+        Ok((query, hits))
     }
 
     /// The address of `page` with one of the filters set to another value.

@@ -25,6 +25,7 @@ pub(crate) const ALL: &[Asset] = &[
     Asset { name: "reader.js", media_type: SCRIPT, text: READER },
     Asset { name: "find.js", media_type: SCRIPT, text: FIND },
     Asset { name: "app.js", media_type: SCRIPT, text: include_str!("../assets/app.js") },
+    Asset { name: "live.js", media_type: SCRIPT, text: include_str!("../assets/live.js") },
     Asset { name: "window.js", media_type: SCRIPT, text: include_str!("../assets/window.js") },
     Asset { name: "replay.js", media_type: SCRIPT, text: include_str!("../assets/replay.js") },
 ];

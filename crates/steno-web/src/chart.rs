@@ -1,13 +1,14 @@
 //! Drawings of amounts: bars over time, and a share of the largest.
 
 use maud::{Markup, html};
-use steno_core::view::amount::dollars;
+use steno_core::view::amount::{dollars, round_up};
 
 use crate::render::plain::clean;
 
 /// The size of a drawing, and where the bars stand in it.
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 56.0;
+const RIGHT: f64 = 930.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 200.0;
 
@@ -17,7 +18,7 @@ const LABELS: usize = 12;
 /// A bar for each group: its name, and its cost where that is known.
 pub(crate) fn bars(title: &str, all: &[(String, Option<f64>)]) -> Markup {
     let top = round_up(all.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max));
-    let step = (WIDTH - LEFT) / all.len().max(1) as f64;
+    let step = (RIGHT - LEFT) / all.len().max(1) as f64;
     let width = (step * 0.78).min(64.0);
     html! {
         figure.chart {
@@ -25,7 +26,7 @@ pub(crate) fn bars(title: &str, all: &[(String, Option<f64>)]) -> Markup {
                 @for quarter in 0..=4 {
                     @let share = f64::from(quarter) / 4.0;
                     @let y = BOTTOM - share * (BOTTOM - TOP);
-                    path.grid d={ "M" (LEFT) " " (y) "H" (WIDTH) } {}
+                    path.grid d={ "M" (LEFT) " " (y) "H" (RIGHT) } {}
                     text x=(LEFT - 8.0) y=(y + 4.0) text-anchor="end" { (dollars(top * share)) }
                 }
                 @for (at, (name, cost)) in all.iter().enumerate() {
@@ -62,14 +63,4 @@ fn shortened(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name);
     let short: String = name.chars().take(14).collect();
     clean(&short).into_owned()
-}
-
-/// The next of 1, 2, 5, 10, 20 ...: a scale that people can read.
-fn round_up(largest: f64) -> f64 {
-    if largest <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(largest.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
-    steps.into_iter().find(|step| *step >= largest).unwrap_or(largest)
 }

@@ -13,7 +13,7 @@ use steno_core::cost::report::{By, Group, Sum};
 use steno_core::index::{Filter, Index, IndexError, Listed};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::view::pictures::Pictures;
-use steno_core::{Clock, Transcript};
+use steno_core::{Clock, Status, Transcript};
 
 use crate::error::WebError;
 
@@ -129,12 +129,31 @@ impl Library {
             return Ok(Arc::clone(listing));
         }
         let listing = Arc::new(Listing {
-            sessions: self.ask(|index| index.sessions(None, None))?,
+            sessions: self.sessions(None, None)?,
             costs: self.costs_by_session()?,
             failures: self.ask(Index::failures)?,
         });
         *last = Some((edition, Arc::clone(&listing)));
         Ok(listing)
+    }
+
+    /// The sessions of one agent or all, newest first. One that was being recorded may have ended since.
+    pub(crate) fn sessions(
+        &self,
+        agent: Option<&str>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Listed>, WebError> {
+        let mut sessions = self.ask(|index| index.sessions(agent, limit))?;
+        for session in sessions.iter_mut().map(|one| &mut one.session) {
+            let is_running = session.status == Status::Running;
+            let dir = self.dir(&session.agent, session.id.as_str()).ok().filter(|_| is_running);
+            if dir.is_some_and(|dir| dir.is_imported().is_ok_and(|imported| !imported))
+                && let Ok(opened) = self.open(&session.agent, session.id.as_str())
+            {
+                session.clone_from(&opened.transcript.session);
+            }
+        }
+        Ok(sessions)
     }
 
     fn costs_by_session(&self) -> Result<HashMap<(String, String), Sum>, WebError> {

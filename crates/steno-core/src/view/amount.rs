@@ -58,6 +58,16 @@ pub fn bar(share: f64, width: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
 }
 
+/// The next of 1, 2, 5, 10, 20 ...: a scale that people can read.
+pub fn round_up(largest: f64) -> f64 {
+    if largest <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(largest.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    steps.into_iter().find(|step| *step >= largest).unwrap_or(largest)
+}
+
 /// A curve of one line.
 pub fn curve(values: &[f64]) -> String {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -93,5 +103,13 @@ mod tests {
         assert_eq!([0.0, 0.001, 0.5, 1.0].map(|share| bar(share, 4)), ["", "▏", "██", "████"]);
         assert_eq!(curve(&[0.0, 0.1, 4.0, 8.0]), " ▁▄█");
         assert_eq!(curve(&[0.0, 0.0]), "  ");
+    }
+
+    #[test]
+    fn scales_can_be_read() {
+        assert_eq!(
+            [0.0, 0.7, 1.0, 3.0, 12.0, 51.0].map(round_up),
+            [1.0, 1.0, 1.0, 5.0, 20.0, 100.0]
+        );
     }
 }

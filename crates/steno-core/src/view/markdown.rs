@@ -71,7 +71,8 @@ fn quoted(text: &str) -> String {
         .collect()
 }
 
-fn capitalised(word: &str) -> String {
+/// A text with its first letter in upper case.
+pub fn capitalised(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -37,7 +37,7 @@ impl Pictures {
     /// The pictures that the entries name, found in the bytes of the session.
     pub fn find(bundle: &Bundle, entries: &[Entry]) -> Result<Self, FileError> {
         let mut pictures = Self::default();
-        if entries.iter().any(|entry| named_in(&entry.content).is_some()) {
+        if entries.iter().any(|entry| are_named_in(&entry.content)) {
             for source in &bundle.sources {
                 pictures.take(&source.bytes()?);
             }
@@ -85,20 +85,55 @@ fn length(bytes: &[u8]) -> usize {
     (0..bytes.len()).find(|at| !is_base64(bytes[*at]) && !is_escape(*at)).unwrap_or(bytes.len())
 }
 
-/// The first picture that a text names: what stands before it, its type, its sum, and what follows.
-pub fn named_in(text: &str) -> Option<(&str, &str, &str, &str)> {
-    const SUM: &str = " bytes, blake3 ";
-    for (at, _) in text.match_indices(SUM) {
-        let (head, tail) = (&text[..at], &text[at + SUM.len()..]);
-        let sum = tail.split_at_checked(64).filter(|(_, rest)| rest.starts_with(']'));
-        let begin = head.rfind('[').filter(|begin| head[*begin..].starts_with("[image/"));
-        let (Some((sum, rest)), Some(begin)) = (sum, begin) else { continue };
-        let media_type = head[begin + 1..].split(',').next().unwrap_or_default();
-        if sum.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Some((&text[..begin], media_type, sum, &rest[1..]));
-        }
+/// A part of a text that may name pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// What stands between pictures.
+    Text(&'a str),
+    /// The name of a picture.
+    Picture {
+        /// The type that the source states.
+        media_type: &'a str,
+        /// The blake3 of its bytes.
+        sum: &'a str,
+    },
+}
+
+/// What stands in a name before the sum.
+const SUM: &str = " bytes, blake3 ";
+
+/// The longest beginning of a name, up to its size.
+const LONGEST: usize = 64;
+
+/// A text as the pictures that it names and what stands between them, without what is blank.
+pub fn pieces(mut text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    while let Some((before, picture, after)) = first(text) {
+        pieces.extend([Piece::Text(before), picture]);
+        text = after;
     }
-    None
+    pieces.push(Piece::Text(text));
+    pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
+    pieces
+}
+
+/// Whether a text names a picture.
+pub fn are_named_in(text: &str) -> bool {
+    first(text).is_some()
+}
+
+/// The first picture that a text names, with what stands before it and what follows.
+fn first(text: &str) -> Option<(&str, Piece<'_>, &str)> {
+    text.match_indices(SUM).find_map(|(at, _)| {
+        let (head, tail) = (&text[..at], &text[at + SUM.len()..]);
+        let (sum, rest) = tail.split_at_checked(64).filter(|(_, rest)| rest.starts_with(']'))?;
+        let near = &head.as_bytes()[at.saturating_sub(LONGEST)..];
+        let begin = at - near.len() + near.iter().rposition(|byte| *byte == b'[')?;
+        let media_type =
+            head[begin + 1..].split(',').next().filter(|name| name.starts_with("image/"))?;
+        let is_sum = sum.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_sum.then_some((&text[..begin], Piece::Picture { media_type, sum }, &rest[1..]))
+    })
 }
 
 #[cfg(test)]
@@ -112,8 +147,13 @@ mod tests {
     fn a_picture_is_found_by_its_sum() {
         let base64 = "iVBORw0KGgo//w==";
         let content = format!("see {} there", attachment::media(Some("image/png"), base64));
-        let (before, media_type, sum, after) = named_in(&content).unwrap();
-        assert_eq!((before, media_type, after), ("see ", "image/png", " there"));
+        let pieces = pieces(&content);
+        let [Piece::Text("see "), Piece::Picture { media_type, sum }, Piece::Text(" there")] =
+            pieces[..]
+        else {
+            panic!("{pieces:?}")
+        };
+        assert_eq!(media_type, "image/png");
         let kept = br#"{"data":"iVBORw0KGgo\/\/w==","not":"xiVBORw0KGgo//w=="}"#.to_vec();
         let bundle = Bundle::new("/x", vec![Source::in_memory("a", "/x/a", kept)]);
         let entry = Entry::new(Role::User, Kind::Text, content.clone());
@@ -124,9 +164,15 @@ mod tests {
     }
 
     #[test]
+    fn a_text_may_name_many() {
+        let one = attachment::media(Some("image/png"), "iVBORw0KGgo=");
+        assert_eq!(pieces(&format!("{one}\n").repeat(20_000)).len(), 20_000);
+    }
+
+    #[test]
     fn other_text_names_no_picture() {
         for text in ["", "[image/png, 5 bytes, blake3 00]", "[text/plain, 5 bytes, blake3 ]"] {
-            assert_eq!(named_in(text), None, "{text}");
+            assert!(!are_named_in(text), "{text}");
         }
     }
 }

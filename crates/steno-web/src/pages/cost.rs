@@ -68,7 +68,7 @@ fn figures(accounts: &Accounts, total: &Sum) -> Markup {
     html! {
         ul.figures {
             li { b { (cost(total)) } small { "in all" } }
-            li { b { (short(tokens.input + tokens.cache_write)) } small { "tokens in" } }
+            li { b { (short(tokens.input.saturating_add(tokens.cache_write))) } small { "tokens in" } }
             li { b { (short(tokens.cache_read)) } small { "read from caches" } }
             li { b { (short(tokens.output)) } small { "tokens out" } }
             li { b { (total.sessions.len()) } small { "sessions" } }
@@ -161,7 +161,7 @@ fn table(heading: &str, lines: &[Line<'_>]) -> Markup {
                                 None => (clean(name)),
                             }
                         }
-                        td { (short(tokens.input + tokens.cache_write)) }
+                        td { (short(tokens.input.saturating_add(tokens.cache_write))) }
                         td { (short(tokens.cache_read)) }
                         td { (short(tokens.output)) }
                         td { (cost(sum)) }

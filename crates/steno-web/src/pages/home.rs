@@ -107,7 +107,7 @@ fn row(library: &Library, listing: &Listing, one: &Listed) -> Markup {
         a.row href=(address(&session.agent, &session.id)) {
             span.when { @if let Some(at) = started { (at.strftime("%H:%M")) } }
             span.title { (heading::title(session)) }
-            span.sum { (spent.unwrap_or_default()) small { @if !usage.is_empty() { (short(usage.prompt() + usage.output)) " tokens" } } }
+            span.sum { (spent.unwrap_or_default()) small { @if !usage.is_empty() { (short(usage.prompt().saturating_add(usage.output))) " tokens" } } }
             span.more {
                 span { (heading::agent(session)) }
                 @if let Some(project) = &session.project { span { (clean(short_path(project))) } }

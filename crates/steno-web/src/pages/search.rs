@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::{Query, State};
 use maud::{Markup, html};
 use steno_core::index::mark::Shown;
-use steno_core::index::{Hit, Order, Query as Question, Search};
+use steno_core::index::{Hit, Query as Question};
 
 use crate::asked::Asked;
 use crate::error::WebError;
@@ -27,7 +27,7 @@ pub(crate) async fn page(
     Query(asked): Query<Asked>,
 ) -> Result<Markup, WebError> {
     app.work(move |library| {
-        let found = found(library, &asked);
+        let found = asked.hits(library, LOOKED_AT);
         let body = html! {
             h1 { "Search" }
             (form(&asked))
@@ -53,19 +53,6 @@ pub(crate) async fn page(
         Ok(page::shell("Search", "/search", &body))
     })
     .await
-}
-
-fn found(library: &Library, asked: &Asked) -> Result<(Question, Vec<Hit>), WebError> {
-    let question = Question::parse(&asked.q)?;
-    let search = Search {
-        query: &question,
-        filter: asked.filter(library)?,
-        order: if asked.sort == "time" { Order::Time } else { Order::Relevance },
-        limit: LOOKED_AT,
-        now: library.clock.now(),
-    };
-    let hits = library.ask(|index| index.search(&search))?;
-    Ok((question, hits))
 }
 
 fn form(asked: &Asked) -> Markup {

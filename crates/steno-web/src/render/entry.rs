@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use steno_core::entry::PRIMARY;
 use steno_core::view::amount::short;
-use steno_core::view::pictures::named_in;
+use steno_core::view::markdown::capitalised;
+use steno_core::view::pictures::{Piece, pieces};
 use steno_core::{Entry, Kind, Role, Usage};
 
 use super::plain::{beginning, clean, first_line, size};
@@ -52,13 +53,13 @@ impl Show<'_> {
 
     /// Markdown, with the pictures that the text names.
     pub(super) fn rich(&self, text: &str, breaks: bool) -> Markup {
-        let Some((before, media_type, sum, after)) = named_in(text) else {
-            return markdown::render(text, breaks);
-        };
         html! {
-            @if !before.trim().is_empty() { (markdown::render(before, breaks)) }
-            (self.picture(media_type, sum))
-            @if !after.trim().is_empty() { (self.rich(after, breaks)) }
+            @for piece in pieces(text) {
+                @match piece {
+                    Piece::Text(text) => (markdown::render(text, breaks)),
+                    Piece::Picture { media_type, sum } => (self.picture(media_type, sum)),
+                }
+            }
         }
     }
 
@@ -108,16 +109,14 @@ impl Show<'_> {
 
     /// A text as it is; on the page, only the beginning of one that is very long.
     fn long(&self, number: usize, text: &str) -> Markup {
-        if let Some((before, media_type, sum, after)) = named_in(text) {
-            return html! {
-                @if !before.trim().is_empty() { (block(before)) }
-                (self.picture(media_type, sum))
-                @if !after.trim().is_empty() { (self.long(number, after)) }
-            };
-        }
         let cut = self.base.and_then(|base| Some((base, beginning(text, SHOWN_AT_ONCE)?)));
         html! {
-            (block(cut.map_or(text, |(_, shown)| shown)))
+            @for piece in pieces(cut.map_or(text, |(_, shown)| shown)) {
+                @match piece {
+                    Piece::Text(text) => (block(text)),
+                    Piece::Picture { media_type, sum } => (self.picture(media_type, sum)),
+                }
+            }
             @if let Some((base, _)) = cut {
                 a.more href={ (base) "/entry/" (number) } target="_blank" { "Show all " (size(text)) }
             }
@@ -200,9 +199,4 @@ pub(super) fn tokens(usage: Option<&Usage>) -> Markup {
             small.tokens { (short(usage.prompt())) " in, " (short(usage.output)) " out" }
         }
     }
-}
-
-fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

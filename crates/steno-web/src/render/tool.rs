@@ -13,11 +13,11 @@ use super::{Show, diff, markdown};
 const TELLING: [&str; 14] = [
     "command",
     "cmd",
+    "pattern",
     "file_path",
     "filePath",
     "path",
     "notebook_path",
-    "pattern",
     "query",
     "url",
     "description",

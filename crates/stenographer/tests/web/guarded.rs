@@ -51,6 +51,19 @@ fn a_request_needs_the_token_and_our_name() {
 }
 
 #[test]
+fn who_listens_everywhere_is_known_by_numbers_only() {
+    let (site, host, cookie) = site_with(&["--port", "0", "--host", "0.0.0.0"]);
+    let port = host.rsplit(':').next().unwrap().to_owned();
+    let get = |host: &str, cookie: &str| {
+        asked(&site, "GET /api/sessions", &[host.to_owned(), cookie.to_owned()]).0
+    };
+    assert_eq!(get(&format!("Host: 127.0.0.1:{port}"), &cookie), 200);
+    assert_eq!(get(&format!("Host: 192.0.2.7:{port}"), &cookie), 200);
+    assert_eq!(get(&format!("Host: rebound.example:{port}"), &cookie), 421);
+    assert_eq!(get(&format!("Host: 127.0.0.1:{port}"), "Cookie: a=b"), 401);
+}
+
+#[test]
 fn only_a_page_of_ours_may_change_anything() {
     let (site, host, cookie) = site();
     let origin = format!("Origin: {}", site.at(""));

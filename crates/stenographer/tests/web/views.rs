@@ -190,6 +190,20 @@ fn costs_are_drawn_and_sessions_compared() {
 }
 
 #[test]
+fn a_page_that_was_left_holds_no_connection() {
+    let Some((site, browser)) = opened(1280, 860) else { return };
+    for _ in 0..8 {
+        for page in ["/", "/session/claude-code/harbour-login"] {
+            browser.go(&site.at(page));
+            browser.until("document.querySelector('.row, article')");
+        }
+    }
+    // Had each of them kept one, this would wait for a minute.
+    browser.run("window.answered = false; fetch('/sessions').then(() => window.answered = true)");
+    browser.until("window.answered");
+}
+
+#[test]
 fn threads_show_their_tree_and_assets() {
     let Some((site, browser)) = opened(1280, 860) else { return };
     site.record("worked-on").say("user", "Begin");
