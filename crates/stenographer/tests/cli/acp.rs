@@ -130,6 +130,19 @@ fn a_conversation_is_taken_down_and_nothing_else_changes() {
     editor.converse();
     assert_eq!(editor.leave(), Some(7));
     let shown = home.steno(&["show", "sess-0001", "--json"]).ok();
+    assert_conversation(&shown, "a.txt");
+    let listed = home.steno(&["list", "--json"]).ok();
+    let row: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!((&row["agent"], &row["status"]), (&"toy".into(), &"failed".into()), "{listed}");
+    assert_eq!((&row["project"], &row["entries"]), (&"/w".into(), &6.into()));
+    assert!(home.steno(&["search", "what is here"]).ok().contains("sess-0001:0"));
+    home.steno(&["verify"]).ok();
+    let client = String::from_utf8(kept(&home, Side::Client)).unwrap();
+    assert!(client.contains(PROMPT) && !client.contains("sekret"), "{client}");
+}
+
+/// The entries that were shown, which are those of [`Editor::converse`].
+fn assert_conversation(shown: &str, output: &str) -> Vec<serde_json::Value> {
     let entries: Vec<serde_json::Value> =
         shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let told: Vec<_> = entries
@@ -143,18 +156,11 @@ fn a_conversation_is_taken_down_and_nothing_else_changes() {
             ("thinking", "Let me see"),
             ("tool_call", ""),
             ("notice", "allow once: Yes"),
-            ("tool_result", "a.txt"),
+            ("tool_result", output),
             ("text", "One file."),
         ]
     );
-    let listed = home.steno(&["list", "--json"]).ok();
-    let row: serde_json::Value = serde_json::from_str(&listed).unwrap();
-    assert_eq!((&row["agent"], &row["status"]), (&"toy".into(), &"failed".into()), "{listed}");
-    assert_eq!((&row["project"], &row["entries"]), (&"/w".into(), &6.into()));
-    assert!(home.steno(&["search", "what is here"]).ok().contains("sess-0001:0"));
-    home.steno(&["verify"]).ok();
-    let client = String::from_utf8(kept(&home, Side::Client)).unwrap();
-    assert!(client.contains(PROMPT) && !client.contains("sekret"), "{client}");
+    entries
 }
 
 /// Lines that no parser would pass on as they are.
@@ -381,23 +387,7 @@ fn what_the_agent_wrote_itself_is_joined() {
     let shown = || home.steno(&["show", "sess-0001", "--json"]).ok();
     wait_until(|| shown().contains("a.txt and more"));
     let shown = shown();
-    let entries: Vec<serde_json::Value> =
-        shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let told: Vec<_> = entries
-        .iter()
-        .map(|entry| (entry["kind"].as_str().unwrap(), entry["content"].as_str().unwrap()))
-        .collect();
-    assert_eq!(
-        told,
-        [
-            ("text", "what is here?"),
-            ("thinking", "Let me see"),
-            ("tool_call", ""),
-            ("notice", "allow once: Yes"),
-            ("tool_result", "a.txt and more"),
-            ("text", "One file."),
-        ]
-    );
+    let entries = assert_conversation(&shown, "a.txt and more");
     assert_eq!(entries[2]["tool_name"], "Bash");
     assert_eq!(home.vault().sessions().unwrap().len(), 1);
     let sequences: Vec<_> = entries.iter().map(|entry| entry["sequence"].as_u64()).collect();
