@@ -66,7 +66,7 @@ fn killed_at_any_instant_the_stores_agree() {
     }
     assert!(killed > KILLS / 4, "most commands ended before they were killed: {killed}");
     assert_eq!(project.text(&format!(".leslie/threads/{first}/plan.md")), "first");
-    project.ok(&["spawn", "last"]);
+    project.ok(&["spawn", "last", "--objective", &project.objective]);
     let base = fs::read_dir(project.home.path().join(".leslie")).unwrap();
     let left = base.map(|item| item.unwrap().file_name().into_string().unwrap());
     let left: Vec<_> =
