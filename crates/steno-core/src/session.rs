@@ -49,7 +49,8 @@ impl FromStr for SessionId {
     type Err = SessionIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        let plain =
+            text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
         if plain && (1..=128).contains(&text.len()) && !text.starts_with('.') {
             Ok(Self(text.to_owned()))
         } else {

@@ -27,9 +27,11 @@ impl<const N: usize> Table<N> {
         let widths: Vec<usize> = (0..N - 1)
             .map(|column| self.rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0))
             .collect();
-        let left =
-            width.saturating_sub(widths.iter().map(|width| width + 2).sum::<usize>()).max(10);
-        let mut text = String::new();
+        let before = widths.iter().map(|width| width + 2).sum::<usize>();
+        let left = width.saturating_sub(before).max(10);
+        let longest = self.rows.iter().map(|row| row[N - 1].len()).max().unwrap_or(0);
+        let mut text =
+            String::with_capacity(self.rows.len() * (before + longest.min(left + 3) + 1));
         for row in &self.rows {
             for (cell, width) in row.iter().zip(&widths) {
                 text.push_str(cell);

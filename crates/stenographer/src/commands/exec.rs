@@ -83,6 +83,7 @@ fn tell(ui: &mut Ui, dir: &SessionDir) -> Result<(), CommandError> {
     let id = dir.id();
     if dir.exchanges()?.is_empty() {
         ui.warning("no request came through the gateway, so nothing was recorded");
+        return Ok(());
     }
     ui.status(format_args!("recorded as {id} in {}; see `steno show {id}`", dir.path().display()));
     Ok(())
