@@ -31,7 +31,7 @@ impl App {
         &self,
         work: impl FnOnce(&Library) -> Result<T, WebError> + Send + 'static,
     ) -> Result<T, WebError> {
-        let library = Arc::clone(&self.library);
+        let Self { library, .. } = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&library)).await;
         done.unwrap_or_else(|_| Err(WebError::Action("this is a mistake in steno".to_owned())))
     }
