@@ -19,6 +19,7 @@ pub mod mark;
 pub mod pending;
 mod put;
 pub mod query;
+mod rank;
 mod refresh;
 mod scan;
 mod schema;
