@@ -29,6 +29,7 @@ pub mod inspect_eval;
 #[cfg(test)]
 mod kept;
 pub mod kimi;
+mod listing;
 pub mod litellm;
 mod message;
 pub mod near;

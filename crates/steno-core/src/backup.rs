@@ -9,6 +9,9 @@ use crate::durable::{self, FileError, OnPath};
 /// What a backup's name has after that of its file.
 const SUFFIX: &str = ".steno-backup";
 
+/// What the name of a file has that was put back as it was before it was rewritten.
+const EARLIER: &str = ".steno-earlier";
+
 /// The names that a backup of `path` may have, in the order in which they are taken.
 pub fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
     let base = path.file_name().unwrap_or_default().to_owned();
@@ -22,13 +25,23 @@ pub fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Whether a file is a backup, going by its name.
+/// The name of what `path` held before it was rewritten for the time `generation`, counted from 0.
+pub(crate) fn earlier_name(path: &Path, generation: u32) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!("{EARLIER}.{generation}"));
+    path.with_file_name(name)
+}
+
+/// Whether a file is a backup, or what one held earlier, going by its name.
 pub(crate) fn is_backup(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let number = name.rsplit_once(SUFFIX).map(|(_, number)| number);
-    number.is_some_and(|number| {
+    let is_number = |number: &str| {
         number.is_empty() || number.strip_prefix('.').is_some_and(|it| it.parse::<u32>().is_ok())
-    })
+    };
+    [SUFFIX, EARLIER]
+        .iter()
+        .filter_map(|suffix| name.rsplit_once(suffix))
+        .any(|(_, number)| is_number(number))
 }
 
 /// Keeps the file at `path` as it is now under the first free name, and gives that. A link is kept as a link.
@@ -94,6 +107,7 @@ mod tests {
         assert_eq!(keep("two"), "file.steno-backup.1");
         assert_eq!(keep("one"), "file.steno-backup");
         assert!(!is_backup(Path::new("notes.steno-backup.txt")));
+        assert!(is_backup(&earlier_name(Path::new("a/file"), 2)));
     }
 
     #[cfg(unix)]

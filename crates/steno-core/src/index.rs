@@ -16,6 +16,7 @@ mod charges;
 mod draft;
 pub mod fold;
 pub mod mark;
+mod parts;
 pub mod pending;
 mod put;
 pub mod query;
@@ -57,6 +58,8 @@ pub struct Index {
     store: PathBuf,
     healed: Option<Healed>,
     identity: Option<u64>,
+    /// How much of a session is held at once.
+    room: usize,
 }
 
 /// Why an index was thrown away and is built anew.
@@ -91,6 +94,9 @@ pub enum IndexError {
     /// The SQLite that was built in is too old for several processes.
     #[error("SQLite {0} is too old for the index; 3.51.3 is needed")]
     OldSqlite(&'static str),
+    /// Another process puts something else in for the same session.
+    #[error("another process changes what the index has of {0}")]
+    Overtaken(PathBuf),
     /// What was asked for makes no sense.
     #[error(transparent)]
     Query(#[from] query::QueryError),
@@ -146,6 +152,11 @@ impl Index {
         self.healed
     }
 
+    /// The same index, which holds about `room` bytes of a session at once.
+    pub fn with_room(self, room: usize) -> Self {
+        Self { room, ..self }
+    }
+
     /// The connection, for questions that no method answers.
     pub fn connection(&self) -> &Connection {
         &self.connection
@@ -193,7 +204,7 @@ impl Index {
         connection.set_prepared_statement_cache_capacity(64);
         schema::settings(&connection).map_err(at)?;
         let identity = identity(&path);
-        Ok(Self { connection, path, store: store.to_owned(), healed, identity })
+        Ok(Self { connection, path, store: store.to_owned(), healed, identity, room: draft::ROOM })
     }
 
     /// Whether the file is the one that the store has now: another process may have thrown it away.

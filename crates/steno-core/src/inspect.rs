@@ -241,8 +241,9 @@ impl Counter {
         if entry.kind == Kind::ToolCall && self.is_first(What::Call, tool) {
             self.inspection.tool_calls += 1;
         }
-        // A thought or a call that belongs to no message, as in Codex, is none.
-        let part = matches!(entry.kind, Kind::Thinking | Kind::ToolCall);
+        // A thought or a call that belongs to no message, as in Codex, is none. One that only a server's tool is called
+        // in is one.
+        let part = matches!(entry.kind, Kind::Thinking | Kind::ToolCall | Kind::Other);
         let answers = entry.kind == Kind::Text || (part && entry.message_id.is_some());
         if entry.role == Role::Assistant && answers && self.is_first(What::Answer, message) {
             self.inspection.assistant_messages += 1;

@@ -28,6 +28,7 @@ pub struct Source {
     name: String,
     path: PathBuf,
     on_disk: bool,
+    gone: bool,
     opener: Opener,
 }
 
@@ -93,7 +94,18 @@ impl Source {
         path: impl Into<PathBuf>,
         open: impl Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), path: path.into(), on_disk: false, opener: Arc::new(open) }
+        let (name, path) = (name.into(), path.into());
+        Self { name, path, on_disk: false, gone: false, opener: Arc::new(open) }
+    }
+
+    /// The same file, which is gone from its place.
+    pub(crate) fn gone(self) -> Self {
+        Self { gone: true, ..self }
+    }
+
+    /// Whether it was gone from its place when its session was last kept.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// The name inside the session, parts joined by `/`.

@@ -122,14 +122,20 @@ struct Bill {
 impl Tally {
     /// Counts one more entry.
     pub fn count(&mut self, entry: &Entry) {
-        let Some(usage) = &entry.usage else { return };
-        let Some(message) = &entry.message_id else { return self.total.add(usage) };
+        if let Some(usage) = &entry.usage {
+            self.bill(entry.message_id.as_ref(), entry.created_at, usage);
+        }
+    }
+
+    /// Counts what a record of a message states.
+    pub(crate) fn bill(&mut self, message: Option<&String>, at: Option<Timestamp>, usage: &Usage) {
+        let Some(message) = message else { return self.total.add(usage) };
         let bill = match self.messages.get_mut(message) {
             Some(bill) => bill,
-            None => self
-                .messages
-                .entry(message.clone())
-                .or_insert(Bill { usage: Usage::default(), at: entry.created_at }),
+            None => {
+                let new = Bill { usage: Usage::default(), at };
+                self.messages.entry(message.clone()).or_insert(new)
+            }
         };
         self.total.add(&bill.usage.grow(usage));
     }

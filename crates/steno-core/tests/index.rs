@@ -45,7 +45,12 @@ impl Store {
 
     /// The index with all that is kept.
     fn index(&self) -> Index {
-        let index = Index::open(self.path()).unwrap();
+        self.index_in(usize::MAX)
+    }
+
+    /// The same, built with so little room that sessions go in part by part.
+    fn index_in(&self, room: usize) -> Index {
+        let index = Index::open(self.path()).unwrap().with_room(room);
         index.refresh(&self.vault(), &mut |_, _| {}).unwrap();
         index
     }
@@ -125,6 +130,63 @@ fn a_session_that_grows_is_extended_and_one_that_is_rewritten_replaced() {
         i64::try_from(dir.read().unwrap().session.totals.usage.output).unwrap(),
         output(&index)
     );
+}
+
+/// All that the index says of sessions, but not where it holds texts.
+fn content(index: &Index) -> Vec<String> {
+    let queries = [
+        "SELECT json_array(name, title, models, entries, output, taken, hex(digest), kept > 0) FROM session",
+        "SELECT json_array(session, number, role, kind, message, hash) FROM (SELECT entry.*,
+            hex(text.hash) AS hash FROM entry LEFT JOIN text ON text.id = entry.text)",
+        "SELECT json_array(hex(key), session, number, output) FROM usage ORDER BY key",
+        "SELECT json_array(session, quarter, model, messages, output) FROM rollup",
+    ];
+    let mut all = Vec::new();
+    for query in queries {
+        let mut rows = index.connection().prepare(query).unwrap();
+        all.extend(rows.query_map([], |row| row.get::<_, String>(0)).unwrap().map(Result::unwrap));
+    }
+    all
+}
+
+/// Each entry is a part of its own here: built so, grown so and rewritten so, the index is what it always is.
+#[test]
+fn a_session_that_is_too_large_to_be_held_goes_in_by_parts() {
+    let (parted, whole) = (Store::new(), Store::new());
+    let words = |at| prompt("s1", &format!("words {at}"));
+    let mut lines: Vec<_> = (0..40).map(words).collect();
+    lines.insert(7, answer("s1", "msg_0000000000000001", 5));
+    // Another record of the message stands in a later part.
+    lines.insert(30, answer("s1", "msg_0000000000000001", 9));
+    let mut states = vec![lines.clone()];
+    lines.extend([words(40), answer("s1", "msg_0000000000000002", 3)]);
+    states.push(lines.clone());
+    lines[3] = words(99);
+    states.push(lines[..20].to_vec());
+    for lines in states {
+        parted.keep("s1", &lines);
+        whole.keep("s1", &lines);
+        let index = parted.index_in(1);
+        assert_eq!(content(&index), content(&whole.index()));
+        assert_eq!(found(&index, "\"words 12\"").len(), 1);
+        output(&index);
+    }
+}
+
+#[test]
+fn a_part_that_another_process_took_back_is_put_in_again() {
+    let store = Store::new();
+    let lines: Vec<_> = (0..10).map(|at| prompt("s1", &format!("words {at}"))).collect();
+    store.keep("s1", &lines);
+    let index = store.index_in(1);
+    // As a crash leaves it: some of it is in, and what is in is of other words.
+    let sql = "UPDATE session SET taken = 6, digest = zeroblob(16), kept = -1";
+    index.connection().execute_batch(sql).unwrap();
+    index.connection().execute_batch("DELETE FROM entry WHERE number >= 6").unwrap();
+    store.keep("s1", &lines);
+    let index = store.index_in(1);
+    assert_eq!(number(&index, "SELECT count(*) FROM entry"), 10);
+    assert_eq!(number(&index, "SELECT count(*) FROM session WHERE kept > 0 AND taken = 10"), 1);
 }
 
 #[test]
@@ -264,7 +326,7 @@ fn compare(folder: &Path) {
         }
         kept.push(dir);
     }
-    let index = store.index();
+    let index = store.index_in(64 << 10);
     let (mut total, mut repeated, mut ledger) =
         (Usage::default(), Usage::default(), Ledger::default());
     for dir in &kept {

@@ -55,8 +55,10 @@ impl Indexer {
 
     /// Takes a session as it is in the vault.
     pub(crate) fn add_kept(&mut self, dir: &SessionDir, marker: Option<Marker>) {
-        match self.open().and_then(|index| index.prepare(dir)) {
-            Ok(prepared) => self.add(prepared, marker),
+        match self.open().and_then(|index| Ok((index.take(dir)?, index.is_in_place()))) {
+            Ok((Some(prepared), _)) => self.add(prepared, marker),
+            Ok((None, true)) => marker.into_iter().for_each(Marker::done),
+            Ok((None, false)) => self.index = None,
             Err(error) => self.failed(error),
         }
     }

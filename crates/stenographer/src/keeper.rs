@@ -95,8 +95,9 @@ impl Keeper {
 
     /// Keeps what is new of a session.
     pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
-        let (mut draft, mut problems) = (Draft::default(), ProblemList::default());
-        let (mut entries, is_indexing) = (0, self.is_indexing);
+        let (mut entries, mut problems) = (0, ProblemList::default());
+        let is_indexing = self.is_indexing;
+        let mut draft = is_indexing.then(Draft::default);
         let before = stamps(&found.bundle);
         let wanted = if is_indexing { Wanted::All } else { Wanted::Counts };
         let bundle = found.bundle.clone().wanting(wanted);
@@ -105,8 +106,11 @@ impl Keeper {
             Item::Entry(entry) => {
                 entries += 1;
                 prompt = prompt.take().or_else(|| beginning(&entry));
-                if is_indexing {
-                    draft.push(&entry);
+                if let Some(open) = &mut draft {
+                    open.push(&entry);
+                    if open.is_full() {
+                        draft = None;
+                    }
                 }
             }
             Item::Problem(problem) => problems.push(problem),
@@ -123,6 +127,7 @@ impl Keeper {
         let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
             let Home { dir, has_all } = home;
             let marker = self.indexer.mark(&dir);
+            dir.damage()?.into_iter().for_each(|problem| problems.push(problem));
             let added = if has_all { 0 } else { self.keep_files(&dir, &found.bundle, growth)? };
             let is_more = has_all || dir.has_more_than(found.bundle.files().len())?;
             Ok((added, dir.size()?, is_more, dir, marker))
@@ -136,13 +141,13 @@ impl Keeper {
         self.known.insert(dir.id().clone(), dir.clone());
         let title = session.title.clone().or(prompt);
         let is_read = stamps(&found.bundle) == before && !is_more;
-        if is_indexing && is_read {
+        if let Some(draft) = draft.filter(|_| is_read) {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete(named);
             let prepared = draft.finish(named, Some(stored)).on("pack", dir.path())?;
             self.indexer.add(prepared, marker);
         } else if is_indexing {
-            // More was kept than was read, or what it was before tells more.
+            // More was kept than was read, what it was before tells more, or it is too large to be held.
             self.indexer.add_kept(&dir, marker);
         }
         Ok(Kept { dir, title, entries, added, stored, problems })

@@ -123,8 +123,9 @@ impl Store {
         }
     }
 
-    /// Makes sure that sessions of an agent are kept.
-    pub(crate) fn check_agent(&self, agent: &str) -> Result<(), CommandError> {
+    /// Makes sure that sessions of an agent are kept, if one is named.
+    pub(crate) fn check_agent(&self, agent: Option<&str>) -> Result<(), CommandError> {
+        let Some(agent) = agent else { return Ok(()) };
         let agents = self.vault.agents()?;
         if agents.iter().any(|kept| kept == agent) {
             return Ok(());

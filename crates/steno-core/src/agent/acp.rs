@@ -19,7 +19,7 @@ use super::telling::Telling;
 use crate::durable::{FileError, OnPath};
 use crate::entry::Entry;
 use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::{Emit, FormatError, Item, Reader};
 use crate::lines::Lines;
 use crate::problem::Problem;
 use crate::session::Session;
@@ -71,14 +71,17 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(source) = bundle.sources.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
-    let (mut fold, mut problems) = (Fold::default(), Vec::new());
+    let mut fold = Fold::default();
     JsonLines::of(source)?.each(|number, line| match line {
         Ok(bytes) if wire::is_own_word(bytes) => {}
         Ok(bytes) => match wire::in_log(bytes) {
             Some((at, wire)) => fold.take(at, &wire),
-            None => problems.push(Problem::at(source.path(), number, "not a line of the wire")),
+            None => {
+                let problem = Problem::at(source.path(), number, "not a line of the wire");
+                emit(Item::Problem(problem));
+            }
         },
-        Err(problem) => problems.push(problem),
+        Err(problem) => emit(Item::Problem(problem)),
     });
     let (facts, entries) = fold.finish();
     let name = facts.native_id.clone();
@@ -89,7 +92,6 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         telling.speaker.clone_from(&entry.source);
         telling.entry(entry);
     }
-    problems.into_iter().for_each(|problem| telling.problem(problem));
     let mut session = telling.session;
     facts.fill(&mut session);
     Ok(session)

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::fields;
 use super::head::Head;
+use super::listing::Listing;
 use super::record::{self, blocks};
 use super::telling::Telling;
 use crate::durable::FileError;
@@ -40,27 +41,29 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(source) = bundle.sources.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
-    let thread = match record::document(source)? {
-        Ok(thread) => thread,
+    let mut listing = match Listing::of(source, Some("messages"))? {
+        Ok(listing) => listing,
         Err(problem) => {
             let mut telling = Telling::new(AGENT, record::stem(source), emit);
             telling.problem(problem);
             return Ok(telling.session);
         }
     };
+    let thread = std::mem::take(&mut listing.fields);
     let id = fields::text(&thread, "id").unwrap_or(record::stem(source));
     let mut telling = Telling::new(AGENT, id, emit);
     describe(&mut telling, &thread);
     let ledger = Ledger::of(&thread);
-    for (index, message) in fields::list(&thread, "messages").iter().enumerate() {
-        match message.as_object() {
-            Some(message) => tell(&mut telling, message, &ledger),
-            None => {
-                let reason = format!("message {}: not a JSON object", index + 1);
-                telling.problem(Problem::of(source.path(), reason));
-            }
-        }
-    }
+    let mut number = 0;
+    listing.each(|message| {
+        number += 1;
+        let reason = match message {
+            Ok(Value::Object(message)) => return tell(&mut telling, &message, &ledger),
+            Ok(_) => "not a JSON object".to_owned(),
+            Err(reason) => reason,
+        };
+        telling.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
+    })?;
     Ok(telling.session)
 }
 

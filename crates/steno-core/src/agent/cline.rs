@@ -2,9 +2,10 @@
 //!
 //! `ui_messages.json` is what the person saw: prompts, answers, tools, tokens and times. Where it
 //! is missing, `api_conversation_history.json`, what the model saw, is read instead. Both are lists
-//! that are rewritten as a whole.
+//! that are rewritten as a whole. Newer versions keep sessions in another form, see [`sdk`].
 
 mod api;
+pub(super) mod sdk;
 mod tools;
 mod ui;
 
@@ -13,12 +14,13 @@ use std::path::Path;
 use super::document;
 use super::fields::{items, string};
 use super::head::Head;
+use super::listing::Listing;
 use super::output::Output;
 use crate::durable::FileError;
 use crate::entry::EntryError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
-use crate::json::Object;
+use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
@@ -41,12 +43,15 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         let path = tree.root();
         let name = path.file_name().unwrap_or_default();
         let is_ours = name == SCREEN || name == CONVERSATION;
-        let folder = path.parent().filter(|_| is_ours);
-        return Ok(folder.map(task).transpose()?.flatten().into_iter().collect());
+        let Some(folder) = path.parent() else { return Ok(Vec::new()) };
+        let task = if is_ours { task(folder)? } else { None };
+        let session = sdk::session(folder)?.filter(|session| session.sources[0].path() == path);
+        return Ok(task.into_iter().chain(session).collect());
     }
     let mut bundles = Vec::new();
     for folder in tree.folders() {
         bundles.extend(task(folder)?);
+        bundles.extend(sdk::session(folder)?);
     }
     Ok(bundles)
 }
@@ -81,6 +86,9 @@ fn recognises(name: &str, head: &Head) -> bool {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if sdk::is_session(bundle) {
+        return sdk::read(bundle, emit);
+    }
     let native_id = bundle.root.file_name().unwrap_or(bundle.root.as_os_str());
     let native_id = native_id.to_string_lossy().into_owned();
     let mut output = Output::new(AGENT, &native_id, emit);
@@ -88,13 +96,16 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     session.native_id = Some(native_id);
     if let Some(source) = bundle.get(SCREEN) {
         let mut screen = ui::Screen::new(&mut output);
-        each(source, |index, message| screen.message(index, message))?
-            .into_iter()
-            .for_each(|problem| screen.output.problem(problem));
+        each(source, |index, message| match message {
+            Ok(message) => screen.message(index, &message),
+            Err(problem) => screen.output.problem(problem),
+        })?;
         session.totals.cost = screen.finish();
     } else if let Some(source) = bundle.get(CONVERSATION) {
-        let problems = each(source, |index, message| api::message(index, message, &mut output))?;
-        problems.into_iter().for_each(|problem| output.problem(problem));
+        each(source, |index, message| match message {
+            Ok(message) => api::message(index, &message, &mut output),
+            Err(problem) => output.problem(problem),
+        })?;
     } else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no messages in it")));
     }
@@ -102,22 +113,24 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
-/// Hands each object of the list in `source` to `take`; says which items are none.
+/// Hands each object of the list in `source` to `take`, with its place; or says why an item is none.
 fn each(
     source: &Source,
-    mut take: impl FnMut(usize, &Object),
-) -> Result<Vec<Problem>, FormatError> {
-    let mut problems = Vec::new();
-    for (index, item) in items(&document::parse(source)?).iter().enumerate() {
-        match item.as_object() {
-            Some(object) => take(index, object),
-            None => {
-                let reason = format!("message {}: {}", index + 1, EntryError::NotAnObject);
-                problems.push(Problem::of(source.path(), reason));
-            }
-        }
-    }
-    Ok(problems)
+    mut take: impl FnMut(usize, Result<Object, Problem>),
+) -> Result<(), FormatError> {
+    let listing = Listing::of(source, None)?.map_err(FormatError::Invalid)?;
+    let mut index = 0;
+    listing.each(|item| {
+        let object = match item {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(EntryError::NotAnObject.to_string()),
+            Err(reason) => Err(reason),
+        };
+        let bad = |why| Problem::of(source.path(), format!("message {}: {why}", index + 1));
+        take(index, object.map_err(bad));
+        index += 1;
+    })?;
+    Ok(())
 }
 
 /// Fills in what the files beside the messages state.

@@ -1,7 +1,8 @@
 //! GitHub Copilot CLI: the event log of a session, `session-state/<id>/events.jsonl` or `session-state/<id>.jsonl`.
 //!
-//! Subagents speak in the same file and are told apart by the tool call that started them.
+//! Before there were events, `history-session-state/session_….json`. Subagents speak in the same file and are told apart by the tool call that started them.
 
+mod legacy;
 mod reading;
 mod tokens;
 
@@ -31,7 +32,9 @@ const PROBED_BYTES: usize = 8 << 20;
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let bundles = tree.files().iter().map(|file| Bundle::file(file));
-    Ok(bundles.filter(is_event_log).collect())
+    let is_session =
+        |bundle: &Bundle| is_event_log(bundle) || legacy::recognises(&bundle.sources[0]);
+    Ok(bundles.filter(is_session).collect())
 }
 
 fn is_event_log(bundle: &Bundle) -> bool {
@@ -61,6 +64,9 @@ fn is_event(object: &Object) -> bool {
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
+    if legacy::recognises(source) {
+        return legacy::read(source, emit);
+    }
     let mut reading = reading::Reading::new(source.path(), emit);
     for line in JsonLines::of(source)? {
         reading.line(line);

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::cline::sdk::main_file;
 use super::fields::text;
 use super::head::Head;
 use crate::durable::FileError;
@@ -124,6 +125,9 @@ fn whole_session(folder: &Path) -> Option<PathBuf> {
     }
     let is_whole = SHARED.iter().any(|name| folder.ends_with(name))
         || MARKS.iter().any(|name| folder.join(name).is_file())
+        || folder
+            .file_name()
+            .is_some_and(|id| folder.join(main_file(&id.to_string_lossy())).is_file())
         || PARTS.iter().any(|name| folder.join(name).is_dir());
     is_whole.then(|| folder.to_owned())
 }

@@ -20,7 +20,7 @@ use super::output::Output;
 use super::repair;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::{Emit, FormatError, Item, Reader};
 use crate::lines::Line;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
@@ -38,7 +38,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
     })?;
     for bundle in files {
-        let Ok(Trace { spans, .. }) = Trace::read(&bundle.sources[0]) else {
+        let Ok(spans) = spans_of(&bundle.sources[0], &mut |_| {}) else {
             // Reading it says why it cannot be.
             bundles.push(bundle);
             continue;
@@ -56,10 +56,10 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
-    let Trace { mut spans, problems } = Trace::read(source)?;
+    let mut spans = spans_of(source, emit)?;
     for earlier in bundle.earlier.iter().rev() {
         // A file that was rotated goes on where the one before it ends.
-        add_missing(&mut spans, Trace::read(earlier)?.spans);
+        add_missing(&mut spans, spans_of(earlier, &mut |_| {})?);
     }
     let invalid = || FormatError::Invalid(Problem::of(source.path(), "no spans of a model in it"));
     let native_id = bundle.key.clone().or_else(|| sessions(&spans).into_iter().next());
@@ -74,7 +74,6 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     for span in spans.iter().filter(|span| span.is_genai()) {
         conversation.span(span);
     }
-    problems.into_iter().for_each(|problem| output.problem(problem));
     Ok(session)
 }
 
@@ -87,32 +86,24 @@ fn add_missing(spans: &mut Vec<Span>, mut earlier: Vec<Span>) {
 }
 
 /// All spans of a file, in its order.
-struct Trace {
-    spans: Vec<Span>,
-    problems: Vec<Problem>,
-}
-
-impl Trace {
-    fn read(source: &Source) -> Result<Self, FileError> {
-        let mut trace = Self { spans: Vec::new(), problems: Vec::new() };
-        if !begins_with_whole_line(source)?
-            && let Ok(document) = repair::parse(&source.bytes()?)
-        {
-            trace.spans = span::all(&document);
-            return Ok(trace);
-        }
-        for line in JsonLines::of(source)? {
-            let document = line.and_then(|line| {
-                repair::parse(&line.bytes)
-                    .map_err(|reason| Problem::at(source.path(), line.number, reason))
-            });
-            match document {
-                Ok(document) => trace.spans.extend(span::all(&document)),
-                Err(problem) => trace.problems.push(problem),
-            }
-        }
-        Ok(trace)
+fn spans_of(source: &Source, emit: Emit<'_>) -> Result<Vec<Span>, FileError> {
+    if !begins_with_whole_line(source)?
+        && let Ok(document) = repair::parse(&source.bytes()?)
+    {
+        return Ok(span::all(&document));
     }
+    let mut spans = Vec::new();
+    for line in JsonLines::of(source)? {
+        let document = line.and_then(|line| {
+            repair::parse(&line.bytes)
+                .map_err(|reason| Problem::at(source.path(), line.number, reason))
+        });
+        match document {
+            Ok(document) => spans.extend(span::all(&document)),
+            Err(problem) => emit(Item::Problem(problem)),
+        }
+    }
+    Ok(spans)
 }
 
 /// Whether the first line is a document of its own; a file of such lines may be of any size.

@@ -12,11 +12,12 @@ use std::collections::HashMap;
 
 use super::fields;
 use super::head::Head;
+use super::listing::Listing;
 use super::record;
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
+use crate::format::{Emit, FormatError, Item, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
@@ -69,24 +70,28 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(chat) = chats.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no chat in it")));
     };
-    let mut problems = Vec::new();
-    let state = if chat.name().ends_with(".jsonl") {
-        mutation::replay(chat, &mut problems)?
+    let (state, document) = if chat.name().ends_with(".jsonl") {
+        (mutation::replay(chat, emit)?, None)
     } else {
-        record::document(chat)?.unwrap_or_else(|problem| {
-            problems.push(problem);
-            Object::new()
-        })
+        match Listing::of(chat, Some("requests"))? {
+            Ok(mut document) => (std::mem::take(&mut document.fields), Some(document)),
+            Err(problem) => {
+                emit(Item::Problem(problem));
+                (Object::new(), None)
+            }
+        }
     };
     let id = fields::text(&state, "sessionId").unwrap_or(record::stem(chat));
     let mut telling = Telling::new(AGENT, id, emit);
-    problems.into_iter().for_each(|problem| telling.problem(problem));
     describe(&mut telling, &state, bundle)?;
-    for request in fields::list(&state, "requests") {
-        match request.as_object() {
-            Some(request) => request::tell(&mut telling, request),
-            None => telling.problem(Problem::of(chat.path(), "request: not a JSON object")),
-        }
+    let mut tell = |request: Result<&Value, String>| match request {
+        Ok(Value::Object(request)) => request::tell(&mut telling, request),
+        Ok(_) => telling.problem(Problem::of(chat.path(), "request: not a JSON object")),
+        Err(reason) => telling.problem(Problem::of(chat.path(), format!("request: {reason}"))),
+    };
+    match document {
+        Some(document) => document.each(|request| tell(request.as_ref().map_err(Clone::clone)))?,
+        None => fields::list(&state, "requests").iter().for_each(|request| tell(Ok(request))),
     }
     Ok(telling.session)
 }

@@ -8,11 +8,25 @@ use super::text;
 use crate::cost::bill::{Bill, Bills};
 use crate::entry::{Entry, Kind, Usage};
 use crate::session::{Session, SessionId};
+use crate::usage::Tally;
+
+/// What a draft may hold, in bytes; a session that has more goes in part by part.
+pub(super) const ROOM: usize = 32 << 20;
+
+/// What a row takes beside its text.
+const ROW: usize = 512;
 
 /// Takes the entries of one session.
 #[derive(Debug)]
 pub struct Draft {
+    /// How many entries were taken out as parts.
+    parted: usize,
+    /// The tokens of those.
+    tally: Tally,
     rows: Vec<Row>,
+    /// The sum over all entries so far, and over those that were taken out.
+    digest: Option<Hash>,
+    before: Option<Hash>,
     texts: HashMap<Hash, NewText>,
     packer: Packer,
     bills: Bills,
@@ -39,10 +53,17 @@ pub(super) struct Row {
     pub(super) digest: Hash,
 }
 
-/// A session that is ready to be put into the index.
+/// A session that is ready to be put into the index, or a part of one.
 #[derive(Debug)]
 pub struct Prepared {
+    /// Of a part, only whose it is.
     pub(super) session: Session,
+    /// Whether more of the session is to come.
+    pub(super) is_part: bool,
+    /// The number of the first row.
+    pub(super) first: usize,
+    /// The sum over all entries before that.
+    pub(super) before: Option<Hash>,
     pub(super) rows: Vec<Row>,
     pub(super) texts: HashMap<Hash, NewText>,
     pub(super) blocks: Vec<Vec<u8>>,
@@ -59,7 +80,11 @@ impl Default for Draft {
     fn default() -> Self {
         let nobody: SessionId = "draft".parse().expect("a plain word");
         Self {
+            parted: 0,
+            tally: Tally::default(),
             rows: Vec::new(),
+            digest: None,
+            before: None,
             texts: HashMap::new(),
             packer: Packer::default(),
             bills: Bills::default(),
@@ -74,7 +99,7 @@ impl Draft {
     /// Takes the next entry.
     pub fn push(&mut self, entry: &Entry) {
         self.told.note_facts(entry);
-        self.bills.take(entry, self.rows.len());
+        self.bills.take(entry, self.len());
         let text = text::of(entry);
         let text = (!text.trim().is_empty()).then(|| self.text(&text));
         let mut row = Row {
@@ -90,36 +115,72 @@ impl Draft {
             text,
             digest: Hash::default(),
         };
-        row.digest = self.digest(&row, entry.usage.as_ref());
+        row.digest = self.digest_with(&row, entry.usage.as_ref());
+        self.digest = Some(row.digest);
         self.rows.push(row);
     }
 
     /// How many entries were taken.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.parted + self.rows.len()
     }
 
     /// Whether none was taken yet.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len() == 0
+    }
+
+    /// Whether it holds as much as it may.
+    pub fn is_full(&self) -> bool {
+        self.holds() >= ROOM
+    }
+
+    /// About how many bytes it holds.
+    pub(super) fn holds(&self) -> usize {
+        self.size + self.rows.len() * ROW
+    }
+
+    /// Whether parts were taken out of it.
+    pub(super) fn is_parted(&self) -> bool {
+        self.parted > 0
+    }
+
+    /// Takes out what was taken in since the last part, of the session `whose`.
+    pub(super) fn part(&mut self, whose: &Session) -> io::Result<Prepared> {
+        let mut rest = Self {
+            parted: self.len(),
+            tally: std::mem::take(&mut self.tally),
+            digest: self.digest,
+            before: self.digest,
+            told: self.told.clone(),
+            ..Self::default()
+        };
+        for bill in &self.bills.all {
+            rest.tally.bill(bill.message.as_ref(), bill.at, &bill.usage);
+        }
+        let part = std::mem::replace(self, rest).finish(whose.clone(), None)?;
+        Ok(Prepared { is_part: true, ..part })
     }
 
     /// The session as its source states it and its entries tell.
     pub fn complete(&self, stated: Session) -> Session {
         let mut told = self.told.clone();
-        told.totals.usage = self.bills.total();
+        told.totals.usage = self.total();
         stated.completed_by(told)
     }
 
     /// The whole session, which takes `kept` bytes in the vault, if exactly that was read.
     pub fn finish(mut self, session: Session, kept: Option<u64>) -> io::Result<Prepared> {
         self.packer.close()?;
-        let billed = self.bills.total();
+        let billed = self.total();
         if let Some(error) = self.failure {
             return Err(error);
         }
         Ok(Prepared {
             session,
+            is_part: false,
+            first: self.parted,
+            before: self.before,
             rows: self.rows,
             texts: self.texts,
             blocks: self.packer.blocks,
@@ -129,6 +190,13 @@ impl Draft {
             kept,
             size: self.size,
         })
+    }
+
+    /// All tokens so far; those of parts once the rest is taken out too.
+    fn total(&self) -> Usage {
+        let mut total = self.tally.total();
+        total.add(&self.bills.total());
+        total
     }
 
     fn text(&mut self, text: &str) -> Hash {
@@ -143,10 +211,10 @@ impl Draft {
         hash
     }
 
-    fn digest(&self, row: &Row, usage: Option<&Usage>) -> Hash {
+    fn digest_with(&self, row: &Row, usage: Option<&Usage>) -> Hash {
         let mut sum = blake3::Hasher::new();
-        if let Some(last) = self.rows.last() {
-            sum.update(&last.digest);
+        if let Some(last) = &self.digest {
+            sum.update(last);
         }
         let texts = [Some(row.role.as_str()), Some(&row.source)].into_iter().chain(
             [&row.tool, &row.model, &row.message, &row.parent].map(|field| field.as_deref()),
@@ -172,6 +240,9 @@ impl Prepared {
     pub fn unreadable(session: Session, reason: String, kept: Option<u64>) -> Self {
         Self {
             session,
+            is_part: false,
+            first: 0,
+            before: None,
             rows: Vec::new(),
             texts: HashMap::new(),
             blocks: Vec::new(),
@@ -180,6 +251,19 @@ impl Prepared {
             trouble: Some(reason),
             kept,
             size: 0,
+        }
+    }
+
+    /// The number after that of the last row.
+    pub(super) fn end(&self) -> usize {
+        self.first + self.rows.len()
+    }
+
+    /// The sum over the first `count` entries of the session, if it is known here.
+    pub(super) fn digest(&self, count: usize) -> Option<Hash> {
+        match count.checked_sub(self.first)? {
+            0 => self.before,
+            own => self.rows.get(own - 1).map(|row| row.digest),
         }
     }
 

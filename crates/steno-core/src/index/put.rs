@@ -24,20 +24,30 @@ const ROW: usize = 256;
 impl Index {
     /// Puts sessions into the index, as far as they are not there yet.
     pub fn put(&self, sessions: &[Prepared]) -> Result<(), IndexError> {
+        self.put_all(sessions).map(|_| ())
+    }
+
+    /// The same; tells whether all are in. A part is not if what comes before it is not.
+    pub(super) fn put_all(&self, sessions: &[Prepared]) -> Result<bool, IndexError> {
         if sessions.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         self.on(schema::writing(&self.connection))?;
         let mut writer = Writer { index: self, work: 0 };
+        let mut are_in = true;
         self.on(self.connection.execute_batch("BEGIN IMMEDIATE"))?;
         for session in sessions {
-            if let Err(error) = writer.session(session) {
-                // The failure that is told is the first one.
-                let _ = self.connection.execute_batch("ROLLBACK");
-                return Err(error);
+            match writer.session(session) {
+                Ok(is_in) => are_in &= is_in,
+                Err(error) => {
+                    // The failure that is told is the first one.
+                    let _ = self.connection.execute_batch("ROLLBACK");
+                    return Err(error);
+                }
             }
         }
-        self.on(self.connection.execute_batch("COMMIT"))
+        self.on(self.connection.execute_batch("COMMIT"))?;
+        Ok(are_in)
     }
 
     /// Removes a session; texts stay, because others may have said the same.
@@ -76,12 +86,15 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Puts one session in, in as many steps as it needs.
-    fn session(&mut self, prepared: &Prepared) -> Result<(), IndexError> {
+    /// Puts one session in, in as many steps as it needs; tells whether it is in.
+    fn session(&mut self, prepared: &Prepared) -> Result<bool, IndexError> {
         let mut standing = self.stand(prepared)?;
         let mut billed = if standing.whole { standing.taken } else { 0 };
         let mut texts = Texts::new(self.index, prepared);
-        while standing.taken < prepared.rows.len() {
+        while standing.taken < prepared.end() {
+            if standing.taken < prepared.first {
+                return Ok(false);
+            }
             if self.work >= CHUNK {
                 self.note_taken(&standing, prepared)?;
                 self.step()?;
@@ -89,19 +102,29 @@ impl Writer<'_> {
                 billed = billed.min(standing.taken);
                 continue;
             }
-            let row = &prepared.rows[standing.taken];
+            let row = &prepared.rows[standing.taken - prepared.first];
             let text = row.text.map(|hash| texts.id(hash)).transpose()?;
             self.entry(&standing, row, text)?;
             self.work += ROW + std::mem::take(&mut texts.added);
             standing.taken += 1;
         }
-        self.note_taken(&standing, prepared)?;
-        self.facts(standing.id, prepared)?;
+        if standing.taken < prepared.first {
+            return Ok(false);
+        }
+        if standing.taken == prepared.end() {
+            self.note_taken(&standing, prepared)?;
+        }
+        if !prepared.is_part {
+            self.facts(standing.id, prepared)?;
+        }
         let mut books = Books::new(self.index);
         books.session(standing.id, prepared, billed)?;
         books.close()?;
         self.work += ROW;
-        if self.work >= CHUNK { self.step() } else { Ok(()) }
+        if self.work >= CHUNK {
+            self.step()?;
+        }
+        Ok(true)
     }
 
     /// Lets others have the lock.
@@ -133,8 +156,9 @@ impl Writer<'_> {
             return Ok(Standing { id: connection.last_insert_rowid(), taken: 0, whole: false });
         };
         let taken = taken as usize;
-        let last = taken.checked_sub(1).and_then(|last| prepared.rows.get(last));
-        if last.map(|row| row.digest) == digest && taken <= prepared.rows.len() {
+        // Whether more is the same shows in a later part.
+        let is_ahead = prepared.is_part && taken > prepared.end();
+        if is_ahead || (prepared.digest(taken) == digest && taken <= prepared.end()) {
             return Ok(Standing { id, taken, whole: kept >= 0 });
         }
         self.index.clear(id)?;
@@ -142,7 +166,7 @@ impl Writer<'_> {
     }
 
     fn note_taken(&self, standing: &Standing, prepared: &Prepared) -> Result<(), IndexError> {
-        let last = standing.taken.checked_sub(1).map(|last| prepared.rows[last].digest);
+        let last = prepared.digest(standing.taken);
         let sql = "UPDATE session SET taken = ?2, digest = ?3, kept = -1 WHERE id = ?1";
         let connection = &self.index.connection;
         let done = connection.prepare_cached(sql).and_then(|mut update| {

@@ -9,12 +9,8 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::draft::{Draft, Prepared};
 use super::pending::Pending;
 use super::{Index, IndexError};
-use crate::durable::OnPath;
-use crate::format::{self, FormatError, Item};
-use crate::session::Session;
 use crate::vault::{SessionDir, Vault};
 
 /// Text that is gathered before it is put in.
@@ -92,7 +88,7 @@ impl Index {
         let (mut gathered, mut size) = (Vec::new(), 0);
         for dir in sessions.iter() {
             pass(sessions.len(), dir);
-            let prepared = self.prepare(dir)?;
+            let Some(prepared) = self.take(dir)? else { continue };
             size += prepared.size();
             gathered.push(prepared);
             if size >= GATHERED {
@@ -101,22 +97,6 @@ impl Index {
             }
         }
         self.put(&gathered)
-    }
-
-    /// Reads a session from the vault.
-    pub fn prepare(&self, dir: &SessionDir) -> Result<Prepared, IndexError> {
-        let size = dir.size()?;
-        let mut draft = Draft::default();
-        let read = dir.read_into(&mut draft);
-        // What grew while it was read is read again.
-        let kept = Some(size).filter(|size| dir.size().ok() == Some(*size));
-        match read {
-            Ok(session) => Ok(draft.finish(session, kept).on("pack", dir.path())?),
-            Err(error) => {
-                let session = Session::new(dir.id().clone(), dir.agent());
-                Ok(Prepared::unreadable(session, error.to_string(), kept))
-            }
-        }
     }
 
     /// The agents whose folders have changed, with the time that each has now.
@@ -205,23 +185,4 @@ fn changed_at(path: &std::path::Path) -> i64 {
     let modified = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let distance = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
     distance.map_or(0, |distance| i64::try_from(distance.as_nanos()).unwrap_or(0))
-}
-
-impl SessionDir {
-    /// Reads the session item by item; damage costs what it hit.
-    fn read_into(&self, draft: &mut Draft) -> Result<Session, FormatError> {
-        if !self.is_imported()? || self.is_recorded()? {
-            let transcript = self.read()?;
-            transcript.entries.iter().for_each(|entry| draft.push(entry));
-            return Ok(transcript.session);
-        }
-        let reader = format::reader_of(self.agent());
-        let stated = (reader.read)(&self.bundle()?, &mut |item| {
-            if let Item::Entry(entry) = item {
-                draft.push(&entry);
-            }
-        })?;
-        let (id, agent) = (self.id().clone(), self.agent().to_owned());
-        Ok(draft.complete(Session { id, agent, ..stated }))
-    }
 }

@@ -58,7 +58,7 @@ impl<'a> Books<'a> {
             let key = hash(&bill.name(&prepared.session));
             self.state(&key, &Billed::of(id, bill))?;
         }
-        self.rest(id, prepared)
+        if prepared.is_part { Ok(()) } else { self.rest(id, prepared) }
     }
 
     /// Enters what the session's own total has beyond its messages.

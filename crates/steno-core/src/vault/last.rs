@@ -8,6 +8,7 @@ use super::likeness::{Likeness, compare, plain_name};
 use super::read::bytes_source;
 use super::sealed::{Problems, Sealed};
 use crate::durable::FileError;
+use crate::problem::Problem;
 
 impl SessionDir {
     /// The generation of every source that tells what it held last, by the stem of its name.
@@ -30,6 +31,21 @@ impl SessionDir {
         }
         there.sort();
         Ok(there)
+    }
+
+    /// What is damaged at the beginning of the files that keeping would go on with: it begins new ones instead.
+    pub fn damage(&self) -> Result<Vec<Problem>, FileError> {
+        let mut damage = Vec::new();
+        for (stem, generation) in self.newest_files()? {
+            let path = self.kept_path(&stem, generation);
+            let checked = Sealed::open(&path).and_then(|mut sealed| {
+                // A write that was interrupted is no damage.
+                let is_torn = sealed.torn().is_some() && sealed.frame_count() == 0;
+                if is_torn { Ok(()) } else { sealed.check_header() }
+            });
+            damage.extend(checked.err().map(|error| Problem::of(&path, error.source)));
+        }
+        Ok(damage)
     }
 
     /// Whether a generation only says that its source is gone, or is not there itself. The first one never is.

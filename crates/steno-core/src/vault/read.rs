@@ -90,7 +90,7 @@ impl SessionDir {
             } else if is_current {
                 bundle.sources.push(source);
             } else if last.contains(&file) {
-                gone.push(source);
+                gone.push(source.gone());
             } else {
                 bundle.earlier.push(source);
             }

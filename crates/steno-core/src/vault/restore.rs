@@ -11,6 +11,7 @@ use super::frame::Form;
 use super::sealed::Sealed;
 use super::verify::check_header;
 use crate::agent::sqlite::rows::MergeError;
+use crate::backup;
 use crate::durable::{self, FileError, OnPath};
 
 use self::target::Target;
@@ -118,9 +119,32 @@ impl SessionDir {
                 }
             });
         }
-        let folders: BTreeSet<&Path> = targets.iter().map(Target::folder).collect();
-        folders.into_iter().for_each(durable::remove_leftovers);
-        targets.into_iter().map(Target::put_back).collect()
+        put_all_back(targets)
+    }
+
+    /// Puts back what the session's files held before they were rewritten: each generation beside its file, as
+    /// `NAME.steno-earlier.N`.
+    pub fn restore_earlier(
+        &self,
+        to: Option<&Path>,
+        force: bool,
+    ) -> Result<Vec<Restored>, RestoreError> {
+        let last = self.last_files()?;
+        let mut targets = Vec::new();
+        for (stem, newest) in self.newest_files()? {
+            for generation in 0..=newest {
+                if last.contains(&(stem.clone(), generation)) {
+                    continue;
+                }
+                let sealed = self.whole_file(&stem, generation)?;
+                let header = sealed.header();
+                if header.form == Form::Bytes && !header.gone {
+                    let path = backup::earlier_name(&target::place(header, to)?, generation);
+                    targets.push(Target::file(sealed.path().to_owned(), path, force)?);
+                }
+            }
+        }
+        put_all_back(targets)
     }
 
     /// A kept file that is as it was written: nothing else may say what goes where.
@@ -132,4 +156,10 @@ impl SessionDir {
         sealed.check_all()?;
         Ok(sealed)
     }
+}
+
+fn put_all_back(targets: Vec<Target>) -> Result<Vec<Restored>, RestoreError> {
+    let folders: BTreeSet<&Path> = targets.iter().map(Target::folder).collect();
+    folders.into_iter().for_each(durable::remove_leftovers);
+    targets.into_iter().map(Target::put_back).collect()
 }

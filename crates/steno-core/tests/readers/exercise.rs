@@ -61,7 +61,7 @@ fn in_memory(bundle: &Bundle) -> Bundle {
 }
 
 /// Writes the files, and gives them as one session.
-fn lay_out(input: &[u8], folder: &Path) -> Bundle {
+pub(crate) fn lay_out(input: &[u8], folder: &Path) -> Bundle {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).expect("the folder can be made");
     let mut bundle = Bundle::new(folder, Vec::new());

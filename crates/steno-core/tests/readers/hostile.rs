@@ -55,10 +55,26 @@ fn the_corpus_is_read() {
     }
 }
 
+fn is_sample(path: &Path) -> bool {
+    path.file_name().unwrap().to_string_lossy().contains("sample")
+}
+
+/// An input in which no reader finds anything exercises nothing.
+#[test]
+fn every_reader_takes_its_samples() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("files");
+    for (reader, path) in corpus().into_iter().filter(|(_, path)| is_sample(path)) {
+        exercise::lay_out(&fs::read(&path).unwrap(), &folder);
+        let found = reader.find_at(&folder).unwrap();
+        let mut items = found.iter().flat_map(|bundle| items(reader, bundle).0);
+        assert!(items.any(|item| matches!(item, Item::Entry(_))), "{}", path.display());
+    }
+}
+
 /// Every byte of the first thousand; of a large file, such as a database, then every 61st.
 #[test]
 fn samples_cut_at_every_byte() {
-    let is_sample = |path: &Path| path.file_name().unwrap().to_string_lossy().contains("sample");
     for (reader, path) in corpus().into_iter().filter(|(_, path)| is_sample(path)) {
         let bytes = fs::read(path).unwrap();
         let far = (1000..bytes.len()).step_by(61);

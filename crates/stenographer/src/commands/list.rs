@@ -51,7 +51,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         return super::thread::list::run(ui, scene, &wanted);
     }
     let store = Store::new(scene);
-    args.agent.as_deref().map_or(Ok(()), |agent| store.check_agent(agent))?;
+    store.check_agent(args.agent.as_deref())?;
     if args.json { print_json(ui, &store, args) } else { print_list(ui, scene, &store, args) }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use steno_core::vault::restore::RestoreError;
+
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
@@ -28,22 +30,20 @@ pub(crate) struct Args {
     /// Replace what stands there.
     #[arg(long)]
     force: bool,
+    /// Also put back what files held before their agent rewrote them: each version beside its file, as
+    /// NAME.steno-earlier.N.
+    #[arg(long)]
+    earlier: bool,
 }
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let session = Store::new(scene).kept(&args.session)?;
     let to = args.to.as_ref().map(|to| scene.cwd.join(to));
-    let restored = session.restore(to.as_deref(), args.force).map_err(|error| {
-        let hint = match &error {
-            error if error.is_taken() => Some("use --force to replace it, or --to DIR"),
-            error if error.is_foreign() => Some("use --to DIR to put them elsewhere"),
-            error if error.is_damage() => Some("run `steno verify` to see what else is damaged"),
-            _ => None,
-        };
-        let error = CommandError::user(error);
-        hint.into_iter().fold(error, CommandError::hint)
-    })?;
+    let mut restored = session.restore(to.as_deref(), args.force).map_err(explained)?;
+    if args.earlier {
+        restored.extend(session.restore_earlier(to.as_deref(), args.force).map_err(explained)?);
+    }
     for file in restored {
         writeln!(ui.out(), "{}", file.path.display())?;
         if let Some(backup) = &file.backup {
@@ -55,4 +55,16 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         }
     }
     Ok(Exit::Done)
+}
+
+/// The failure, and what to do about it.
+fn explained(error: RestoreError) -> CommandError {
+    let hint = match &error {
+        error if error.is_taken() => Some("use --force to replace it, or --to DIR"),
+        error if error.is_foreign() => Some("use --to DIR to put them elsewhere"),
+        error if error.is_damage() => Some("run `steno verify` to see what else is damaged"),
+        _ => None,
+    };
+    let error = CommandError::user(error);
+    hint.into_iter().fold(error, CommandError::hint)
 }

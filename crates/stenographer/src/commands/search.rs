@@ -100,7 +100,7 @@ fn parse(words: &[String]) -> Result<Query, CommandError> {
 
 impl Asked {
     fn filter(&self, scene: &Scene, store: &Store) -> Result<Filter, CommandError> {
-        self.scope.agent.as_deref().map_or(Ok(()), |agent| store.check_agent(agent))?;
+        store.check_agent(self.scope.agent.as_deref())?;
         let session = |name: &str| Ok(store.kept(name)?.id().clone());
         Ok(Filter {
             role: self.role.as_ref().map(|role| role.to_lowercase()),

@@ -52,6 +52,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let scene = scene.in_zone(args.timezone.as_deref())?;
     let prices = Config::load(&scene)?.prices()?;
     let store = Store::new(&scene);
+    store.check_agent(args.scope.agent.as_deref())?;
     let filter = args.scope.filter(&scene, |name| Ok(store.kept(name)?.id().clone()))?;
     let ask = |index: &Index| Ok((index.charges(&filter)?, index.activity(&filter)?));
     let (_, (charges, activity)) = store.ask(ui, ask)?;

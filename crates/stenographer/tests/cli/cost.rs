@@ -334,6 +334,9 @@ fn stats_show_all_on_one_page() {
     {"sessions":1,"entries":2,"prompts":0,"tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null,"unpriced":["secret"],"first_day":"2026-01-02","last_day":"2026-01-05","days":2,"streak":1,"longest_streak":1,"busiest_day":{"day":"2026-01-02","entries":1},"hours":[0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,1],"agents":[{"agent":"claude-code","sessions":1}],"projects":[{"project":"/code/two","sessions":1}],"models":[{"model":"secret","tokens":{"input":3,"cache_read":0,"cache_write":0,"cache_write_5m":0,"cache_write_1h":0,"output":1000000,"reasoning":0},"cost":null}],"tools":[]}
     --- exit 0
     "#);
+    let unknown = Home::new().steno(&["stats", "--agent", "nope"]);
+    assert!(unknown.stderr.contains("no session of this agent is kept: nope"), "{unknown}");
+    assert_eq!(unknown.code, 1);
     insta::assert_snapshot!(Home::new().steno(&["stats"]), @"
     --- stderr
     nothing is kept yet; run `steno sync`

@@ -146,6 +146,32 @@ fn a_backup_is_no_session() {
     assert_eq!(found.lines().count(), 1, "{found}");
 }
 
+#[test]
+fn what_a_file_held_before_it_was_rewritten_comes_back_beside_it() {
+    let home = Home::new();
+    let line = r#"{"type":"user","uuid":"u1","parentUuid":null,"isSidechain":false,"cwd":"/p","sessionId":"1b4e28ba-2fa1-41d2-883f-0016d3cca427","version":"2.1.0","timestamp":"2026-01-05T09:15:31.000Z","message":{"role":"user","content":"prompt"}}"#;
+    let file = ".claude/projects/-p/1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl";
+    let versions = ["first", "the second", "one more"].map(|text| line.replace("prompt", text));
+    for version in &versions {
+        home.file(file, format!("{version}\n"));
+        home.steno(&["sync"]).ok();
+    }
+    fs::remove_dir_all(home.path().join(".claude")).unwrap();
+    assert_eq!(home.steno(&["restore", "1b4e"]).ok().lines().count(), 1);
+    assert_eq!(home.steno(&["restore", "1b4e", "--earlier"]).ok().lines().count(), 3);
+    assert_eq!(
+        home.steno(&["restore", "1b4e", "--earlier", "--to", "copy"]).ok().lines().count(),
+        3
+    );
+    let names = ["", ".steno-earlier.0", ".steno-earlier.1"].map(|end| format!("{file}{end}"));
+    for (name, version) in names.iter().zip([2, 0, 1]) {
+        let there = fs::read_to_string(home.path().join(name)).unwrap();
+        assert_eq!(there, format!("{}\n", versions[version]), "{name}");
+    }
+    let found = home.steno(&["inspect", ".claude", "--json"]).ok();
+    assert_eq!(found.lines().count(), 1, "{found}");
+}
+
 #[cfg(unix)]
 #[test]
 fn links_are_replaced_and_never_followed() {

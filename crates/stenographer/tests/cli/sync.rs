@@ -59,6 +59,27 @@ fn what_is_new_is_kept_and_nothing_else_is_read() {
 }
 
 #[test]
+fn a_damaged_header_is_told_and_the_source_kept_anew() {
+    let home = Home::new();
+    home.file(SESSION, line(1));
+    sync(&home, &[]).ok();
+    let folder = "store/vault/claude-code/1b4e28ba-2fa1-41d2-883f-0016d3cca427";
+    let kept = home.path().join(folder).join("1b4e28ba-2fa1-41d2-883f-0016d3cca427.jsonl.zst");
+    let mut bytes = fs::read(&kept).unwrap();
+    let at = bytes.windows(8).position(|window| window == b"projects").unwrap();
+    bytes[at] = b'q';
+    fs::write(&kept, bytes).unwrap();
+    home.file(SESSION, line(1) + &line(2));
+    let told = sync(&home, &[]);
+    assert!(told.stderr.contains("its header or first frame is not as it was written"), "{told}");
+    assert!(told.ok().lines().nth(1).unwrap().ends_with('1'));
+    assert_eq!(prompts(&home), 2);
+    home.file(SESSION, line(1) + &line(2) + &line(3));
+    assert!(!sync(&home, &[]).stderr.contains("header"), "it is told once");
+    assert_eq!(prompts(&home), 3);
+}
+
+#[test]
 fn a_purged_tree_comes_back_as_it_was() {
     let home = Home::new();
     home.file(SESSION, line(1) + &line(2));

@@ -119,6 +119,14 @@ fn a_message_of_several_lines_is_one_answer_with_the_last_count() {
 }
 
 #[test]
+fn an_answer_in_which_only_a_servers_tool_is_called_counts() {
+    let call = json!({"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}});
+    let lines = lines(&[user(json!("Search")), answer("m1", call, 3)]);
+    let counted = counted(&lines);
+    assert_eq!((counted.assistant_messages, counted.tool_calls), (1, 0));
+}
+
+#[test]
 fn only_what_a_person_wrote_is_a_prompt() {
     let with = |mut record: serde_json::Value, name: &str, value: serde_json::Value| {
         record[name] = value;

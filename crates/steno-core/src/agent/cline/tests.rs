@@ -150,3 +150,51 @@ proptest! {
         let _ = format::read(&READER, &bundle(&[(SCREEN, bytes)]));
     }
 }
+
+/// A session of the newer runtime, with one subagent.
+#[test]
+fn a_session_of_the_newer_runtime_is_read() {
+    let own = json!({"version": 1, "updated_at": "2026-05-01T10:00:09.000Z", "agent": "lead", "sessionId": "1_ab",
+    "messages": [
+        {"id": "u1", "role": "user", "ts": 1777629600000_i64,
+         "content": "<user_input mode=\"act\">Fix it</user_input>"},
+        {"id": "a1", "role": "assistant", "ts": 1777629601000_i64,
+         "modelInfo": {"id": "claude", "provider": "anthropic"},
+         "metrics": {"inputTokens": 100, "outputTokens": 5, "cacheReadTokens": 60,
+                     "cacheWriteTokens": 30, "cost": 0.25},
+         "content": [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "I look."},
+                     {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a"}}]},
+        {"id": "u2", "role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "name": "read", "content": "text"},
+            {"type": "text", "text": "a reminder"}]},
+        {"id": "u3", "role": "user", "content": "a notice that nobody typed"},
+        {"id": "u4", "role": "user",
+         "content": [{"type": "text", "text": "<user_command slash=\"x\">go on</user_command>"}]},
+        7
+    ]});
+    let inner = json!({"version": 1, "agent": "subagent", "sessionId": "1_ab", "messages": [
+        {"id": "s1", "role": "user", "content": "look there"},
+        {"id": "s2", "role": "assistant", "content": "there", "metrics": {"inputTokens": 3}}]});
+    let manifest = json!({"version": 1, "session_id": "1_ab", "started_at": "2026-05-01T10:00:00.000Z",
+        "ended_at": "2026-05-01T10:00:09.000Z", "cwd": "/w", "metadata": {"title": "Fixing"}});
+    let folder = tempfile::tempdir().unwrap();
+    let session = folder.path().join("1_ab");
+    std::fs::create_dir(&session).unwrap();
+    for (name, document) in
+        [("1_ab.messages.json", &own), ("agent_1.messages.json", &inner), ("1_ab.json", &manifest)]
+    {
+        std::fs::write(session.join(name), document.to_string()).unwrap();
+    }
+    let mut found = READER.find_at(folder.path()).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(READER.find_at(&session.join("1_ab.messages.json")).unwrap().len(), 1);
+    let counted = inspect(&Found { reader: &READER, bundle: found.remove(0) }).unwrap();
+    assert_eq!((counted.user_prompts, counted.assistant_messages), (2, 1));
+    assert_eq!((counted.tool_calls, counted.tool_results), (1, 1));
+    assert_eq!((counted.bad_lines, counted.subagent_files), (1, 1));
+    let tokens = counted.tokens;
+    assert_eq!((tokens.input, tokens.cache_read, tokens.cache_write), (10, 60, 30));
+    assert_eq!((tokens.output, counted.models), (5, vec!["claude".to_owned()]));
+    assert_eq!(counted.title.as_deref(), Some("Fixing"));
+    assert_eq!(counted.last_timestamp.unwrap().to_string(), "2026-05-01T10:00:09.000Z");
+}

@@ -51,6 +51,8 @@ pub(super) struct Reading<'a> {
     calls: HashMap<(String, String), String>,
     /// The last thought that stood in an event of its own.
     thought: Option<String>,
+    /// The id of the last answer.
+    message: Option<String>,
 }
 
 /// What all entries of one event share.
@@ -78,6 +80,7 @@ impl<'a> Reading<'a> {
             tokens: Tokens::default(),
             calls: HashMap::new(),
             thought: None,
+            message: None,
         }
     }
 
@@ -194,6 +197,11 @@ impl<'a> Reading<'a> {
             let requests = requests.iter().filter_map(Value::as_object);
             entries.extend(requests.filter_map(|request| self.call(event, request)));
         }
+        if entries.is_empty() && self.message.as_deref() != Some(id) {
+            // All of it may be encrypted, or its calls were told before.
+            entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+        }
+        self.message = Some(id.to_owned());
         for mut entry in entries {
             entry.message_id = Some(id.to_owned());
             self.show(event, entry);

@@ -45,6 +45,42 @@ fn sample() -> Vec<String> {
 }
 
 #[test]
+fn a_session_of_the_first_versions_is_read() {
+    let document = r#"{"sessionId":"old","startTime":"2025-10-08T21:10:16.398Z","chatMessages":[
+        {"role":"system","content":"be kind"},
+        {"role":"user","content":"Add it"},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",
+            "function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]},
+        {"role":"tool","tool_call_id":"c1","content":"a"},
+        {"role":"assistant","content":"Done"},3],
+        "timeline":[{"type":"tool_call_completed","timestamp":"2025-10-08T21:12:00.000Z"}]}"#;
+    let source =
+        Source::in_memory("session_old.json", "/nowhere/session_old.json", document.into());
+    let bundle = Bundle::new("/nowhere/session_old.json", vec![source]);
+    let transcript = format::read(&READER, &bundle).unwrap();
+    let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.kind).collect();
+    use Kind::{Text, ToolCall, ToolResult};
+    assert_eq!(kinds, [Text, Text, ToolCall, ToolResult, Text]);
+    assert_eq!(transcript.session.native_id.as_deref(), Some("old"));
+    assert_eq!(transcript.session.ended.unwrap().to_string(), "2025-10-08T21:12:00.000Z");
+    assert_eq!(transcript.problems[0].reason, "message 6: not a JSON object");
+}
+
+/// All that it says may be encrypted, or told before.
+#[test]
+fn a_message_that_shows_nothing_is_a_message() {
+    let lines = [
+        event("assistant.message", r#"{"messageId":"m1","content":"","encryptedContent":"x"}"#),
+        event("assistant.message", r#"{"messageId":"m1","content":""}"#),
+        event("assistant.reasoning", r#"{"content":"hm"}"#),
+        event("assistant.message", r#"{"messageId":"m2","content":"","reasoningText":"hm"}"#),
+    ];
+    let entries = read_lines(&lines).entries;
+    let ids: Vec<_> = entries.iter().map(|entry| entry.message_id.as_deref()).collect();
+    assert_eq!(ids, [Some("m1"), None, Some("m2")]);
+}
+
+#[test]
 fn messages_calls_and_results_are_told_once() {
     let transcript = read_lines(&sample());
     let said: Vec<_> = transcript.entries.iter().map(|e| (e.kind, e.content.as_str())).collect();

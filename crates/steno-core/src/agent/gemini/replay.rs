@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::agent::fields;
 use crate::agent::json_lines::each_object;
-use crate::agent::record;
+use crate::agent::listing::Listing;
 use crate::agent::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryError, Kind, Role};
@@ -196,14 +196,31 @@ fn records_of(object: Object) -> Vec<Value> {
     }
 }
 
-/// Gives each line of a log to `take`; a document is one.
+/// Gives each line of a log to `take`; of a document first what it says as a whole, then each message.
 fn each_record(
     source: &Source,
     mut take: impl FnMut(Result<Object, Problem>, u64),
 ) -> Result<(), FileError> {
-    if source.name().ends_with(".json") {
-        take(record::document(source)?, 1);
-        return Ok(());
+    if !source.name().ends_with(".json") {
+        return each_object(source, take);
     }
-    each_object(source, take)
+    let mut listing = match Listing::of(source, Some("messages"))? {
+        Ok(listing) => listing,
+        Err(problem) => {
+            take(Err(problem), 1);
+            return Ok(());
+        }
+    };
+    take(Ok(std::mem::take(&mut listing.fields)), 1);
+    let mut number = 1;
+    listing.each(|message| {
+        number += 1;
+        let bad = |why: &str| Problem::of(source.path(), format!("message {}: {why}", number - 1));
+        let message = match message {
+            Ok(Value::Object(message)) => Ok(message),
+            Ok(_) => Err(bad("not a JSON object")),
+            Err(reason) => Err(bad(&reason)),
+        };
+        take(message, number);
+    })
 }

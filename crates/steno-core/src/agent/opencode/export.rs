@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, Read};
+use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::agent::listing::Metered;
 use crate::agent::repair::parse;
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
@@ -67,24 +68,6 @@ fn source(bundle: &Bundle) -> Result<&Source, FormatError> {
 
 fn after<'a>(text: &'a str, token: &str) -> Option<&'a str> {
     text.trim_start().strip_prefix(token)
-}
-
-/// Input of which no more is read than there is room for.
-struct Metered {
-    input: Box<dyn BufRead>,
-    room: Rc<Cell<usize>>,
-}
-
-impl Read for Metered {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let room = self.room.get();
-        let count = self.input.read(buffer)?;
-        if count > room {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "message too long"));
-        }
-        self.room.set(room - count);
-        Ok(count)
-    }
 }
 
 struct State<'p, 'a> {
@@ -181,21 +164,5 @@ impl<'de> Visitor<'de> for Messages<'_, '_, '_> {
             self.0.room.set(LINE_LIMIT);
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_more_is_read_than_there_is_room() {
-        let room = Rc::new(Cell::new(3));
-        let mut input = Metered { input: Box::new(&b"abcdef"[..]), room: Rc::clone(&room) };
-        let mut byte = [0];
-        for _ in 0..3 {
-            assert_eq!(input.read(&mut byte).unwrap(), 1);
-        }
-        assert_eq!(input.read(&mut byte).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 }

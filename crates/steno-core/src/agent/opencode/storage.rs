@@ -68,13 +68,14 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
     };
     let info = record(main)?.map_err(FormatError::Invalid)?;
     let mut conversation = Conversation::new(&info, emit);
-    let mut messages: Vec<_> = bundle.sources.iter().filter(|s| is_below(s, "message")).collect();
+    let there = there(bundle, main);
+    let mut messages: Vec<_> = there.sources.iter().filter(|s| is_below(s, "message")).collect();
     messages.sort_by(|a, b| a.name().cmp(b.name()));
-    let flat = flat_parts(bundle)?;
+    let flat = flat_parts(&there)?;
     for source in messages {
         match record(source)? {
             Ok(mut message) => {
-                let found = parts(bundle, &mut message, source, &flat)?;
+                let found = parts(&there, &mut message, source, &flat)?;
                 let (parts, problems): (Vec<_>, Vec<_>) =
                     found.into_iter().partition(Result::is_ok);
                 problems.into_iter().filter_map(Result::err).for_each(|p| conversation.problem(p));
@@ -84,6 +85,13 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
         }
     }
     Ok(conversation.finish())
+}
+
+/// The session without what its user took back: that is gone, though the session is not.
+fn there(bundle: &Bundle, main: &Source) -> Bundle {
+    let mut there = bundle.clone();
+    there.sources.retain(|source| main.is_gone() || !source.is_gone());
+    there
 }
 
 /// The parts of a message; the oldest versions keep them inside.

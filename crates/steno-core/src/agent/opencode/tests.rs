@@ -181,6 +181,25 @@ fn parts_in_one_folder_are_those_of_the_message_that_they_name() {
     assert_eq!(said(&only(root)), said(&told));
 }
 
+/// Its files are removed then, while the session's own stays.
+#[test]
+fn a_message_that_the_user_took_back_is_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, kept) = (folder.path(), kept::Kept::new());
+    storage(root);
+    let keep = || {
+        let bundle = READER.find_at(root).unwrap().remove(0);
+        kept.keep(&format::Found { reader: &READER, bundle }).0
+    };
+    let whole = keep().read().unwrap().entries;
+    let id = messages().last().unwrap().0["id"].as_str().unwrap().to_owned();
+    fs::remove_file(root.join(format!("message/ses_1/{id}.json"))).unwrap();
+    fs::remove_dir_all(root.join(format!("part/{id}"))).unwrap();
+    let rest = keep().read().unwrap().entries;
+    assert!(!rest.is_empty() && rest.len() < whole.len());
+    assert!(rest.iter().all(|entry| entry.message_id.as_deref() != Some(id.as_str())));
+}
+
 #[test]
 fn what_sessions_share_belongs_to_the_first_that_there_was() {
     let folder = tempfile::tempdir().unwrap();

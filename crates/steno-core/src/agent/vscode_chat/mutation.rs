@@ -1,23 +1,23 @@
 //! A log of changes to a chat's document: each line sets, appends or deletes something at a path.
 
 use crate::agent::fields;
-use crate::agent::json_lines::each_object;
+use crate::agent::json_lines::{self, JsonLines};
 use crate::durable::FileError;
+use crate::format::{Emit, Item};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::source::Source;
 
-/// The document after all changes; a change that does not fit becomes a problem.
-pub(super) fn replay(source: &Source, problems: &mut Vec<Problem>) -> Result<Object, FileError> {
+/// The document after all changes; a change that does not fit becomes a problem. A log may be as long as a document.
+pub(super) fn replay(source: &Source, emit: Emit<'_>) -> Result<Object, FileError> {
     let mut state = Value::Object(Object::new());
-    each_object(source, |change, line| match change {
-        Ok(change) => {
-            if let Err(reason) = apply(&mut state, change) {
-                problems.push(Problem::at(source.path(), line, reason));
-            }
-        }
-        Err(problem) => problems.push(problem),
-    })?;
+    JsonLines::new(source.path(), source.open_document()?).each(|line, bytes| {
+        let bad = |reason: String| Problem::at(source.path(), line, reason);
+        let change = bytes.and_then(|bytes| json_lines::object(bytes).map_err(bad));
+        let applied = change
+            .and_then(|change| apply(&mut state, change).map_err(|reason| bad(reason.to_owned())));
+        applied.err().into_iter().for_each(|problem| emit(Item::Problem(problem)));
+    });
     match state {
         Value::Object(state) => Ok(state),
         _ => Ok(Object::new()),

@@ -1,0 +1,117 @@
+//! Takes a session out of the vault into the index, however large it is: what was read is put in whenever it is much.
+//!
+//! A part goes in only after all before it. Until the last one the session counts as not whole, so what a crash leaves
+//! is taken up by the next refresh.
+
+use super::draft::{Draft, Prepared};
+use super::{Index, IndexError};
+use crate::durable::OnPath;
+use crate::entry::Entry;
+use crate::format::{self, FormatError, Item};
+use crate::session::Session;
+use crate::vault::SessionDir;
+
+/// How often a session is begun anew when its first entries turn out to be others in the index.
+const ATTEMPTS: usize = 3;
+
+impl Index {
+    /// Reads a session from the vault. One that is too large to be held is put in at once: nothing is left of it.
+    pub fn take(&self, dir: &SessionDir) -> Result<Option<Prepared>, IndexError> {
+        for _ in 0..ATTEMPTS {
+            match self.attempt(dir)? {
+                Attempt::Held(prepared) => return Ok(Some(prepared)),
+                Attempt::IsIn => return Ok(None),
+                Attempt::Overtaken => {}
+            }
+        }
+        Err(IndexError::Overtaken(dir.path().to_owned()))
+    }
+
+    fn attempt(&self, dir: &SessionDir) -> Result<Attempt, IndexError> {
+        let size = dir.size()?;
+        let whose = Session::new(dir.id().clone(), dir.agent());
+        let mut parts =
+            Parts { index: self, dir, whose, draft: Draft::default(), are_in: Ok(true) };
+        let read = parts.read();
+        // What grew while it was read is read again.
+        let kept = Some(size).filter(|size| dir.size().ok() == Some(*size));
+        match read {
+            Ok(session) => parts.finish(session, kept),
+            Err(error) => {
+                let unreadable = Prepared::unreadable(parts.whose, error.to_string(), kept);
+                Ok(Attempt::Held(unreadable))
+            }
+        }
+    }
+}
+
+/// What became of a session.
+enum Attempt {
+    /// It is at hand whole.
+    Held(Prepared),
+    /// All of it is in the index.
+    IsIn,
+    /// What the index has of it is something else by now.
+    Overtaken,
+}
+
+/// A session that is read.
+struct Parts<'a> {
+    index: &'a Index,
+    dir: &'a SessionDir,
+    /// Only its names.
+    whose: Session,
+    draft: Draft,
+    /// Whether all parts so far are in.
+    are_in: Result<bool, IndexError>,
+}
+
+impl Parts<'_> {
+    /// Reads the session item by item; damage costs what it hit.
+    fn read(&mut self) -> Result<Session, FormatError> {
+        let dir = self.dir;
+        if !dir.is_imported()? || dir.is_recorded()? {
+            let transcript = dir.read()?;
+            transcript.entries.iter().for_each(|entry| self.push(entry));
+            return Ok(transcript.session);
+        }
+        let reader = format::reader_of(dir.agent());
+        let stated = (reader.read)(&dir.bundle()?, &mut |item| {
+            if let Item::Entry(entry) = item {
+                self.push(&entry);
+            }
+        })?;
+        let Session { id, agent, .. } = self.whose.clone();
+        Ok(Session { id, agent, ..stated })
+    }
+
+    fn push(&mut self, entry: &Entry) {
+        if matches!(self.are_in, Ok(true)) {
+            self.draft.push(entry);
+            if self.draft.holds() >= self.index.room {
+                self.are_in = self.put_part();
+            }
+        }
+    }
+
+    fn put_part(&mut self) -> Result<bool, IndexError> {
+        let part = self.draft.part(&self.whose).on("pack", self.dir.path())?;
+        self.index.put_all(&[part])
+    }
+
+    fn finish(mut self, stated: Session, kept: Option<u64>) -> Result<Attempt, IndexError> {
+        let mut are_in = std::mem::replace(&mut self.are_in, Ok(true))?;
+        let is_parted = self.draft.is_parted();
+        if are_in && is_parted {
+            // The totals hold once every message is out.
+            are_in = self.put_part()?;
+        }
+        let session = self.draft.complete(stated);
+        let last = self.draft.finish(session, kept).on("pack", self.dir.path())?;
+        if !is_parted {
+            return Ok(Attempt::Held(last));
+        }
+        let is_in = are_in && self.index.put_all(&[last])?;
+        Ok(if is_in { Attempt::IsIn } else { Attempt::Overtaken })
+    }
+}
