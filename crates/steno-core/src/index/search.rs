@@ -1,5 +1,6 @@
 //! Finds entries: by words, ranked by how well they match and how new they are, or by a regular expression.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
@@ -116,13 +117,11 @@ impl Index {
             Some(regex) => self.scan(search, regex)?,
             None => self.candidates(search)?,
         };
-        let by_time = |candidate: &Candidate| std::cmp::Reverse(candidate.time);
-        match search.order {
-            Order::Relevance if search.query.regex.is_none() => {
-                candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
-            }
-            _ => candidates.sort_by_key(by_time),
-        }
+        let is_ranked = search.order == Order::Relevance && search.query.regex.is_none();
+        candidates.sort_by(|a, b| {
+            let better = if is_ranked { b.score.total_cmp(&a.score) } else { Ordering::Equal };
+            better.then(b.time.cmp(&a.time)).then(b.text.cmp(&a.text))
+        });
         candidates.truncate(search.limit);
         let hits = candidates.iter().map(|candidate| self.hit(candidate));
         Ok(hits.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
