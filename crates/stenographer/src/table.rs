@@ -22,13 +22,7 @@ struct Cell {
 
 impl<const N: usize> Table<N> {
     pub(crate) fn new(heading: [&str; N]) -> Self {
-        Self::with_capacity(heading, 0)
-    }
-
-    /// A table with room for so many rows.
-    pub(crate) fn with_capacity(heading: [&str; N], rows: usize) -> Self {
-        let text = String::with_capacity(rows * 100);
-        let mut table = Self { text, rows: Vec::with_capacity(rows + 1) };
+        let mut table = Self { text: String::new(), rows: Vec::new() };
         table.row(heading);
         table
     }

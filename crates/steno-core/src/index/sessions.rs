@@ -50,14 +50,19 @@ impl Index {
         self.newest(COLUMNS, (agent, limit), listed)
     }
 
-    /// The same, as far as a list shows it.
-    pub fn headings(
+    /// Gives the same one by one, as far as a list shows it.
+    pub fn each_heading(
         &self,
         agent: Option<&str>,
         limit: Option<usize>,
-    ) -> Result<Vec<Heading>, IndexError> {
+        take: &mut dyn FnMut(Heading),
+    ) -> Result<(), IndexError> {
         let columns = "name, agent, title, started_at, status, entries, trouble";
-        self.newest(columns, (agent, limit), heading)
+        let given = |row: &Row<'_>| {
+            heading(row)?.into_iter().for_each(&mut *take);
+            Ok(None)
+        };
+        self.newest::<()>(columns, (agent, limit), given).map(drop)
     }
 
     fn newest<T>(

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use jiff::tz::TimeZone;
 use steno_core::index::{Heading, Index, Listed};
 use steno_core::thread;
 use steno_core::view::answer::SessionRow;
@@ -76,22 +77,65 @@ fn print_list(
     store: &Store,
     args: &Args,
 ) -> Result<Exit, CommandError> {
+    let (agent, is_terminal) = (args.agent.as_deref(), ui.is_terminal());
+    let ask = |index: &Index| {
+        // A person types the beginning of an id; a pipe gets all of it.
+        let shown = if is_terminal { distinct_length(index.like("")?) } else { usize::MAX };
+        let mut listing = Listing::new(scene, store, shown);
+        index.each_heading(agent, args.limit, &mut |heading| listing.add(heading))?;
+        Ok(listing)
+    };
+    let listing = store.ask(ui, ask)?.1;
     let mut exit = Exit::Done;
-    let ask = |index: &Index| index.headings(args.agent.as_deref(), args.limit);
-    let mut headings = store.ask(ui, ask)?.1;
-    for Heading { id, trouble, .. } in &headings {
-        if let Some(reason) = trouble {
-            exit = unreadable(ui, id, reason);
-        }
+    for (id, reason) in &listing.troubles {
+        exit = unreadable(ui, id, reason);
     }
-    headings.retain(|heading| heading.trouble.is_none());
-    headings.iter_mut().for_each(|heading| settle(store, heading));
-    if headings.is_empty() {
+    if listing.is_empty {
         ui.status("nothing is kept yet; run `steno sync`, `steno import PATH` or `steno record`");
     } else {
-        print_table(ui, scene, &headings)?;
+        let text = listing.table.render(ui.width());
+        ui.transcript_text(&text)?;
     }
     Ok(exit)
+}
+
+/// A list in the making.
+struct Listing<'a> {
+    store: &'a Store,
+    zone: &'a TimeZone,
+    this_year: i16,
+    /// How many characters of an id.
+    shown: usize,
+    table: Table<6>,
+    is_empty: bool,
+    troubles: Vec<(SessionId, String)>,
+}
+
+impl<'a> Listing<'a> {
+    fn new(scene: &'a Scene, store: &'a Store, shown: usize) -> Self {
+        let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
+        let table = Table::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
+        let (zone, troubles) = (&scene.zone, Vec::new());
+        Self { store, zone, this_year, shown, table, is_empty: true, troubles }
+    }
+
+    fn add(&mut self, mut heading: Heading) {
+        if let Some(reason) = heading.trouble {
+            return self.troubles.push((heading.id, reason));
+        }
+        settle(self.store, &mut heading);
+        let started = heading.started.map(|at| started(at.in_zone(self.zone), self.this_year));
+        let id = heading.id.as_str();
+        self.is_empty = false;
+        self.table.row([
+            &started.unwrap_or_default(),
+            &heading.agent,
+            heading.status.as_str(),
+            &heading.entries.to_string(),
+            &id[..id.len().min(self.shown)],
+            heading.title.as_deref().unwrap_or_default(),
+        ]);
+    }
 }
 
 fn unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> Exit {
@@ -125,30 +169,6 @@ pub(crate) fn settled(store: &Store, session: Session) -> Session {
     now.map_or(session, |transcript| transcript.session)
 }
 
-fn print_table(ui: &mut Ui, scene: &Scene, headings: &[Heading]) -> Result<(), CommandError> {
-    // A person types the beginning of an id; a pipe gets all of it.
-    let ids = headings.iter().map(|heading| &heading.id);
-    let shown = if ui.is_terminal() { distinct_length(ids) } else { usize::MAX };
-    let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
-    let names = ["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"];
-    let mut table = Table::with_capacity(names, headings.len());
-    for heading in headings {
-        let started = heading.started.map(|at| started(at.in_zone(&scene.zone), this_year));
-        let id = heading.id.as_str();
-        table.row([
-            &started.unwrap_or_default(),
-            &heading.agent,
-            heading.status.as_str(),
-            &heading.entries.to_string(),
-            &id[..id.len().min(shown)],
-            heading.title.as_deref().unwrap_or_default(),
-        ]);
-    }
-    let text = table.render(ui.width());
-    ui.transcript_text(&text)?;
-    Ok(())
-}
-
 /// Day and time; of another year than this one, the whole date.
 pub(crate) fn started(at: Timestamp, this_year: i16) -> String {
     let form = if at.wall().year() == this_year { "%m-%d %H:%M" } else { "%Y-%m-%d" };
@@ -156,8 +176,8 @@ pub(crate) fn started(at: Timestamp, this_year: i16) -> String {
 }
 
 /// How many characters of their ids tell the sessions apart; at least eight.
-fn distinct_length<'a>(ids: impl Iterator<Item = &'a SessionId>) -> usize {
-    let mut ids: Vec<&str> = ids.map(SessionId::as_str).collect();
+fn distinct_length(sessions: Vec<(String, SessionId)>) -> usize {
+    let mut ids: Vec<&str> = sessions.iter().map(|(_, id)| id.as_str()).collect();
     ids.sort_unstable();
     let common =
         |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
@@ -171,8 +191,7 @@ mod tests {
     #[test]
     fn ids_are_shortened_as_far_as_they_differ() {
         let length = |ids: &[&str]| {
-            let ids: Vec<SessionId> = ids.iter().map(|id| id.parse().unwrap()).collect();
-            distinct_length(ids.iter())
+            distinct_length(ids.iter().map(|id| (String::new(), id.parse().unwrap())).collect())
         };
         assert_eq!(length(&["0190-abcdef", "0200-abcdef"]), 8);
         assert_eq!(length(&["0190-abcdef", "0190-abcdeg"]), 11);
