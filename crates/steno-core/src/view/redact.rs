@@ -62,6 +62,7 @@ impl Redactor {
         if let Some(title) = &mut transcript.session.title {
             self.replace(title);
         }
+        transcript.notes.iter_mut().for_each(|note| self.replace(&mut note.text));
         for entry in &mut transcript.entries {
             self.replace(&mut entry.content);
             if let Some(input) = &mut entry.tool_input {
