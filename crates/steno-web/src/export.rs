@@ -2,6 +2,8 @@
 
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use steno_core::vault::notes::Note;
+use steno_core::view::lanes::Lanes;
 use steno_core::view::pictures::Pictures;
 use steno_core::{Session, Transcript};
 
@@ -26,15 +28,17 @@ pub struct Export<'a> {
 impl Export<'_> {
     /// The file.
     pub fn html(&self) -> String {
-        let Transcript { session, entries, .. } = self.transcript;
-        let show = Show { zone: self.zone, pictures: self.pictures, base: None };
+        let Transcript { session, entries, notes, .. } = self.transcript;
+        let (zone, lanes) = (self.zone, &Lanes::of(entries));
+        let show = Show { zone, pictures: self.pictures, base: None, lanes, notes };
         let body = html! {
             (self.top())
-            main.reading {
-                (heading::of(session, self.zone))
-                (PreEscaped(show.entries(entries, 0..entries.len())))
+            main.reading data-runs=[heading::runs(lanes)] {
+                (heading::of(session, zone))
+                (heading::notes(&Note::of_session(notes, entries), zone))
+                ol.entries { (PreEscaped(show.entries(entries, 0..entries.len()))) }
             }
-            (minimap::strip(entries))
+            (minimap::strip(entries, lanes))
         };
         document(&heading::title(session), &body)
     }

@@ -14,8 +14,9 @@ use crate::error::WebError;
 use crate::library::Library;
 use crate::page;
 use crate::pages::address;
+use crate::render::markdown::Rich;
+use crate::render::plain;
 use crate::render::plain::clean;
-use crate::render::{markdown, plain};
 use crate::routes::App;
 
 /// The longest asset that is shown.
@@ -180,7 +181,7 @@ fn shown(project: &FilePath, asset: &Asset) -> Markup {
             @for (name, text) in texts(&project.join(&asset.path)) {
                 details open[asset.kind.as_str() != "transcript"] {
                     summary { code { (clean(&name)) } small { (plain::size(&text)) } }
-                    .md { (markdown::render(&text, false)) }
+                    .md { (Rich { text: &text, breaks: false }) }
                 }
             }
         }
