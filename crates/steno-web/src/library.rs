@@ -21,6 +21,9 @@ use crate::error::WebError;
 /// How long the index is taken to be up to date.
 const FRESH: Duration = Duration::from_millis(400);
 
+/// How many connections to the index wait for a question.
+const IDLE: usize = 2;
+
 /// How many sessions are held, and how many bytes of text in all; the last one is held whatever its size.
 const HELD: usize = 4;
 const HELD_BYTES: usize = 32 << 20;
@@ -109,12 +112,20 @@ impl Library {
         if let Some(index) = idle
             && let Ok(answer) = self.refresh(&index).and_then(|()| ask(&index))
         {
-            held(&self.idle).push(index);
+            self.rest(index);
             return Ok(answer);
         }
         let (index, answer) = Index::answering(&self.store, |index| self.refresh(index), &ask)?;
-        held(&self.idle).push(index);
+        self.rest(index);
         Ok(answer)
+    }
+
+    /// Holds an index for the next question, unless enough of them wait: each holds pages of its own.
+    fn rest(&self, index: Index) {
+        let mut idle = held(&self.idle);
+        if idle.len() < IDLE {
+            idle.push(index);
+        }
     }
 
     /// Takes in what is new, unless somebody has just done so.

@@ -33,6 +33,9 @@ const SHOWN_AT_ONCE: usize = 20_000;
 /// How many entries back a model's name still counts as told.
 const LOOKED_BACK: usize = 20;
 
+/// Bytes of page that an entry is expected to take.
+const EXPECTED: usize = 1000;
+
 /// How entries are shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Show<'a> {
@@ -51,7 +54,7 @@ pub(crate) struct Show<'a> {
 impl Show<'_> {
     /// The entries at some places of a session, as items of a list.
     pub(crate) fn entries(&self, all: &[Entry], places: Range<usize>) -> String {
-        let mut page = String::new();
+        let mut page = String::with_capacity(places.len().min(all.len()) * EXPECTED);
         let places = places.start.min(all.len())..places.end.min(all.len());
         let at = |place: usize| &all[self.lanes.number(place)];
         let mut before = places.start.checked_sub(1).map(at);
@@ -60,7 +63,9 @@ impl Show<'_> {
             let entry = at(place);
             let now = self.wall(entry);
             let depth = self.lanes.depth(place);
-            self.breaks(&mut page, (before, (entry, depth)), (last, now));
+            let above = place.checked_sub(1).map_or(0, |before| self.lanes.depth(before));
+            let lane = Lane { before, entry, depth, is_back: above > depth };
+            lane.breaks(&mut page, (last, now));
             let earlier = (0..place).rev().take(LOOKED_BACK);
             let place = Place {
                 number: self.lanes.number(place),
@@ -77,15 +82,21 @@ impl Show<'_> {
     fn wall(&self, entry: &Entry) -> Option<DateTime> {
         entry.created_at.map(|at| at.in_zone(self.zone).wall())
     }
+}
 
+/// Whose lane an entry is in, and which entry stands before it.
+struct Lane<'a> {
+    before: Option<&'a Entry>,
+    entry: &'a Entry,
+    depth: usize,
+    /// Whether whoever speaks has begun the subagent that spoke before.
+    is_back: bool,
+}
+
+impl Lane<'_> {
     /// What stands before an entry: its day, and whose lane it is in, where those change.
-    fn breaks(
-        &self,
-        page: &mut String,
-        (before, place): (Option<&Entry>, (&Entry, usize)),
-        (last, now): (Option<DateTime>, Option<DateTime>),
-    ) {
-        let (entry, depth) = place;
+    fn breaks(&self, page: &mut String, (last, now): (Option<DateTime>, Option<DateTime>)) {
+        let Self { before, entry, depth, is_back } = *self;
         let day = now.filter(|now| last.is_none_or(|last| last.date() != now.date()));
         let source = before.map_or(PRIMARY, |before| before.source.as_str());
         if day.is_none() && source == entry.source {
@@ -98,7 +109,8 @@ impl Show<'_> {
             @if source != entry.source {
                 @if let Some(name) = entry.source.strip_prefix("subagent:") {
                     li class={ "lane-name lane " (colour(&entry.source)) " " (deep(depth)) } {
-                        "Subagent " b { (clean(name)) }
+                        @if is_back { "Back to subagent " } @else { "Subagent " }
+                        b { (clean(name)) }
                     }
                 } @else if before.is_some() {
                     li.lane-name { "Back to the main agent" }

@@ -53,7 +53,7 @@ impl Server {
         let failed = |reason| WebError::Listen { address: options.address, reason };
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(8)
+            .max_blocking_threads(4)
             .enable_all()
             .build();
         let runtime = runtime.map_err(failed)?;

@@ -193,8 +193,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = session(root.path());
         let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
-        let texts = ["one", "two", "three"];
-        texts.map(|text| dir.annotate(None, text, &clock).unwrap());
+        for text in ["one", "two", "three"] {
+            dir.annotate(None, text, &clock).unwrap();
+        }
         let path = dir.notes_paths().0;
         let log = fs::read_to_string(&path).unwrap();
         fs::write(&path, log.replace("\"two\"", "\"t\\o\"")).unwrap();

@@ -3,6 +3,7 @@
 //! Agents write what their subagents said into files of their own, or between what others said. Here all that one has
 //! said stands together. Entries keep their numbers; only their places differ.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::entry::{Entry, Kind, PRIMARY};
@@ -108,9 +109,10 @@ fn begins<'a>(
 /// The last entry of the main agent before the one of this number: by time, or by place where no time is told.
 fn last_before(entries: &[Entry], number: usize) -> Option<usize> {
     let is_before = |(other, entry): &(usize, &Entry)| {
-        let times = entry.created_at.zip(entries[number].created_at);
-        let is_earlier = times.map_or(*other < number, |(a, b)| a.instant() <= b.instant());
-        entry.source == PRIMARY && is_earlier
+        let time = |entry: &Entry| entry.created_at.map(|at| at.instant());
+        let order = time(entry).zip(time(&entries[number])).map(|(one, next)| one.cmp(&next));
+        let order = order.unwrap_or(Ordering::Equal).then(other.cmp(&number));
+        entry.source == PRIMARY && order == Ordering::Less
     };
     entries.iter().enumerate().rev().find(is_before).map(|(other, _)| other)
 }

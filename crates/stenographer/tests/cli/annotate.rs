@@ -43,7 +43,7 @@ fn notes_show_wherever_the_session_does() {
     home.steno(&["annotate", "s:1", "about", "one:", &secret]).ok();
     let shown = home.steno(&["show", "s"]).ok();
     let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
-    assert!(at(": about all") < at("Fix it") && at("Done") < at(": about one:"), "{shown}");
+    assert!(at(": about all") < at("user\nFix it") && at("Done") < at(": about one:"), "{shown}");
     let last = home.steno(&["show", "s", "--last", "1", "--json"]).ok();
     let entry: Value = serde_json::from_str(&last).unwrap();
     assert_eq!(entry["notes"][0]["text"], format!("about one: {secret}"));
