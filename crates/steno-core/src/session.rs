@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use crate::thread::task_of;
 use crate::timestamp::Timestamp;
 use crate::usage::{Tally, Usage};
+use crate::vault::notes::Note;
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it can be a folder's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -260,13 +261,16 @@ pub struct Transcript {
     pub entries: Vec<Entry>,
     /// Records that could not be read; their bytes are in the source.
     pub problems: Vec<Problem>,
+    /// What people have noted about it.
+    pub notes: Vec<Note>,
     tally: Tally,
 }
 
 impl Transcript {
     /// A transcript without entries.
     pub fn new(session: Session) -> Self {
-        Self { session, entries: Vec::new(), problems: Vec::new(), tally: Tally::default() }
+        let (entries, problems, notes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { session, entries, problems, notes, tally: Tally::default() }
     }
 
     /// Appends an entry and counts it.

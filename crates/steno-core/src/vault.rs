@@ -15,6 +15,7 @@ mod last;
 pub mod likeness;
 pub(crate) mod live;
 mod manifest;
+pub mod notes;
 pub mod original;
 mod pointer;
 mod read;

@@ -4,6 +4,7 @@ import { listen } from "./live.js";
 import "./reader.js";
 import "./find.js";
 import "./window.js";
+import "./notes.js";
 import "./replay.js";
 
 const filter = /** @type {HTMLInputElement | null} */ (document.querySelector("#filter[data-server]"));
@@ -24,7 +25,7 @@ filter?.addEventListener("input", () => {
   clearTimeout(pause);
   pause = window.setTimeout(relist, 80);
 });
-if (list) listen("/events", "sessions", relist);
+if (list) listen("/events", { sessions: relist });
 
 const resume = /** @type {HTMLElement | null} */ (document.querySelector("#resume"));
 resume?.addEventListener("click", async () => {

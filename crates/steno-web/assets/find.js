@@ -1,5 +1,6 @@
 // @ts-check
 // Finds words in what stands on the page, and filters a list of sessions: without a server.
+import { ENTRY } from "./places.js";
 import { goTo } from "./reader.js";
 
 /** @param {string} text */
@@ -9,7 +10,7 @@ const plain = (text) => text.toLowerCase().replace(/\s+/g, " ");
 function holding(words) {
   const wanted = plain(words.trim());
   if (!wanted) return [];
-  return [...document.querySelectorAll("article")].filter((entry) => plain(entry.textContent ?? "").includes(wanted));
+  return [...document.querySelectorAll(ENTRY)].filter((entry) => plain(entry.textContent ?? "").includes(wanted));
 }
 
 /** @param {HTMLInputElement} box */

@@ -1,30 +1,32 @@
 // @ts-check
 // Reading a session: keys, folds, themes. The same on the page and in a file that was shared.
 import { watchCode } from "./highlight.js";
+import { ENTRY, link, numberAt, numberOf, placeOf } from "./places.js";
 
 /** @param {string} selector @returns {HTMLElement | null} */
 const one = (selector) => document.querySelector(selector);
 
 /** The entry that the reader is at. @returns {Element | null} */
 export function current() {
-  const marked = one("article.at");
+  const marked = one("li.at");
   if (marked) return marked;
-  return [...document.querySelectorAll("article")].find((entry) => entry.getBoundingClientRect().bottom > 120) ?? null;
+  return [...document.querySelectorAll(ENTRY)].find((entry) => entry.getBoundingClientRect().bottom > 120) ?? null;
 }
 
-/** @param {Element | null | undefined} entry */
+/** Marks an entry, and has the address lead to it. @param {Element | null | undefined} entry */
 export function goTo(entry) {
   if (!entry) return;
-  document.querySelectorAll("article.at").forEach((old) => old.classList.remove("at"));
+  document.querySelectorAll("li.at").forEach((old) => old.classList.remove("at"));
   entry.classList.add("at");
   entry.scrollIntoView({ block: entry.clientHeight > innerHeight * 0.7 ? "start" : "center" });
+  history.replaceState(history.state, "", `#${entry.id}`);
 }
 
 /** The next or last entry that fits. @param {number} step @param {string} kind */
-function move(step, kind = "article") {
+function move(step, kind = ENTRY) {
   const all = [...document.querySelectorAll(kind)];
   const here = current();
-  if (!here || (kind === "article" && !one("article.at"))) return goTo(here);
+  if (!here || (kind === ENTRY && !one("li.at"))) return goTo(here);
   const order = step > 0 ? all : all.reverse();
   const wanted = step > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
   goTo(order.find((entry) => here.compareDocumentPosition(entry) & wanted));
@@ -35,9 +37,19 @@ function toggle() {
   if (fold) fold.open = !fold.open;
 }
 
+/** How all folds were set last; what is loaded later follows. @type {boolean | null} */
+let folding = null;
+
 /** @param {boolean} open */
 export function foldAll(open) {
-  document.querySelectorAll("article > details").forEach((fold) => (/** @type {HTMLDetailsElement} */ (fold).open = open));
+  folding = open;
+  refold(document);
+}
+
+/** Folds or unfolds entries as all others were. @param {ParentNode} root */
+export function refold(root) {
+  if (folding === null) return;
+  for (const fold of root.querySelectorAll("li > details")) /** @type {HTMLDetailsElement} */ (fold).open = folding;
 }
 
 let waiting = "";
@@ -45,15 +57,16 @@ let waiting = "";
 export const keys = {
   j: () => move(1),
   k: () => move(-1),
-  n: () => move(1, ".user:not(.lane)"),
-  p: () => move(-1, ".user:not(.lane)"),
-  x: () => move(1, ".bad, .error"),
+  n: () => move(1, "li.user:not(.lane)"),
+  p: () => move(-1, "li.user:not(.lane)"),
+  x: () => move(1, "li.bad, li.error"),
+  X: () => move(-1, "li.bad, li.error"),
   Enter: toggle,
   o: toggle,
   E: () => foldAll(true),
   C: () => foldAll(false),
-  G: () => goTo([...document.querySelectorAll("article")].at(-1)),
-  gg: () => goTo(one("article")),
+  G: () => goTo([...document.querySelectorAll(ENTRY)].at(-1)),
+  gg: () => goTo(one(ENTRY)),
   "/": () => (one("#find") ?? one("#filter") ?? one("#query"))?.focus(),
   "?": () => /** @type {HTMLDialogElement | null} */ (one("#keys"))?.showModal(),
 };
@@ -75,6 +88,7 @@ function openTarget() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
   const fold = target && target.querySelector("details");
   if (fold) fold.open = true;
+  if (target) goTo(target);
 }
 
 /** @param {string} name @param {string} value */
@@ -105,17 +119,18 @@ const map = one(".minimap");
 map?.addEventListener("click", (event) => {
   const box = map.getBoundingClientRect();
   const span = Number(map.dataset.span);
-  const number = Math.floor(((event.clientY - box.top) / box.height) * span);
-  location.hash = `#e${Math.max(0, Math.min(number, span - 1))}`;
+  const place = Math.floor(((event.clientY - box.top) / box.height) * span);
+  location.hash = `#e${numberAt(Math.max(0, Math.min(place, span - 1)))}`;
 });
 /** Marks in the strip where the reader is. */
 function markPlace() {
   const here = one(".minimap .here");
-  const entry = document.elementFromPoint(innerWidth / 2, 140)?.closest("article");
+  const entry = document.elementFromPoint(innerWidth / 2, 140)?.closest(ENTRY);
   if (!map || !here || !entry) return;
-  here.style.top = `${(Number(entry.id.slice(1)) / Number(map.dataset.span)) * 100}%`;
+  here.style.top = `${(placeOf(numberOf(entry)) / Number(map.dataset.span)) * 100}%`;
 }
 if (map) addEventListener("scroll", () => requestAnimationFrame(markPlace), { passive: true });
+link(document);
 addEventListener("hashchange", openTarget);
 openTarget();
 watchCode(document);

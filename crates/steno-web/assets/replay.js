@@ -1,6 +1,7 @@
 // @ts-check
 // Plays a session as it happened: what was said up to a moment, and what files had become.
 import { watchCode } from "./highlight.js";
+import { link, placeOf } from "./places.js";
 
 /** How many entries before the moment are shown. */
 const SHOWN = 30;
@@ -35,6 +36,7 @@ function replay(base) {
         fetch(`${base}/files?at=${at}`).then((answer) => answer.text()),
       ]);
       stage.innerHTML = said;
+      link(document);
       files.innerHTML = changed;
       watchCode(stage);
       stage.lastElementChild?.scrollIntoView({ block: "end" });
@@ -80,7 +82,7 @@ function replay(base) {
     event.preventDefault();
     play.click();
   });
-  goTo(Number(/^#e(\d+)$/.exec(location.hash)?.[1] ?? 0));
+  goTo(placeOf(Number(/^#e(\d+)$/.exec(location.hash)?.[1] ?? 0)));
 }
 
 const place = /** @type {HTMLElement | null} */ (document.querySelector("main[data-replay]"));

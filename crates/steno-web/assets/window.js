@@ -2,7 +2,8 @@
 // A long session: only what is near the screen is on the page, the rest is asked for as it comes into sight.
 import { watchCode } from "./highlight.js";
 import { listen } from "./live.js";
-import { goTo, keys } from "./reader.js";
+import { link, numberAt, numberOf, placeOf, reorder } from "./places.js";
+import { current, goTo, keys, refold } from "./reader.js";
 
 const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-session]"));
 const base = main?.dataset.session ?? "";
@@ -25,6 +26,8 @@ function fill(chunk) {
     if (answer.ok) {
       chunk.innerHTML = await answer.text();
       chunk.style.height = "";
+      link(document);
+      refold(chunk);
       watchCode(chunk);
     }
     asked.delete(chunk);
@@ -36,7 +39,7 @@ function fill(chunk) {
 
 /** Leaves only the height of a chunk. @param {HTMLElement} chunk */
 function empty(chunk) {
-  if (!chunk.childElementCount || chunk.querySelector("article.at")) return;
+  if (!chunk.childElementCount || chunk.querySelector("li.at")) return;
   chunk.style.height = `${chunk.offsetHeight}px`;
   chunk.replaceChildren();
 }
@@ -55,18 +58,43 @@ function watch(chunk) {
   far.observe(chunk);
 }
 
-/** Shows an entry, wherever it is. @param {number} number */
-export async function show(number) {
-  const chunk = chunks().find((chunk) => number < Number(chunk.dataset.from) + Number(chunk.dataset.count));
+/** The entry that was asked for last: of several that come late, it is the one to be shown. */
+let wanted = -1;
+
+/** Shows an entry, wherever it is. @param {number} number @param {boolean} unfold */
+export async function show(number, unfold = true) {
+  wanted = number;
+  const place = placeOf(number);
+  const chunk = chunks().find((chunk) => place < Number(chunk.dataset.from) + Number(chunk.dataset.count));
   if (!chunk) return;
-  chunk.scrollIntoView();
-  await fill(chunk);
+  if (!chunk.childElementCount) {
+    chunk.scrollIntoView();
+    await fill(chunk);
+  }
+  if (wanted !== number) return;
   const entry = document.getElementById(`e${number}`);
   const fold = entry?.querySelector("details");
-  if (fold) fold.open = true;
+  if (fold && unfold) fold.open = true;
   goTo(entry);
   // What comes in above moves it once more.
-  requestAnimationFrame(() => goTo(entry));
+  requestAnimationFrame(() => wanted === number && goTo(entry));
+}
+
+/** The number of the entry that the reader is at, or is on the way to. */
+const here = () => (wanted >= 0 ? wanted : numberOf(current()));
+
+/** Goes to the next or last entry. @param {number} step */
+function move(step) {
+  const place = placeOf(here()) + step;
+  if (wanted < 0) show(here(), false);
+  else if (place >= 0 && place < count) show(numberAt(place), false);
+}
+
+/** Goes to the next or last entry of a sort, wherever it is. @param {string} sort @param {boolean} back */
+async function jump(sort, back) {
+  const answer = await fetch(`${base}/step?from=${here()}&of=${sort}&back=${back}`);
+  const number = await answer.json();
+  if (number !== null) show(number, sort === "error");
 }
 
 function follow() {
@@ -74,8 +102,18 @@ function follow() {
   if (number) show(Number(number));
 }
 
-/** Takes in what was said meanwhile. @param {number} entries */
-async function grow(entries) {
+/** Fills all that is filled once more: entries stand elsewhere now. */
+function refill() {
+  for (const chunk of chunks().filter((chunk) => chunk.childElementCount)) {
+    chunk.style.height = `${chunk.offsetHeight}px`;
+    chunk.replaceChildren();
+    fill(chunk);
+  }
+}
+
+/** Takes in what was said meanwhile. @param {number} entries @param {string} runs */
+async function grow(entries, runs) {
+  if (reorder(runs)) refill();
   if (entries <= count) return;
   const wasAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 200;
   const last = chunks().at(-1);
@@ -88,16 +126,35 @@ async function grow(entries) {
     await fill(last);
   }
   for (let from = chunks().length * size; from < entries; from += size) {
-    const chunk = document.createElement("section");
-    chunk.className = "chunk";
+    const chunk = document.createElement("ol");
+    chunk.className = "entries chunk";
     Object.assign(chunk.dataset, { from, count: Math.min(size, entries - from) });
     document.querySelector("#entries")?.append(chunk);
     watch(chunk);
   }
   count = entries;
   const fresh = /** @type {HTMLElement | null} */ (document.querySelector("#fresh"));
-  if (wasAtEnd) show(count - 1);
+  if (wasAtEnd) show(numberAt(count - 1));
   else if (fresh) fresh.hidden = false;
+}
+
+/** Shows the notes that the entries of a chunk have now; all else stays as it is. @param {HTMLElement} chunk */
+async function renote(chunk) {
+  const answer = await fetch(`${base}/part?from=${chunk.dataset.from}&count=${chunk.dataset.count}`);
+  const fresh = document.createElement("template");
+  fresh.innerHTML = await answer.text();
+  for (const entry of chunk.querySelectorAll(":scope > li[id]")) {
+    entry.querySelectorAll(":scope > .note").forEach((note) => note.remove());
+    entry.append(...(fresh.content.getElementById(entry.id)?.querySelectorAll(":scope > .note") ?? []));
+  }
+}
+
+/** Shows the notes that there are now. */
+export async function renoteAll() {
+  const answer = await fetch(`${base}/notes`);
+  const shown = document.querySelector("#notes");
+  if (shown && answer.ok) shown.outerHTML = await answer.text();
+  await Promise.all(chunks().filter((chunk) => chunk.childElementCount).map(renote));
 }
 
 /** Asks the server where words stand. @param {HTMLInputElement} box */
@@ -134,15 +191,27 @@ function findAll(box) {
 if (main) {
   chunks().forEach(watch);
   const [, , agent, id] = base.split("/");
-  listen(`/events?agent=${agent}&id=${id}`, "entries", (count) => grow(Number(count)));
+  listen(`/events?agent=${agent}&id=${id}`, {
+    entries: (told) => {
+      const [count, ...runs] = told.split(" ");
+      grow(Number(count), runs.join(" "));
+    },
+    notes: renoteAll,
+  });
   document.querySelector("#fresh")?.addEventListener("click", (event) => {
     /** @type {HTMLElement} */ (event.currentTarget).hidden = true;
-    show(count - 1);
+    show(numberAt(count - 1));
   });
   const box = /** @type {HTMLInputElement | null} */ (document.querySelector("#find[data-server]"));
   if (box) findAll(box);
-  keys.G = () => show(count - 1);
-  keys.gg = () => show(0);
+  keys.j = () => move(1);
+  keys.k = () => move(-1);
+  keys.n = () => jump("prompt", false);
+  keys.p = () => jump("prompt", true);
+  keys.x = () => jump("error", false);
+  keys.X = () => jump("error", true);
+  keys.G = () => show(numberAt(count - 1), false);
+  keys.gg = () => show(numberAt(0), false);
   addEventListener("hashchange", follow);
   follow();
 }

@@ -1,15 +1,21 @@
 //! The same as JSON: the objects that the commands print with `--json`.
 
+use std::fmt::Display;
+
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use steno_core::compare::compare;
 use steno_core::cost::report::{By, Group};
 use steno_core::index::mark::Shown;
-use steno_core::view::answer::{self, HitRow, SessionRow};
+use steno_core::vault::SessionDir;
+use steno_core::view::answer::{self, EntryRow, HitRow, NoteRow, SessionRow};
+use uuid::Uuid;
 
 use crate::asked::Asked;
 use crate::error::WebError;
@@ -36,6 +42,34 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         (self.0.status(), Json(json!({"error": self.0.to_string()}))).into_response()
     }
+}
+
+/// The query of an address; what is wrong with it is told as an object.
+pub(crate) struct Query<T>(T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let query = axum::extract::Query::from_request_parts(parts, state).await;
+        query.map(|query| Self(query.0)).map_err(|error| refused(&error))
+    }
+}
+
+/// The body of a request; what is wrong with it is told as an object.
+pub(crate) struct Body<T>(T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        let body = Json::from_request(request, state).await;
+        body.map(|body| Self(body.0)).map_err(|error| refused(&error))
+    }
+}
+
+fn refused(reason: &dyn Display) -> Failure {
+    Failure(WebError::Action(reason.to_string()))
 }
 
 /// Which entries of a session.
@@ -75,8 +109,10 @@ pub(crate) async fn entries(
 ) -> Answer {
     let entries = app.work(move |library| {
         let opened = library.open(&agent, &id)?;
+        let notes = opened.dir.notes()?.all;
         let wanted = opened.transcript.entries.iter().skip(part.from.unwrap_or(0));
-        Ok(json!(wanted.take(part.count.unwrap_or(usize::MAX)).collect::<Vec<_>>()))
+        let wanted = wanted.take(part.count.unwrap_or(usize::MAX));
+        Ok(json!(wanted.map(|entry| EntryRow::of(entry, &notes)).collect::<Vec<_>>()))
     });
     Ok(Json(entries.await?))
 }
@@ -131,11 +167,74 @@ pub(crate) async fn diff(State(app): State<App>, Query(both): Query<Both>) -> An
     Ok(Json(Value::Array(objects.await?)))
 }
 
+/// What to note, and about which entry.
+#[derive(Deserialize)]
+pub(crate) struct Noting {
+    text: String,
+    entry: Option<usize>,
+}
+
+/// As `steno annotate ID --json`.
+pub(crate) async fn notes(State(app): State<App>, Path((agent, id)): Name) -> Answer {
+    let notes = app.work(move |library| rows_of_notes(&library.dir(&agent, &id)?));
+    Ok(Json(Value::Array(notes.await?)))
+}
+
+/// As `steno annotate --json`.
+pub(crate) async fn all_notes(State(app): State<App>) -> Answer {
+    let notes = app.work(|library| {
+        let sessions = library.vault.sessions()?;
+        let notes = sessions.iter().map(rows_of_notes).collect::<Result<Vec<_>, _>>()?;
+        Ok(notes.concat())
+    });
+    Ok(Json(Value::Array(notes.await?)))
+}
+
+fn rows_of_notes(dir: &SessionDir) -> Result<Vec<Value>, WebError> {
+    Ok(dir.notes()?.all.iter().map(|note| json!(NoteRow::of(dir, note))).collect())
+}
+
+/// As `steno annotate ID[:N] TEXT --json`.
+pub(crate) async fn annotate(
+    State(app): State<App>,
+    Path((agent, id)): Name,
+    Body(Noting { text, entry }): Body<Noting>,
+) -> Answer {
+    app.changing()?;
+    if text.trim().is_empty() {
+        return Err(WebError::Action("a note has to say something".to_owned()).into());
+    }
+    let noted = app.work(move |library| {
+        let opened = library.open(&agent, &id)?;
+        let named = |number: usize| {
+            let entry = opened.transcript.entries.get(number);
+            entry.ok_or_else(|| WebError::Unknown(format!("{agent}/{id}:{number}")))
+        };
+        let entry = entry.map(named).transpose()?.map(|entry| entry.entry_id);
+        let note = opened.dir.annotate(entry, text.trim(), &library.clock)?;
+        Ok(json!(NoteRow::of(&opened.dir, &note)))
+    });
+    Ok(Json(noted.await?))
+}
+
+/// As `steno annotate ID --remove NOTE`.
+pub(crate) async fn remove_note(
+    State(app): State<App>,
+    Path((agent, id, note)): Path<(String, String, String)>,
+) -> Answer {
+    app.changing()?;
+    let removed = app.work(move |library| {
+        let dir = library.dir(&agent, &id)?;
+        let named = Uuid::parse_str(&note).ok();
+        let is_removed = named.map(|named| dir.remove_note(named, &library.clock)).transpose()?;
+        if is_removed == Some(true) { Ok(note) } else { Err(WebError::Unknown(note)) }
+    });
+    Ok(Json(json!({"removed": removed.await?})))
+}
+
 /// Puts back what the agent needs to go on with a session, and gives the command that does.
 pub(crate) async fn resume(State(app): State<App>, Path((agent, id)): Name) -> Answer {
-    let Some(resume) = app.resume.clone() else {
-        return Err(WebError::Action("this page may only read".to_owned()).into());
-    };
+    let resume = app.changing()?;
     let command = app.work(move |library| {
         let dir = library.dir(&agent, &id)?;
         resume(dir.agent(), dir.id().as_str()).map_err(WebError::Action)

@@ -21,17 +21,20 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// All files.
 pub(crate) const ALL: &[Asset] = &[
     Asset { name: "style.css", media_type: "text/css; charset=utf-8", text: STYLE },
+    Asset { name: "places.js", media_type: SCRIPT, text: PLACES },
     Asset { name: "highlight.js", media_type: SCRIPT, text: HIGHLIGHT },
     Asset { name: "reader.js", media_type: SCRIPT, text: READER },
     Asset { name: "find.js", media_type: SCRIPT, text: FIND },
     Asset { name: "app.js", media_type: SCRIPT, text: include_str!("../assets/app.js") },
     Asset { name: "live.js", media_type: SCRIPT, text: include_str!("../assets/live.js") },
     Asset { name: "window.js", media_type: SCRIPT, text: include_str!("../assets/window.js") },
+    Asset { name: "notes.js", media_type: SCRIPT, text: include_str!("../assets/notes.js") },
     Asset { name: "replay.js", media_type: SCRIPT, text: include_str!("../assets/replay.js") },
 ];
 
 /// How everything looks.
 pub(crate) const STYLE: &str = include_str!("../assets/style.css");
+const PLACES: &str = include_str!("../assets/places.js");
 const HIGHLIGHT: &str = include_str!("../assets/highlight.js");
 const READER: &str = include_str!("../assets/reader.js");
 const FIND: &str = include_str!("../assets/find.js");
@@ -45,7 +48,7 @@ pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
 
 /// The scripts of a file that is shared, as one.
 pub(crate) static BUNDLE: LazyLock<String> =
-    LazyLock::new(|| [HIGHLIGHT, READER, FIND].map(joined).concat());
+    LazyLock::new(|| [PLACES, HIGHLIGHT, READER, FIND].map(joined).concat());
 
 /// A module without what joins it to others: they stand in the same file.
 fn joined(module: &str) -> String {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use steno_core::view::amount::{dollars, round_up};
 
-use crate::render::plain::clean;
+use crate::render::plain::{clean, visible};
 
 /// The size of a drawing, and where the bars stand in it.
 const WIDTH: f64 = 960.0;
@@ -62,5 +62,5 @@ fn round(number: f64) -> f64 {
 fn shortened(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name);
     let short: String = name.chars().take(14).collect();
-    clean(&short).into_owned()
+    visible(&short).into_owned()
 }

@@ -40,12 +40,12 @@ pub enum WebError {
     #[error("{0}")]
     Action(String),
     /// The address could not be bound.
-    #[error("could not listen on {address}: {source}")]
+    #[error("could not listen on {address}: {reason}")]
     Listen {
         /// Where.
         address: std::net::SocketAddr,
         /// Why.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// The server itself failed.
     #[error("the server stopped: {0}")]

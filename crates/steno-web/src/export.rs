@@ -1,14 +1,22 @@
 //! A session as one file that needs nothing else, and many sessions as a folder with an index.
 
+use std::num::NonZero;
+use std::thread;
+
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use steno_core::vault::notes::Note;
+use steno_core::view::lanes::Lanes;
 use steno_core::view::pictures::Pictures;
-use steno_core::{Session, Transcript};
+use steno_core::{Entry, Session, Transcript};
 
 use crate::assets::{BUNDLE, STYLE, permit};
 use crate::heading;
 use crate::render::plain::clean;
 use crate::render::{Show, minimap};
+
+/// Entries that are worth a thread of their own.
+const WORTH_A_THREAD: usize = 1000;
 
 /// A session on its way into a file.
 #[derive(Clone, Copy)]
@@ -26,15 +34,17 @@ pub struct Export<'a> {
 impl Export<'_> {
     /// The file.
     pub fn html(&self) -> String {
-        let Transcript { session, entries, .. } = self.transcript;
-        let show = Show { zone: self.zone, pictures: self.pictures, base: None };
+        let Transcript { session, entries, notes, .. } = self.transcript;
+        let (zone, lanes) = (self.zone, &Lanes::of(entries));
+        let show = Show { zone, pictures: self.pictures, base: None, lanes, notes };
         let body = html! {
             (self.top())
-            main.reading {
-                (heading::of(session, self.zone))
-                (PreEscaped(show.entries(entries, 0..entries.len())))
+            main.reading data-runs=[heading::runs(lanes)] {
+                (heading::of(session, zone))
+                (heading::notes(&Note::of_session(notes, entries), zone))
+                ol.entries { @for part in shown(show, entries) { (PreEscaped(part)) } }
             }
-            (minimap::strip(entries))
+            (minimap::strip(entries, lanes))
         };
         document(&heading::title(session), &body)
     }
@@ -52,6 +62,17 @@ impl Export<'_> {
             }
         }
     }
+}
+
+/// All entries, made by as many threads as the machine has room for.
+fn shown(show: Show<'_>, entries: &[Entry]) -> Vec<String> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let size = entries.len().div_ceil(threads).max(WORTH_A_THREAD);
+    thread::scope(|scope| {
+        let begin = |from| scope.spawn(move || show.entries(entries, from..from + size));
+        let parts: Vec<_> = (0..entries.len()).step_by(size).map(begin).collect();
+        parts.into_iter().map(|part| part.join().expect("an entry is shown or not")).collect()
+    })
 }
 
 /// The index of a folder of sessions, by the names of their files.

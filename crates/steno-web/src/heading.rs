@@ -2,10 +2,13 @@
 
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
+use steno_core::vault::notes::Note;
 use steno_core::view::amount::{dollars, short};
+use steno_core::view::lanes::Lanes;
 use steno_core::{Session, Status};
 
-use crate::render::plain::clean;
+use crate::render::note::note;
+use crate::render::plain::{clean, visible};
 
 /// What a session is and adds up to.
 pub(crate) fn of(session: &Session, zone: &TimeZone) -> Markup {
@@ -31,10 +34,26 @@ pub(crate) fn of(session: &Session, zone: &TimeZone) -> Markup {
     }
 }
 
+/// What was noted about a session.
+pub(crate) fn notes(notes: &[&Note], zone: &TimeZone) -> Markup {
+    html! {
+        div #notes .notes {
+            @for one in notes { (note(one, zone)) }
+        }
+    }
+}
+
+/// Where entries do not stand in the order of their numbers: for each run of them the first number and how many.
+pub(crate) fn runs(lanes: &Lanes) -> Option<String> {
+    let runs = lanes.runs();
+    let told = runs.iter().map(|(first, count)| format!("{first} {count}"));
+    (!runs.is_empty()).then(|| told.collect::<Vec<_>>().join(" "))
+}
+
 /// The title of a session, or what stands for one.
 pub(crate) fn title(session: &Session) -> String {
     let title = session.title.as_deref().unwrap_or(session.id.as_str());
-    clean(title).into_owned()
+    visible(title).into_owned()
 }
 
 /// Who held a session, and how it stands where that is not well.
@@ -96,7 +115,8 @@ pub(crate) fn help() -> Markup {
     let keys = [
         ("j k", "next and last entry"),
         ("n p", "next and last prompt"),
-        ("x", "next error"),
+        ("x X", "next and last error"),
+        ("a", "note something, where that is possible"),
         ("o", "fold or unfold"),
         ("E C", "unfold or fold all"),
         ("g g", "the beginning"),

@@ -12,13 +12,17 @@ use steno_core::cost::charge::{Charges, Mode};
 use steno_core::cost::report::{By, Group, Sum};
 use steno_core::index::{Filter, Index, IndexError, Listed};
 use steno_core::vault::{SessionDir, Vault};
+use steno_core::view::lanes::Lanes;
 use steno_core::view::pictures::Pictures;
-use steno_core::{Clock, Status, Transcript};
+use steno_core::{Clock, Entry, Status, Transcript};
 
 use crate::error::WebError;
 
 /// How long the index is taken to be up to date.
 const FRESH: Duration = Duration::from_millis(400);
+
+/// How many connections to the index wait for a question.
+const IDLE: usize = 2;
 
 /// How many sessions are held, and how many bytes of text in all; the last one is held whatever its size.
 const HELD: usize = 4;
@@ -48,9 +52,20 @@ pub(crate) struct Opened {
     pub(crate) dir: SessionDir,
     pub(crate) transcript: Transcript,
     pub(crate) pictures: Pictures,
+    /// Where its subagents stand.
+    pub(crate) lanes: Lanes,
     /// How much was kept of it when it was read.
     pub(crate) size: u64,
     text: usize,
+}
+
+impl Opened {
+    /// Its entries with their numbers, in the order in which they are shown.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (usize, &Entry)> {
+        let entries = &self.transcript.entries;
+        let numbers = (0..entries.len()).map(|place| self.lanes.number(place));
+        numbers.map(|number| (number, &entries[number]))
+    }
 }
 
 /// All sessions, and what each adds up to.
@@ -97,12 +112,20 @@ impl Library {
         if let Some(index) = idle
             && let Ok(answer) = self.refresh(&index).and_then(|()| ask(&index))
         {
-            held(&self.idle).push(index);
+            self.rest(index);
             return Ok(answer);
         }
         let (index, answer) = Index::answering(&self.store, |index| self.refresh(index), &ask)?;
-        held(&self.idle).push(index);
+        self.rest(index);
         Ok(answer)
+    }
+
+    /// Holds an index for the next question, unless enough of them wait: each holds pages of its own.
+    fn rest(&self, index: Index) {
+        let mut idle = held(&self.idle);
+        if idle.len() < IDLE {
+            idle.push(index);
+        }
     }
 
     /// Takes in what is new, unless somebody has just done so.
@@ -198,7 +221,8 @@ impl Library {
         let transcript = dir.read()?;
         let pictures = Pictures::find(&dir.bundle()?, &transcript.entries)?;
         let text = transcript.entries.iter().map(|entry| entry.content.len()).sum();
-        let new = Arc::new(Opened { dir, transcript, pictures, size, text });
+        let lanes = Lanes::of(&transcript.entries);
+        let new = Arc::new(Opened { dir, transcript, pictures, lanes, size, text });
         opened.push(Arc::clone(&new));
         while opened.len() > HELD
             || (opened.len() > 1 && opened.iter().map(|one| one.text).sum::<usize>() > HELD_BYTES)

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::{self, Receiver};
 
 use crate::error::WebError;
+use crate::heading;
 use crate::library::{Edition, Library};
 use crate::routes::App;
 
@@ -28,7 +29,7 @@ pub(crate) struct Watched {
 /// What was seen last.
 #[derive(Clone, PartialEq)]
 enum Seen {
-    Session { size: u64 },
+    Session { size: u64, noted: u64 },
     All(Edition),
 }
 
@@ -44,8 +45,8 @@ pub(crate) async fn events(
             let asked = watched.clone();
             if let Ok(seen) = app.work(move |library| look(library, &asked)).await {
                 let before = last.replace(seen.clone());
-                if before.is_some_and(|before| before != seen) {
-                    let Ok(event) = tell(&app, &watched).await else { break };
+                if let Some(before) = before.filter(|before| *before != seen) {
+                    let Ok(event) = tell(&app, &watched, (&before, &seen)).await else { break };
                     if sender.send(event).await.is_err() {
                         break;
                     }
@@ -59,20 +60,33 @@ pub(crate) async fn events(
 
 fn look(library: &Library, watched: &Watched) -> Result<Seen, WebError> {
     if let (Some(agent), Some(id)) = (&watched.agent, &watched.id) {
-        return Ok(Seen::Session { size: library.dir(agent, id)?.size()? });
+        let dir = library.dir(agent, id)?;
+        return Ok(Seen::Session { size: dir.size()?, noted: dir.noted() });
     }
     library.ask(|_| Ok(()))?;
     Ok(Seen::All(library.edition()))
 }
 
-/// How many entries the session has now, or that the list is another.
-async fn tell(app: &App, watched: &Watched) -> Result<Event, WebError> {
+/// How many entries the session has now, that its notes are others, or that the list is.
+async fn tell(
+    app: &App,
+    watched: &Watched,
+    (before, now): (&Seen, &Seen),
+) -> Result<Event, WebError> {
     let (Some(agent), Some(id)) = (watched.agent.clone(), watched.id.clone()) else {
         return Ok(Event::default().event("sessions").data("changed"));
     };
-    let count =
-        app.work(move |library| Ok(library.open(&agent, &id)?.transcript.entries.len())).await?;
-    Ok(Event::default().event("entries").data(count.to_string()))
+    if let (Seen::Session { size: before, .. }, Seen::Session { size: now, .. }) = (before, now)
+        && before == now
+    {
+        return Ok(Event::default().event("notes").data("changed"));
+    }
+    let told = app.work(move |library| {
+        let opened = library.open(&agent, &id)?;
+        let runs = heading::runs(&opened.lanes).unwrap_or_default();
+        Ok(format!("{} {runs}", opened.transcript.entries.len()))
+    });
+    Ok(Event::default().event("entries").data(told.await?.trim_end()))
 }
 
 /// The events of one page.

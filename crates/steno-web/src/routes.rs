@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 
 use crate::error::WebError;
 use crate::guard::{self, Guard};
@@ -26,6 +26,11 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// How a session is made ready to go on with; an error where the page may only read.
+    pub(crate) fn changing(&self) -> Result<Resume, WebError> {
+        self.resume.clone().ok_or_else(|| WebError::Action("this page may only read".to_owned()))
+    }
+
     /// Does work that reads files, away from where requests are taken.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
@@ -43,6 +48,8 @@ pub(crate) fn router(library: Arc<Library>, resume: Option<Resume>, guard: Arc<G
         .route("/", get(pages::session::page))
         .route("/part", get(pages::session::part))
         .route("/find", get(pages::session::find))
+        .route("/step", get(pages::session::step))
+        .route("/notes", get(pages::session::notes))
         .route("/entry/{number}", get(pages::session::entry))
         .route("/picture/{sum}", get(pages::session::picture))
         .route("/replay", get(pages::replay::page))
@@ -63,6 +70,9 @@ pub(crate) fn router(library: Arc<Library>, resume: Option<Resume>, guard: Arc<G
         .route("/api/sessions/{agent}/{id}", get(api::session))
         .route("/api/sessions/{agent}/{id}/entries", get(api::entries))
         .route("/api/sessions/{agent}/{id}/resume", post(api::resume))
+        .route("/api/sessions/{agent}/{id}/notes", get(api::notes).post(api::annotate))
+        .route("/api/sessions/{agent}/{id}/notes/{note}", delete(api::remove_note))
+        .route("/api/notes", get(api::all_notes))
         .route("/api/search", get(api::search))
         .route("/api/cost", get(api::cost))
         .route("/api/diff", get(api::diff))

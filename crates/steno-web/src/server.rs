@@ -50,10 +50,10 @@ pub struct Server {
 impl Server {
     /// Listens at the address; port 0 takes one that is free.
     pub fn bind(options: Options) -> Result<Self, WebError> {
-        let failed = |source| WebError::Listen { address: options.address, source };
+        let failed = |reason| WebError::Listen { address: options.address, reason };
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(8)
+            .max_blocking_threads(4)
             .enable_all()
             .build();
         let runtime = runtime.map_err(failed)?;

@@ -1,6 +1,7 @@
 //! One module per command: its arguments, whose doc comments are its help, and one function.
 
 pub(crate) mod acp;
+pub(crate) mod annotate;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod cost;

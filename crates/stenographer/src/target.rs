@@ -67,7 +67,8 @@ impl Export<'_> {
     pub(crate) fn write(&self, ui: &mut Ui, scene: &Scene) -> Result<(), CommandError> {
         if let Some(text) = self.text(&scene.zone) {
             match self.out.filter(|path| *path != Path::new("-")) {
-                Some(path) => durable::write_atomic(path, text.as_bytes())?,
+                // It can be made again: nobody has to wait for the disk.
+                Some(path) => durable::replace_unsynced(path, text.as_bytes())?,
                 None => ui.out().write_all(text.as_bytes())?,
             }
             return Ok(());

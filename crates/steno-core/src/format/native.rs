@@ -15,6 +15,7 @@ use crate::lines::{Line, Lines};
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId, Status, Transcript};
 use crate::source::{Bundle, Source};
+use crate::vault::notes::Note;
 
 /// The agent of files that name none.
 pub const AGENT: &str = "steno";
@@ -33,12 +34,14 @@ const PROBED_BYTES: usize = 8 << 20;
 struct Document<'a> {
     session: &'a Session,
     entries: &'a [Entry],
+    #[serde(skip_serializing_if = "<[Note]>::is_empty")]
+    notes: &'a [Note],
 }
 
 /// The transcript as one JSON document.
 pub fn render_json(transcript: &Transcript) -> String {
-    let document = Document { session: &transcript.session, entries: &transcript.entries };
-    Style::PRETTY.print(&document) + "\n"
+    let Transcript { session, entries, notes, .. } = transcript;
+    Style::PRETTY.print(&Document { session, entries, notes }) + "\n"
 }
 
 /// The transcript's entries, one to a line.

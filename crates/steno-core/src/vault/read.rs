@@ -23,8 +23,16 @@ use crate::source::{Bundle, Source};
 pub const UNENDED: &str = "the recorder stopped without ending the session";
 
 impl SessionDir {
-    /// The session as a transcript. Damage costs the frames and lines that it hit, and is reported.
+    /// The session as a transcript, with its notes. Damage costs the frames and lines that it hit, and is reported.
     pub fn read(&self) -> Result<Transcript, FormatError> {
+        let mut transcript = self.read_kept()?;
+        let notes = self.notes()?;
+        transcript.notes.extend(notes.all);
+        transcript.problems.extend(notes.problems);
+        Ok(transcript)
+    }
+
+    fn read_kept(&self) -> Result<Transcript, FormatError> {
         if !self.is_imported()? {
             return Ok(self.read_record(false)?);
         }

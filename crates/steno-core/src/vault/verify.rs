@@ -8,6 +8,7 @@ use super::frame::{self, FileHeader, Form, FrameHeader, Trailer};
 use super::head::Head;
 use super::live::{FIRST_SUM, Sum, open_lock};
 use super::manifest::MANIFEST;
+use super::notes::NOTES;
 use super::recorder::RECORD;
 use super::sealed::Sealed;
 use super::{SessionDir, Vault, entries, file_name, kept_file};
@@ -106,6 +107,8 @@ impl Report {
                 self.sealed(dir, &path, &name)?;
             } else if [dir.lock_path(), dir.users_path()].contains(&path) {
                 self.empty(&path)?;
+            } else if name.starts_with(NOTES) {
+                self.notes(dir, &path)?;
             } else if let Some(base) = lone_head(dir, &name)? {
                 self.lone_head(dir, base, &path);
             } else if !self.live(dir, &path)? {
@@ -161,17 +164,37 @@ impl Report {
         for (base, log) in dir.live_logs()? {
             let (_, head_path) = dir.live_paths(base);
             if path == log {
-                self.lines(dir, base, path)?;
+                self.lines((path, &head_path), last_sealed_sum(dir, base))?;
                 return Ok(true);
             }
             if path == head_path {
-                if Head::read(path).is_err() {
-                    self.damage(path, 0, "damaged head");
-                }
+                self.head(path);
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    fn head(&mut self, path: &Path) {
+        if Head::read(path).is_err() {
+            self.damage(path, 0, "damaged head");
+        }
+    }
+
+    /// Checks the log of notes or its head.
+    fn notes(&mut self, dir: &SessionDir, path: &Path) -> Result<(), FileError> {
+        let (log, head) = dir.notes_paths();
+        if path == log {
+            return self.lines((path, &head), Some(FIRST_SUM));
+        }
+        if path != head {
+            self.damage(path, 0, "not a file of the vault");
+        } else if log.exists() {
+            self.head(path);
+        } else if Head::read(path).ok().flatten().is_some_and(|head| head.length > 0) {
+            self.damage(&log, 0, "the file is missing");
+        }
+        Ok(())
     }
 
     /// Checks a head whose log is not there: a recorder ended before it was removed, or the log was.
@@ -183,16 +206,19 @@ impl Report {
         }
     }
 
-    fn lines(&mut self, dir: &SessionDir, base: u64, path: &Path) -> Result<(), FileError> {
+    /// Checks a log, which stands beside its head, and whose first line follows this sum.
+    fn lines(
+        &mut self,
+        (path, head_path): (&Path, &Path),
+        mut sum: Option<Sum>,
+    ) -> Result<(), FileError> {
         self.files += 1;
         let bytes = fs::read(path).on("read", path)?;
-        let head_path = dir.live_paths(base).1;
         if !head_path.exists() {
-            self.damage(&head_path, 0, "the file is missing");
+            self.damage(head_path, 0, "the file is missing");
         }
-        let head = Head::read(&head_path).ok().flatten();
+        let head = Head::read(head_path).ok().flatten();
         let safe = head.map_or(0, |head| head.length);
-        let mut sum = last_sealed_sum(dir, base);
         let mut offset = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             if !line.ends_with(b"\n") && offset >= safe {

@@ -5,12 +5,14 @@ pub mod diff;
 
 use serde::Serialize;
 
-use crate::entry::Kind;
+use crate::entry::{Entry, Kind};
 use crate::index::Hit;
 use crate::index::mark::Line;
 use crate::session::{Session, Status};
 use crate::timestamp::Timestamp;
 use crate::usage::Usage;
+use crate::vault::SessionDir;
+use crate::vault::notes::Note;
 
 /// A session in a list.
 #[derive(Debug, Serialize)]
@@ -44,6 +46,40 @@ impl<'a> SessionRow<'a> {
             tokens: session.totals.usage,
             thread: session.thread.as_deref(),
         }
+    }
+}
+
+/// An entry, with what was noted about it where there is something.
+#[derive(Debug, Serialize)]
+pub struct EntryRow<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<&'a Note>,
+}
+
+impl<'a> EntryRow<'a> {
+    /// What is told of an entry.
+    pub fn of(entry: &'a Entry, notes: &'a [Note]) -> Self {
+        Self { entry, notes: Note::of_entry(notes, entry).collect() }
+    }
+}
+
+/// A note, and what it speaks of.
+#[derive(Debug, Serialize)]
+pub struct NoteRow<'a> {
+    session: &'a str,
+    agent: &'a str,
+    #[serde(flatten)]
+    note: &'a Note,
+    tags: Vec<&'a str>,
+}
+
+impl<'a> NoteRow<'a> {
+    /// What a list tells of a note.
+    pub fn of(session: &'a SessionDir, note: &'a Note) -> Self {
+        let (id, agent) = (session.id().as_str(), session.agent());
+        Self { session: id, agent, note, tags: note.tags().collect() }
     }
 }
 

@@ -3,16 +3,25 @@
 use crate::entry::{Entry, Kind, PRIMARY};
 use crate::json::Style;
 use crate::session::{Session, Transcript};
+use crate::vault::notes::Note;
 
 /// The whole transcript.
 pub fn render(transcript: &Transcript) -> String {
     let session = &transcript.session;
     let mut text = format!("# {}\n\n", session.title.as_deref().unwrap_or(session.id.as_str()));
     text.push_str(&facts(session));
-    for entry in &transcript.entries {
+    let Transcript { entries, notes, .. } = transcript;
+    Note::of_session(notes, entries).into_iter().for_each(|note| text.push_str(&noted(note)));
+    for entry in entries {
         text.push_str(&format!("\n## {}\n\n{}", caption(entry), body(entry)));
+        Note::of_entry(notes, entry).for_each(|note| text.push_str(&noted(note)));
     }
     text
+}
+
+/// What somebody noted, apart from what was said.
+fn noted(note: &Note) -> String {
+    format!("\n> [!NOTE]\n{}", quoted(&note.text))
 }
 
 fn facts(session: &Session) -> String {

@@ -1,6 +1,7 @@
 //! The pictures of a session: an entry only names one by its sum, the bytes stand in what is kept.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -102,6 +103,9 @@ pub enum Piece<'a> {
 /// What stands in a name before the sum.
 const SUM: &str = " bytes, blake3 ";
 
+/// Finds that: every text is looked through.
+static NAMED: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(SUM));
+
 /// The longest beginning of a name, up to its size.
 const LONGEST: usize = 64;
 
@@ -124,7 +128,7 @@ pub fn are_named_in(text: &str) -> bool {
 
 /// The first picture that a text names, with what stands before it and what follows.
 fn first(text: &str) -> Option<(&str, Piece<'_>, &str)> {
-    text.match_indices(SUM).find_map(|(at, _)| {
+    NAMED.find_iter(text.as_bytes()).find_map(|at| {
         let (head, tail) = (&text[..at], &text[at + SUM.len()..]);
         let (sum, rest) = tail.split_at_checked(64).filter(|(_, rest)| rest.starts_with(']'))?;
         let near = &head.as_bytes()[at.saturating_sub(LONGEST)..];

@@ -9,6 +9,7 @@ use steno_core::view::edits::{self, Edit};
 
 use crate::error::WebError;
 use crate::heading;
+use crate::library::Opened;
 use crate::page;
 use crate::pages::address;
 use crate::pages::session::Name;
@@ -19,7 +20,7 @@ use crate::routes::App;
 /// How many edits are shown, the latest first.
 const SHOWN: usize = 30;
 
-/// Up to which entry.
+/// Up to which place.
 #[derive(Deserialize)]
 pub(crate) struct Until {
     at: usize,
@@ -37,14 +38,14 @@ pub(crate) async fn page(
         let here = address(&agent, &session.id);
         let bar = html! { a href=(here) { "Read" } (heading::theme_button()) };
         let body = html! {
-            main #main data-replay=(here) data-entries=(entries.len()) {
+            main #main data-replay=(here) data-entries=(entries.len()) data-runs=[heading::runs(&opened.lanes)] {
                 h1 { (heading::title(session)) }
                 .replay {
-                    section #stage .stage aria-label="What was said" aria-live="off" {}
+                    section.stage aria-label="What was said" aria-live="off" { ol #stage .entries {} }
                     section #files .files aria-label="What files have become" {}
                 }
             }
-            script #times type="application/json" { (PreEscaped(times(entries))) }
+            script #times type="application/json" { (PreEscaped(times(&opened))) }
             (player(entries.len()))
         };
         Ok(page::framed(&heading::title(session), ("/", &bar), &body))
@@ -69,13 +70,13 @@ fn player(count: usize) -> Markup {
     }
 }
 
-/// When each entry was said, in milliseconds since 1970; 0 where that is not told.
-fn times(entries: &[Entry]) -> String {
+/// When the entry at each place was said, in milliseconds since 1970; 0 where that is not told.
+fn times(opened: &Opened) -> String {
     let time = |entry: &Entry| entry.created_at.map_or(0, |at| at.instant().as_millisecond());
-    json!(entries.iter().map(time).collect::<Vec<_>>()).to_string()
+    json!(opened.in_order().map(|(_, entry)| time(entry)).collect::<Vec<_>>()).to_string()
 }
 
-/// The files that were changed up to an entry, the latest change first.
+/// The files that were changed up to a place, the latest change first.
 pub(crate) async fn files(
     State(app): State<App>,
     Path((agent, id)): Name,
@@ -83,10 +84,9 @@ pub(crate) async fn files(
 ) -> Result<Markup, WebError> {
     app.work(move |library| {
         let opened = library.open(&agent, &id)?;
-        let entries = &opened.transcript.entries;
-        let so_far = &entries[..entries.len().min(at.saturating_add(1))];
-        let all = so_far.iter().enumerate().flat_map(|(number, entry)| {
-            edits::of(entry).into_iter().map(move |edit| (number, edit))
+        let so_far = opened.in_order().take(at.saturating_add(1)).enumerate();
+        let all = so_far.flat_map(|(place, (_, entry))| {
+            edits::of(entry).into_iter().map(move |edit| (place, edit))
         });
         let all: Vec<(usize, Edit<'_>)> = all.collect();
         let mut paths: Vec<&str> = all.iter().map(|(_, edit)| edit.path).collect();
@@ -94,8 +94,8 @@ pub(crate) async fn files(
         paths.dedup();
         Ok(html! {
             h2 { (paths.len()) @if paths.len() == 1 { " file changed" } @else { " files changed" } }
-            @for (number, edit) in all.iter().rev().take(SHOWN) {
-                details.diff open[number + 20 > at] {
+            @for (place, edit) in all.iter().rev().take(SHOWN) {
+                details.diff open[place + 20 > at] {
                     summary { code { (clean(edit.path)) } (diff::amount(edit)) }
                     (diff::lines(&edit.lines))
                 }

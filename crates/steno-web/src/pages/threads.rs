@@ -14,8 +14,9 @@ use crate::error::WebError;
 use crate::library::Library;
 use crate::page;
 use crate::pages::address;
+use crate::render::markdown::Rich;
+use crate::render::plain;
 use crate::render::plain::clean;
-use crate::render::{markdown, plain};
 use crate::routes::App;
 
 /// The longest asset that is shown.
@@ -174,13 +175,15 @@ fn sessions(library: &Library, thread: &Thread) -> Result<Markup, WebError> {
 }
 
 fn shown(project: &FilePath, asset: &Asset) -> Markup {
+    let texts = texts(&project.join(&asset.path));
     html! {
         section.card {
             h2 { (asset.kind.as_str()) }
-            @for (name, text) in texts(&project.join(&asset.path)) {
+            @if texts.is_empty() { small { "Nothing in it yet." } }
+            @for (name, text) in &texts {
                 details open[asset.kind.as_str() != "transcript"] {
-                    summary { code { (clean(&name)) } small { (plain::size(&text)) } }
-                    .md { (markdown::render(&text, false)) }
+                    summary { code { (clean(name)) } small { (plain::size(text)) } }
+                    .md { (Rich { text, breaks: false }) }
                 }
             }
         }

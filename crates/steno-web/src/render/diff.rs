@@ -36,8 +36,8 @@ pub(crate) fn edit(edit: &Edit<'_>) -> Markup {
 pub(crate) fn amount(edit: &Edit<'_>) -> Markup {
     let (removed, added) = counts(&edit.lines);
     html! {
-        @if added > 0 { " " small.plus { "+" (added) } }
-        @if removed > 0 { " " small.minus { "−" (removed) } }
+        @if added > 0 { small.plus { "+" (added) } }
+        @if removed > 0 { small.minus { "−" (removed) } }
     }
 }
 

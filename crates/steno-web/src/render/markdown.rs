@@ -1,23 +1,37 @@
 //! Markdown as HTML that is safe whatever the text says: HTML in it is shown as text, links lead to the web only, and
 //! pictures from elsewhere are named, not loaded.
 
-use maud::{Escaper, PreEscaped};
+use maud::Render;
 use pulldown_cmark::{
     Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
 };
-use std::fmt::Write;
 
-use super::plain::clean;
+use super::plain::{escape, visible};
 
-/// The text as HTML. A line break counts where a person typed it.
-pub(crate) fn render(text: &str, breaks: bool) -> PreEscaped<String> {
-    let text = clean(text);
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut tamer = Tamer { breaks, open: Vec::new() };
-    let mut out = String::with_capacity(text.len() + text.len() / 4);
-    html::push_html(&mut out, Parser::new_ext(&text, options).map(|event| tamer.tame(event)));
-    PreEscaped(out)
+/// A text as HTML.
+pub(crate) struct Rich<'a> {
+    /// The Markdown.
+    pub(crate) text: &'a str,
+    /// Whether a line break counts, as where a person typed it.
+    pub(crate) breaks: bool,
+}
+
+impl Render for Rich<'_> {
+    fn render_to(&self, page: &mut String) {
+        let text = visible(self.text);
+        let options =
+            Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+        let mut tamer = Tamer { breaks: self.breaks, open: Vec::new() };
+        page.reserve(text.len() + text.len() / 4);
+        html::push_html(page, Parser::new_ext(&text, options).map(|event| tamer.tame(event)));
+    }
+}
+
+/// Whether a text is one line in which nothing has a meaning, so that it needs no paragraph of its own.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80;
+    let is_meant = |byte: u8| byte < b' ' || b"*_~`[]<>&\\!#|".contains(&byte);
+    text.as_bytes().first().is_some_and(is_word) && !text.bytes().any(is_meant)
 }
 
 /// Turns what could do harm into what cannot.
@@ -100,7 +114,7 @@ fn leads_to_the_web(url: &str) -> bool {
 
 fn tag<'a>(before: &str, url: &str, after: &str) -> CowStr<'a> {
     let mut text = before.to_owned();
-    write!(Escaper::new(&mut text), "{url}").expect("a string takes all");
+    escape(url, &mut text);
     text.push_str(after);
     text.into()
 }
@@ -110,7 +124,7 @@ mod tests {
     use super::*;
 
     fn rendered(text: &str) -> String {
-        render(text, false).0
+        Rich { text, breaks: false }.render().0
     }
 
     #[test]
@@ -140,6 +154,17 @@ mod tests {
             text.contains(">cat</a>") && text.contains("<span class=\"link\">d</span>"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_line_without_a_meaning_is_no_paragraph() {
+        for text in ["Yes, do it (now).", "é: 50% done - 3 left"] {
+            assert!(is_plain(text), "{text}");
+            assert_eq!(rendered(text), format!("<p>{text}</p>\n"));
+        }
+        for text in ["", " x", "- x", "1. x", "a\nb", "a *b*", "a & b", "[x]", "> x", "a\\b"] {
+            assert!(!is_plain(text), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A session at a glance: a strip of what happened where, by entries from top to bottom.
 
 use maud::{Markup, html};
+use steno_core::view::lanes::Lanes;
 use steno_core::{Entry, Kind, Role};
 
 use super::entry::is_bad;
@@ -22,8 +23,8 @@ struct Band {
 }
 
 /// The strip.
-pub(crate) fn strip(entries: &[Entry]) -> Markup {
-    let bands = bands(entries);
+pub(crate) fn strip(entries: &[Entry], lanes: &Lanes) -> Markup {
+    let bands = bands(entries, lanes);
     let rows = bands.len().max(ROWS);
     let most = |of: fn(&Band) -> u64| bands.iter().map(of).max().unwrap_or(0).max(1);
     let (tools, tokens) = (most(|band| band.tools), most(|band| band.tokens));
@@ -55,11 +56,12 @@ fn wide(amount: u64, most: u64) -> u64 {
     (amount as f64 / most as f64 * 21.0).ceil() as u64
 }
 
-fn bands(entries: &[Entry]) -> Vec<Band> {
+fn bands(entries: &[Entry], lanes: &Lanes) -> Vec<Band> {
     let size = entries.len().div_ceil(BANDS).max(1);
-    let band = |part: &[Entry]| {
+    let band = |first: usize| {
         let mut band = Band::default();
-        for entry in part {
+        for place in first..entries.len().min(first + size) {
+            let entry = &entries[lanes.number(place)];
             band.prompts += u64::from(entry.role == Role::User && entry.kind == Kind::Text);
             band.tools += u64::from(entry.kind == Kind::ToolCall);
             band.seams += u64::from(entry.kind == Kind::Compaction);
@@ -70,5 +72,5 @@ fn bands(entries: &[Entry]) -> Vec<Band> {
         }
         band
     };
-    entries.chunks(size).map(band).collect()
+    (0..entries.len()).step_by(size).map(band).collect()
 }

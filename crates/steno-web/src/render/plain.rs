@@ -2,12 +2,52 @@
 
 use std::borrow::Cow;
 
+use maud::Render;
+
+/// A text of a transcript as it stands on a page: visible, and escaped.
+#[derive(Clone, Copy)]
+pub(crate) struct Clean<'a>(&'a str);
+
+/// Has a text shown as it is, wherever in a page it stands.
+pub(crate) fn clean(text: &str) -> Clean<'_> {
+    Clean(text)
+}
+
+impl Render for Clean<'_> {
+    fn render_to(&self, page: &mut String) {
+        escape(&visible(self.0), page);
+    }
+}
+
+/// Writes a text so that a page shows it, in pieces: most of it needs no change.
+pub(crate) fn escape(text: &str, page: &mut String) {
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let code = match byte {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'"' => "&quot;",
+            _ => continue,
+        };
+        page.push_str(&text[from..at]);
+        page.push_str(code);
+        from = at + 1;
+    }
+    page.push_str(&text[from..]);
+}
+
 /// A text without codes for terminals, and with other control characters made visible.
 ///
 /// Characters that turn the direction of writing are made visible too: they can make a command look like another.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    // Whatever has to be looked at begins with one of these bytes.
+    let is_doubtful = |byte: u8| match byte {
+        b'\n' | b'\t' => false,
+        byte => byte < 0x20 || matches!(byte, 0x7f | 0xc2 | 0xe2),
+    };
     let is_plain = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
-    if text.chars().all(is_plain) {
+    if !text.bytes().any(is_doubtful) || text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -38,7 +78,7 @@ pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     // Only the beginning is looked at: the line may be megabytes long.
     let end = line.char_indices().nth(most).map_or(line.len(), |(at, _)| at);
-    let shown = clean(&line[..end]);
+    let shown = visible(&line[..end]);
     if end < line.len() { format!("{shown}…") } else { shown.into_owned() }
 }
 
@@ -70,9 +110,17 @@ mod tests {
 
     #[test]
     fn what_no_screen_can_show_is_made_visible() {
-        assert_eq!(clean("a\x1b[1;31mred\x1b[0m\x07b\r\nc\rd"), "ared␇b\nc\nd");
-        assert_eq!(clean("x\u{202e}y\u{85}"), "x⟨U+202E⟩y⟨U+0085⟩");
-        assert!(matches!(clean("plain\n\ttext é 日"), Cow::Borrowed(_)));
+        assert_eq!(visible("a\x1b[1;31mred\x1b[0m\x07b\r\nc\rd"), "ared␇b\nc\nd");
+        assert_eq!(visible("x\u{202e}y\u{85}\u{7f}"), "x⟨U+202E⟩y⟨U+0085⟩⟨U+007F⟩");
+        for text in ["plain\n\ttext é 日", "“quoted” ± ½ – …"] {
+            assert!(matches!(visible(text), Cow::Borrowed(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_character_with_a_meaning_is_escaped() {
+        let page = clean("<a href=\"é\">&</a>\x1b[0m").render().0;
+        assert_eq!(page, "&lt;a href=&quot;é&quot;&gt;&amp;&lt;/a&gt;");
     }
 
     #[test]

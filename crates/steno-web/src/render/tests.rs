@@ -5,7 +5,8 @@ use super::*;
 
 fn rendered(entries: &[Entry]) -> String {
     let pictures = Pictures::default();
-    let show = Show { zone: &TimeZone::UTC, pictures: &pictures, base: None };
+    let (zone, lanes) = (&TimeZone::UTC, &Lanes::of(entries));
+    let show = Show { zone, pictures: &pictures, base: None, lanes, notes: &[] };
     show.entries(entries, 0..entries.len())
 }
 
@@ -22,11 +23,12 @@ fn every_entry_has_a_place_of_its_own() {
         entry(Role::Assistant, Kind::Thinking, "Hm\nwell"),
         entry(Role::Assistant, Kind::Compaction, "So far"),
     ]);
-    assert!(text.contains("<h2 class=\"day\">Monday, 5 January 2026</h2>"), "{text}");
-    assert!(text.contains("<article class=\"user\" id=\"e0\"><a href=\"#e0\">09:15</a>"), "{text}");
+    assert!(text.contains("<h2>Monday, 5 January 2026</h2>"), "{text}");
+    assert!(text.contains("<li class=user><a>09:15</a><div class=md>"), "{text}");
+    assert_eq!(text.matches("09:15").count(), 1, "{text}");
     assert!(text.contains("Fix <strong>it</strong>"), "{text}");
-    assert!(text.contains("<details><summary><b>Thought</b> <span>Hm</span>"), "{text}");
-    assert!(text.contains("\"seam\"") && text.contains("context was shortened"), "{text}");
+    assert!(text.contains("<details><summary><b>Thought</b><span>Hm</span>"), "{text}");
+    assert!(text.contains("<li class=seam>") && text.contains("context was shortened"), "{text}");
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn a_call_tells_what_it_is_about_and_shows_its_edit() {
     let text = rendered(&[call.clone()]);
     assert!(
         text.contains(
-            "<details open><summary><b>Edit</b> <code>a.rs</code> <small class=\"plus\">+1</small>"
+            "<details open><summary><b>Edit</b><code>a.rs</code><small class=\"plus\">+1</small>"
         ),
         "{text}"
     );
@@ -54,10 +56,10 @@ fn failures_are_marked_and_long_output_is_folded() {
     failed.extra.insert("is_error".to_owned(), json!(true));
     let long = entry(Role::Tool, Kind::ToolResult, "one\ntwo\nthree");
     let text = rendered(&[failed, long]);
-    assert!(text.contains("class=\"result bad\""), "{text}");
-    assert!(text.contains("<b>Failed</b> <code>no such file</code>"), "{text}");
+    assert!(text.contains("<li class=\"result bad\">"), "{text}");
+    assert!(text.contains("<b>Failed</b><code>no such file</code>"), "{text}");
     assert!(
-        text.contains("<summary><b>Result</b> <code>one</code><small>3 lines</small>"),
+        text.contains("<summary><b>Result</b><code>one</code><small>3 lines</small>"),
         "{text}"
     );
 }
@@ -72,9 +74,53 @@ fn subagents_have_lanes() {
 }
 
 #[test]
+fn subagents_of_subagents_stand_further_in() {
+    let call = |source: &str, prompt: &str| {
+        let mut call = entry(Role::Assistant, Kind::ToolCall, "");
+        call.source = source.to_owned();
+        call.tool_input = Some(json!({"prompt": prompt}));
+        call
+    };
+    let mut told =
+        [call("primary", "one"), entry(Role::User, Kind::Text, "two"), call("subagent:a", "two")];
+    told[1].source = "subagent:b".to_owned();
+    let mut first = entry(Role::User, Kind::Text, "one");
+    first.source = "subagent:a".to_owned();
+    let [outer, inner, inner_call] = told;
+    let text = rendered(&[outer, first, inner_call, inner]);
+    let at = |class: &str| text.find(class).unwrap_or_else(|| panic!("{class}: {text}"));
+    assert!(at("user lane c") < at("call lane") && text.contains(" d2\">"), "{text}");
+}
+
+#[test]
+fn little_stands_around_a_few_words() {
+    let said: Vec<Entry> = (0..100).map(|_| entry(Role::User, Kind::Text, "Yes, go on.")).collect();
+    let page = rendered(&said).len() / 100;
+    assert!(page < 11 + 20, "{page} bytes for 11");
+}
+
+#[test]
+fn notes_stand_with_their_entries_and_harm_nothing() {
+    let pictures = Pictures::default();
+    let said = entry(Role::User, Kind::Text, "Hello");
+    let note = Note {
+        id: uuid::Uuid::nil(),
+        at: "2026-01-05T10:00:00Z".parse().unwrap(),
+        entry: Some(said.entry_id),
+        text: "See <script>x</script> **here**".to_owned(),
+    };
+    let (zone, lanes, notes) = (&TimeZone::UTC, &Lanes::default(), &[note]);
+    let show = Show { zone, pictures: &pictures, base: None, lanes, notes };
+    let text = show.entries(&[said], 0..1);
+    assert!(text.contains("<aside class=\"note\"") && text.contains("<strong>here"), "{text}");
+    assert!(!text.contains("<script"), "{text}");
+}
+
+#[test]
 fn only_a_page_leaves_out_what_is_long() {
     let pictures = Pictures::default();
-    let show = Show { zone: &TimeZone::UTC, pictures: &pictures, base: Some("/session/a/b") };
+    let (zone, lanes, base) = (&TimeZone::UTC, &Lanes::default(), Some("/session/a/b"));
+    let show = Show { zone, pictures: &pictures, base, lanes, notes: &[] };
     let long = entry(Role::Tool, Kind::ToolResult, &"line\n".repeat(10_000));
     let page = show.entries(std::slice::from_ref(&long), 0..1);
     assert!(page.len() < 30_000 && page.contains("href=\"/session/a/b/entry/0\""));

@@ -1,13 +1,14 @@
 //! Calls of tools: in one line what is called with what, and behind it the arguments or the edit.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use serde_json::Value;
 use steno_core::Entry;
 use steno_core::view::edits;
 
-use super::entry::{block, tokens};
+use super::entry::{Spent, block};
+use super::markdown::Rich;
 use super::plain::{clean, first_line};
-use super::{Show, diff, markdown};
+use super::{Show, diff};
 
 /// Arguments that say best what a call is about, in any agent's words.
 const TELLING: [&str; 14] = [
@@ -35,18 +36,20 @@ const PREVIEW: usize = 160;
 
 impl Show<'_> {
     /// A call of a tool.
-    pub(super) fn call(&self, entry: &Entry) -> Markup {
+    pub(super) fn call(&self, page: &mut String, entry: &Entry) {
         let edits = edits::of(entry);
         let name = entry.tool_name.as_deref().unwrap_or("tool");
-        html! {
-            @if let Some(said) = entry.said_with_call() {
-                .md { (self.rich(said, false)) }
-            }
+        if let Some(said) = entry.said_with_call() {
+            page.push_str("<div class=md>");
+            self.rich(page, said, false);
+            page.push_str("</div>");
+        }
+        let call = html! {
             details open[diff::is_short(&edits)] {
                 summary {
-                    b { (clean(name)) } " " code { (about(entry)) }
+                    b { (clean(name)) } code { (about(entry)) }
                     @if let [edit] = edits.as_slice() { (diff::amount(edit)) }
-                    (tokens(entry.usage.as_ref()))
+                    (Spent(entry.usage.as_ref()))
                 }
                 @match edits.as_slice() {
                     [] => (arguments(entry)),
@@ -54,7 +57,8 @@ impl Show<'_> {
                     several => { @for edit in several { (diff::edit(edit)) } },
                 }
             }
-        }
+        };
+        call.render_to(page);
     }
 }
 
@@ -79,7 +83,7 @@ pub(crate) fn about(entry: &Entry) -> String {
 
 fn arguments(entry: &Entry) -> Markup {
     let Some(input) = &entry.tool_input else {
-        return block(&entry.content);
+        return block(&entry.content).render();
     };
     let Some(fields) = input.as_object() else { return argument("", input) };
     html! {
@@ -96,10 +100,10 @@ fn argument(name: &str, value: &Value) -> Markup {
     match value {
         Value::String(text) if SHELL.contains(&name) => code_block(text, "sh"),
         Value::String(text) if name == "prompt" => {
-            html! { .md { (markdown::render(text, false)) } }
+            html! { .md { (Rich { text, breaks: false }) } }
         }
         Value::String(text) if !text.contains('\n') => html! { code { (clean(text)) } },
-        Value::String(text) => block(text),
+        Value::String(text) => block(text).render(),
         Value::Array(_) | Value::Object(_) => {
             code_block(&serde_json::to_string_pretty(value).unwrap_or_default(), "json")
         }

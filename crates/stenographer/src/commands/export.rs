@@ -94,13 +94,13 @@ impl Exporting<'_> {
             let page = Page { transcript: &transcript, pictures: &pictures, zone, index };
             let path = dir.join(&file);
             durable::create_private_dir(path.parent().unwrap_or(dir))?;
-            durable::write_atomic(&path, page.html().as_bytes())?;
+            durable::replace_unsynced(&path, page.html().as_bytes())?;
             listed.push((file, transcript.session));
         }
         listed
             .sort_by_key(|(_, session)| std::cmp::Reverse(session.started.map(|at| at.instant())));
         let path = dir.join("index.html");
-        durable::write_atomic(&path, index(&listed, &self.scene.zone).as_bytes())?;
+        durable::replace_unsynced(&path, index(&listed, &self.scene.zone).as_bytes())?;
         Ok(writeln!(ui.out(), "{}", path.display())?)
     }
 

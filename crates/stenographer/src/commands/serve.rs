@@ -1,5 +1,6 @@
 //! `steno serve`: the local page.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     /// Open the page in the browser.
     #[arg(long)]
     open: bool,
-    /// Let the page change nothing: no session can be made ready to go on with.
+    /// Let the page change nothing: no session can be made ready to go on with, and nothing be noted.
     #[arg(long)]
     read_only: bool,
 }
@@ -62,15 +63,30 @@ fn bind(scene: &Scene, args: &Args) -> Result<Server, CommandError> {
         address: SocketAddr::new(args.host, args.port.unwrap_or(PORT)),
         resume: (!args.read_only).then(|| resuming(scene)),
     };
-    let free = SocketAddr::new(args.host, 0);
     match Server::bind(options.clone()) {
-        Err(WebError::Listen { .. }) if args.port.is_none() => {
-            Ok(Server::bind(Options { address: free, ..options })?)
+        Err(WebError::Listen { reason, .. }) if args.port.is_none() && is_taken(&reason) => {
+            let free = SocketAddr::new(args.host, 0);
+            Server::bind(Options { address: free, ..options }).map_err(unbound)
         }
-        bound => Ok(bound.map_err(|error| {
-            CommandError::user(error).hint("leave --port out to have a free one")
-        })?),
+        bound => bound.map_err(unbound),
     }
+}
+
+/// The error for an address that could not be had, with what would help.
+fn unbound(error: WebError) -> CommandError {
+    let hint = match &error {
+        WebError::Listen { reason, .. } if is_taken(reason) => {
+            Some("leave --port out to have a free one")
+        }
+        WebError::Listen { .. } => Some("leave --host out to listen on this machine only"),
+        _ => None,
+    };
+    hint.into_iter().fold(CommandError::user(error), CommandError::hint)
+}
+
+/// Whether it is the port that cannot be had.
+fn is_taken(reason: &io::Error) -> bool {
+    matches!(reason.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
 fn resuming(scene: &Scene) -> Resume {

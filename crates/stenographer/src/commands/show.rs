@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use steno_core::format::devflow::{Look, View};
 use steno_core::format::{chibi, devflow, leslie, weakincentives};
+use steno_core::vault::notes::Note;
+use steno_core::view::answer::EntryRow;
 use steno_core::{Entry, Role, Transcript};
 
 use crate::error::{CommandError, Exit};
@@ -70,24 +72,26 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     };
     let mut transcript = store.transcript(name)?;
     ui.problems(&transcript.problems);
+    let noted = Note::of_session(&transcript.notes, &transcript.entries);
+    let noted: Vec<Note> = noted.into_iter().cloned().collect();
     if let Some(number) = number {
         around(&mut transcript.entries, number, args)?;
     }
     select(&mut transcript.entries, args)?;
     if args.json {
         for entry in &transcript.entries {
-            serde_json::to_writer(ui.out(), entry)?;
+            serde_json::to_writer(ui.out(), &EntryRow::of(entry, &transcript.notes))?;
             writeln!(ui.out())?;
         }
         return Ok(Exit::Done);
     }
-    let text = render(&transcript, scene, args, ui.width());
+    let text = render(&transcript, &noted, (scene, args), ui.width());
     ui.transcript_text(&text)?;
     Ok(Exit::Done)
 }
 
 /// A hit of `steno search`: the session, and the number of the entry in it.
-fn hit(name: &str) -> Option<(&str, usize)> {
+pub(crate) fn hit(name: &str) -> Option<(&str, usize)> {
     let (session, number) = name.rsplit_once(':')?;
     Some((session, number.parse().ok()?))
 }
@@ -95,13 +99,17 @@ fn hit(name: &str) -> Option<(&str, usize)> {
 /// Leaves the entry of a hit, and some before and after it.
 fn around(entries: &mut Vec<Entry>, number: usize, args: &Args) -> Result<(), CommandError> {
     if number >= entries.len() {
-        let message = format!("no such entry: {}", args.session);
-        let last = entries.len().saturating_sub(1);
-        return Err(CommandError::user(message).hint(format!("its last entry is number {last}")));
+        return Err(no_such_entry(&args.session, entries.len()));
     }
     entries.truncate(number.saturating_add(args.context).saturating_add(1));
     entries.drain(..number.saturating_sub(args.context));
     Ok(())
+}
+
+/// The error for a number that a session of so many entries does not have.
+pub(crate) fn no_such_entry(name: &str, entries: usize) -> CommandError {
+    let error = CommandError::user(format!("no such entry: {name}"));
+    error.hint(format!("its last entry is number {}", entries.saturating_sub(1)))
 }
 
 fn select(entries: &mut Vec<Entry>, args: &Args) -> Result<(), CommandError> {
@@ -131,9 +139,14 @@ fn unknown_role(name: &str, entries: &[Entry]) -> CommandError {
     error.hint(format!("the roles are: {}", names.join(", ")))
 }
 
-fn render(transcript: &Transcript, scene: &Scene, args: &Args, width: usize) -> String {
+fn render(
+    transcript: &Transcript,
+    noted: &[Note],
+    (scene, args): (&Scene, &Args),
+    width: usize,
+) -> String {
     match (args.style, args.summary) {
-        (Style::Terminal, false) => terminal::full(transcript, &scene.zone),
+        (Style::Terminal, false) => terminal::full(transcript, noted, &scene.zone),
         (Style::Terminal, true) => terminal::summary(transcript, &scene.zone, width),
         (Style::Weakincentives, _) => weakincentives::format_transcript(&transcript.entries),
         (Style::Devflow, summary) => {

@@ -4,6 +4,7 @@
 
 #[cfg(unix)]
 mod acp;
+mod annotate;
 mod bad_input;
 #[cfg(unix)]
 mod browser;

@@ -22,13 +22,15 @@ fn real_sessions_open_without_a_complaint() {
         let entries = session["entries"].as_u64().unwrap();
         let page = format!("/session/{}/{}", name("agent"), name("id"));
         browser.go(&site.at(&page));
-        browser
-            .until(&format!("document.querySelectorAll('article').length >= {}", entries.min(30)));
+        browser.until(&format!(
+            "document.querySelectorAll('.entries > li[id]').length >= {}",
+            entries.min(30)
+        ));
         if seen % 10 == 0 {
             browser.press("EG");
             browser.go(&site.at(&format!("{page}/replay#e{}", entries.saturating_sub(1))));
             browser.until(&format!(
-                "document.querySelectorAll('#stage article').length > 0 || {entries} === 0"
+                "document.querySelectorAll('#stage > li[id]').length > 0 || {entries} === 0"
             ));
         }
         assert_eq!(browser.complaints(), Vec::<String>::new(), "{page}");

@@ -70,6 +70,11 @@ fn hostile() -> Site {
         said.extend(tool("Edit", &edit, (&format!("{attack}\n{attack}"), false)));
     }
     site.keep("hostile", &said);
+    for (number, attack) in ATTACKS.iter().enumerate().filter(|(_, attack)| !attack.contains('\0'))
+    {
+        site.steno(&["annotate", &format!("hostile:{number}"), "--", attack]);
+        site.steno(&["annotate", "hostile", "--", attack]);
+    }
     site.serve();
     site
 }
@@ -102,9 +107,9 @@ fn nothing_in_a_transcript_reaches_the_page_alive() {
         browser.until("document.readyState === 'complete'");
         if page.ends_with(name) {
             browser.press("E");
-            browser.until("document.querySelectorAll('article').length > 50");
+            browser.until("document.querySelectorAll('.entries > li[id]').length > 50");
         }
-        browser.run("for (const element of document.querySelectorAll('main a, main summary, main article')) { \
+        browser.run("for (const element of document.querySelectorAll('main a, main summary, main .entries > li')) { \
             element.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); element.focus?.(); }");
         assert_eq!(browser.run(FOREIGN), json!([]), "{page}");
         assert_eq!(browser.run("return window.harm ?? null"), json!(null), "{page}");

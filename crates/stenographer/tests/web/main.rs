@@ -8,5 +8,6 @@ mod driver;
 mod fixtures;
 mod guarded;
 mod hostile;
+mod openapi;
 mod site;
 mod views;

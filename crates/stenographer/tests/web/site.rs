@@ -48,6 +48,56 @@ impl Site {
         self.steno(&["import", file.to_str().unwrap()]);
     }
 
+    /// Keeps a session whose subagent has begun one of its own; each has a file.
+    pub(crate) fn keep_nested(&self, session: &str) {
+        let begin = |id: &str, prompt: &str| {
+            block(
+                &json!({"type": "tool_use", "id": id, "name": "Task", "input": {"prompt": prompt}}),
+            )
+        };
+        let answer =
+            json!({"type": "tool_result", "tool_use_id": "toolu_a", "content": "All is well."});
+        let files = [
+            (
+                None,
+                vec![
+                    user("Look around"),
+                    begin("toolu_a", "Look at the harbour"),
+                    json!({"role": "user", "content": [answer]}),
+                    assistant("Thanks."),
+                ],
+            ),
+            (
+                Some("a1"),
+                vec![
+                    user("Look at the harbour"),
+                    begin("toolu_b", "Look at the lighthouse"),
+                    assistant("It is calm."),
+                ],
+            ),
+            (Some("b2"), vec![user("Look at the lighthouse"), assistant("It shines.")]),
+        ];
+        let root = self.path().join("project");
+        for (agent, messages) in files {
+            let record = |(at, message): (usize, &Value)| {
+                let record = json!({
+                    "type": message["role"], "uuid": format!("{agent:?}{at}"), "sessionId": session, "version": "2.1.0",
+                    "isSidechain": agent.is_some(), "agentId": agent, "timestamp": format!("2026-01-05T09:00:{at:02}.000Z"),
+                    "cwd": "/home/me/code/harbor", "message": message,
+                });
+                format!("{record}\n")
+            };
+            let lines: String = messages.iter().enumerate().map(record).collect();
+            let file = match agent {
+                Some(agent) => root.join(session).join(format!("subagents/agent-{agent}.jsonl")),
+                None => root.join(format!("{session}.jsonl")),
+            };
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, lines).unwrap();
+        }
+        self.steno(&["import", root.to_str().unwrap()]);
+    }
+
     /// Runs `steno`.
     pub(crate) fn steno(&self, args: &[&str]) -> String {
         let output = self.command(args).output().unwrap();

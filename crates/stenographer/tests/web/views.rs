@@ -79,7 +79,7 @@ fn sessions_are_listed_and_filtered_as_one_types() {
 fn a_session_is_read_folded_and_found_in() {
     let Some((site, browser)) = opened(1280, 900) else { return };
     browser.go(&site.at("/session/claude-code/harbour-login"));
-    browser.until("document.querySelectorAll('article').length === 10");
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
     let count = |selector: &str| {
         browser.run(&format!("return document.querySelectorAll('{selector}').length"))
     };
@@ -91,11 +91,11 @@ fn a_session_is_read_folded_and_found_in() {
     browser.until("document.querySelector('pre code .tok-k')");
     browser.picture("session");
     browser.press("E");
-    assert_eq!(count("article > details:not([open])"), json!(0));
+    assert_eq!(count("li > details:not([open])"), json!(0));
     browser.press("C");
-    assert_eq!(count("article > details[open]"), json!(0));
+    assert_eq!(count("li > details[open]"), json!(0));
     browser.press("jj");
-    assert_eq!(browser.run("return document.querySelector('article.at').id"), json!("e1"));
+    assert_eq!(browser.run("return document.querySelector('li.at').id"), json!("e1"));
     browser.press("o");
     assert_eq!(browser.run("return document.querySelector('#e1 details').open"), json!(true));
     browser.press("/");
@@ -117,7 +117,7 @@ fn a_long_session_is_only_partly_on_the_page_and_links_lead_anywhere() {
         "Math.abs(document.querySelector('#e431').getBoundingClientRect().top) < innerHeight",
     );
     assert_eq!(
-        browser.run("return document.querySelectorAll('article').length < 400"),
+        browser.run("return document.querySelectorAll('.entries > li[id]').length < 400"),
         json!(true)
     );
     browser.picture("long");
@@ -132,6 +132,96 @@ fn a_long_session_is_only_partly_on_the_page_and_links_lead_anywhere() {
     browser.until("document.querySelector('#e0.at') && scrollY < 500");
     browser.run("location.hash = '#e300'");
     browser.until("document.querySelector('#e300.at')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn keys_reach_entries_that_are_not_on_the_page() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    let mut said = vec![user("First")];
+    said.extend((0..150).map(|number| assistant(&format!("Answer {number}"))));
+    said.push(user("Second"));
+    said.extend((0..150).map(|number| assistant(&format!("Needle {number}"))));
+    said.extend(tool("Bash", &json!({"command": "x"}), ("it broke", true)));
+    site.keep("sparse", &said);
+    site.serve();
+    browser.go(&site.first("/session/claude-code/sparse"));
+    let at = |number: usize| browser.until(&format!("document.querySelector('#e{number}.at')"));
+    let steps = [
+        ("gg", 0),
+        ("n", 151),
+        ("j", 152),
+        ("k", 151),
+        ("p", 0),
+        ("x", 303),
+        ("k", 302),
+        ("G", 303),
+    ];
+    for (keys, number) in steps {
+        browser.press(keys);
+        at(number);
+    }
+    assert_eq!(browser.run("return location.hash"), json!("#e303"));
+    browser.press("gg");
+    at(0);
+    // Quick steps are not lost while something is on its way.
+    browser.press(&"j".repeat(70));
+    at(70);
+    browser.press("/");
+    browser.press("needle 149");
+    browser.until("document.querySelector('#found').textContent === '1 of 1'");
+    at(301);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn notes_are_written_shown_and_removed() {
+    let Some((site, browser)) = opened(1280, 900) else { return };
+    browser.go(&site.at("/session/claude-code/harbour-login"));
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
+    browser.press("jja");
+    browser.until("document.querySelector('#note').open");
+    browser.press("A **telling** thought #cookie");
+    browser.run("document.querySelector('#note button[value=save]').click()");
+    browser.until("document.querySelector('#e1 > .note strong')?.textContent === 'telling'");
+    browser.run("document.querySelector('#annotate').click()");
+    browser.press("About all of it");
+    browser.run("document.querySelector('#note button[value=save]').click()");
+    browser.until("document.querySelector('#notes .note')?.innerText.includes('About all of it')");
+    browser.picture("notes");
+    site.steno(&["annotate", "harbour-login:9", "from elsewhere"]);
+    browser.until("document.querySelector('#e9 > .note')?.innerText.includes('from elsewhere')");
+    let hover = "document.querySelector('#e1 > .note').dispatchEvent(new Event('pointerover', {bubbles: true}))";
+    browser.run(&format!("{hover}; document.querySelector('#e1 > .note .beside').click()"));
+    browser.until("!document.querySelector('#e1 > .note')");
+    assert_eq!(site.steno(&["annotate", "--json"]).lines().count(), 2);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn subagents_stand_below_the_calls_that_began_them() {
+    let Some(browser) = Browser::open(1280, 900) else { return };
+    let mut site = Site::new();
+    site.keep_nested("nested");
+    site.serve();
+    browser.go(&site.first("/session/claude-code/nested"));
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 9");
+    let order = "return [...document.querySelectorAll('.entries > li[id]')].map((entry) => \
+        `${entry.id} ${/ d\\d/.exec(entry.className)?.[0] ?? ''}`.trim())";
+    let expected = ["e0", "e1", "e4  d1", "e5  d1", "e7  d2", "e8  d2", "e6  d1", "e2", "e3"];
+    assert_eq!(browser.run(order), json!(expected));
+    browser.picture("nested");
+    browser.go(&site.at("/session/claude-code/nested#e7"));
+    browser.until("document.querySelector('#e7.at')");
+    browser.press("j");
+    browser.until("document.querySelector('#e8.at')");
+    browser.press("j");
+    browser.until("document.querySelector('#e6.at')");
+    site.steno(&["export", "nested", "--format", "html", "-o", "nested.html"]);
+    browser.go(&format!("file://{}#e8", site.path().join("nested.html").display()));
+    browser.until("document.querySelector('#e8.at')");
+    assert_eq!(browser.run(order), json!(expected));
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -158,17 +248,17 @@ fn a_search_leads_to_the_entry() {
 fn a_session_is_replayed() {
     let Some((site, browser)) = opened(1280, 860) else { return };
     browser.go(&site.at("/session/claude-code/harbour-login/replay"));
-    browser.until("document.querySelectorAll('#stage article').length === 1");
+    browser.until("document.querySelectorAll('#stage > li[id]').length === 1");
     let scrub = "const scrub = document.querySelector('#scrub'); scrub.value = 6; scrub.dispatchEvent(new Event('input'))";
     browser.run(scrub);
-    browser.until("document.querySelectorAll('#stage article').length === 7");
+    browser.until("document.querySelectorAll('#stage > li[id]').length === 7");
     browser.until("document.querySelector('#files h2').textContent === '1 file changed'");
     browser.until("document.querySelector('#files ins')");
     browser.picture("replay");
     browser.run(
         "document.querySelector('#speed').value = '100'; document.querySelector('#play').click()",
     );
-    browser.until("document.querySelectorAll('#stage article').length === 10");
+    browser.until("document.querySelectorAll('#stage > li[id]').length === 10");
     browser.until("document.querySelector('#play').textContent === 'Play'");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
@@ -195,7 +285,7 @@ fn a_page_that_was_left_holds_no_connection() {
     for _ in 0..8 {
         for page in ["/", "/session/claude-code/harbour-login"] {
             browser.go(&site.at(page));
-            browser.until("document.querySelector('.row, article')");
+            browser.until("document.querySelector('.row, .entries > li')");
         }
     }
     // Had each of them kept one, this would wait for a minute.
@@ -231,7 +321,7 @@ fn what_is_recorded_shows_while_it_is_recorded() {
     recording.say("user", "Is anybody there?");
     browser.until("document.body.innerText.includes('Is anybody there?')");
     browser.go(&site.at("/session/demo/live"));
-    browser.until("document.querySelectorAll('article').length === 1");
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 1");
     recording.say("assistant", "I am listening.");
     browser.until("document.querySelector('#e1')?.innerText.includes('I am listening.')");
     for number in 2..70 {
@@ -266,7 +356,7 @@ fn it_is_dark_where_that_is_wished() {
     let dark = json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
     browser.emulate("Emulation.setEmulatedMedia", &dark);
     browser.go(&site.at("/session/claude-code/harbour-login"));
-    browser.until("document.querySelectorAll('article').length === 10");
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
     assert_ne!(browser.run(colour), light);
     browser.picture("dark-session");
     browser.run("document.querySelector('#theme').click()");
@@ -282,7 +372,7 @@ fn an_exported_page_works_without_a_server() {
     let Some((site, browser)) = opened(1280, 900) else { return };
     site.steno(&["export", "harbour-login", "--format", "html", "-o", "login.html"]);
     browser.go(&format!("file://{}#e8", site.path().join("login.html").display()));
-    browser.until("document.querySelectorAll('article').length === 10");
+    browser.until("document.querySelectorAll('.entries > li[id]').length === 10");
     browser.until("document.querySelector('#e8 details').open");
     browser.until("document.querySelector('pre code .tok-k')");
     browser.press("/");

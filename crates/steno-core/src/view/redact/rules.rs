@@ -4,6 +4,8 @@
 pub(super) struct Rule {
     /// Stands in the secret's place.
     pub(super) name: &'static str,
+    /// Words of which one stands in every text that has it, in whatever case: most texts need no closer look.
+    pub(super) hints: &'static [&'static str],
     /// Finds it; the first group, if there is one, is the secret.
     pub(super) pattern: &'static str,
     /// How random it must look, in bits per character; 0 where its form says enough.
@@ -18,156 +20,165 @@ pub(super) struct Rule {
 
 const fn rule(
     name: &'static str,
-    pattern: &'static str,
+    (hints, pattern): (&'static [&'static str], &'static str),
     secret: [&'static str; 2],
     harmless: &'static str,
 ) -> Rule {
-    Rule { name, pattern, entropy: 0.0, secret, harmless }
+    Rule { name, hints, pattern, entropy: 0.0, secret, harmless }
 }
 
 /// All rules, the most telling first: what one has taken out the next does not see.
 pub(super) const RULES: &[Rule] = &[
     rule(
         "private key",
-        r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?s:.)+?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----",
+        (
+            &["PRIVATE KEY"],
+            r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?s:.)+?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----",
+        ),
         ["-----BEGIN RSA PRIVATE KEY-----\nMIIEow", "IBAAKCAQEA\n-----END RSA PRIVATE KEY-----"],
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBg\n-----END PUBLIC KEY-----",
     ),
     rule(
         "Anthropic key",
-        r"\bsk-ant-[A-Za-z0-9_-]{20,}",
+        (&["sk-ant-"], r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
         ["sk-ant-", "api03-abcdefghijklmnopqrstuvwx"],
         "sk-ant-short",
     ),
     rule(
         "OpenRouter key",
-        r"\bsk-or-v1-[0-9a-f]{64}\b",
+        (&["sk-or-v1-"], r"\bsk-or-v1-[0-9a-f]{64}\b"),
         ["sk-or-v1-", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"],
         "sk-or-v1-0123456789abcdef",
     ),
     rule(
         "OpenAI key",
-        r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9]{20}[A-Za-z0-9_-]*",
+        (&["sk-"], r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9]{20}[A-Za-z0-9_-]*"),
         ["sk-proj-", "abcdefghijklmnopqrstuvwxyz012345"],
         "sk-learn-preprocessing-pipeline-steps",
     ),
     rule(
         "AWS key id",
-        r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b",
+        (&["AKIA", "ASIA", "ABIA", "ACCA"], r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
         ["AKIA", "IOSFODNN7EXAMPLE"],
         "AKIAISNOTAKEY",
     ),
     rule(
         "AWS secret key",
-        r#"(?i)aws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([a-z0-9/+]{40})\b"#,
+        (&["secret"], r#"(?i)aws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?([a-z0-9/+]{40})\b"#),
         ["aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"],
         "aws_secret_access_key = os.environ['AWS_SECRET_ACCESS_KEY']",
     ),
     rule(
         "GitHub token",
-        r"\bgh[pousr]_[A-Za-z0-9]{36,}",
+        (&["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,}"),
         ["ghp_", "abcdefghijklmnopqrstuvwxyz0123456789"],
         "ghp_token_from_settings",
     ),
     rule(
         "GitHub token",
-        r"\bgithub_pat_[A-Za-z0-9_]{36,}",
+        (&["github_pat_"], r"\bgithub_pat_[A-Za-z0-9_]{36,}"),
         ["github_pat_", "11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz012345"],
         "github_pat_is_fine_grained",
     ),
     rule(
         "GitLab token",
-        r"\bgl(?:pat|dt|rt|cbt|ptt)-[A-Za-z0-9_-]{20,}",
+        (
+            &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"],
+            r"\bgl(?:pat|dt|rt|cbt|ptt)-[A-Za-z0-9_-]{20,}",
+        ),
         ["glpat-", "abcdefghij0123456789"],
         "glpat-is-a-prefix",
     ),
     rule(
         "Slack token",
-        r"\bxox[abeoprs]-[0-9A-Za-z]{8,}[0-9A-Za-z-]*",
+        (&["xox"], r"\bxox[abeoprs]-[0-9A-Za-z]{8,}[0-9A-Za-z-]*"),
         ["xoxb-", "123456789012-abcdefghijklmnop"],
         "xoxb-token",
     ),
     rule(
         "Slack webhook",
-        r"https://hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/]{20,})",
+        (
+            &["hooks.slack.com"],
+            r"https://hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/]{20,})",
+        ),
         ["https://hooks.slack.com/services/", "T00000000/B00000000/abcdefghijklmnopqrstuvwx"],
         "https://hooks.slack.com/services/",
     ),
     rule(
         "Google key",
-        r"\bAIza[0-9A-Za-z_-]{35}",
+        (&["AIza"], r"\bAIza[0-9A-Za-z_-]{35}"),
         ["AIza", "SyA1234567890abcdefghijklmnopqrstuv"],
         "AIzawa is a name",
     ),
     rule(
         "Google token",
-        r"\b(?:ya29\.|GOCSPX-)[0-9A-Za-z_-]{20,}",
+        (&["ya29.", "GOCSPX-"], r"\b(?:ya29\.|GOCSPX-)[0-9A-Za-z_-]{20,}"),
         ["ya29.", "a0AfH6SMBabcdefghijklmnop"],
         "ya29.short",
     ),
     rule(
         "Stripe key",
-        r"\b(?:sk|rk|whsec)_(?:live_|test_)?[0-9A-Za-z]{24,}",
+        (&["sk_", "rk_", "whsec_"], r"\b(?:sk|rk|whsec)_(?:live_|test_)?[0-9A-Za-z]{24,}"),
         ["sk_live_", "abcdefghijklmnopqrstuvwx"],
         "sk_live_mode_is_on",
     ),
     rule(
         "npm token",
-        r"\bnpm_[A-Za-z0-9]{36}\b",
+        (&["npm_"], r"\bnpm_[A-Za-z0-9]{36}\b"),
         ["npm_", "abcdefghijklmnopqrstuvwxyz0123456789"],
         "npm_config_registry",
     ),
     rule(
         "PyPI token",
-        r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}",
+        (&["pypi-"], r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}"),
         ["pypi-AgEIcHlwaS5vcmc", "CJDEyMzQ1Njc4LTEyMzQtMTIzNC0xMjM0LTEyMzQ1Njc4OTBhYgAC"],
         "pypi-simple",
     ),
     rule(
         "crates.io token",
-        r"\bcio[A-Za-z0-9]{32}\b",
+        (&["cio"], r"\bcio[A-Za-z0-9]{32}\b"),
         ["cio", "abcdefghijklmnopqrstuvwxyz012345"],
         "ciopfs",
     ),
     rule(
         "Hugging Face token",
-        r"\bhf_[A-Za-z0-9]{34}\b",
+        (&["hf_"], r"\bhf_[A-Za-z0-9]{34}\b"),
         ["hf_", "abcdefghijklmnopqrstuvwxyzABCDEFGH"],
         "hf_hub_download",
     ),
     rule(
         "SendGrid key",
-        r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
+        (&["SG."], r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
         ["SG.abcdefghijklmnopqrstuv.", "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG"],
         "SG.Utils.Method",
     ),
     rule(
         "Twilio key",
-        r"\bSK[0-9a-f]{32}\b",
+        (&["SK"], r"\bSK[0-9a-f]{32}\b"),
         ["SK", "0123456789abcdef0123456789abcdef"],
         "SKU0123456789",
     ),
     rule(
         "DigitalOcean token",
-        r"\bdo[opr]_v1_[0-9a-f]{64}\b",
+        (&["doo_v1_", "dop_v1_", "dor_v1_"], r"\bdo[opr]_v1_[0-9a-f]{64}\b"),
         ["dop_v1_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"],
         "dop_v1_token",
     ),
     rule(
         "Vault token",
-        r"\bhv[sbr]\.[A-Za-z0-9_-]{24,}",
+        (&["hvs.", "hvb.", "hvr."], r"\bhv[sbr]\.[A-Za-z0-9_-]{24,}"),
         ["hvs.", "abcdefghijklmnopqrstuvwxyz"],
         "hvs.read",
     ),
     rule(
         "Telegram token",
-        r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b",
+        (&[":AA"], r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b"),
         ["123456789:", "AAabcdefghijklmnopqrstuvwxyz0123456"],
         "12345678:AAA",
     ),
     rule(
         "Azure key",
-        r"\bAccountKey=([A-Za-z0-9+/]{86}==)",
+        (&["AccountKey="], r"\bAccountKey=([A-Za-z0-9+/]{86}==)"),
         [
             "AccountKey=",
             "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz01234567==",
@@ -176,24 +187,28 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "JSON web token",
-        r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+        (&["eyJ"], r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
         ["eyJhbGciOiJIUzI1NiJ9.", "eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"],
         "eyJhbGciOiJIUzI1NiJ9 is a header",
     ),
     rule(
         "password",
-        r#"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@"']{1,64}:([^\s/:@"'$<{\[]{3,128})@"#,
+        (&["://"], r#"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@"']{1,64}:([^\s/:@"'$<{\[]{3,128})@"#),
         ["postgres://user:", "correcthorse@localhost/db"],
         "postgres://user:$PASSWORD@localhost/db",
     ),
     rule(
         "authorization",
-        r#"(?i)\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+([a-z0-9._~+/=-]{16,})"#,
+        (
+            &["authorization"],
+            r#"(?i)\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+([a-z0-9._~+/=-]{16,})"#,
+        ),
         ["Authorization: Bearer ", "abcdefghijklmnop0123"],
         "Authorization: Bearer $TOKEN",
     ),
     Rule {
         name: "secret",
+        hints: &["secret", "token", "passw", "api_key", "apikey", "access_key", "accesskey"],
         pattern: r#"(?i)\b[a-z0-9_.-]{0,40}(?:secret|token|passwd|password|api_?key|access_?key)["']?\s*[:=]\s*["']?([a-z0-9+/=_-]{20,200})"#,
         entropy: 3.7,
         secret: ["MY_API_KEY=\"", "q7Rz0vXw93LkTn5Yb2Hd8Fg1\""],

@@ -1,19 +1,27 @@
 //! Our own view of a session: a heading, then each entry under who said it and when.
 
 use jiff::tz::TimeZone;
+use steno_core::vault::notes::Note;
 use steno_core::{Entry, Session, Timestamp, Transcript};
 
 use crate::table::fit;
 use crate::ui::count;
 
-/// Everything.
-pub(super) fn full(transcript: &Transcript, zone: &TimeZone) -> String {
+/// Everything; `noted` speaks of the session.
+pub(super) fn full(transcript: &Transcript, noted: &[Note], zone: &TimeZone) -> String {
     let mut text = heading(&transcript.session, zone);
+    noted.iter().for_each(|note| text.push_str(&self::note(note, zone)));
     for entry in &transcript.entries {
         text.push('\n');
         text.push_str(&self::entry(entry, zone));
+        let notes = Note::of_entry(&transcript.notes, entry);
+        notes.for_each(|note| text.push_str(&self::note(note, zone)));
     }
     text
+}
+
+fn note(note: &Note, zone: &TimeZone) -> String {
+    format!("Noted {}: {}\n", local(note.at, zone), note.text)
 }
 
 /// One entry, under who said it and when.

@@ -1,0 +1,223 @@
+//! Notes: what people say of a session or of one of its entries. They stand beside what is kept, never in it.
+//!
+//! A session's notes are a log of their own, written as live logs are and never sealed. Nothing in it is rewritten: a
+//! note that was removed is one more line that says so.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::SessionDir;
+use super::live::{FIRST_SUM, LiveLog, LivePaths, Sum};
+use crate::durable::{FileError, OnPath};
+use crate::entry::Entry;
+use crate::problem::{Problem, json_reason};
+use crate::timestamp::{Clock, Timestamp};
+
+/// The log's name, inside a session.
+pub(super) const NOTES: &str = "notes.jsonl";
+
+/// What somebody has noted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Names it, so that it can be removed.
+    pub id: Uuid,
+    /// When it was written.
+    pub at: Timestamp,
+    /// The entry that it speaks of; without one, it speaks of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Uuid>,
+    /// What it says.
+    pub text: String,
+}
+
+/// One line of the log; without a text, the note of this id is gone.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    at: Timestamp,
+    id: Uuid,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    entry: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// The notes of a session, and the lines of their log that could not be read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Notes {
+    /// The notes, in the order in which they were written.
+    pub all: Vec<Note>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+impl Note {
+    /// The words of it that begin with `#`, without that.
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        let words = self.text.split_whitespace().filter_map(|word| word.strip_prefix('#'));
+        let ends = |c: char| !c.is_alphanumeric() && !"-_/".contains(c);
+        words.map(move |word| word.split(ends).next().unwrap_or(word)).filter(|tag| !tag.is_empty())
+    }
+
+    /// The notes of one entry.
+    pub fn of_entry<'a>(notes: &'a [Note], entry: &'a Entry) -> impl Iterator<Item = &'a Note> {
+        notes.iter().filter(|note| note.entry == Some(entry.entry_id))
+    }
+
+    /// The notes of no entry in `entries`: those of the session, and those of entries that it no longer has.
+    pub fn of_session<'a>(notes: &'a [Note], entries: &[Entry]) -> Vec<&'a Note> {
+        let is_there = |id: Uuid| entries.iter().any(|entry| entry.entry_id == id);
+        notes.iter().filter(|note| !note.entry.is_some_and(is_there)).collect()
+    }
+}
+
+impl SessionDir {
+    /// What people have noted about the session.
+    pub fn notes(&self) -> Result<Notes, FileError> {
+        let path = self.notes_paths().0;
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Notes::default()),
+            other => other.on("read", &path)?,
+        };
+        let mut notes = Notes::default();
+        for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            // What has no newline yet is still being written.
+            let Some(line) = line.strip_suffix(b"\n") else { break };
+            match parse(line) {
+                Ok(line) => notes.take(line),
+                Err(reason) => notes.problems.push(Problem::at(&path, at as u64 + 1, reason)),
+            }
+        }
+        Ok(notes)
+    }
+
+    /// How many bytes the log of notes has: it grows with each of them.
+    pub fn noted(&self) -> u64 {
+        fs::metadata(self.notes_paths().0).map_or(0, |metadata| metadata.len())
+    }
+
+    /// Notes something about the session, or about one of its entries. It is on disk when this returns.
+    pub fn annotate(
+        &self,
+        entry: Option<Uuid>,
+        text: &str,
+        clock: &Clock,
+    ) -> Result<Note, FileError> {
+        let note = Note { id: Uuid::new_v4(), at: clock.now(), entry, text: text.to_owned() };
+        let text = Some(note.text.clone());
+        self.append_note(&Line { at: note.at, id: note.id, entry, text })?;
+        Ok(note)
+    }
+
+    /// Takes a note back; says whether there was one. The line that it was stays in the log.
+    pub fn remove_note(&self, id: Uuid, clock: &Clock) -> Result<bool, FileError> {
+        let is_there = self.notes()?.all.iter().any(|note| note.id == id);
+        if is_there {
+            self.append_note(&Line { at: clock.now(), id, entry: None, text: None })?;
+        }
+        Ok(is_there)
+    }
+
+    fn append_note(&self, line: &Line) -> Result<(), FileError> {
+        let (log, head) = self.notes_paths();
+        let paths = LivePaths { log: &log, head: &head, lock: &self.lock_path() };
+        let body = serde_json::to_vec(line).expect("a note has string keys");
+        let log = LiveLog::open(&paths, FIRST_SUM)?;
+        let mut tail = log.lock()?;
+        tail.append(&body[1..]);
+        tail.write()?;
+        log.sync()
+    }
+
+    /// The log of notes, and its head.
+    pub(super) fn notes_paths(&self) -> (PathBuf, PathBuf) {
+        (self.path.join(NOTES), self.path.join(format!("{NOTES}.head")))
+    }
+}
+
+impl Notes {
+    fn take(&mut self, line: Line) {
+        match line.text {
+            Some(text) => {
+                self.all.push(Note { id: line.id, at: line.at, entry: line.entry, text });
+            }
+            None => self.all.retain(|note| note.id != line.id),
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Line, String> {
+    let (_, body) = Sum::split(line).ok_or_else(|| "not a note".to_owned())?;
+    let object = [b"{", body].concat();
+    serde_json::from_slice(&object).map_err(|error| json_reason(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Kind, Role};
+    use crate::vault::Vault;
+
+    fn session(root: &std::path::Path) -> SessionDir {
+        let dir = Vault::new(root).session(&"demo".parse().unwrap(), &"one".parse().unwrap());
+        crate::durable::create_private_dir(dir.path()).unwrap();
+        dir
+    }
+
+    #[test]
+    fn notes_are_kept_and_taken_back() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = session(root.path());
+        assert_eq!(dir.notes().unwrap(), Notes::default());
+        let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
+        let entry = Entry::new(Role::User, Kind::Text, "x");
+        let of_session = dir.annotate(None, "ask again #later", &clock).unwrap();
+        let of_entry = dir.annotate(Some(entry.entry_id), "here it <goes> wrong", &clock).unwrap();
+        let notes = dir.notes().unwrap();
+        assert_eq!(notes.all, [of_session.clone(), of_entry.clone()]);
+        let found: Vec<_> = Note::of_entry(&notes.all, &entry).collect();
+        assert_eq!(found, [&of_entry]);
+        assert_eq!(Note::of_session(&notes.all, std::slice::from_ref(&entry)), [&of_session]);
+        assert_eq!(Note::of_session(&notes.all, &[]).len(), 2);
+        assert!(dir.remove_note(of_session.id, &clock).unwrap());
+        assert!(!dir.remove_note(of_session.id, &clock).unwrap());
+        assert_eq!(dir.notes().unwrap().all, [of_entry]);
+        assert_eq!(dir.verify().unwrap().damage, []);
+    }
+
+    #[test]
+    fn a_bad_line_costs_only_itself_and_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = session(root.path());
+        let clock = Clock::fixed("2026-01-05T09:00:00Z".parse().unwrap());
+        for text in ["one", "two", "three"] {
+            dir.annotate(None, text, &clock).unwrap();
+        }
+        let path = dir.notes_paths().0;
+        let log = fs::read_to_string(&path).unwrap();
+        fs::write(&path, log.replace("\"two\"", "\"t\\o\"")).unwrap();
+        let notes = dir.notes().unwrap();
+        let told: Vec<_> = notes.all.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!((told, notes.problems.len()), (vec!["one", "three"], 1));
+        assert_eq!(notes.problems[0].line, Some(2));
+        assert_eq!(dir.verify().unwrap().damage.len(), 1);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(dir.verify().unwrap().damage[0].reason, "the file is missing");
+    }
+
+    #[test]
+    fn tags_are_words_of_the_text() {
+        let note = |text: &str| Note {
+            id: Uuid::nil(),
+            at: "2026-01-05T09:00:00Z".parse().unwrap(),
+            entry: None,
+            text: text.to_owned(),
+        };
+        let tagged = note("#star: see #to-do, # and issue#7 #");
+        assert_eq!(tagged.tags().collect::<Vec<_>>(), ["star", "to-do"]);
+        assert_eq!(note("plain").tags().count(), 0);
+    }
+}

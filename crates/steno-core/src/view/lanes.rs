@@ -1,0 +1,239 @@
+//! Where subagents stand in a session: each after the call that began it, below whoever made that call.
+//!
+//! Agents write what their subagents said into files of their own, or between what others said. Here all that one has
+//! said stands together. Entries keep their numbers; only their places differ.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use crate::entry::{Entry, Kind, PRIMARY};
+use crate::json::Value;
+
+/// In which order the entries of a session are shown, and how deep each stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lanes {
+    /// The number of the entry at each place; empty where all speak for the main agent.
+    order: Vec<usize>,
+    /// How many agents stand above the one that speaks, by place.
+    depths: Vec<usize>,
+}
+
+impl Lanes {
+    /// The lanes of these entries.
+    pub fn of(entries: &[Entry]) -> Self {
+        let mut lanes = Self::default();
+        if entries.iter().all(|entry| entry.source == PRIMARY) {
+            return lanes;
+        }
+        let mut numbers: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (number, entry) in entries.iter().enumerate() {
+            numbers.entry(&entry.source).or_default().push(number);
+        }
+        let mut begins = begins(entries, &numbers);
+        lanes.lay(numbers.get(PRIMARY).map_or(&[], Vec::as_slice), &numbers, &mut begins);
+        // Subagents that have begun each other in a circle still have to stand somewhere.
+        let mut left: Vec<&str> = begins.into_values().flatten().collect();
+        left.sort_by_key(|source| numbers[source][0]);
+        for source in left {
+            lanes.order.extend(&numbers[source]);
+            lanes.depths.resize(lanes.order.len(), 1);
+        }
+        lanes
+    }
+
+    /// Lays down the main agent's entries, and below each the subagents that begin there.
+    fn lay<'a>(
+        &mut self,
+        primary: &'a [usize],
+        numbers: &'a HashMap<&'a str, Vec<usize>>,
+        begins: &mut HashMap<Option<usize>, Vec<&'a str>>,
+    ) {
+        let mut open = vec![(primary, 0)];
+        let mut begin = |open: &mut Vec<(&'a [usize], usize)>, at, depth| {
+            let sources = begins.remove(&at).unwrap_or_default();
+            open.extend(sources.iter().rev().map(|source| (numbers[source].as_slice(), depth)));
+        };
+        begin(&mut open, None, 1);
+        while let Some((lane, depth)) = open.pop() {
+            let Some((number, rest)) = lane.split_first() else { continue };
+            self.order.push(*number);
+            self.depths.push(depth);
+            open.push((rest, depth));
+            begin(&mut open, Some(*number), depth + 1);
+        }
+    }
+
+    /// The number of the entry at a place.
+    pub fn number(&self, place: usize) -> usize {
+        self.order.get(place).copied().unwrap_or(place)
+    }
+
+    /// The place of the entry with this number.
+    pub fn place(&self, number: usize) -> usize {
+        self.order.iter().position(|other| *other == number).unwrap_or(number)
+    }
+
+    /// How many agents stand above the one that speaks at a place.
+    pub fn depth(&self, place: usize) -> usize {
+        self.depths.get(place).copied().unwrap_or(0)
+    }
+
+    /// Runs of entries that follow each other in place and number: the first number of each, and how many they are.
+    /// None where every entry stands at the place of its number.
+    pub fn runs(&self) -> Vec<(usize, usize)> {
+        let runs = self.order.chunk_by(|one, next| one + 1 == *next);
+        let runs: Vec<_> = runs.map(|run| (run[0], run.len())).collect();
+        if runs.len() == 1 { Vec::new() } else { runs }
+    }
+}
+
+/// The entry after which each subagent stands; nothing for one that stands before all.
+fn begins<'a>(
+    entries: &'a [Entry],
+    numbers: &HashMap<&'a str, Vec<usize>>,
+) -> HashMap<Option<usize>, Vec<&'a str>> {
+    let callers = Callers::of(entries);
+    let mut sources: Vec<_> = numbers.iter().filter(|(source, _)| **source != PRIMARY).collect();
+    sources.sort_by_key(|(_, numbers)| numbers[0]);
+    let mut begins: HashMap<Option<usize>, Vec<&str>> = HashMap::new();
+    for (source, numbers) in sources {
+        let first = numbers[0];
+        let caller = callers.of_agent(source, &entries[first]);
+        let caller = caller.filter(|caller| entries[*caller].source != *source);
+        let begin = caller.or_else(|| last_before(entries, first));
+        begins.entry(begin).or_default().push(source);
+    }
+    begins
+}
+
+/// The last entry of the main agent before the one of this number: by time, or by place where no time is told.
+fn last_before(entries: &[Entry], number: usize) -> Option<usize> {
+    let is_before = |(other, entry): &(usize, &Entry)| {
+        let time = |entry: &Entry| entry.created_at.map(|at| at.instant());
+        let order = time(entry).zip(time(&entries[number])).map(|(one, next)| one.cmp(&next));
+        let order = order.unwrap_or(Ordering::Equal).then(other.cmp(&number));
+        entry.source == PRIMARY && order == Ordering::Less
+    };
+    entries.iter().enumerate().rev().find(is_before).map(|(other, _)| other)
+}
+
+/// Calls of tools, by what may name the subagent that they began.
+struct Callers<'a> {
+    by_call: HashMap<&'a str, usize>,
+    by_agent: HashMap<&'a str, usize>,
+    by_prompt: HashMap<&'a str, usize>,
+}
+
+impl<'a> Callers<'a> {
+    fn of(entries: &'a [Entry]) -> Self {
+        let (mut by_call, mut by_prompt) = (HashMap::new(), HashMap::new());
+        let calls = entries.iter().enumerate().filter(|(_, entry)| entry.kind == Kind::ToolCall);
+        for (number, entry) in calls {
+            by_call.extend(entry.tool_call_id.as_deref().map(|id| (id, number)));
+            let prompt = entry.tool_input.as_ref().and_then(|input| input.get("prompt")?.as_str());
+            by_prompt.extend(prompt.map(|prompt| (prompt.trim(), number)));
+        }
+        let mut by_agent = HashMap::new();
+        for (number, entry) in entries.iter().enumerate() {
+            let call = entry.tool_call_id.as_deref().and_then(|id| by_call.get(id).copied());
+            let agent = entry.extra.get("agentId").and_then(Value::as_str);
+            by_agent.extend(agent.map(|agent| (agent, call.unwrap_or(number))));
+        }
+        Self { by_call, by_agent, by_prompt }
+    }
+
+    /// The call that began a subagent, whose first entry this is.
+    fn of_agent(&self, source: &str, first: &Entry) -> Option<usize> {
+        let id = source.strip_prefix("subagent:").unwrap_or(source);
+        let named = self.by_agent.get(id).or_else(|| self.by_call.get(id));
+        named.or_else(|| self.by_prompt.get(first.content.trim())).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::entry::Role;
+
+    fn said(source: &str, text: &str) -> Entry {
+        let mut entry = Entry::new(Role::User, Kind::Text, text);
+        entry.source = source.to_owned();
+        entry
+    }
+
+    fn call(source: &str, id: &str, prompt: &str) -> Entry {
+        let mut entry = said(source, "");
+        entry.kind = Kind::ToolCall;
+        entry.tool_call_id = Some(id.to_owned());
+        entry.tool_input = Some(json!({"prompt": prompt}));
+        entry
+    }
+
+    fn result(source: &str, id: &str, agent: &str) -> Entry {
+        let mut entry = said(source, "done");
+        entry.kind = Kind::ToolResult;
+        entry.tool_call_id = Some(id.to_owned());
+        entry.extra.insert("agentId".to_owned(), json!(agent));
+        entry
+    }
+
+    /// The numbers in their order, each with its depth.
+    fn laid(entries: &[Entry]) -> Vec<(usize, usize)> {
+        let lanes = Lanes::of(entries);
+        (0..entries.len()).map(|place| (lanes.number(place), lanes.depth(place))).collect()
+    }
+
+    #[test]
+    fn subagents_stand_below_the_call_that_began_them() {
+        let entries = [
+            said(PRIMARY, "go"),
+            call(PRIMARY, "t1", "look"),
+            result(PRIMARY, "t1", "a"),
+            said(PRIMARY, "thanks"),
+            said("subagent:a", "look"),
+            call("subagent:a", "t2", "look closer"),
+            said("subagent:a", "seen"),
+            said("subagent:b", "look closer"),
+            said("subagent:t1", "by the call's id"),
+        ];
+        let expected = [(0, 0), (1, 0), (4, 1), (5, 1), (7, 2), (6, 1), (8, 1), (2, 0), (3, 0)];
+        assert_eq!(laid(&entries), expected);
+        let lanes = Lanes::of(&entries);
+        assert_eq!(lanes.runs(), [(0, 2), (4, 2), (7, 1), (6, 1), (8, 1), (2, 2)]);
+        assert_eq!(lanes.place(7), 4);
+    }
+
+    #[test]
+    fn one_that_nobody_called_stands_where_its_time_is() {
+        let at = |mut entry: Entry, time: &str| {
+            entry.created_at = format!("2026-01-05T{time}:00Z").parse().ok();
+            entry
+        };
+        let entries = [
+            at(said(PRIMARY, "a"), "09:00"),
+            at(said(PRIMARY, "b"), "11:00"),
+            at(said("subagent:x", "c"), "10:00"),
+            at(said("subagent:y", "d"), "08:00"),
+        ];
+        assert_eq!(laid(&entries), [(3, 1), (0, 0), (2, 1), (1, 0)]);
+        let inline = [said(PRIMARY, "a"), said("subagent:x", "b"), said(PRIMARY, "c")];
+        assert_eq!(laid(&inline), [(0, 0), (1, 1), (2, 0)]);
+        assert_eq!(Lanes::of(&inline).runs(), []);
+        assert_eq!(Lanes::of(&entries[..2]), Lanes::default());
+    }
+
+    #[test]
+    fn every_entry_has_one_place_whatever_is_said() {
+        let entries = [
+            call("subagent:a", "b", ""),
+            call("subagent:b", "a", ""),
+            result("subagent:c", "x", "c"),
+            said(PRIMARY, "main"),
+        ];
+        let mut numbers: Vec<_> = laid(&entries).into_iter().map(|(number, _)| number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+    }
+}

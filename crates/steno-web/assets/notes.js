@@ -1,0 +1,79 @@
+// @ts-check
+// Notes: written in a dialog, and taken back by a button that each has where the page may change something.
+import { ENTRY, numberOf } from "./places.js";
+import { keys } from "./reader.js";
+import { renoteAll } from "./window.js";
+
+const dialog = /** @type {HTMLDialogElement | null} */ (document.querySelector("#note"));
+
+/** Asks the API for a change; tells why it was refused. @param {string} address @param {RequestInit} asked */
+async function change(address, asked) {
+  const answer = await fetch(address, { headers: { "Content-Type": "application/json" }, ...asked });
+  if (answer.ok) return renoteAll();
+  throw new Error((await answer.json().catch(() => null))?.error ?? answer.statusText);
+}
+
+/** @param {HTMLDialogElement} dialog @param {HTMLFormElement} form */
+function notes(dialog, form) {
+  const text = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text"));
+  const trouble = /** @type {HTMLElement} */ (form.querySelector("[role=alert]"));
+  const address = form.dataset.notes ?? "";
+  let about = /** @type {Element | null} */ (null);
+
+  /** @param {Element | null} entry */
+  function open(entry) {
+    about = entry;
+    const title = form.querySelector("h2");
+    if (title) title.textContent = entry ? `Note on entry ${numberOf(entry)}` : "Note on this session";
+    trouble.hidden = true;
+    dialog.showModal();
+    text.focus();
+  }
+
+  form.addEventListener("submit", async (event) => {
+    if (/** @type {HTMLButtonElement} */ (event.submitter)?.value !== "save") return;
+    event.preventDefault();
+    const note = { text: text.value, entry: about ? numberOf(about) : null };
+    try {
+      await change(address, { method: "POST", body: JSON.stringify(note) });
+      form.reset();
+      dialog.close();
+    } catch (error) {
+      trouble.textContent = String(error);
+      trouble.hidden = false;
+    }
+  });
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  document.querySelector("#annotate")?.addEventListener("click", () => open(null));
+  keys.a = () => open(document.querySelector("li.at"));
+
+  const begin = button("Note something about this entry", "✎");
+  begin.addEventListener("click", () => open(begin.closest(ENTRY)));
+  const remove = button("Remove this note", "×");
+  remove.addEventListener("click", () => {
+    const note = /** @type {HTMLElement | null} */ (remove.closest(".note"));
+    change(`${address}/${note?.dataset.note}`, { method: "DELETE" }).catch((error) => note?.append(String(error)));
+  });
+  // One button of each sort stands where the pointer or the focus is.
+  for (const name of ["pointerover", "focusin"]) {
+    document.addEventListener(name, (event) => {
+      const target = /** @type {Element} */ (event.target);
+      const [entry, note] = [target.closest(ENTRY), target.closest(".note")];
+      if (entry && begin.parentElement !== entry) entry.append(begin);
+      if (note && remove.parentElement !== note) note.append(remove);
+    });
+  }
+}
+
+/** @param {string} label @param {string} sign */
+function button(label, sign) {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "beside", title: label, textContent: sign });
+  button.setAttribute("aria-label", label);
+  return button;
+}
+
+const form = dialog?.querySelector("form");
+if (dialog && form) notes(dialog, form);

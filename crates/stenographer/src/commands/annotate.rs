@@ -1,0 +1,149 @@
+//! `steno annotate`: notes about sessions and their entries.
+
+use std::collections::HashMap;
+
+use steno_core::vault::SessionDir;
+use steno_core::vault::notes::Note;
+use steno_core::view::answer::NoteRow;
+
+use super::show::{hit, no_such_entry};
+use crate::error::{CommandError, Exit};
+use crate::scene::Scene;
+use crate::store::Store;
+use crate::table::Table;
+use crate::ui::Ui;
+
+/// How many characters of a note's name are shown.
+const SHORT: usize = 8;
+
+/// Note something about a session or an entry; without a text, list notes.
+///
+/// A note stands beside what is kept and changes none of it. It is shown with its session by `show`, `serve` and
+/// `export`. Words that begin with `#` are its tags. Prints the name of the note.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, or `latest`; with `:N`, entry N of it.
+    #[arg(value_name = "ID[:N]")]
+    session: Option<String>,
+    /// What to note.
+    #[arg(value_name = "TEXT")]
+    text: Vec<String>,
+    /// Take the note of this name back.
+    #[arg(long, value_name = "NOTE", conflicts_with_all = ["text", "tag", "json"])]
+    remove: Option<String>,
+    /// List only notes with this tag.
+    #[arg(long, value_name = "TAG", conflicts_with = "text")]
+    tag: Option<String>,
+    /// Print notes as JSON Lines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    let store = Store::new(scene);
+    let sessions = match &args.session {
+        Some(name) => vec![store.kept(hit(name).map_or(name.as_str(), |(name, _)| name))?],
+        None => store.vault.sessions()?,
+    };
+    if let Some(name) = &args.remove {
+        return remove(scene, &sessions, name);
+    }
+    if args.text.is_empty() {
+        return list(ui, scene, args, &sessions);
+    }
+    let note = annotate(scene, args, &sessions[0])?;
+    if args.json {
+        serde_json::to_writer(ui.out(), &NoteRow::of(&sessions[0], &note))?;
+        writeln!(ui.out())?;
+    } else {
+        writeln!(ui.out(), "{}", note.id)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn annotate(scene: &Scene, args: &Args, session: &SessionDir) -> Result<Note, CommandError> {
+    let name = args.session.as_deref().unwrap_or_default();
+    let entry = match hit(name) {
+        Some((_, number)) => {
+            let entries = session.read()?.entries;
+            let entry = entries.get(number).ok_or_else(|| no_such_entry(name, entries.len()))?;
+            Some(entry.entry_id)
+        }
+        None => None,
+    };
+    Ok(session.annotate(entry, &args.text.join(" "), &scene.clock)?)
+}
+
+/// Takes back the one note whose name begins so.
+fn remove(scene: &Scene, sessions: &[SessionDir], name: &str) -> Result<Exit, CommandError> {
+    let mut found = Vec::new();
+    for session in sessions {
+        let notes = session.notes()?.all.into_iter();
+        let named = notes.filter(|note| note.id.to_string().starts_with(name));
+        found.extend(named.map(|note| (session, note.id)));
+    }
+    match found.as_slice() {
+        [(session, id)] => session.remove_note(*id, &scene.clock)?,
+        [] => {
+            let error = CommandError::user(format!("no note of this name: {name}"));
+            return Err(error.hint("run `steno annotate` to see the notes that there are"));
+        }
+        _ => return Err(CommandError::user(format!("several notes begin with: {name}"))),
+    };
+    Ok(Exit::Done)
+}
+
+fn list(
+    ui: &mut Ui,
+    scene: &Scene,
+    args: &Args,
+    sessions: &[SessionDir],
+) -> Result<Exit, CommandError> {
+    let is_wanted = |note: &Note| {
+        let tag = args.tag.as_deref().map(|tag| tag.trim_start_matches('#'));
+        tag.is_none_or(|tag| note.tags().any(|one| one == tag))
+    };
+    let mut table = Table::new(["NOTE", "AT", "ABOUT", "TEXT"]);
+    let mut is_empty = true;
+    for session in sessions {
+        let notes = session.notes()?;
+        ui.problems(&notes.problems);
+        let wanted: Vec<&Note> = notes.all.iter().filter(|note| is_wanted(note)).collect();
+        is_empty &= wanted.is_empty();
+        if args.json {
+            for note in wanted {
+                serde_json::to_writer(ui.out(), &NoteRow::of(session, note))?;
+                writeln!(ui.out())?;
+            }
+        } else if !wanted.is_empty() {
+            for (note, about) in wanted.iter().zip(places(session, &wanted)?) {
+                let at = note.at.in_zone(&scene.zone).date_and_clock();
+                let name = note.id.to_string()[..SHORT].to_owned();
+                table.row([name, at, about, note.text.clone()]);
+            }
+        }
+    }
+    if is_empty {
+        ui.status("nothing is noted");
+    } else if !args.json {
+        let text = table.render(ui.width());
+        ui.transcript_text(&text)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What each note speaks of, as one would name it to `steno show`.
+fn places(session: &SessionDir, notes: &[&Note]) -> Result<Vec<String>, CommandError> {
+    let mut numbers = HashMap::new();
+    if notes.iter().any(|note| note.entry.is_some()) {
+        let entries = session.read()?.entries;
+        numbers.extend(entries.iter().enumerate().map(|(number, entry)| (entry.entry_id, number)));
+    }
+    let number = |note: &&Note| note.entry.and_then(|entry| numbers.get(&entry));
+    let place = |note| match number(note) {
+        Some(number) => format!("{}:{number}", session.id()),
+        None => session.id().to_string(),
+    };
+    Ok(notes.iter().map(place).collect())
+}
