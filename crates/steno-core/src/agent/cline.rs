@@ -49,7 +49,8 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         return Ok(task.into_iter().chain(session).collect());
     }
     let mut bundles = Vec::new();
-    for folder in tree.folders() {
+    let is_mark = |name: &str| name == SCREEN || name == CONVERSATION || sdk::is_messages(name);
+    for folder in tree.folders_with(is_mark) {
         bundles.extend(task(folder)?);
         bundles.extend(sdk::session(folder)?);
     }

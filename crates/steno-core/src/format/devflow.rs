@@ -70,7 +70,8 @@ pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         return Ok(vec![Bundle::file(tree.root())]);
     }
     let mut found: Vec<Bundle> = Vec::new();
-    for folder in tree.folders() {
+    let marks = [folder::METADATA, folder::PLAIN, folder::COMPRESSED];
+    for folder in tree.folders_with(|name| marks.contains(&name)) {
         // What a run folder holds belongs to the run.
         let within = found.last().is_some_and(|run| folder.starts_with(&run.root));
         if !within && is_run_folder(folder) {

@@ -1,6 +1,6 @@
 //! Files and folders below a path, for formats that look for their sessions there.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,6 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
 pub struct Tree {
     root: PathBuf,
     is_folder: bool,
-    folders: Vec<PathBuf>,
     files: Vec<PathBuf>,
     failures: Vec<FileError>,
 }
@@ -68,17 +67,16 @@ impl Tree {
     pub fn at(path: &Path) -> Result<Self, FileError> {
         let root = path.to_owned();
         if !fs::metadata(path).on("open", path)?.is_dir() {
-            let (folders, files, failures) = (Vec::new(), vec![root.clone()], Vec::new());
-            return Ok(Self { root, is_folder: false, folders, files, failures });
+            let (files, failures) = (vec![root.clone()], Vec::new());
+            return Ok(Self { root, is_folder: false, files, failures });
         }
-        let (mut paths, mut files, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut files, mut failures) = (Vec::new(), Vec::new());
         for folder in folders(path)? {
             failures.extend(folder.failure);
-            paths.push(folder.path);
             files.extend(folder.files);
         }
         files.sort();
-        Ok(Self { root, is_folder: true, folders: paths, files, failures })
+        Ok(Self { root, is_folder: true, files, failures })
     }
 
     /// The path itself.
@@ -91,9 +89,13 @@ impl Tree {
         self.is_folder
     }
 
-    /// The folder itself and all folders below it, in the order of their paths; none for a file.
-    pub fn folders(&self) -> &[PathBuf] {
-        &self.folders
+    /// The folders in which a file is that nobody has taken and whose name `is_mark` knows, in the order of their paths.
+    pub(crate) fn folders_with(&self, is_mark: impl Fn(&str) -> bool) -> Vec<&Path> {
+        let name =
+            |file: &Path| file.file_name().and_then(|name| name.to_str()).is_some_and(&is_mark);
+        let marked = self.files.iter().filter(|file| name(file));
+        let folders: BTreeSet<&Path> = marked.filter_map(|file| file.parent()).collect();
+        folders.into_iter().collect()
     }
 
     /// The files that no reader has taken yet, in the order of their paths.

@@ -25,6 +25,11 @@ const MESSAGES: &str = ".messages.json";
 /// The tags around what a person wrote.
 const PERSONS: [&str; 2] = ["<user_input", "<user_command"];
 
+/// Whether a file of messages is called so.
+pub(super) fn is_messages(name: &str) -> bool {
+    name.ends_with(MESSAGES)
+}
+
 /// The session in `folder`, if its files are such.
 pub(super) fn session(folder: &Path) -> Result<Option<Bundle>, FileError> {
     let Some(id) = folder.file_name().and_then(|name| name.to_str()) else { return Ok(None) };
@@ -40,7 +45,7 @@ pub(super) fn session(folder: &Path) -> Result<Option<Bundle>, FileError> {
     let mut sources = vec![source];
     for file in tree::files(folder)?.into_iter().filter(|file| file.parent() == Some(folder)) {
         let Some(name) = file.file_name().and_then(|name| name.to_str()) else { continue };
-        if name != main && (name.ends_with(MESSAGES) || beside.iter().any(|known| known == name)) {
+        if name != main && (is_messages(name) || beside.iter().any(|known| known == name)) {
             sources.push(Source::on_disk(name, &file));
         }
     }

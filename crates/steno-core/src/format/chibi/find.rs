@@ -1,5 +1,6 @@
 //! Contexts below a path, told by what stands in their files.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -45,7 +46,17 @@ pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         bundle.sources[0].open()?;
         return Ok(Some(bundle).filter(is_context).into_iter().collect());
     }
-    Ok(tree.folders().iter().map(|folder| bundle(folder)).filter(is_context).collect())
+    let folders: BTreeSet<&Path> =
+        tree.files().iter().filter_map(|file| context_of(file)).collect();
+    Ok(folders.into_iter().map(bundle).filter(is_context).collect())
+}
+
+/// The folder of the context that a file may belong to, by its name.
+fn context_of(file: &Path) -> Option<&Path> {
+    file.ancestors().skip(1).take(3).find(|folder| {
+        let name = file.strip_prefix(folder).ok().and_then(Path::to_str).unwrap_or_default();
+        FILES.contains(&name) || name.starts_with(PARTITIONS)
+    })
 }
 
 /// The name of the context that a bundle holds: its folder's, or that of a file that could be anybody's.
