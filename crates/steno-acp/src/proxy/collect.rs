@@ -1,8 +1,6 @@
 //! Collects what is passed on, and tells it to who takes it down. It keeps the taps from being full, so it does nothing else.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -11,7 +9,7 @@ use steno_core::agent::acp::wire::Side;
 use steno_core::vault::record::Closing;
 
 use super::pass::{Passer, Passing};
-use super::tap;
+use super::tap::{self, Spout};
 use super::tray::{Piece, Tray, Word};
 use crate::scribe::{Assignment, Ear, Kept, Scribe};
 
@@ -28,7 +26,7 @@ pub(super) struct Collecting {
 /// Where one side is collected.
 struct Basket {
     ear: Ear,
-    tapped: Option<File>,
+    spout: Option<Spout>,
 }
 
 impl Collecting {
@@ -39,8 +37,8 @@ impl Collecting {
         let mut baskets = HashMap::new();
         let [client, agent] = passings;
         let passers = [(Side::Client, client), (Side::Agent, agent)].map(|(side, passing)| {
-            let (tap, tapped) = tap::tap().unzip();
-            baskets.insert(side, Basket { ear: scribe.ear(side), tapped });
+            let (tap, spout) = tap::tap().unzip();
+            baskets.insert(side, Basket { ear: scribe.ear(side), spout });
             let (clock, tray) = (clock.clone(), Arc::clone(&tray));
             Passer { side, clock, tray, tap, passing }
         });
@@ -61,19 +59,11 @@ impl Collecting {
 }
 
 fn hear(baskets: &HashMap<Side, Basket>, word: Word) {
-    let basket = &baskets[&word.side];
-    let bytes = match word.piece {
-        Piece::Copied(bytes) => bytes,
-        Piece::Tapped(count) => tapped(basket, count),
+    let Basket { ear, spout } = &baskets[&word.side];
+    let bytes = match (word.piece, spout) {
+        (Piece::Copied(bytes), _) => bytes,
+        (Piece::Tapped { pipe, count }, Some(spout)) => spout.collect(pipe, count),
+        (Piece::Tapped { .. }, None) => return,
     };
-    basket.ear.hear_at(word.at, bytes);
-}
-
-/// They stand there since before the word was laid down, so nobody waits for them.
-fn tapped(basket: &Basket, count: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(count);
-    if let Some(tapped) = &basket.tapped {
-        let _ = tapped.take(count as u64).read_to_end(&mut bytes);
-    }
-    bytes
+    ear.hear_at(word.at, bytes);
 }

@@ -16,8 +16,14 @@ use super::tray::{Piece, Tray, Word};
 /// Bytes that are passed on at a time.
 const PIECE: usize = 64 << 10;
 
-/// Bytes of which the kernel has the copies and moves, where it can.
+/// Bytes at a time from which on the kernel has the moves, where it can.
 const MUCH: usize = 16 << 10;
+
+/// Bytes at a time below which we have them again.
+const LITTLE: usize = 4 << 10;
+
+/// How long a stream is left to fill its pipe.
+const BREATH: Duration = Duration::from_micros(20);
 
 /// How long one waits whose pipe says that it is not ready.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -81,10 +87,12 @@ impl Passer {
                 0 => self.copy(from, to, &mut buffer),
                 count => self.pass_on(from, to, count).map(|()| count),
             };
-            match passed {
-                Ok(0) | Err(_) => return,
-                // Of a few bytes, a copy is cheaper.
-                Ok(count) => is_stream = count >= MUCH,
+            let Ok(count @ 1..) = passed else { return };
+            // Of a few bytes, a copy is cheaper.
+            is_stream = count >= if is_stream { LITTLE } else { MUCH };
+            if is_stream && count < PIECE / 2 {
+                // Who is woken for every few bytes of a stream does nothing but wake and sleep.
+                thread::sleep(BREATH);
             }
         }
     }
@@ -108,14 +116,13 @@ impl Passer {
 
     /// Has the kernel put what has come into the tap too; says how much, which may be nothing.
     fn tapped(&mut self, from: &File) -> usize {
-        let Some(tap) = &self.tap else { return 0 };
-        match tap.take(from) {
-            Ok(0) => 0,
-            Ok(count) => {
-                self.lay(Piece::Tapped(count), count);
+        match self.tap.as_mut().map(|tap| tap.take(from)) {
+            Some(Ok(Some((pipe, count)))) => {
+                self.lay(Piece::Tapped { pipe, count }, count);
                 count
             }
-            Err(_) => {
+            Some(Ok(None)) | None => 0,
+            Some(Err(_)) => {
                 self.tap = None;
                 0
             }

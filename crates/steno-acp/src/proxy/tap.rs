@@ -3,42 +3,81 @@
 //! Only Linux has that, and only for pipes. Whatever it is not made for is passed on by reading and writing.
 
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::{Tap, tap};
+pub(super) use self::linux::{Spout, Tap, tap};
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::elsewhere::{Tap, tap};
+pub(super) use self::elsewhere::{Spout, Tap, tap};
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs::File;
-    use std::io;
+    use std::io::{self, Read};
     use std::os::fd::OwnedFd;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use rustix::io::Errno;
     use rustix::pipe::{self, PipeFlags, SpliceFlags};
 
-    /// Bytes that may stand in a tap before who collects must have come.
-    const ROOM: usize = 1 << 20;
+    /// Pipes of a tap. Each is filled once and then emptied, so that one may wait for what comes next with an empty one.
+    const PIPES: usize = 24;
+
+    /// The most bytes that are asked for at a time, which is more than a pipe has.
+    const ALL: usize = 1 << 20;
 
     /// Where what stands in a pipe is had a second time.
     #[derive(Debug)]
-    pub(in crate::proxy) struct Tap(OwnedFd);
+    pub(in crate::proxy) struct Tap {
+        pipes: Vec<OwnedFd>,
+        is_filled: Arc<[AtomicBool]>,
+        /// The pipe that is filled next.
+        next: usize,
+    }
 
-    /// A tap, and where what it gave is read.
-    pub(in crate::proxy) fn tap() -> Option<(Tap, File)> {
-        let (read, write) = pipe::pipe_with(PipeFlags::CLOEXEC).ok()?;
-        // A smaller one is only fuller sooner.
-        let _ = pipe::fcntl_setpipe_size(&write, ROOM);
-        Some((Tap(write), read.into()))
+    /// Where what a tap gave is collected.
+    #[derive(Debug)]
+    pub(in crate::proxy) struct Spout {
+        pipes: Vec<File>,
+        is_filled: Arc<[AtomicBool]>,
+    }
+
+    /// A tap and its spout.
+    pub(in crate::proxy) fn tap() -> Option<(Tap, Spout)> {
+        let made: Result<Vec<_>, _> =
+            (0..PIPES).map(|_| pipe::pipe_with(PipeFlags::CLOEXEC)).collect();
+        let (read, pipes): (Vec<_>, Vec<_>) = made.ok()?.into_iter().unzip();
+        let is_filled: Arc<[AtomicBool]> = (0..PIPES).map(|_| AtomicBool::new(false)).collect();
+        let read = read.into_iter().map(File::from).collect();
+        let spout = Spout { pipes: read, is_filled: Arc::clone(&is_filled) };
+        Some((Tap { pipes, is_filled, next: 0 }, spout))
+    }
+
+    impl Spout {
+        /// Takes so many bytes out of a pipe. They stand there since before it was said, so nobody waits for them.
+        pub(in crate::proxy) fn collect(&self, pipe: usize, count: usize) -> Vec<u8> {
+            let mut bytes = Vec::with_capacity(count);
+            let _ = (&self.pipes[pipe]).take(count as u64).read_to_end(&mut bytes);
+            self.is_filled[pipe].store(false, Ordering::Release);
+            bytes
+        }
     }
 
     impl Tap {
-        /// Has what stands in a pipe a second time, without taking it out; says how much that is, and nothing while the
-        /// tap is full or the pipe is empty.
-        pub(in crate::proxy) fn take(&self, from: &File) -> io::Result<usize> {
-            match pipe::tee(from, &self.0, ROOM, SpliceFlags::NONBLOCK) {
-                Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-                other => Ok(other?),
+        /// Waits for what comes in a pipe and has it a second time, without taking it out; says in which pipe that is and how
+        /// much. Nothing, and no waiting, while all are filled.
+        pub(in crate::proxy) fn take(&mut self, from: &File) -> io::Result<Option<(usize, usize)>> {
+            let at = self.next;
+            if self.is_filled[at].load(Ordering::Acquire) {
+                return Ok(None);
+            }
+            match pipe::tee(from, &self.pipes[at], ALL, SpliceFlags::empty()) {
+                Ok(0) | Err(Errno::INTR | Errno::AGAIN) => Ok(None),
+                Ok(count) => {
+                    self.is_filled[at].store(true, Ordering::Relaxed);
+                    self.next = (at + 1) % PIPES;
+                    Ok(Some((at, count)))
+                }
+                Err(error) => Err(error.into()),
             }
         }
 
@@ -58,12 +97,22 @@ mod elsewhere {
     #[derive(Debug)]
     pub(in crate::proxy) enum Tap {}
 
-    pub(in crate::proxy) fn tap() -> Option<(Tap, File)> {
+    /// Nor this.
+    #[derive(Debug)]
+    pub(in crate::proxy) enum Spout {}
+
+    pub(in crate::proxy) fn tap() -> Option<(Tap, Spout)> {
         None
     }
 
+    impl Spout {
+        pub(in crate::proxy) fn collect(&self, _: usize, _: usize) -> Vec<u8> {
+            match *self {}
+        }
+    }
+
     impl Tap {
-        pub(in crate::proxy) fn take(&self, _: &File) -> io::Result<usize> {
+        pub(in crate::proxy) fn take(&mut self, _: &File) -> io::Result<Option<(usize, usize)>> {
             match *self {}
         }
 

@@ -28,8 +28,8 @@ pub(super) struct Word {
 pub(super) enum Piece {
     /// A copy of them.
     Copied(Vec<u8>),
-    /// So many that stand in the side's tap.
-    Tapped(usize),
+    /// So many that stand in a pipe of the side's tap.
+    Tapped { pipe: usize, count: usize },
 }
 
 /// What was passed on and not collected yet.

@@ -184,6 +184,16 @@ fn without_an_agent_there_is_a_rehearsal() {
 }
 
 #[test]
+fn what_an_agent_complained_of_is_told() {
+    let home = Home::new();
+    let script = "echo 'error: no such model' >&2; echo 'For more, try --help.' >&2; exit 2";
+    home.file("broken.sh", script);
+    let failed = home.steno(&["run", "--agent", "sh broken.sh", "Look"]);
+    assert_eq!(failed.code, 1);
+    assert!(failed.stderr.ends_with("hint: it last said: error: no such model\n"), "{failed}");
+}
+
+#[test]
 fn agents_come_from_the_settings_too() {
     let home = home();
     home.file(

@@ -35,6 +35,8 @@ impl<'a> Address<'a> {
     /// The address of a message; none of what is not JSON or not a message.
     pub fn of(line: &'a [u8]) -> Option<Self> {
         let line = simdutf8::basic::from_utf8(line).ok()?;
+        // A list would do for an object, with its items in the place of fields.
+        line.trim_ascii_start().starts_with('{').then_some(())?;
         let head: Head<'a> = serde_json::from_str(line).ok()?;
         let id = head.id.map(RawValue::get).filter(|id| *id != "null");
         let method = head.method.0;

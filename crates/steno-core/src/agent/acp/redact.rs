@@ -190,7 +190,7 @@ impl Redactor {
             return;
         }
         let key = serde_json::to_string(value).expect("text is JSON");
-        let key = key[1..key.len() - 1].as_bytes();
+        let key = &key.as_bytes()[1..key.len() - 1];
         if !self.keys.iter().any(|known| known.needle() == key) {
             self.keys.push(Finder::new(key).into_owned());
         }

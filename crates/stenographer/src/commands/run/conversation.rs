@@ -74,9 +74,8 @@ impl Conversation<'_> {
             Err(error) => {
                 // What the agent failed of comes first.
                 finished?;
-                let last =
-                    left.complaint.lines().last().map(|line| format!("it last said: {line}"));
-                Err(last.into_iter().fold(error, CommandError::hint))
+                let said = complaint(&left.complaint).map(|line| format!("it last said: {line}"));
+                Err(said.into_iter().fold(error, CommandError::hint))
             }
         }
     }
@@ -185,6 +184,13 @@ fn closing(course: &Course, failure: Option<&CommandError>) -> Closing {
         }
         Outcome::Open(_) => Closing { status: Status::Completed, reason: None },
     }
+}
+
+/// The line that tells most of what an agent complained of: the last that calls itself an error, else the last.
+fn complaint(text: &str) -> Option<&str> {
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    let is_error = |line: &&str| line.to_lowercase().starts_with("error");
+    lines().rfind(is_error).or_else(|| lines().next_back())
 }
 
 fn is_interrupt(error: &CommandError) -> bool {
