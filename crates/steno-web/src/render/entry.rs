@@ -37,7 +37,7 @@ impl Show<'_> {
     /// One entry. In a file, a script gives it its number.
     pub(super) fn entry(&self, page: &mut String, entry: &Entry, place: &Place<'_>) {
         page.push_str("<li class=");
-        self.classes(page, entry, place.depth);
+        classes(page, entry, place.depth);
         if self.base.is_some() {
             write!(page, " id=e{}", place.number).expect("a string takes all");
         }
@@ -48,32 +48,6 @@ impl Show<'_> {
         }
         self.body(page, entry, place);
         Note::of_entry(self.notes, entry).for_each(|one| note(one, self.zone).render_to(page));
-        page.push('\n');
-    }
-
-    /// What tells how an entry looks.
-    fn classes(&self, page: &mut String, entry: &Entry, depth: usize) {
-        let name = match entry.kind {
-            Kind::Text if entry.role == Role::User => "user",
-            Kind::Text if entry.role != Role::System => "said",
-            Kind::Thinking => "thought",
-            Kind::ToolCall => "call",
-            Kind::ToolResult => "result",
-            Kind::Compaction => "seam",
-            Kind::Error => "error",
-            _ => "notice",
-        };
-        let (is_lane, is_bad) = (entry.source != PRIMARY, is_bad(entry));
-        if !is_lane && !is_bad {
-            return page.push_str(name);
-        }
-        page.push('"');
-        page.push_str(name);
-        if is_lane {
-            let (colour, deep) = (colour(&entry.source), deep(depth));
-            write!(page, " lane {colour} {deep}").expect("a string takes all");
-        }
-        page.push_str(if is_bad { " bad\"" } else { "\"" });
     }
 
     fn body(&self, page: &mut String, entry: &Entry, place: &Place<'_>) {
@@ -173,6 +147,31 @@ impl Show<'_> {
             }
         }
     }
+}
+
+/// What tells how an entry looks.
+fn classes(page: &mut String, entry: &Entry, depth: usize) {
+    let name = match entry.kind {
+        Kind::Text if entry.role == Role::User => "user",
+        Kind::Text if entry.role != Role::System => "said",
+        Kind::Thinking => "thought",
+        Kind::ToolCall => "call",
+        Kind::ToolResult => "result",
+        Kind::Compaction => "seam",
+        Kind::Error => "error",
+        _ => "notice",
+    };
+    let (is_lane, is_bad) = (entry.source != PRIMARY, is_bad(entry));
+    if !is_lane && !is_bad {
+        return page.push_str(name);
+    }
+    page.push('"');
+    page.push_str(name);
+    if is_lane {
+        let (colour, deep) = (colour(&entry.source), deep(depth));
+        write!(page, " lane {colour} {deep}").expect("a string takes all");
+    }
+    page.push_str(if is_bad { " bad\"" } else { "\"" });
 }
 
 fn thought(entry: &Entry) -> Markup {

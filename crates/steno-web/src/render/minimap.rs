@@ -22,33 +22,50 @@ struct Band {
     tokens: u64,
 }
 
+/// Where a bar of some sort begins in a band, and how wide it is; `most` has the largest number of each sort.
+type Bar = fn(&Band, &Band) -> Option<(u64, u64)>;
+
+/// The sorts of bars, those that must be seen last.
+const BARS: [(&str, Bar); 5] = [
+    ("tools", |band, most| {
+        let width = wide(band.tools, most.tools);
+        (width > 0).then_some((30 - width, width))
+    }),
+    ("spent", |band, most| {
+        let width = wide(band.tokens, most.tokens);
+        (width > 0).then_some((31, width))
+    }),
+    ("prompt", |band, _| (band.prompts > 0).then_some((0, 7))),
+    ("cut", |band, _| (band.seams > 0).then_some((0, 60))),
+    ("fail", |band, _| (band.failures > 0).then_some((53, 7))),
+];
+
 /// The strip.
 pub(crate) fn strip(entries: &[Entry], lanes: &Lanes) -> Markup {
     let bands = bands(entries, lanes);
     let rows = bands.len().max(ROWS);
     let most = |of: fn(&Band) -> u64| bands.iter().map(of).max().unwrap_or(0).max(1);
-    let (tools, tokens) = (most(|band| band.tools), most(|band| band.tokens));
+    let most = Band {
+        tools: most(|band| band.tools),
+        tokens: most(|band| band.tokens),
+        ..Band::default()
+    };
     html! {
         .minimap data-span=(entries.len() * rows / bands.len().max(1)) title="Tools to the left, tokens to the right" {
             svg viewBox={ "0 0 60 " (rows) } preserveAspectRatio="none" role="img"
                 aria-label="Prompts, tools, errors and tokens over the session"
             {
-                @for (y, band) in bands.iter().enumerate() {
-                    @if band.tools > 0 {
-                        @let width = wide(band.tools, tools);
-                        rect.tools x=(30 - width) y=(y) width=(width) height="0.8" {}
-                    }
-                    @if band.tokens > 0 {
-                        rect.spent x="31" y=(y) width=(wide(band.tokens, tokens)) height="0.8" {}
-                    }
-                    @if band.prompts > 0 { rect.prompt x="0" y=(y) width="7" height="1" {} }
-                    @if band.seams > 0 { rect.cut x="0" y=(y) width="60" height="1" {} }
-                    @if band.failures > 0 { rect.fail x="53" y=(y) width="7" height="1" {} }
-                }
+                @for (name, bar) in BARS { path class=(name) d=(drawn(&bands, &most, bar)) {} }
             }
             .here {}
         }
     }
+}
+
+/// All bars of one sort as one path, which takes far less room than a shape for each.
+fn drawn(bands: &[Band], most: &Band, bar: Bar) -> String {
+    let bars = bands.iter().enumerate().filter_map(|(y, band)| Some((y, bar(band, most)?)));
+    bars.map(|(y, (x, width))| format!("M{x} {y}h{width}v.8h-{width}z")).collect()
 }
 
 /// How wide a bar is of the widest, of which it has a share.
