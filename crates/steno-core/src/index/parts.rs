@@ -19,7 +19,7 @@ impl Index {
     pub fn take(&self, dir: &SessionDir) -> Result<Option<Prepared>, IndexError> {
         for _ in 0..ATTEMPTS {
             match self.attempt(dir)? {
-                Attempt::Held(prepared) => return Ok(Some(prepared)),
+                Attempt::Held(prepared) => return Ok(Some(*prepared)),
                 Attempt::IsIn => return Ok(None),
                 Attempt::Overtaken => {}
             }
@@ -39,7 +39,7 @@ impl Index {
             Ok(session) => parts.finish(session, kept),
             Err(error) => {
                 let unreadable = Prepared::unreadable(parts.whose, error.to_string(), kept);
-                Ok(Attempt::Held(unreadable))
+                Ok(Attempt::Held(Box::new(unreadable)))
             }
         }
     }
@@ -48,7 +48,7 @@ impl Index {
 /// What became of a session.
 enum Attempt {
     /// It is at hand whole.
-    Held(Prepared),
+    Held(Box<Prepared>),
     /// All of it is in the index.
     IsIn,
     /// What the index has of it is something else by now.
@@ -109,7 +109,7 @@ impl Parts<'_> {
         let session = self.draft.complete(stated);
         let last = self.draft.finish(session, kept).on("pack", self.dir.path())?;
         if !is_parted {
-            return Ok(Attempt::Held(last));
+            return Ok(Attempt::Held(Box::new(last)));
         }
         let is_in = are_in && self.index.put_all(&[last])?;
         Ok(if is_in { Attempt::IsIn } else { Attempt::Overtaken })
