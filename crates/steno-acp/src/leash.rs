@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 
 #[cfg(unix)]
-pub use self::unix::{Signals, close_stdin, close_stdout, end_by_signal_of, kill, terminate};
+pub use self::unix::{
+    Signals, close_stdin, close_stdout, end_by_signal_of, kill, plain, stdin, stdout, terminate,
+};
 
 /// How agents are started. Only a process itself can ask to end with its parent, so a program of ours asks, and then
 /// becomes the agent.
@@ -65,6 +67,7 @@ pub fn become_agent(_: i32, _: &[OsString]) -> io::Error {
 #[cfg(unix)]
 mod unix {
     use std::fs::File;
+    use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::process::ExitStatusExt;
     use std::thread;
 
@@ -130,6 +133,21 @@ mod unix {
         std::process::exit(128 + signal);
     }
 
+    /// Our standard input, of which nothing is read ahead.
+    pub fn stdin() -> io::Result<File> {
+        Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+    }
+
+    /// Our standard output, of which nothing is held back.
+    pub fn stdout() -> io::Result<File> {
+        Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+    }
+
+    /// A pipe as a file.
+    pub fn plain(pipe: impl Into<OwnedFd>) -> File {
+        pipe.into().into()
+    }
+
     /// Lets the editor know that nobody reads any more.
     pub fn close_stdin() {
         if let Ok(nothing) = File::open("/dev/null") {
@@ -147,6 +165,9 @@ mod unix {
 
 #[cfg(not(unix))]
 mod elsewhere {
+    use std::fs::File;
+    use std::os::windows::io::{AsHandle, OwnedHandle};
+
     use super::{Child, ExitStatus, io};
 
     /// Signals are not known here.
@@ -172,6 +193,21 @@ mod elsewhere {
     /// Nobody is ended by a signal here.
     pub fn end_by_signal_of(_: ExitStatus) {}
 
+    /// Our standard input, of which nothing is read ahead.
+    pub fn stdin() -> io::Result<File> {
+        Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
+    }
+
+    /// Our standard output, of which nothing is held back.
+    pub fn stdout() -> io::Result<File> {
+        Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
+    }
+
+    /// A pipe as a file.
+    pub fn plain(pipe: impl Into<OwnedHandle>) -> File {
+        pipe.into().into()
+    }
+
     /// Ends with the process.
     pub fn close_stdin() {}
 
@@ -179,4 +215,6 @@ mod elsewhere {
     pub fn close_stdout() {}
 }
 #[cfg(not(unix))]
-pub use self::elsewhere::{Signals, close_stdin, close_stdout, end_by_signal_of, kill, terminate};
+pub use self::elsewhere::{
+    Signals, close_stdin, close_stdout, end_by_signal_of, kill, plain, stdin, stdout, terminate,
+};

@@ -1,50 +1,53 @@
 //! The proxy: stands between an editor and an agent, passes every byte on, and has it taken down.
 
+mod collect;
 mod pass;
+mod tap;
+mod tray;
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use steno_core::Status;
-use steno_core::agent::acp::wire::Side;
 use steno_core::vault::record::Closing;
 
+use self::collect::Collecting;
 use self::pass::Passing;
 use crate::leash::{self, Leash, Signals};
-use crate::scribe::{Assignment, Kept, Scribe};
+use crate::scribe::{Assignment, Kept};
 
 /// How long an agent's last words may take that others of its programs still hold back.
 const QUIET: Duration = Duration::from_millis(500);
-
-/// How long the end may take. What is not finished then is finished by the next recorder.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the agent of `assignment` between our standard input and output, until it ends; gives how it ended, and the sessions
 /// that were taken down.
 pub fn run(assignment: Assignment, leash: &Leash) -> io::Result<(ExitStatus, Vec<Kept>)> {
     let signals = Signals::caught()?;
+    let (from_editor, to_editor) = (leash::stdin()?, leash::stdout()?);
     let mut leashed = leash.command(&assignment.command);
     let mut agent = leashed.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     signals.pass_on_to(&agent);
-    let scribe = Scribe::start(assignment);
-    let (client, words) = (scribe.ear(Side::Client), scribe.ear(Side::Agent));
-    if let Some(input) = agent.stdin.take() {
-        // Ends with the process: an editor may keep its end open.
-        thread::spawn(move || {
-            pass::pass(io::stdin(), input, &Passing::default(), &client);
-            leash::close_stdin();
-        });
-    }
     let passing = Passing::default();
-    let passed = agent.stdout.take().map(|output| {
-        let passing = passing.clone();
-        thread::spawn(move || {
-            pass::pass(output, io::stdout(), &passing, &words);
+    let (collecting, [client, words]) =
+        Collecting::start(assignment, [Passing::default(), passing.clone()]);
+    if let Some(input) = agent.stdin.take().map(leash::plain) {
+        // Ends with the process: an editor may keep its end open.
+        passing_on(move || {
+            client.pass(&from_editor, &input);
+            drop((from_editor, input));
+            leash::close_stdin();
+        })?;
+    }
+    let passed = agent.stdout.take().map(leash::plain).map(|output| {
+        passing_on(move || {
+            words.pass(&output, &to_editor);
+            drop((output, to_editor));
             leash::close_stdout();
         })
     });
+    let passed = passed.transpose()?;
     let status = agent.wait()?;
     passing.ended();
     if let Some(passed) = passed {
@@ -53,7 +56,12 @@ pub fn run(assignment: Assignment, leash: &Leash) -> io::Result<(ExitStatus, Vec
             thread::sleep(Duration::from_millis(1));
         }
     }
-    Ok((status, scribe.finish(closing(status), PATIENCE)))
+    Ok((status, collecting.finish(closing(status))))
+}
+
+/// A thread that is told from others by its name.
+fn passing_on(work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("passing".to_owned()).spawn(work)
 }
 
 /// How a connection ended.

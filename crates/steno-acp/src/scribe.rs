@@ -22,9 +22,6 @@ use self::taking::Taking;
 /// Bytes that may wait for a slow store; more of them end the recording.
 const WAITING: usize = 256 << 20;
 
-/// A buffer of which less than this part is filled is copied, not held.
-const FILLED: usize = 2;
-
 /// How long what was said may stay off the disk while nothing new comes.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -72,25 +69,9 @@ pub struct Kept {
     pub name: String,
 }
 
-/// Bytes of one side.
-enum Piece {
-    Own(Vec<u8>),
-    /// Of a buffer that is filled again later.
-    Shared(Arc<Vec<u8>>, usize),
-}
-
-impl Piece {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Piece::Own(bytes) => bytes,
-            Piece::Shared(buffer, count) => &buffer[..*count],
-        }
-    }
-}
-
 /// What is told to who takes down.
 enum Told {
-    Piece(Side, Timestamp, Piece),
+    Piece(Side, Timestamp, Vec<u8>),
     /// All before it is to be on disk.
     Commit(Sender<()>),
     End(Closing),
@@ -122,6 +103,7 @@ impl Scribe {
         let waiting = Arc::<AtomicUsize>::default();
         let (left, clock) = (Arc::clone(&waiting), assignment.clock.clone());
         let listening = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
+            stand_back();
             let kept = listen(Taking::new(assignment), &heard, &left);
             let _ = finished.send(kept);
         });
@@ -142,42 +124,48 @@ impl Scribe {
         let _ = done.recv_timeout(patience);
     }
 
-    /// The connection has ended; waits a while for what was said to be taken down, and gives the sessions.
+    /// The connection has ended; waits for what was said to be taken down, as long as that goes on, and gives the sessions.
     pub fn finish(self, closing: Closing, patience: Duration) -> Vec<Kept> {
         let _ = self.told.send(Told::End(closing));
-        self.done.recv_timeout(patience).unwrap_or_default()
+        loop {
+            let before = self.waiting.load(Ordering::Acquire);
+            match self.done.recv_timeout(patience) {
+                Err(RecvTimeoutError::Timeout)
+                    if self.waiting.load(Ordering::Acquire) != before => {}
+                done => return done.unwrap_or_default(),
+            }
+        }
     }
 }
 
 impl Ear {
-    /// Hears what is being passed on. It only lays a copy down, and never waits.
+    /// Hears what is being passed on now. It only lays a copy down, and never waits.
     pub fn hear(&self, bytes: &[u8]) {
-        self.lay_down(bytes.len(), || Piece::Own(bytes.to_vec()));
+        self.hear_at(self.clock.now(), bytes.to_vec());
     }
 
-    /// The same for the beginning of a buffer, which is not copied where it is well filled.
-    pub(crate) fn hear_piece(&self, buffer: &Arc<Vec<u8>>, count: usize) {
-        if count < buffer.len() / FILLED {
-            return self.hear(&buffer[..count]);
-        }
-        self.lay_down(count, || Piece::Shared(Arc::clone(buffer), count));
-    }
-
-    fn lay_down(&self, count: usize, piece: impl FnOnce() -> Piece) {
-        let before = self.waiting.fetch_add(count, Ordering::AcqRel);
+    /// Hears what was passed on at some moment.
+    pub(crate) fn hear_at(&self, at: Timestamp, bytes: Vec<u8>) {
+        let before = self.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
         // What is over the limit is only counted: that there is a gap ends the recording.
-        let kept = if before < WAITING { piece() } else { Piece::Own(Vec::new()) };
-        let _ = self.told.send(Told::Piece(self.side, self.clock.now(), kept));
+        let kept = if before < WAITING { bytes } else { Vec::new() };
+        let _ = self.told.send(Told::Piece(self.side, at, kept));
     }
+}
+
+/// Lets agents and editors work first: here, nobody waits.
+fn stand_back() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(5);
 }
 
 fn listen(mut taking: Taking, heard: &Receiver<Told>, waiting: &AtomicUsize) -> Vec<Kept> {
     loop {
         match heard.recv_timeout(PAUSE) {
-            Ok(Told::Piece(_, _, piece)) if piece.bytes().is_empty() => taking.give_up(),
+            Ok(Told::Piece(_, _, piece)) if piece.is_empty() => taking.give_up(),
             Ok(Told::Piece(side, at, piece)) => {
-                taking.piece(side, at, piece.bytes());
-                waiting.fetch_sub(piece.bytes().len(), Ordering::AcqRel);
+                taking.piece(side, at, &piece);
+                waiting.fetch_sub(piece.len(), Ordering::AcqRel);
             }
             Ok(Told::Commit(committed)) => {
                 taking.commit();

@@ -20,6 +20,7 @@ mod parts;
 pub mod pending;
 mod put;
 pub mod query;
+mod rank;
 mod refresh;
 mod scan;
 mod schema;
@@ -204,6 +205,20 @@ impl Index {
         schema::settings(&connection).map_err(at)?;
         let identity = identity(&path);
         Ok(Self { connection, path, store: store.to_owned(), healed, identity, room: draft::ROOM })
+    }
+
+    /// Moves what was written out of the log, if that is much and nobody is in the way.
+    ///
+    /// Whoever opens an index that nobody else has open goes through all of its log first.
+    pub fn settle(&self) {
+        const MUCH: u64 = 1 << 20;
+        let log = self.path.with_extension("db-wal");
+        if fs::metadata(log).is_ok_and(|log| log.len() > MUCH) {
+            // Where it does not work out, another time will do.
+            let _ = self.connection.busy_timeout(Duration::ZERO);
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            let _ = self.connection.busy_timeout(PATIENCE);
+        }
     }
 
     /// Whether the file is the one that the store has now: another process may have thrown it away.

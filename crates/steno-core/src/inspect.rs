@@ -4,17 +4,16 @@
 //! results count once per id, tokens once per message. What subagents say inside the file does not count to it.
 
 use std::collections::{BTreeSet, HashSet};
-use std::hash::BuildHasher;
 use std::path::PathBuf;
 
 use foldhash::fast::RandomState;
-use foldhash::quality;
 use serde::Serialize;
 
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::{Problem, ProblemList};
 use crate::source::{Source, Wanted};
+use crate::sums::{Sum, Sums};
 use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
 
@@ -191,18 +190,17 @@ struct Counter {
     problems: ProblemList,
 }
 
-/// Which ids were met, by two sums of each: a file of hundreds of megabytes may have millions of them.
+/// Which ids were met, by their sums: a file of hundreds of megabytes may have millions of them.
 #[derive(Default)]
 struct Seen {
-    sums: HashSet<(u64, u64), RandomState>,
-    first: quality::RandomState,
-    second: quality::RandomState,
+    met: HashSet<Sum, RandomState>,
+    sums: Sums,
 }
 
 impl Seen {
     /// Whether an id is new.
     fn insert(&mut self, id: (What, &str)) -> bool {
-        self.sums.insert((self.first.hash_one(id), self.second.hash_one(id)))
+        self.met.insert(self.sums.of(id))
     }
 }
 

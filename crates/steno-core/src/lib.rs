@@ -21,6 +21,7 @@ pub mod repository;
 pub mod session;
 pub mod source;
 mod step;
+mod sums;
 pub mod timestamp;
 pub mod usage;
 

@@ -24,7 +24,9 @@ pub mod restore;
 mod restore_rows;
 mod rows;
 pub mod sealed;
+mod sealing;
 pub mod verify;
+pub mod wire_lines;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -231,6 +231,27 @@ fn as_many_are_found_as_are_wanted() {
 }
 
 #[test]
+fn among_many_texts_only_rare_words_are_weighed() {
+    let store = Store::new();
+    let mut lines = vec![
+        prompt("s1", "common rare rare"),
+        prompt("s1", "common and some other words that are not asked for, and one rare"),
+    ];
+    lines.extend((0..10_200).map(|number| prompt("s1", &format!("common n{number}"))));
+    store.keep("s1", &lines);
+    let index = store.index();
+    let numbers = |query| -> Vec<u64> {
+        search(&index, query).iter().map(|hit| hit.number).take(3).collect()
+    };
+    // The best before the newer one.
+    assert_eq!(numbers("common rare"), [0, 1]);
+    assert_eq!(numbers("rare"), [0, 1]);
+    assert_eq!(numbers("common ra*"), [1, 0]);
+    // The newest.
+    assert_eq!(numbers("common"), [10_201, 10_200, 10_199]);
+}
+
+#[test]
 fn a_damaged_or_older_index_is_built_anew() {
     let store = Store::new();
     store.keep("s1", &[prompt("s1", "hello world")]);

@@ -66,6 +66,7 @@ impl Indexer {
     /// Puts in what was gathered; tells what went wrong since the last time.
     pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
         self.put();
+        self.index.iter().for_each(Index::settle);
         self.failure.take().map_or(Ok(()), Err)
     }
 

@@ -7,41 +7,75 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Rows under a heading.
 pub(crate) struct Table<const N: usize> {
-    rows: Vec<[String; N]>,
+    /// All cells, one after the other.
+    text: String,
+    rows: Vec<[Cell; N]>,
+}
+
+/// One cell of a table; it begins where the one before ends.
+#[derive(Clone, Copy)]
+struct Cell {
+    end: u32,
+    /// How many columns it takes.
+    columns: u32,
 }
 
 impl<const N: usize> Table<N> {
     pub(crate) fn new(heading: [&str; N]) -> Self {
-        Self { rows: vec![heading.map(str::to_owned)] }
+        Self::with_capacity(heading, 0)
     }
 
-    pub(crate) fn row(&mut self, cells: [String; N]) {
-        let is_plain = |cell: &str| !cell.bytes().any(|byte| byte == b'\n' || byte == b'\t');
-        self.rows.push(
-            cells.map(|cell| if is_plain(&cell) { cell } else { cell.replace(['\n', '\t'], " ") }),
-        );
+    /// A table with room for so many rows.
+    pub(crate) fn with_capacity(heading: [&str; N], rows: usize) -> Self {
+        let text = String::with_capacity(rows * 100);
+        let mut table = Self { text, rows: Vec::with_capacity(rows + 1) };
+        table.row(heading);
+        table
+    }
+
+    pub(crate) fn row<T: AsRef<str>>(&mut self, cells: [T; N]) {
+        let row = cells.map(|cell| self.cell(cell.as_ref()));
+        self.rows.push(row);
+    }
+
+    fn cell(&mut self, text: &str) -> Cell {
+        let begin = self.text.len();
+        if text.bytes().any(|byte| byte == b'\n' || byte == b'\t') {
+            self.text.push_str(&text.replace(['\n', '\t'], " "));
+        } else {
+            self.text.push_str(text);
+        }
+        Cell { end: self.text.len() as u32, columns: columns(&self.text[begin..]) as u32 }
     }
 
     /// The table as text, no line wider than `width` unless the columns before the last already are.
     pub(crate) fn render(&self, width: usize) -> String {
-        let widths: Vec<usize> = (0..N - 1)
-            .map(|column| self.rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0))
-            .collect();
+        let widest =
+            |column: usize| self.rows.iter().map(|row| row[column].columns).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..N - 1).map(|column| widest(column) as usize).collect();
         let before = widths.iter().map(|width| width + 2).sum::<usize>();
         let left = width.saturating_sub(before).max(10);
-        let longest = self.rows.iter().map(|row| row[N - 1].len()).max().unwrap_or(0);
-        let mut text =
-            String::with_capacity(self.rows.len() * (before + longest.min(left + 3) + 1));
-        for row in &self.rows {
-            for (cell, width) in row.iter().zip(&widths) {
-                text.push_str(cell);
-                text.extend(std::iter::repeat_n(' ', width - columns(cell) + 2));
+        let longest = (widest(N - 1) as usize).min(left + 3);
+        let mut out = String::with_capacity(self.rows.len() * (before + longest + 1));
+        let mut begin = 0;
+        for cells in &self.rows {
+            let mut cell = |cell: &Cell| {
+                let begin = std::mem::replace(&mut begin, cell.end as usize);
+                (&self.text[begin..cell.end as usize], cell.columns as usize)
+            };
+            for (told, width) in cells.iter().zip(&widths) {
+                let (text, columns) = cell(told);
+                out.push_str(text);
+                out.extend(std::iter::repeat_n(' ', width - columns + 2));
             }
-            text.push_str(&fitted(&row[N - 1], left));
-            text.truncate(text.trim_end().len());
-            text.push('\n');
+            match cell(&cells[N - 1]) {
+                (text, columns) if columns <= left => out.push_str(text),
+                (text, _) => out.push_str(&cut(text, left)),
+            }
+            out.truncate(out.trim_end().len());
+            out.push('\n');
         }
-        text
+        out
     }
 }
 
@@ -56,23 +90,19 @@ fn columns(text: &str) -> usize {
 
 /// The text, cut to `width` columns.
 pub(crate) fn fit(text: &str, width: usize) -> String {
-    fitted(text, width).into_owned()
+    if columns(text) <= width { text.to_owned() } else { cut(text, width) }
 }
 
-fn fitted(text: &str, width: usize) -> Cow<'_, str> {
-    if columns(text) <= width {
-        return Cow::Borrowed(text);
-    }
+/// The beginning of a text that is too wide.
+fn cut(text: &str, width: usize) -> String {
     let mut used = 1;
-    let mut cut: String = text
-        .chars()
-        .take_while(|c| {
-            used += c.width().unwrap_or(0);
-            used <= width
-        })
-        .collect();
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
     cut.push('…');
-    Cow::Owned(cut)
+    cut
 }
 
 /// A line without what would move the cursor of a plain terminal: tabs are spaces, a final carriage return is gone.
@@ -130,8 +160,9 @@ mod tests {
     #[test]
     fn wide_characters_count_twice() {
         let mut table = Table::new(["A", "B"]);
-        table.row(["日本".to_owned(), "x".repeat(30)]);
-        assert_eq!(table.render(20), "A     B\n日本  xxxxxxxxxxxxx…\n");
+        table.row(["日本", "xxxxxxxxxx\txxxxxxxxxx"]);
+        table.row(["\n", "日"]);
+        assert_eq!(table.render(20), "A     B\n日本  xxxxxxxxxx xx…\n      日\n");
     }
 
     #[test]

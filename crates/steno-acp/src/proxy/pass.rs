@@ -1,18 +1,23 @@
-//! Passes bytes on as they come, to whom they are meant for; who takes them down gets a copy and is not waited for.
+//! Passes bytes on as they come, to whom they are meant for; they are laid down for who takes them down, who is not waited for.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::scribe::Ear;
+use steno_core::Clock;
+use steno_core::agent::acp::wire::Side;
+
+use super::tap::Tap;
+use super::tray::{Piece, Tray, Word};
 
 /// Bytes that are passed on at a time.
 const PIECE: usize = 64 << 10;
 
-/// Buffers that are kept for later.
-const SPARE: usize = 8;
+/// Bytes of which the kernel has the copies and moves, where it can.
+const MUCH: usize = 16 << 10;
 
 /// How long one waits whose pipe says that it is not ready.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -56,49 +61,98 @@ impl Passing {
     }
 }
 
-/// Passes on what one side writes, until it ends or nobody takes it any more.
-pub(super) fn pass(mut from: impl Read, mut to: impl Write, passing: &Passing, ear: &Ear) {
-    let mut pieces = Pieces::default();
-    loop {
-        let mut piece = pieces.next();
-        let Some(buffer) = Arc::get_mut(&mut piece) else { continue };
-        let count = match from.read(buffer) {
-            Ok(0) => return,
-            Ok(count) => count,
-            Err(error) if is_passing(&error) => continue,
-            Err(_) => return,
+/// Who passes on what one side writes, and lays each piece down.
+pub(super) struct Passer {
+    pub(super) side: Side,
+    pub(super) clock: Clock,
+    pub(super) tray: Arc<Tray>,
+    pub(super) tap: Option<Tap>,
+    pub(super) passing: Passing,
+}
+
+impl Passer {
+    /// Passes on until the side ends or nobody takes it any more.
+    pub(super) fn pass(mut self, from: &File, to: &File) {
+        let mut buffer = vec![0; PIECE];
+        let mut is_stream = false;
+        loop {
+            let tapped = if is_stream { self.tapped(from) } else { 0 };
+            let passed = match tapped {
+                0 => self.copy(from, to, &mut buffer),
+                count => self.pass_on(from, to, count).map(|()| count),
+            };
+            match passed {
+                Ok(0) | Err(_) => return,
+                // Of a few bytes, a copy is cheaper.
+                Ok(count) => is_stream = count >= MUCH,
+            }
+        }
+    }
+
+    /// Reads what has come and writes it; says how much that was.
+    fn copy(&self, mut from: &File, to: &File, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = loop {
+            match from.read(buffer) {
+                Err(error) if is_passing(&error) => {}
+                other => break other?,
+            }
         };
-        // Who takes down gets it before: else an answer could be heard ahead of what it answers.
-        ear.hear_piece(&piece, count);
-        passing.touch(true);
-        let given = give(&mut to, &piece[..count]);
-        passing.touch(false);
-        if given.is_err() {
-            return;
+        if count > 0 {
+            self.lay(Piece::Copied(buffer[..count].to_vec()), count);
+            self.passing.touch(true);
+            give(to, &buffer[..count])?;
+            self.passing.touch(false);
         }
-        pieces.put_back(piece);
+        Ok(count)
+    }
+
+    /// Has the kernel put what has come into the tap too; says how much, which may be nothing.
+    fn tapped(&mut self, from: &File) -> usize {
+        let Some(tap) = &self.tap else { return 0 };
+        match tap.take(from) {
+            Ok(0) => 0,
+            Ok(count) => {
+                self.lay(Piece::Tapped(count), count);
+                count
+            }
+            Err(_) => {
+                self.tap = None;
+                0
+            }
+        }
+    }
+
+    /// Passes on so many bytes that are laid down already.
+    fn pass_on(&self, mut from: &File, to: &File, count: usize) -> io::Result<()> {
+        self.passing.touch(true);
+        let mut left = count;
+        while left > 0 {
+            match Tap::pass_on(from, to, left) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => left -= count,
+                Err(error) if is_passing(&error) => {}
+                // Not made for what stands behind it: these bytes go by our hands.
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                    let mut bytes = vec![0; left];
+                    from.read_exact(&mut bytes)?;
+                    give(to, &bytes)?;
+                    left = 0;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.passing.touch(false);
+        Ok(())
+    }
+
+    /// It is laid down before it is passed on: else an answer could be heard ahead of what it answers.
+    fn lay(&self, piece: Piece, count: usize) {
+        let word = Word { side: self.side, at: self.clock.now(), piece };
+        self.tray.lay(word, count);
     }
 }
 
-/// Buffers that are filled again once who takes down has let go of them.
-#[derive(Default)]
-struct Pieces(Vec<Arc<Vec<u8>>>);
-
-impl Pieces {
-    /// One that nobody else has.
-    fn next(&mut self) -> Arc<Vec<u8>> {
-        let free = self.0.iter().position(|piece| Arc::strong_count(piece) == 1);
-        free.map_or_else(|| Arc::new(vec![0; PIECE]), |at| self.0.swap_remove(at))
-    }
-
-    fn put_back(&mut self, piece: Arc<Vec<u8>>) {
-        if self.0.len() < SPARE {
-            self.0.push(piece);
-        }
-    }
-}
-
-fn give(to: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+fn give(mut to: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match to.write(bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -107,12 +161,7 @@ fn give(to: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
             Err(error) => return Err(error),
         }
     }
-    loop {
-        match to.flush() {
-            Err(error) if is_passing(&error) => {}
-            other => return other,
-        }
-    }
+    Ok(())
 }
 
 /// Whether to try again: an editor may have given us pipes that do not wait.

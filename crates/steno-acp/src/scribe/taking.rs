@@ -1,17 +1,22 @@
 //! What is taken down of one connection: each session in a log of its own.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
+use memchr::memmem::Finder;
 use steno_core::agent::acp;
+use steno_core::agent::acp::address::{self, Address};
 use steno_core::agent::acp::redact::Redactor;
-use steno_core::agent::acp::route::{self, Line, Placed, Router};
+use steno_core::agent::acp::route::{Line, Router};
 use steno_core::agent::acp::wire::{Side, Wire};
 use steno_core::index::pending::{Marker, Pending};
 use steno_core::lines::LINE_LIMIT;
 use steno_core::vault::Vault;
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::recorder::Recorder;
+use steno_core::vault::wire_lines::WireLines;
 use steno_core::{SessionId, Status, Timestamp};
 
 use super::{Assignment, Kept, StoppedError, naming};
@@ -20,7 +25,7 @@ use super::{Assignment, Kept, StoppedError, naming};
 const NAMELESS: usize = 1 << 20;
 
 /// What a message says that ends a turn.
-const STOP: &[u8] = b"\"stopReason\"";
+static STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"stopReason\""));
 
 /// One connection while it is taken down.
 pub(super) struct Taking {
@@ -33,6 +38,9 @@ pub(super) struct Taking {
     redactor: Redactor,
     router: Router,
     sessions: HashMap<String, Taken>,
+    /// Lines that are written together, and the session that they belong to.
+    lines: WireLines,
+    writing: Option<String>,
     has_news: bool,
     /// The store is of no use; nothing more is taken down.
     is_over: bool,
@@ -55,6 +63,8 @@ impl Taking {
             redactor: Redactor::default(),
             router: Router::default(),
             sessions: HashMap::new(),
+            lines: WireLines::default(),
+            writing: None,
             has_news: false,
             is_over: false,
         }
@@ -65,25 +75,26 @@ impl Taking {
         if self.is_over {
             return;
         }
-        let mut placed = Vec::new();
+        let mut ends_turn = false;
         while let Some(end) = memchr(b'\n', bytes) {
-            let mut line = self.torn.remove(&side).unwrap_or_default();
-            line.extend_from_slice(&bytes[..=end]);
-            bytes = &bytes[end + 1..];
-            placed.extend(self.line(side, at, &line));
+            let (line, rest) = bytes.split_at(end + 1);
+            bytes = rest;
+            ends_turn |= match self.torn.get_mut(&side).filter(|torn| !torn.is_empty()) {
+                None => self.line(side, at, line),
+                Some(torn) => {
+                    let line = [std::mem::take(torn).as_slice(), line].concat();
+                    self.line(side, at, &line)
+                }
+            };
         }
         let torn = self.torn.entry(side).or_default();
         torn.extend_from_slice(bytes);
         if torn.len() >= LINE_LIMIT {
             let line = std::mem::take(torn);
-            placed.extend(self.line(side, at, &line));
+            ends_turn |= self.line(side, at, &line);
         }
-        let ends_turn = |(_, line): &Placed| {
-            line.wire.side == Side::Agent && memmem::find(&line.wire.bytes, STOP).is_some()
-        };
-        let is_turn = placed.iter().any(ends_turn);
-        self.keep(&placed);
-        if is_turn {
+        self.write();
+        if ends_turn {
             self.commit();
         }
     }
@@ -108,13 +119,13 @@ impl Taking {
     pub(super) fn end(mut self, closing: Option<Closing>) -> Vec<Kept> {
         for (side, line) in std::mem::take(&mut self.torn) {
             if !line.is_empty() {
-                let placed = self.line(side, self.assignment.clock.now(), &line);
-                self.keep(&placed);
+                self.line(side, self.assignment.clock.now(), &line);
             }
         }
         let rest = std::mem::take(&mut self.router).rest().into_iter();
         let name = SessionId::fresh().to_string();
-        self.keep(&rest.map(|line| (name.clone(), line)).collect::<Vec<_>>());
+        rest.for_each(|line| self.keep(&name, &line));
+        self.write();
         let mut kept = Vec::new();
         if self.is_over {
             return kept;
@@ -131,40 +142,62 @@ impl Taking {
         kept
     }
 
-    /// Takes a line; gives those whose session is known now.
-    fn line(&mut self, side: Side, at: Timestamp, line: &[u8]) -> Vec<Placed> {
+    /// Takes a line; whether it may end a turn.
+    fn line(&mut self, side: Side, at: Timestamp, line: &[u8]) -> bool {
+        let address = Address::of(line);
         if side == Side::Agent && self.told.is_none() {
-            self.told = route::agent_name(line);
+            let is_answer = address.as_ref().is_some_and(|address| address.method.is_none());
+            self.told = is_answer.then(|| address::agent_name(line)).flatten();
         }
-        let bytes = self.redactor.redact(line).into_owned();
-        let mut placed = self.router.place(Line { at, wire: Wire { side, bytes } });
-        if self.router.waiting() > NAMELESS {
-            placed.extend(self.router.settle(SessionId::fresh().as_str()));
+        let bytes = self.redactor.redact(line, address.as_ref());
+        let running = address.as_ref().and_then(|address| self.router.running(address));
+        if running.is_some() && running == self.writing.as_deref() {
+            let is_json = matches!(bytes, Cow::Borrowed(_));
+            self.lines.push(at, (side, &bytes), is_json);
+        } else {
+            let line = Line { at, wire: Wire { side, bytes: bytes.into_owned() } };
+            let placed = self.router.place(address.as_ref(), line);
+            placed.iter().for_each(|(session, line)| self.keep(session, line));
+            self.settle();
         }
-        placed
+        side == Side::Agent && STOP.find(line).is_some()
     }
 
-    fn keep(&mut self, placed: &[Placed]) {
-        for lines in placed.chunk_by(|(one, _), (next, _)| one == next) {
-            if self.is_over {
-                return;
-            }
-            if let Err(error) = self.append(lines) {
+    /// Gives what waits for a session one of its own, if that is too much.
+    fn settle(&mut self) {
+        if self.router.waiting() > NAMELESS {
+            let placed = self.router.settle(SessionId::fresh().as_str());
+            placed.iter().for_each(|(session, line)| self.keep(session, line));
+        }
+    }
+
+    /// Puts a line to those that are written together.
+    fn keep(&mut self, session: &str, line: &Line) {
+        if self.writing.as_deref() != Some(session) {
+            self.write();
+            self.writing = Some(session.to_owned());
+        }
+        self.lines.push(line.at, (line.wire.side, &line.wire.bytes), false);
+    }
+
+    /// Writes the lines that are ready.
+    fn write(&mut self) {
+        if !self.lines.is_empty() && !self.is_over {
+            if let Err(error) = self.append() {
                 self.stop(&error);
             }
         }
+        self.lines.clear();
     }
 
-    /// Appends lines of one session.
-    fn append(&mut self, lines: &[Placed]) -> Result<(), StoppedError> {
-        let Some((name, _)) = lines.first() else { return Ok(()) };
-        if !self.sessions.contains_key(name) {
-            let taken = self.open(name)?;
-            self.sessions.insert(name.clone(), taken);
+    fn append(&mut self) -> Result<(), StoppedError> {
+        let Some(session) = &self.writing else { return Ok(()) };
+        if !self.sessions.contains_key(session) {
+            let taken = self.open(session)?;
+            self.sessions.insert(session.clone(), taken);
         }
         self.has_news = true;
-        let lines = lines.iter().map(|(_, line)| line);
-        Ok(self.sessions[name].recorder.append_wire(lines)?)
+        Ok(self.sessions[session].recorder.append_wire(&self.lines)?)
     }
 
     fn open(&self, name: &str) -> Result<Taken, StoppedError> {

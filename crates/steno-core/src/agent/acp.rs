@@ -3,6 +3,7 @@
 //! The log is the truth: each line of both sides, verbatim. What was said is folded from it whenever it is read, so
 //! that a better fold improves all history.
 
+pub mod address;
 mod block;
 mod fold;
 mod join;

@@ -6,19 +6,21 @@ use std::collections::hash_map::Entry;
 use foldhash::fast::RandomState;
 
 use super::band;
-use super::bill::{self, Bills, Rest, signed};
+use super::bill::{self, Bill, Bills, Rest, signed};
 use super::charge::{Account, Charge, Charges};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::ProblemList;
 use crate::session::{Session, SessionId};
 use crate::source::Wanted;
+use crate::sums::{Sum, Sums};
 use crate::timestamp::Timestamp;
 
 /// What one session was billed, as its files tell.
 #[derive(Debug)]
 pub struct Statement {
     session: Session,
-    bills: Bills,
+    bills: Vec<Bill>,
+    rest: Rest,
     /// Records that could not be read.
     pub problems: ProblemList,
 }
@@ -39,8 +41,11 @@ impl Statement {
             }
             Item::Problem(problem) => problems.push(problem),
         })?;
-        told.totals.usage = bills.total();
-        Ok(Self { session: stated.completed_by(told), bills, problems })
+        let total = bills.total();
+        told.totals.usage = total;
+        let session = stated.completed_by(told);
+        let rest = bill::rest(&session, &total);
+        Ok(Self { session, bills: bills.all, rest, problems })
     }
 }
 
@@ -49,29 +54,27 @@ impl Statement {
 pub struct Register {
     charges: Charges,
     /// Which charge a message is that several sessions may have.
-    messages: HashMap<String, usize, RandomState>,
+    messages: HashMap<Sum, usize, RandomState>,
+    sums: Sums,
 }
 
 impl Register {
     /// Enters what one more session was billed.
-    pub fn enter(&mut self, Statement { session, bills, .. }: Statement) {
+    pub fn enter(&mut self, Statement { session, bills, rest, .. }: Statement) {
         let account = self.charges.accounts.len();
-        let rest = bill::rest(&session, &bills.total());
         // What tells no time counts when its session ended.
         let time = |at: Option<Timestamp>| at.or(rest.at);
-        for bill in &bills.all {
+        for bill in &bills {
             let tokens = signed(bill.usage.numbers());
             let charge = self.charge(account, (time(bill.at), bill.model.as_deref()), tokens);
-            self.add(bill.name(&session), charge);
+            self.add(&bill.name(&session), charge);
         }
         if rest.tokens != [0; 7] {
             let charge = self.charge(account, (rest.at, rest.model.as_deref()), rest.tokens);
             // A copy of the session has the same.
             let Rest { at, tokens, .. } = &rest;
-            self.add(
-                format!("rest\n{}\n{}\n{at:?}\n{tokens:?}", session.agent, session.id),
-                charge,
-            );
+            let name = format!("rest\n{}\n{}\n{at:?}\n{tokens:?}", session.agent, session.id);
+            self.add(&name, charge);
         }
         self.charges.accounts.push(Account::of(session));
     }
@@ -94,8 +97,8 @@ impl Register {
     }
 
     /// Adds a charge; what another session states of the same message counts where it is larger.
-    fn add(&mut self, name: String, charge: Charge) {
-        match self.messages.entry(name) {
+    fn add(&mut self, name: &str, charge: Charge) {
+        match self.messages.entry(self.sums.of(name)) {
             Entry::Vacant(free) => {
                 free.insert(self.charges.all.len());
                 self.charges.all.push(charge);

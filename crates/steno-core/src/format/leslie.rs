@@ -25,7 +25,7 @@ mod slug;
 mod unit;
 
 pub use file::{FILE_LIMIT, Header, Item, TOOL_LIMIT, UnitFile, truncate};
-pub use folder::FOLDER_LIMIT;
+pub use folder::{FOLDER_LIMIT, full_path};
 pub use slug::{SLUG_LIMIT, slug, stem};
 pub use unit::AGENT_MODE;
 

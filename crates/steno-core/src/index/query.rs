@@ -9,8 +9,10 @@ use super::fold::{fold_query, is_cjk};
 pub struct Query {
     /// The words, in the language of SQLite's word index.
     pub(super) words: Option<String>,
-    /// Whether one of the words may go on.
-    pub(super) is_open_ended: bool,
+    /// The words that must be there, of each group one.
+    pub(super) groups: Vec<Vec<String>>,
+    /// Whether one of the words that must not be there may go on.
+    pub(super) has_open_not: bool,
     /// What the text itself has to match.
     pub(super) regex: Option<Regex>,
     /// Finds what is to be marked.
@@ -92,8 +94,8 @@ impl Query {
             Some(regex) => Some(regex.clone()),
             None => compile(&marks.join("|"), true).ok(),
         };
-        let is_open_ended = groups.iter().flatten().chain(&not).any(|word| is_open_ended(word));
-        Ok(Self { words: joined(&groups, &not), is_open_ended, regex, marks })
+        let has_open_not = not.iter().any(|word| is_open_ended(word));
+        Ok(Self { words: joined(&groups, &not), groups, has_open_not, regex, marks })
     }
 }
 
@@ -194,8 +196,13 @@ fn expression(word: &str, phrase: bool) -> Option<String> {
 }
 
 /// Whether a word, in the language of the index, may go on.
-fn is_open_ended(expression: &str) -> bool {
+pub(super) fn is_open_ended(expression: &str) -> bool {
     expression.trim_end_matches(')').ends_with('*')
+}
+
+/// Whether it is one word, in the language of the index, and not several in a row.
+pub(super) fn is_single(expression: &str) -> bool {
+    expression.starts_with('"')
 }
 
 /// What stands between words: signs, blanks, symbols. All that Unicode has would take longer to compile than a search.
@@ -240,11 +247,16 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_may_go_on_is_told() {
-        let is_open_ended = |text| Query::parse(text).unwrap().is_open_ended;
-        assert!(is_open_ended("one pre*") && is_open_ended("one -pre*"));
-        assert!(is_open_ended("parseLi*") && is_open_ended("日"));
-        assert!(!is_open_ended("one \"two *three\" 日本"));
+    fn words_that_may_go_on_and_single_ones_are_told() {
+        let told = |text, is: fn(&str) -> bool| {
+            let words = Query::parse(text).unwrap().groups.concat();
+            words.iter().map(|word| is(word)).collect::<Vec<_>>()
+        };
+        assert_eq!(told("one pre* -not*", is_open_ended), [false, true]);
+        assert_eq!(told("parseLi* 日", is_open_ended), [true, true]);
+        assert_eq!(told("one \"two *three\" 日本", is_open_ended), [false; 3]);
+        let words = "one pre* \"two\" \"two three\" snake_case parseLine 日本";
+        assert_eq!(told(words, is_single), [true, true, true, false, false, false, false]);
     }
 
     #[test]

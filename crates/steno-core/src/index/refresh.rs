@@ -59,6 +59,9 @@ impl Index {
         wanted.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
         refreshed.taken = wanted.len();
         self.take_in(&mut wanted, pass)?;
+        if !wanted.is_empty() {
+            self.settle();
+        }
         if self.is_in_place() {
             self.note_folders(&folders)?;
             claimed.into_iter().for_each(super::pending::Marker::done);

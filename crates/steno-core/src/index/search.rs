@@ -1,11 +1,13 @@
 //! Finds entries: by words, ranked by how well they match and how new they are, or by a regular expression.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
 use rusqlite::{Row, params, params_from_iter};
 
 use super::query::Query;
+use super::rank::{RELEVANCE, Ranking};
 use super::{Index, IndexError, blocks};
 use crate::entry::Kind;
 use crate::session::SessionId;
@@ -115,13 +117,11 @@ impl Index {
             Some(regex) => self.scan(search, regex)?,
             None => self.candidates(search)?,
         };
-        let by_time = |candidate: &Candidate| std::cmp::Reverse(candidate.time);
-        match search.order {
-            Order::Relevance if search.query.regex.is_none() => {
-                candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
-            }
-            _ => candidates.sort_by_key(by_time),
-        }
+        let is_ranked = search.order == Order::Relevance && search.query.regex.is_none();
+        candidates.sort_by(|a, b| {
+            let better = if is_ranked { b.score.total_cmp(&a.score) } else { Ordering::Equal };
+            better.then(b.time.cmp(&a.time)).then(b.text.cmp(&a.text))
+        });
         candidates.truncate(search.limit);
         let hits = candidates.iter().map(|candidate| self.hit(candidate));
         Ok(hits.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -131,17 +131,14 @@ impl Index {
     fn candidates(&self, search: &Search<'_>) -> Result<Vec<Candidate>, IndexError> {
         let (conditions, mut values) = search.filter.conditions();
         let ranked = search.order == Order::Relevance;
-        let score = match search.query.is_open_ended {
-            false if ranked => "bm25(words, 1.0, 0.5)",
-            // To rank these, SQLite would go through all words that begin so once more.
-            _ => "-1.0",
-        };
+        let ranking = if ranked { self.ranking(search.query)? } else { Ranking::Nothing };
+        let relevance = if ranking == Ranking::Whole { RELEVANCE } else { "0.0" };
         let order = if ranked { "words.rowid DESC" } else { "time DESC" };
         let limit = search.limit.saturating_mul(4);
         let limit = if ranked { limit.max(RANKED) } else { limit };
         // All that is asked of an entry here stands in that index: a common word has too many to look each up.
         let sql = format!(
-            "SELECT words.rowid, {score}, entry.session, entry.number, {MOMENT} AS time, entry.kind
+            "SELECT words.rowid, {relevance}, entry.session, entry.number, {MOMENT} AS time, entry.kind
              FROM words CROSS JOIN entry INDEXED BY entry_text ON entry.text = words.rowid
              WHERE words MATCH ?1{conditions} ORDER BY {order} LIMIT {limit}"
         );
@@ -161,6 +158,12 @@ impl Index {
             Ok(())
         };
         self.on(collect())?;
+        if let (Ranking::Part(words), Some(oldest)) = (ranking, texts.keys().min()) {
+            let relevance = self.relevance(&words, *oldest)?;
+            for (text, candidate) in &mut texts {
+                candidate.score *= 1.0 + relevance.get(text).copied().unwrap_or_default();
+            }
+        }
         Ok(texts.into_values().collect())
     }
 
@@ -219,6 +222,7 @@ impl Candidate {
     }
 }
 
+/// A match, whose score says how well it matches, how new it is, and whether it was said rather than run or read.
 fn candidate(row: &Row<'_>, now: i64) -> rusqlite::Result<Candidate> {
     let (relevance, time): (f64, Option<i64>) = (row.get(1)?, row.get(4)?);
     let age = time.map_or(f64::INFINITY, |time| now.saturating_sub(time).max(0) as f64);
@@ -227,8 +231,7 @@ fn candidate(row: &Row<'_>, now: i64) -> rusqlite::Result<Candidate> {
         "tool_result" => 0.9,
         _ => 1.0,
     };
-    // SQLite's ranks are negative, the best one lowest.
-    let score = -relevance * weight * (1.0 + FRESH / (FRESH + age));
+    let score = (1.0 + relevance) * weight * (1.0 + FRESH / (FRESH + age));
     let (text, session, number) = (row.get(0)?, row.get(2)?, row.get(3)?);
     Ok(Candidate { text, session, number, time, score, copies: 0 })
 }

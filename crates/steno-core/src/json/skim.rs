@@ -6,11 +6,15 @@
 
 use std::fmt;
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::value::RawValue;
+
+use marks::Marks;
+
+mod marks;
 
 /// Deeper nesting than this is left to others.
 const MOST_DEPTH: usize = 100;
@@ -27,16 +31,11 @@ pub(crate) fn first_of<'de, T: Deserialize<'de>>(
     text: &'de str,
     limit: usize,
 ) -> Option<(T, usize)> {
-    let mut skimmer = Skimmer { text, at: 0, depth: 0, limit };
-    let is_plain = skimmer.peek().ok()? == b'{' && has_no_controls(text.as_bytes());
-    let value = is_plain.then(|| T::deserialize(&mut skimmer))?;
+    let marks = Marks::of(text.as_bytes())?;
+    let mut skimmer = Skimmer { text, marks, at: 0, depth: 0, limit };
+    let is_object = skimmer.peek().ok()? == b'{';
+    let value = is_object.then(|| T::deserialize(&mut skimmer))?;
     value.ok().map(|value| (value, skimmer.at))
-}
-
-/// In pieces, each of which is looked at as a whole: that is done many bytes at a time.
-fn has_no_controls(bytes: &[u8]) -> bool {
-    let is_free = |piece: &[u8]| !piece.iter().fold(false, |found, byte| found | (*byte < b' '));
-    bytes.chunks(1024).all(is_free)
 }
 
 /// At most `limit` bytes of a text.
@@ -94,6 +93,7 @@ impl de::Error for Odd {
 /// A place in a text.
 struct Skimmer<'de> {
     text: &'de str,
+    marks: Marks,
     at: usize,
     depth: usize,
     limit: usize,
@@ -155,46 +155,39 @@ impl<'de> Skimmer<'de> {
     /// The name of a field, which has no escapes, and goes past its colon.
     fn name(&mut self) -> Result<&'de str, Odd> {
         self.expect(b'"')?;
-        let length = memchr2(b'"', b'\\', self.bytes()).ok_or(Odd)?;
-        let name = &self.text[self.at..self.at + length];
-        self.at += length;
-        self.expect(b'"')?;
+        let (begin, end) = (self.at, self.end_of_string()?);
+        if self.marks.escape(begin, end).is_some() {
+            return Err(Odd);
+        }
+        self.at = end + 1;
         self.expect(b':')?;
-        Ok(name)
+        Ok(&self.text[begin..end])
     }
 
     fn string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
         self.expect(b'"')?;
-        let (text, begin) = (self.text, self.at);
-        let first = memchr2(b'"', b'\\', self.bytes()).ok_or(Odd)?;
-        self.at += first;
-        let plain = &text[begin..self.at];
-        if self.may_cut(plain) {
-            self.skip_rest()?;
-            if self.at - begin > self.limit {
-                return visitor.visit_borrowed_str(beginning(plain, self.limit));
-            }
-            self.at = begin + first;
+        let (begin, end) = (self.at, self.end_of_string()?);
+        let escape = self.marks.escape(begin, end);
+        let plain = &self.text[begin..escape.unwrap_or(end)];
+        self.at = end + 1;
+        if self.at - begin > self.limit && self.may_cut(plain) {
+            return visitor.visit_borrowed_str(beginning(plain, self.limit));
         }
-        if self.bytes()[0] == b'"' {
-            self.at += 1;
+        let Some(escape) = escape else {
             return visitor.visit_borrowed_str(plain);
-        }
-        self.unescape(plain).and_then(|text| visitor.visit_string(text))
+        };
+        self.at = escape;
+        self.unescape(plain, end).and_then(|text| visitor.visit_string(text))
     }
 
     /// Whether a string that begins so may be told by its beginning.
     fn may_cut(&self, plain: &str) -> bool {
-        if self.limit == usize::MAX || self.depth <= 1 {
-            return false;
-        }
         let told = beginning(plain, self.limit).trim_start();
-        !told.is_empty() && !told.starts_with('<')
+        self.depth > 1 && !told.is_empty() && !told.starts_with('<')
     }
 
-    /// The string that begins with `plain`, after which an escape stands.
-    fn unescape(&mut self, plain: &str) -> Result<String, Odd> {
-        let end = self.end_of_string()?;
+    /// The string that begins with `plain` and ends at `end`; we are at its first escape.
+    fn unescape(&mut self, plain: &str, end: usize) -> Result<String, Odd> {
         let mut text = String::with_capacity(plain.len() + end - self.at);
         text.push_str(plain);
         while self.at < end {
@@ -208,18 +201,9 @@ impl<'de> Skimmer<'de> {
         Ok(text)
     }
 
-    /// Where the string ends in which we are, at an escape or before one.
+    /// Where the string ends in which we are.
     fn end_of_string(&self) -> Result<usize, Odd> {
-        let bytes = self.text.as_bytes();
-        let mut at = self.at;
-        loop {
-            at += memchr(b'"', &bytes[at..]).ok_or(Odd)?;
-            let escapes = bytes[self.at..at].iter().rev().take_while(|byte| **byte == b'\\');
-            if escapes.count() % 2 == 0 {
-                return Ok(at);
-            }
-            at += 1;
-        }
+        self.marks.quote(self.at).ok_or(Odd)
     }
 
     /// The character that the escape here stands for.
@@ -285,26 +269,8 @@ impl<'de> Skimmer<'de> {
 
     fn skip_string(&mut self) -> Result<(), Odd> {
         self.expect(b'"')?;
-        self.skip_rest()
-    }
-
-    /// Goes past the end of the string in which we are.
-    fn skip_rest(&mut self) -> Result<(), Odd> {
-        loop {
-            self.at += memchr2(b'"', b'\\', self.bytes()).ok_or(Odd)?;
-            if self.bytes()[0] == b'"' {
-                self.at += 1;
-                return Ok(());
-            }
-            match self.bytes().get(1) {
-                Some(b'u') => {
-                    self.at += 2;
-                    self.unit()?;
-                }
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
-                _ => return Err(Odd),
-            }
-        }
+        self.at = self.end_of_string()? + 1;
+        Ok(())
     }
 
     /// A whole number as such; any other as serde_json gives one whose text it keeps, but without the text.

@@ -113,15 +113,20 @@ pub(crate) fn bad_body(at: Timestamp, bytes: &[u8], reason: &str) -> Vec<u8> {
 
 /// The body of a record's line. `raw` is one line of valid JSON, and stands in it byte for byte.
 pub(crate) fn raw_body(at: Timestamp, id: Uuid, raw: &[u8]) -> Vec<u8> {
-    let (at, mut buffer) = (at.to_string(), Uuid::encode_buffer());
-    let id = id.hyphenated().encode_lower(&mut buffer);
-    let mut line = Vec::with_capacity(at.len() + id.len() + raw.len() + 25);
-    for part in ["\"at\":\"", &at, "\",\"id\":\"", id, "\",\"raw\":"] {
-        line.extend_from_slice(part.as_bytes());
-    }
+    let mut line = Vec::with_capacity(raw.len() + 100);
+    raw_head(&mut line, &at.to_string(), id);
     line.extend_from_slice(raw);
     line.push(b'}');
     line
+}
+
+/// What stands in such a body before the record.
+pub(super) fn raw_head(line: &mut Vec<u8>, at: &str, id: Uuid) {
+    let mut buffer = Uuid::encode_buffer();
+    let id = id.hyphenated().encode_lower(&mut buffer);
+    for part in ["\"at\":\"", at, "\",\"id\":\"", id, "\",\"raw\":"] {
+        line.extend_from_slice(part.as_bytes());
+    }
 }
 
 #[derive(Deserialize)]

@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{self, BufRead};
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,11 +15,11 @@ use uuid::Uuid;
 use super::SessionDir;
 use super::combine::Ticket;
 use super::desk::{Desk, Incoming, Outcome};
-use super::head::Head;
-use super::live::{LiveLog, LivePaths, heal, open_lock};
+use super::live::{LiveLog, LivePaths, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
-use super::sealed::{Problems, Sealed, SealedWriter};
-use crate::agent::acp::route::Line;
+use super::sealed::{Problems, Sealed};
+use super::sealing::{finish_sealing, seal_leftovers};
+use super::wire_lines::WireLines;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
 use crate::timestamp::Clock;
@@ -113,31 +112,25 @@ impl Recorder {
         self.desk.append(self.incoming(line, record::parse(line)))
     }
 
-    /// Keeps lines of a wire, each with the time when it was passed on. They are in the file when this returns.
-    pub fn append_wire<'a>(
-        &self,
-        lines: impl IntoIterator<Item = &'a Line>,
-    ) -> Result<(), FileError> {
-        let records = lines.into_iter().map(|line| (line.at, line.wire.record()));
-        self.append_bodies(
-            records.map(|(at, record)| record::raw_body(at, Uuid::now_v7(), &record)),
-        )
+    /// Keeps lines of a wire. They are in the file when this returns, and on disk after the next
+    /// [`Recorder::commit`].
+    pub fn append_wire(&self, lines: &WireLines) -> Result<(), FileError> {
+        self.append_bodies(lines.bodies())
     }
 
     /// Keeps pieces of traffic, in one piece. They are in the file when this returns, and on disk after the next
     /// [`Recorder::commit`].
     pub fn append_traffic(&self, pieces: &[Piece<'_>]) -> Result<(), FileError> {
         let lines = pieces.iter().map(Piece::to_line);
-        self.append_bodies(
-            lines.map(|line| record::raw_body(self.clock.now(), Uuid::now_v7(), &line)),
-        )
+        // Lines are made ready before anything is locked.
+        let bodies: Vec<_> =
+            lines.map(|line| record::raw_body(self.clock.now(), Uuid::now_v7(), &line)).collect();
+        self.append_bodies(bodies.iter().map(Vec::as_slice))
     }
 
-    /// Lines are made ready before anything is locked.
-    fn append_bodies(&self, bodies: impl Iterator<Item = Vec<u8>>) -> Result<(), FileError> {
-        let bodies: Vec<_> = bodies.collect();
+    fn append_bodies<'a>(&self, bodies: impl Iterator<Item = &'a [u8]>) -> Result<(), FileError> {
         let (mut tail, mut reader) = self.desk.lock()?;
-        bodies.iter().for_each(|body| reader.wrote(tail.append(body)));
+        bodies.for_each(|body| reader.wrote(tail.append(body)));
         tail.write()
     }
 
@@ -238,55 +231,4 @@ fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
     }
     let base = dir.live_logs()?.into_iter().map(|(base, _)| base).max().unwrap_or(base);
     Ok((base, reader))
-}
-
-/// Seals every live log of which a part is sealed already: its sealing was interrupted.
-fn seal_leftovers(dir: &SessionDir) -> Result<(), FileError> {
-    let length = Sealed::open(&dir.record_path())?.length();
-    for (base, path) in dir.live_logs()? {
-        if base < length {
-            seal(dir, base, &path)?;
-        }
-    }
-    Ok(())
-}
-
-/// Seals all live logs; the caller knows that nobody records.
-pub(crate) fn finish_sealing(dir: &SessionDir) -> Result<(), FileError> {
-    let lock_path = dir.lock_path();
-    let lock = open_lock(&lock_path)?;
-    lock.lock().on("lock", &lock_path)?;
-    for (base, path) in dir.live_logs()? {
-        seal(dir, base, &path)?;
-    }
-    Ok(())
-}
-
-/// Moves a live log, which begins at `base`, to the end of the sealed file.
-fn seal(dir: &SessionDir, base: u64, live: &Path) -> Result<(), FileError> {
-    let path = dir.record_path();
-    let mut writer = match SealedWriter::open(&path) {
-        Ok(writer) => writer,
-        Err(error) if error.is_missing() => {
-            SealedWriter::create(&path, &dir.header(RECORD, live, dir.path(), 0))?
-        }
-        // What is damaged is not touched; the log stays beside it, and is read all the same.
-        Err(error) if error.source.kind() == io::ErrorKind::InvalidData => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    let head_path = dir.live_paths(base).1;
-    let file = File::options().read(true).write(true).open(live).on("open", live)?;
-    let mut bytes = std::fs::read(live).on("read", live)?;
-    heal(&file, 0, &mut bytes, Head::read(&head_path).ok().flatten()).on("write", live)?;
-    let length = writer.sealed().length();
-    let sealed =
-        usize::try_from(length.saturating_sub(base)).unwrap_or(usize::MAX).min(bytes.len());
-    for line in bytes[sealed..].split_inclusive(|byte| *byte == b'\n') {
-        writer.push(line)?;
-    }
-    writer.finish()?;
-    writer.sync()?;
-    durable::remove_file(live)?;
-    durable::remove_file(&head_path)?;
-    dir.write_manifest()
 }

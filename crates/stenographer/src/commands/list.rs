@@ -130,17 +130,18 @@ fn print_table(ui: &mut Ui, scene: &Scene, headings: &[Heading]) -> Result<(), C
     let ids = headings.iter().map(|heading| &heading.id);
     let shown = if ui.is_terminal() { distinct_length(ids) } else { usize::MAX };
     let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
-    let mut table = Table::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
+    let names = ["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"];
+    let mut table = Table::with_capacity(names, headings.len());
     for heading in headings {
         let started = heading.started.map(|at| started(at.in_zone(&scene.zone), this_year));
         let id = heading.id.as_str();
         table.row([
-            started.unwrap_or_default(),
-            heading.agent.clone(),
-            heading.status.to_string(),
-            heading.entries.to_string(),
-            id[..id.len().min(shown)].to_owned(),
-            heading.title.clone().unwrap_or_default(),
+            &started.unwrap_or_default(),
+            &heading.agent,
+            heading.status.as_str(),
+            &heading.entries.to_string(),
+            &id[..id.len().min(shown)],
+            heading.title.as_deref().unwrap_or_default(),
         ]);
     }
     let text = table.render(ui.width());

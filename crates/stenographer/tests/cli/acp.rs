@@ -1,5 +1,8 @@
 //! `steno acp`.
 
+mod draft;
+mod streams;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};

@@ -95,6 +95,10 @@ pub fn diff(change: &Object) -> String {
     if let Some(patch) = fields::object(change, "patch") {
         return fields::text(patch, "text").unwrap_or_default().to_owned();
     }
+    if change.contains_key("changes") {
+        let changes = fields::list(change, "changes").iter().filter_map(Value::as_object);
+        return changes.map(changed).collect();
+    }
     let field = |name| fields::text(change, name).unwrap_or_default();
     let (path, old, new) = (field("path"), field("oldText"), field("newText"));
     if old.len() + new.len() > COMPARED {
@@ -104,6 +108,14 @@ pub fn diff(change: &Object) -> String {
     let groups = group_diff_ops(capture_diff_slices(Algorithm::Myers, &old, &new), CONTEXT);
     let changes = groups.iter().map(|group| hunk(group, &old, &new));
     format!("{path}\n{}", changes.collect::<Vec<_>>().join("...\n"))
+}
+
+/// What happened to a file of which no lines are told.
+fn changed(change: &Object) -> String {
+    let field = |name| fields::text(change, name);
+    let what = field("operation").unwrap_or("change");
+    let places = [field("oldPath"), field("path")].into_iter().flatten();
+    format!("{what} {}\n", places.collect::<Vec<_>>().join(" -> "))
 }
 
 fn hunk(group: &[DiffOp], old: &[&str], new: &[&str]) -> String {

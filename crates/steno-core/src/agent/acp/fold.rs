@@ -8,6 +8,7 @@ mod answer;
 mod call;
 mod replay;
 mod saying;
+mod terminal;
 mod tool;
 mod turn;
 mod update;
@@ -16,6 +17,7 @@ use std::collections::HashMap;
 
 use self::replay::Replay;
 use self::saying::Key;
+use self::terminal::Terminal;
 use self::tool::Tool;
 use super::message::Message;
 use super::wire::{Side, Wire};
@@ -35,8 +37,8 @@ pub(crate) struct Fold {
     /// The message that chunks without a name go on with.
     open: Option<usize>,
     tools: HashMap<String, Tool>,
-    /// Output of terminals, by their names.
-    terminals: HashMap<String, String>,
+    /// Terminals by their names.
+    terminals: HashMap<String, Terminal>,
     /// Requests that wait for an answer, by who asked and under which id.
     asked: HashMap<(Side, String), Asked>,
     /// The prompt that is being answered, and where the turn began.
@@ -112,6 +114,11 @@ impl Fold {
             }
             None => drop(self.other(value.clone())),
         }
+    }
+
+    /// Whether version 2 is spoken, in which `null` empties a field.
+    fn is_version_2(&self) -> bool {
+        self.facts.about.get("version").and_then(Value::as_u64) == Some(2)
     }
 
     /// Adds an entry, and gives where it stands.

@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use memchr::memmem::{self, Finder};
+use memchr::memmem::Finder;
 
+use super::address::{Address, is_said};
 use crate::agent::fields;
 use crate::json::{Object, Value};
 
@@ -47,18 +48,19 @@ const SECRET: [&str; 9] = [
 #[derive(Debug, Default)]
 pub struct Redactor {
     /// Keys that were named, as they stand in JSON.
-    keys: Vec<String>,
+    keys: Vec<Finder<'static>>,
 }
 
 impl Redactor {
-    /// The line without its secrets. One that holds none is not touched.
-    pub fn redact<'a>(&mut self, line: &'a [u8]) -> Cow<'a, [u8]> {
-        let is_marked = FINDERS.iter().any(|mark| mark.find(line).is_some());
+    /// The line without its secrets; `address` is what it tells of itself. One that holds none is not touched.
+    pub fn redact<'a>(&mut self, line: &'a [u8], address: Option<&Address<'_>>) -> Cow<'a, [u8]> {
+        let is_said = address.is_some_and(Address::is_said);
+        let is_marked = !is_said && FINDERS.iter().any(|mark| mark.find(line).is_some());
         let named = if is_marked { self.redact_named(line) } else { None };
         let mut line = named.map_or(Cow::Borrowed(line), Cow::Owned);
         for key in &self.keys {
-            if memmem::find(&line, key.as_bytes()).is_some() {
-                line = Cow::Owned(replaced(&line, key.as_bytes()));
+            if key.find(&line).is_some() {
+                line = Cow::Owned(replaced(&line, key));
             }
         }
         line
@@ -84,11 +86,7 @@ impl Redactor {
     fn message(&mut self, message: &mut Value) {
         let Some(message) = message.as_object_mut() else { return };
         // What people and models say is theirs.
-        let is_said = matches!(
-            fields::text(message, "method"),
-            Some("session/prompt" | "session/update" | "session/request_permission")
-        );
-        if !is_said {
+        if !fields::text(message, "method").is_some_and(is_said) {
             ["params", "result"].iter().for_each(|part| {
                 message.get_mut(*part).into_iter().for_each(|value| self.walk(value));
             });
@@ -192,9 +190,9 @@ impl Redactor {
             return;
         }
         let key = serde_json::to_string(value).expect("text is JSON");
-        let key = key[1..key.len() - 1].to_owned();
-        if !self.keys.contains(&key) {
-            self.keys.push(key);
+        let key = key[1..key.len() - 1].as_bytes();
+        if !self.keys.iter().any(|known| known.needle() == key) {
+            self.keys.push(Finder::new(key).into_owned());
         }
     }
 }
@@ -205,12 +203,12 @@ fn is_secret(name: &str) -> bool {
     SECRET.iter().any(|word| plain.contains(word)) || plain.ends_with("key") && plain.len() > 3
 }
 
-fn replaced(line: &[u8], key: &[u8]) -> Vec<u8> {
+fn replaced(line: &[u8], key: &Finder<'_>) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::with_capacity(line.len()), 0);
-    for at in memmem::find_iter(line, key) {
+    for at in key.find_iter(line) {
         out.extend_from_slice(&line[rest..at]);
         out.extend_from_slice(REDACTED.as_bytes());
-        rest = at + key.len();
+        rest = at + key.needle().len();
     }
     out.extend_from_slice(&line[rest..]);
     out
@@ -222,7 +220,11 @@ mod tests {
 
     fn redact(lines: &[&str]) -> Vec<String> {
         let mut redactor = Redactor::default();
-        let text = |line: &&str| String::from_utf8(redactor.redact(line.as_bytes()).into_owned());
+        let text = |line: &&str| {
+            let address = Address::of(line.as_bytes());
+            let redacted = redactor.redact(line.as_bytes(), address.as_ref());
+            String::from_utf8(redacted.into_owned())
+        };
         lines.iter().map(text).map(Result::unwrap).collect()
     }
 

@@ -1,13 +1,9 @@
 //! Tells which session a line of a connection belongs to. Each session's log is whole in itself: it begins with how the
 //! connection was opened.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
-
+use super::address::Address;
 use super::wire::{Side, Wire};
 use crate::timestamp::Timestamp;
 
@@ -49,75 +45,26 @@ enum Asked {
     New(Box<Line>),
 }
 
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Named<'a> {
-    #[serde(borrow, default, rename = "sessionId")]
-    session: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-struct Informed<'a> {
-    #[serde(borrow, default, rename = "agentInfo")]
-    agent_info: Option<Info<'a>>,
-    #[serde(borrow, default)]
-    info: Option<Info<'a>>,
-    #[serde(rename = "protocolVersion")]
-    _version: IgnoredAny,
-}
-
-#[derive(Deserialize)]
-struct Info<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-}
-
-/// What an agent calls itself, if this line is its answer to `initialize`.
-pub fn agent_name(line: &[u8]) -> Option<String> {
-    let head: Head<'_> = serde_json::from_slice(line).ok()?;
-    let told: Informed<'_> = serde_json::from_str(head.result?.get()).ok()?;
-    Some(told.agent_info.or(told.info)?.name.into_owned())
-}
-
-/// What of a message tells where it belongs.
-struct Address {
-    method: Option<String>,
-    id: Option<String>,
-    session: Option<String>,
-}
-
-impl Address {
-    fn of(line: &[u8]) -> Option<Self> {
-        let head: Head<'_> = serde_json::from_slice(line).ok()?;
-        let id = head.id.map(|id| id.get().to_owned()).filter(|id| id != "null");
-        let method = head.method.map(Cow::into_owned);
-        let part = if method.is_some() { head.params } else { head.result };
-        Some(Self { method, id, session: named(part) })
-    }
-}
-
 impl Router {
-    /// Takes a line; gives those whose session is known now, in their order.
-    pub fn place(&mut self, line: Line) -> Vec<Placed> {
-        let Some(Address { method, id, session }) = Address::of(&line.wire.bytes) else {
+    /// Takes a line and what it tells of itself; gives those lines whose session is known now, in their order.
+    pub fn place(&mut self, address: Option<&Address<'_>>, line: Line) -> Vec<Placed> {
+        let Some(Address { method, id, session }) = address else {
             return self.general(line);
         };
+        let (id, session) = (id.map(str::to_owned), session.as_deref());
         match (method, id) {
-            (Some(method), id) => self.call(line, &method, (id, session)),
+            (Some(method), id) => self.call(line, method, (id, session)),
             (None, Some(id)) => self.answer(line, id, session),
             (None, None) => self.general(line),
         }
+    }
+
+    /// The session of a line that asks and answers nothing, in the session that was last spoken in: of such a line
+    /// nothing need be noted.
+    pub fn running(&self, address: &Address<'_>) -> Option<&str> {
+        let is_told = address.method.is_some() && address.id.is_none();
+        let current = self.current.as_deref()?;
+        (is_told && address.session.as_deref() == Some(current)).then_some(current)
     }
 
     /// What no session was found for, in the order in which it came.
@@ -147,7 +94,7 @@ impl Router {
         &mut self,
         line: Line,
         method: &str,
-        (id, session): (Option<String>, Option<String>),
+        (id, session): (Option<String>, Option<&str>),
     ) -> Vec<Placed> {
         let key = id.map(|id| (line.wire.side, id));
         match (method, key) {
@@ -161,28 +108,29 @@ impl Router {
                 Vec::new()
             }
             (_, key) => {
-                self.asked.extend(key.map(|key| (key, Asked::In(session.clone()))));
+                self.asked.extend(key.map(|key| (key, Asked::In(session.map(str::to_owned)))));
                 match session {
-                    Some(session) => self.of(&session, [line]),
+                    Some(session) => self.of(session, [line]),
                     None => self.general(line),
                 }
             }
         }
     }
 
-    fn answer(&mut self, line: Line, id: String, named: Option<String>) -> Vec<Placed> {
+    fn answer(&mut self, line: Line, id: String, named: Option<&str>) -> Vec<Placed> {
         match (self.asked.remove(&(line.wire.side.other(), id)), named) {
             (Some(Asked::Opening), _) => {
                 self.opening.push(line);
                 Vec::new()
             }
-            (Some(Asked::New(request)), Some(session)) => self.of(&session, [*request, line]),
+            (Some(Asked::New(request)), Some(session)) => self.of(session, [*request, line]),
             (Some(Asked::New(request)), None) => {
                 let mut placed = self.general(*request);
                 placed.extend(self.general(line));
                 placed
             }
-            (Some(Asked::In(Some(session))), _) | (_, Some(session)) => self.of(&session, [line]),
+            (Some(Asked::In(Some(session))), _) => self.of(&session, [line]),
+            (_, Some(session)) => self.of(session, [line]),
             _ => self.general(line),
         }
     }
@@ -216,13 +164,9 @@ impl Router {
     }
 }
 
-fn named(part: Option<&RawValue>) -> Option<String> {
-    let named: Named<'_> = serde_json::from_str(part?.get()).ok()?;
-    named.session.map(Cow::into_owned)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::address::agent_name;
     use super::*;
 
     fn line(side: Side, text: &str) -> Line {
@@ -232,7 +176,8 @@ mod tests {
 
     fn placed(router: &mut Router, side: Side, text: &str) -> Vec<(String, String)> {
         let text_of = |line: Line| String::from_utf8(line.wire.bytes).unwrap();
-        let placed = router.place(line(side, text)).into_iter();
+        let address = Address::of(text.as_bytes());
+        let placed = router.place(address.as_ref(), line(side, text)).into_iter();
         placed.map(|(session, line)| (session, text_of(line))).collect()
     }
 

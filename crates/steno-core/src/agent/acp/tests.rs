@@ -216,6 +216,77 @@ fn version_2_replaces_echoes_and_ends_turns_its_own_way() {
 }
 
 #[test]
+fn version_2_has_terminals_plans_and_changes_of_its_own() {
+    let mut talk = Talk::default();
+    talk.client(json!({ "id": 0, "method": "initialize", "params": { "protocolVersion": 2 } }));
+    let info = json!({ "protocolVersion": 2, "info": { "name": "x" }, "capabilities": {} });
+    talk.agent(json!({ "id": 0, "result": info })).prompt(1, "hi");
+    let tool = |fields: Value| {
+        let mut update = json!({ "toolCallId": "t", "title": "Run", "kind": "execute" });
+        update.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        update
+    };
+    talk.update(
+        "tool_call_update",
+        tool(json!({ "content": [{ "type": "terminal", "terminalId": "x" }] })),
+    );
+    talk.update("terminal_update", json!({ "terminalId": "x", "command": "ls", "cwd": "/w" }));
+    // One letter in two pieces.
+    for data in ["w6Q=", "4oI=", "rA=="] {
+        talk.update("terminal_output_chunk", json!({ "terminalId": "x", "data": data }));
+    }
+    let exit = json!({ "exitCode": 3 });
+    talk.update("terminal_update", json!({ "terminalId": "x", "cwd": null, "exitStatus": exit }));
+    talk.update("tool_call_update", tool(json!({ "status": "failed" })));
+    let changes = json!([
+        { "operation": "move", "oldPath": "/w/a", "path": "/w/b" },
+        { "operation": "add", "path": "/w/c" },
+    ]);
+    let content = json!([{ "type": "diff", "changes": changes }]);
+    talk.update(
+        "tool_call_update",
+        json!({ "toolCallId": "u", "rawOutput": "old", "content": content }),
+    );
+    talk.update("tool_call_update", json!({ "toolCallId": "u", "status": "completed" }));
+    let said = json!([{ "type": "content", "content": { "type": "text", "text": "gone" } }]);
+    talk.update(
+        "tool_call_update",
+        json!({ "toolCallId": "v", "rawOutput": "raw", "content": said }),
+    );
+    let emptied = json!({ "toolCallId": "v", "status": "completed", "content": null });
+    talk.update("tool_call_update", emptied);
+    let entries =
+        json!([{ "content": "a", "status": "completed" }, { "content": "b", "status": "pending" }]);
+    talk.update(
+        "plan_update",
+        json!({ "plan": { "type": "items", "planId": "p", "entries": entries } }),
+    );
+    talk.update(
+        "plan_update",
+        json!({ "plan": { "type": "markdown", "planId": "p", "content": "# P" } }),
+    );
+    talk.update("state_update", json!({ "state": "requires_action" }));
+    let ask = json!({
+        "sessionId": "s", "title": "May I?", "subject": { "type": "command", "command": "rm x" },
+        "options": [{ "optionId": "n", "name": "No", "kind": "reject_once" }],
+    });
+    talk.agent(json!({ "id": 5, "method": "session/request_permission", "params": ask }));
+    let no = json!({ "outcome": { "outcome": "selected", "optionId": "n" } });
+    talk.client(json!({ "id": 5, "result": no }));
+    talk.update("state_update", json!({ "state": "idle", "stopReason": "end_turn" }));
+    let (facts, entries) = talk.finish();
+    assert_eq!((&facts.about["version"], &facts.about["agent"]["name"]), (&2.into(), &"x".into()));
+    let texts: Vec<_> = entries.iter().map(|entry| entry.content.as_str()).collect();
+    let moved = "move /w/a -> /w/b\nadd /w/c\n";
+    let plan = "[x] a\n[ ] b";
+    assert_eq!(texts, ["hi", "", "ä€", "", moved, "", "raw", plan, "# P", "reject once: No"]);
+    let terminal = &entries[2].metadata.as_ref().unwrap()["terminal"];
+    assert_eq!(*terminal, json!({ "command": "ls", "exitStatus": exit }));
+    let asked = &entries[9].metadata.as_ref().unwrap()["permission"];
+    assert_eq!((&asked["title"], &asked["subject"]["command"]), (&"May I?".into(), &"rm x".into()));
+}
+
+#[test]
 fn a_replay_stands_once() {
     let mut talk = Talk::default();
     talk.prompt(1, "hi").chunk(THOUGHT, Some("m"), "\n\nhm").chunk(MESSAGE, None, "yes");

@@ -75,30 +75,8 @@ struct Envelope<'a> {
 impl Wire {
     /// The record of the line, without a newline.
     pub fn record(&self) -> Vec<u8> {
-        let (body, end) = split_end(&self.bytes);
-        let mut record = [PREFIX, self.side.name().as_bytes(), b"\","].concat();
-        let text = simdutf8::basic::from_utf8(body);
-        match text {
-            Ok(text) if is_message(text) => {
-                record.extend_from_slice(b"\"message\":");
-                record.extend_from_slice(body);
-            }
-            Ok(text) => {
-                record.extend_from_slice(b"\"text\":");
-                record.extend(serde_json::to_vec(text).expect("text is JSON"));
-            }
-            Err(_) => {
-                record.extend_from_slice(b"\"base64\":\"");
-                record.extend(BASE64.encode(body).into_bytes());
-                record.push(b'"');
-            }
-        }
-        match end {
-            b"\n" => {}
-            b"\r\n" => record.extend_from_slice(b",\"end\":\"\\r\\n\""),
-            _ => record.extend_from_slice(b",\"end\":\"\""),
-        }
-        record.push(b'}');
+        let mut record = Vec::with_capacity(self.bytes.len() + PREFIX.len() + 32);
+        write_record(&mut record, self.side, &self.bytes, false);
         record
     }
 
@@ -115,6 +93,35 @@ impl Wire {
         bytes.extend_from_slice(record.end.as_deref().unwrap_or("\n").as_bytes());
         Some(Self { side: record.acp, bytes })
     }
+}
+
+/// Writes the record of a line, without a newline. Who knows that the line is JSON need not have it read again.
+pub(crate) fn write_record(out: &mut Vec<u8>, side: Side, bytes: &[u8], is_json: bool) {
+    let (body, end) = split_end(bytes);
+    for part in [PREFIX, side.name().as_bytes(), b"\","] {
+        out.extend_from_slice(part);
+    }
+    match simdutf8::basic::from_utf8(body) {
+        Ok(text) if is_bare(text) && (is_json || is_json_text(text)) => {
+            out.extend_from_slice(b"\"message\":");
+            out.extend_from_slice(body);
+        }
+        Ok(text) => {
+            out.extend_from_slice(b"\"text\":");
+            out.extend(serde_json::to_vec(text).expect("text is JSON"));
+        }
+        Err(_) => {
+            out.extend_from_slice(b"\"base64\":\"");
+            out.extend(BASE64.encode(body).into_bytes());
+            out.push(b'"');
+        }
+    }
+    match end {
+        b"\n" => {}
+        b"\r\n" => out.extend_from_slice(b",\"end\":\"\\r\\n\""),
+        _ => out.extend_from_slice(b",\"end\":\"\""),
+    }
+    out.push(b'}');
 }
 
 /// Whether a line begins as all of a log do: in any other file the first one tells.
@@ -153,10 +160,13 @@ fn split_end(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.len() - length)
 }
 
-/// Whether a text is JSON without blanks around it, which nobody would give back.
-fn is_message(text: &str) -> bool {
-    let is_bare = text.trim_ascii().len() == text.len();
-    is_bare && !text.contains('\n') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+/// Whether there are no blanks around a text, which nobody would give back, and no line ends in it.
+fn is_bare(text: &str) -> bool {
+    text.trim_ascii().len() == text.len() && memchr::memchr(b'\n', text.as_bytes()).is_none()
+}
+
+fn is_json_text(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 #[cfg(test)]

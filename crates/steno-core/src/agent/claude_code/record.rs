@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
+use regex::bytes::Regex;
 use serde::Deserialize;
 use serde_json::de::Read;
 
@@ -237,9 +237,9 @@ impl Block<'_> {
 
 /// Whether a line may state tokens or a cost.
 pub(super) fn has_bill(line: &[u8]) -> bool {
-    static BILLS: [LazyLock<Finder<'static>>; 2] =
-        [LazyLock::new(|| Finder::new("\"usage\"")), LazyLock::new(|| Finder::new("totalCostUSD"))];
-    BILLS.iter().any(|bill| bill.find(line).is_some())
+    static BILL: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new("\"usage\"|totalCostUSD").ok());
+    BILL.as_ref().is_none_or(|bill| bill.is_match(line))
 }
 
 /// The object in `bytes`, repaired, and of a repeated name only the last value: JavaScript takes both.

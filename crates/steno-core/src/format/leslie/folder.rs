@@ -11,6 +11,11 @@ use crate::durable::{FileError, OnPath, create_atomic, remove_file};
 /// The most files of one folder; the oldest go first.
 pub const FOLDER_LIMIT: usize = 50;
 
+/// Where what a transcript had to cut stands in full, entry by entry.
+pub fn full_path(transcript: &Path) -> PathBuf {
+    transcript.with_extension("jsonl")
+}
+
 /// Writes units into `dir` and says under which names they stand there.
 pub(super) fn write(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileError> {
     let kept = &units[units.len().saturating_sub(FOLDER_LIMIT)..];
@@ -78,5 +83,10 @@ fn remove_oldest(dir: &Path, written: &[PathBuf]) -> Result<(), FileError> {
     });
     let surplus = files.len().saturating_sub(FOLDER_LIMIT);
     let old = files.iter().filter(|path| !written.contains(path));
-    old.take(surplus).try_for_each(|path| remove_file(path))
+    old.take(surplus).try_for_each(|path| {
+        remove_file(path)?;
+        // What was said in full may stand beside it.
+        let full = full_path(path);
+        if full.is_file() { remove_file(&full) } else { Ok(()) }
+    })
 }

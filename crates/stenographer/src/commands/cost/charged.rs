@@ -1,9 +1,10 @@
 //! What was billed: as the index has it, or as the agents' own files tell right now.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use steno_core::SessionId;
@@ -48,15 +49,13 @@ pub(super) fn from_files(
     let agents: Vec<String> = scope.agent.iter().cloned().collect();
     let (found, mut failures) = sessions(scene, paths, &agents);
     let mut register = Register::default();
-    for statement in statements(&found) {
-        match statement {
-            Ok(mut statement) => {
-                ui.problems(&std::mem::take(&mut statement.problems).into_problems());
-                register.enter(statement);
-            }
-            Err(error) => failures.push(error.into()),
+    statements(&found, |statement| match statement {
+        Ok(mut statement) => {
+            ui.problems(&std::mem::take(&mut statement.problems).into_problems());
+            register.enter(statement);
         }
-    }
+        Err(error) => failures.push(error.into()),
+    });
     let charges = register.finish();
     let filter = scope.filter(scene, |name| named(&charges, name))?;
     Ok(Read { charges, filter, failures })
@@ -85,23 +84,34 @@ fn sessions(
     (found, failures)
 }
 
-/// Reads the sessions on all processors; the answers come in the sessions' order.
-fn statements(found: &[Found]) -> Vec<Result<Statement, FormatError>> {
+/// Reads the sessions on all processors; gives what they state in the sessions' order, as soon as that can be.
+fn statements(found: &[Found], mut take: impl FnMut(Result<Statement, FormatError>)) {
     let next = AtomicUsize::new(0);
-    let read = Mutex::new(Vec::with_capacity(found.len()));
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(session) = found.get(at) else { break };
-            let statement = Statement::read(session);
-            read.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((at, statement));
+    let work = |read: mpsc::Sender<_>| {
+        while let at = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(session) = found.get(at)
+        {
+            // The other end waits until all is read.
+            _ = read.send((at, Statement::read(session)));
         }
     };
     let workers = thread::available_parallelism().map_or(1, NonZero::get).min(8);
-    thread::scope(|scope| (0..workers).for_each(|_| _ = scope.spawn(work)));
-    let mut read = read.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    read.sort_unstable_by_key(|(at, _)| *at);
-    read.into_iter().map(|(_, statement)| statement).collect()
+    thread::scope(|scope| {
+        let (read, statements) = mpsc::channel();
+        for _ in 0..workers {
+            let read = read.clone();
+            scope.spawn(|| work(read));
+        }
+        drop(read);
+        let (mut early, mut wanted) = (BTreeMap::new(), 0);
+        for (at, statement) in statements {
+            early.insert(at, statement);
+            while let Some(statement) = early.remove(&wanted) {
+                take(statement);
+                wanted += 1;
+            }
+        }
+    });
 }
 
 /// The session that `name` means among those that were read.

@@ -361,8 +361,20 @@ fn fifty_transcripts_stay_and_a_long_one_is_cut() {
     assert_eq!(names().count(), 50);
     assert!(!names().any(|name| name == "20260208-1400-q.txt"));
     let cut = write(55, &long);
-    assert!(cut.stderr.starts_with("warning: cut at 20480 bytes: "), "{}", cut.stderr);
-    let text =
-        project.text(&format!(".leslie/threads/{thread}/.meta/transcripts/20260208-1455-q.txt"));
+    let told = "warning: cut at 20480 bytes, and kept in full: ";
+    assert!(cut.stderr.starts_with(told), "{}", cut.stderr);
+    let at = |name: &str| format!(".leslie/threads/{thread}/.meta/transcripts/{name}");
+    let text = project.text(&at("20260208-1455-q.txt"));
     assert!(text.len() == 20_480 && text.ends_with("..."), "{}", text.len());
+    let full = project.text(&at("20260208-1455-q.jsonl"));
+    let answer: Value = serde_json::from_str(full.lines().nth(1).unwrap()).unwrap();
+    assert_eq!(answer["content"], *long);
+    // It goes with its transcript.
+    for minute in 0..50 {
+        let start = format!("2026-02-09T14:{minute:02}:00Z");
+        let args = ["transcript", "--thread", &thread, "--chat", "c", "--query", "q"];
+        let times = ["--assistant", "a", "--start", &start, "--end", &start];
+        project.call(&[&args[..], &times].concat());
+    }
+    assert!(!project.path(&at("20260208-1455-q.jsonl")).exists());
 }

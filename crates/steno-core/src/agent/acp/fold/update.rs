@@ -1,8 +1,5 @@
 //! What an agent tells while it works.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
-
 use super::super::block;
 use super::{Fold, about};
 use crate::agent::fields;
@@ -45,22 +42,11 @@ impl Fold {
         }
     }
 
-    fn terminal(&mut self, update: &Object) {
-        let Some(id) = fields::text(update, "terminalId") else { return };
-        let output = fields::object(update, "output");
-        let data = fields::text(output.unwrap_or(update), "data");
-        let text = data.and_then(|data| BASE64.decode(data).ok());
-        let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let terminal = self.terminals.entry(id.to_owned()).or_default();
-        if output.is_some() {
-            terminal.clear();
-        }
-        terminal.push_str(&text.unwrap_or_default());
-    }
-
+    /// A plan: its steps, its text, or where it stands. In version 2 that is an object of its own.
     fn plan(&mut self, update: &Object) {
-        let entries = ["entries", "items"].iter().find_map(|name| update.get(*name));
-        let lines = fields::items(entries.unwrap_or(&Value::Null)).iter().map(|step| {
+        let plan = fields::object(update, "plan").unwrap_or(update);
+        let steps = ["entries", "items"].iter().find_map(|name| plan.get(*name));
+        let lines = fields::items(steps.unwrap_or(&Value::Null)).iter().map(|step| {
             let mark = match fields::filled(step, "status") {
                 Some("completed") => "[x]",
                 Some("in_progress") => "[>]",
@@ -70,7 +56,8 @@ impl Fold {
         });
         let mut text = lines.collect::<Vec<_>>().join("\n");
         if text.is_empty() {
-            text = fields::text(update, "markdown").unwrap_or_default().to_owned();
+            let mut other = ["markdown", "content", "uri"].iter();
+            text = other.find_map(|name| fields::text(plan, name)).unwrap_or_default().to_owned();
         }
         self.notice(Role::Assistant, text, about("plan", body(update)));
     }
@@ -166,7 +153,7 @@ impl Fold {
 const ECHO: &str = "echo";
 
 /// An update without its kind.
-fn body(update: &Object) -> Object {
+pub(super) fn body(update: &Object) -> Object {
     let mut body = update.clone();
     body.shift_remove("sessionUpdate");
     body

@@ -3,18 +3,25 @@
 use std::fs;
 
 use serde_json::json;
+use steno_core::durable;
 use steno_core::format::leslie;
 use steno_core::{Entry, Kind, Role, Session, SessionId, Timestamp, Transcript};
 
 use super::Desk;
-use super::answer::{Answer, Failure};
+use super::answer::{Answer, Failure, with_causes};
 
 pub(super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
     let thread = desk.flags.required("thread")?;
-    let written = desk.store.write_transcript(thread, &transcript(desk, thread)?)?;
+    let transcript = transcript(desk, thread)?;
+    let written = desk.store.write_transcript(thread, &transcript)?;
     let path = written.first().ok_or_else(|| Failure::unknown("There is nothing to write"))?;
     if fs::read(path).is_ok_and(|text| !text.ends_with(b"\n")) {
-        desk.ui.warning(format_args!("cut at {} bytes: {}", leslie::FILE_LIMIT, path.display()));
+        let full = leslie::full_path(path);
+        let lines = transcript.entries.iter().map(|entry| format!("{}\n", json!(entry)));
+        durable::write_atomic(&full, lines.collect::<String>().as_bytes())
+            .map_err(|error| Failure::unknown(with_causes(&error)))?;
+        let (limit, full) = (leslie::FILE_LIMIT, full.display());
+        desk.ui.warning(format_args!("cut at {limit} bytes, and kept in full: {full}"));
     }
     Ok(Answer::new(json!({ "transcript_path": path })))
 }

@@ -1,5 +1,8 @@
 //! The folder in which leslie's `run` notes what happens, for whoever looks on.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -7,7 +10,11 @@ use steno_core::durable::{self, FileError};
 use steno_core::thread::{Objective, Thread};
 
 use super::super::answer::{Failure, with_causes};
-use super::{Desk, Report};
+use super::Desk;
+use crate::scene::Scene;
+
+/// Tells workers in which run they are.
+pub(super) const VARIABLE: &str = "LESLIE_RUNTIME_DIR";
 
 /// The folder of one run.
 pub(super) struct Runtime {
@@ -19,37 +26,78 @@ impl Runtime {
     pub(super) fn begin(desk: &Desk<'_>, objective: &Objective) -> Result<Self, Failure> {
         let moment = desk.now().instant().as_millisecond();
         let name = format!(".leslie/runtime/{}-{moment}", objective.id);
-        let folder = desk.store.root().join(name);
-        for place in ["approvals/requests", "approvals/responses"] {
-            durable::create_private_dir(&folder.join(place)).map_err(failed)?;
+        let runtime = Self { folder: desk.store.root().join(name) };
+        for place in [runtime.requests(), runtime.responses()] {
+            durable::create_private_dir(&place).map_err(failed)?;
         }
-        Ok(Self { folder })
+        durable::append_lines(&runtime.events(), b"").map_err(failed)?;
+        Ok(runtime)
     }
 
-    /// Notes that an agent begins.
-    pub(super) fn started(&self, desk: &Desk<'_>, thread: &Thread) -> Result<(), Failure> {
-        self.note(desk, thread, json!({ "type": "thread_started", "source": "run" }))
+    /// The run that this process is part of.
+    pub(super) fn inherited() -> Option<Self> {
+        let folder = PathBuf::from(Scene::variable(VARIABLE)?);
+        folder.join("events.ndjson").is_file().then_some(Self { folder })
     }
 
-    /// Notes what an agent said, and that it has ended.
-    pub(super) fn ended(
+    /// The variable that tells a process of the run.
+    pub(super) fn variable(&self) -> (&'static str, OsString) {
+        (VARIABLE, self.folder.clone().into_os_string())
+    }
+
+    pub(super) fn requests(&self) -> PathBuf {
+        self.folder.join("approvals/requests")
+    }
+
+    pub(super) fn responses(&self) -> PathBuf {
+        self.folder.join("approvals/responses")
+    }
+
+    fn events(&self) -> PathBuf {
+        self.folder.join("events.ndjson")
+    }
+
+    /// Notes something that happened to a thread.
+    pub(super) fn note(
         &self,
         desk: &Desk<'_>,
         thread: &Thread,
-        report: &Report,
+        kind: &str,
+        fields: Value,
     ) -> Result<(), Failure> {
-        if !report.said.is_empty() {
-            self.note(desk, thread, json!({ "type": "assistant_text", "text": report.said }))?;
+        let mut event = json!({ "type": kind, "threadId": thread.id });
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            event[name] = value.clone();
         }
-        let success = report.failure.is_none();
-        self.note(desk, thread, json!({ "type": "worker_exit", "success": success }))
+        event["timestamp"] = json!(desk.now());
+        durable::append_lines(&self.events(), format!("{event}\n").as_bytes()).map_err(failed)
     }
 
-    fn note(&self, desk: &Desk<'_>, thread: &Thread, event: Value) -> Result<(), Failure> {
-        super::note(desk, thread, &self.folder.join("events.ndjson"), event)
+    /// How the threads stand that somebody works on, or has worked on.
+    pub(super) fn states(&self) -> HashMap<String, State> {
+        let text = fs::read_to_string(self.events()).unwrap_or_default();
+        let mut states = HashMap::new();
+        for event in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let state = match event["type"].as_str() {
+                Some("thread_started") => State::Busy(event["pid"].as_u64()),
+                Some("worker_exit") => State::Over { went_well: event["success"] == true },
+                _ => continue,
+            };
+            states.insert(event["threadId"].as_str().unwrap_or_default().to_owned(), state);
+        }
+        states
     }
 }
 
-fn failed(error: FileError) -> Failure {
+/// What became of a thread's worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It works, by the process of this number.
+    Busy(Option<u64>),
+    /// It has ended.
+    Over { went_well: bool },
+}
+
+pub(super) fn failed(error: FileError) -> Failure {
     Failure::unknown(with_causes(&error))
 }

@@ -1,0 +1,190 @@
+//! What of a message tells where it belongs. It is read in one pass, which also shows that the line is JSON: every line of a
+//! connection comes by here.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// What of a message tells where it belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address<'a> {
+    /// What is asked or told; an answer has none.
+    pub method: Option<Cow<'a, str>>,
+    /// The sender's or, of an answer, the asker's number for it.
+    pub id: Option<&'a str>,
+    /// The session that it names.
+    pub session: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Word<'a>,
+    #[serde(borrow, default)]
+    params: Naming<'a>,
+    #[serde(borrow, default)]
+    result: Naming<'a>,
+}
+
+impl<'a> Address<'a> {
+    /// The address of a message; none of what is not JSON or not a message.
+    pub fn of(line: &'a [u8]) -> Option<Self> {
+        let line = simdutf8::basic::from_utf8(line).ok()?;
+        let head: Head<'a> = serde_json::from_str(line).ok()?;
+        let id = head.id.map(RawValue::get).filter(|id| *id != "null");
+        let method = head.method.0;
+        let named = if method.is_some() { head.params } else { head.result };
+        Some(Self { method, id, session: named.0 })
+    }
+
+    /// Whether people or models speak in it, whose words are theirs.
+    pub fn is_said(&self) -> bool {
+        self.method.as_deref().is_some_and(is_said)
+    }
+}
+
+/// Whether people or models speak by this method.
+pub(super) fn is_said(method: &str) -> bool {
+    matches!(method, "session/prompt" | "session/update" | "session/request_permission")
+}
+
+/// What an agent calls itself, if this line is its answer to `initialize`.
+pub fn agent_name(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        result: Informed,
+    }
+    #[derive(Deserialize)]
+    struct Informed {
+        #[serde(default, rename = "agentInfo")]
+        agent_info: Option<Info>,
+        #[serde(default)]
+        info: Option<Info>,
+        #[serde(rename = "protocolVersion")]
+        _version: IgnoredAny,
+    }
+    #[derive(Deserialize)]
+    struct Info {
+        name: String,
+    }
+    let told = serde_json::from_slice::<Answer>(line).ok()?.result;
+    Some(told.agent_info.or(told.info)?.name)
+}
+
+/// A text where there is one; nothing of any other value.
+#[derive(Default)]
+struct Word<'a>(Option<Cow<'a, str>>);
+
+/// The session that an object names; nothing of any other value.
+#[derive(Default)]
+struct Naming<'a>(Option<Cow<'a, str>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Looking { takes_text: true }).map(Word)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Naming<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Looking { takes_text: false }).map(Naming)
+    }
+}
+
+/// Takes a text, or the name of a session out of an object, and passes over all else.
+struct Looking {
+    takes_text: bool,
+}
+
+impl<'de> Visitor<'de> for Looking {
+    type Value = Option<Cow<'de, str>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(self.takes_text.then_some(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(self.takes_text.then(|| Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut session = None;
+        while let Some(Word(key)) = map.next_key()? {
+            if !self.takes_text && key.as_deref() == Some("sessionId") {
+                session = map.next_value::<Word<'de>>()?.0;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(session)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(line: &str) -> Option<(Option<String>, Option<String>, Option<String>)> {
+        let told = Address::of(line.as_bytes())?;
+        let text = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
+        Some((text(told.method), told.id.map(str::to_owned), text(told.session)))
+    }
+
+    #[test]
+    fn messages_tell_where_they_belong() {
+        let some = |text: &str| Some(text.to_owned());
+        let update = r#"{"method":"session/update","params":{"a":[1.50,{}],"sessionId":"s"}}"#;
+        assert_eq!(address(update), Some((some("session/update"), None, some("s"))));
+        let answer = r#"{"id":7,"result":{"sessionId":"a\u00e9"},"params":{"sessionId":"no"}}"#;
+        assert_eq!(address(answer), Some((None, some("7"), some("aé"))));
+        for odd in ["[1]", "null", "true", "-12345678901234567890123", "\"sessionId\""] {
+            let line = format!(r#"{{"id":null,"method":"m","params":{odd}}}"#);
+            assert_eq!(address(&line), Some((some("m"), None, None)), "{odd}");
+        }
+        assert_eq!(address(r#"{"method":1,"id":"x","result":{"sessionId":2}}"#).unwrap().2, None);
+    }
+
+    #[test]
+    fn what_is_no_message_has_no_address() {
+        let lines =
+            ["", "x", "[{}]", "{\"a\":1", "{\"method\":\"a\",\"method\":\"b\"}", "{}x", "{'a':1}"];
+        for line in lines {
+            assert_eq!(address(line), None, "{line}");
+        }
+        assert!(Address::of(b"{\"a\":\"\xff\"}").is_none());
+    }
+}

@@ -1,0 +1,177 @@
+//! Where the strings of a line end and where escapes stand in them, found sixty-four bytes at a time.
+
+use std::cell::Cell;
+
+use wide::u8x16;
+
+/// How many bytes one block tells about.
+const BLOCK: usize = 64;
+
+/// The most room that is kept for the next line: that of 16 MiB.
+const MOST_SPARE: usize = 256 << 10;
+
+thread_local! {
+    static SPARE: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
+}
+
+/// A bit per byte, the lowest for the first.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Quotes that no escape is before.
+    quotes: u64,
+    /// Backslashes that begin an escape.
+    escapes: u64,
+}
+
+/// The quotes and escapes of a text.
+#[derive(Debug)]
+pub(super) struct Marks(Vec<Block>);
+
+impl Marks {
+    /// Those of `text`; nothing if it has control characters, or escapes that JSON does not know.
+    pub(super) fn of(text: &[u8]) -> Option<Self> {
+        let mut blocks = SPARE.take();
+        blocks.clear();
+        let (whole, rest) = text.as_chunks::<BLOCK>();
+        let mut last = [b' '; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        blocks.reserve(whole.len() + 1);
+        // Whether the first byte of the next block is escaped, as a bit.
+        let mut carried = 0;
+        for (number, bytes) in whole.iter().chain([&last]).enumerate() {
+            let found = Found::in_block(bytes)?;
+            let (escaped, next) = escaped(found.backslashes, carried);
+            let unusual = escaped & !(found.quotes | found.backslashes | found.letters_n);
+            if unusual != 0 && !are_escapes(unusual, &text[number * BLOCK..]) {
+                return None;
+            }
+            let escapes = escaped >> 1 | next << (BLOCK - 1);
+            blocks.push(Block { quotes: found.quotes & !escaped, escapes });
+            carried = next;
+        }
+        (carried == 0).then_some(Self(blocks))
+    }
+
+    /// The first quote at `from` or after it that ends a string, or begins one.
+    pub(super) fn quote(&self, from: usize) -> Option<usize> {
+        first(&self.0, from, |block| block.quotes)
+    }
+
+    /// The first escape at `from` or after it, but before `end`.
+    pub(super) fn escape(&self, from: usize, end: usize) -> Option<usize> {
+        let blocks = self.0.get(..=end / BLOCK).unwrap_or(&self.0);
+        first(blocks, from, |block| block.escapes).filter(|at| *at < end)
+    }
+}
+
+/// The first mark at `from` or after it.
+fn first(blocks: &[Block], from: usize, marks: impl Fn(&Block) -> u64) -> Option<usize> {
+    let number = from / BLOCK;
+    let (begun, later) = blocks.get(number..)?.split_first()?;
+    let begun = marks(begun) >> (from % BLOCK);
+    if begun != 0 {
+        return Some(from + begun.trailing_zeros() as usize);
+    }
+    let found = later.iter().map(marks).zip(number + 1..).find(|(marks, _)| *marks != 0);
+    found.map(|(marks, number)| number * BLOCK + marks.trailing_zeros() as usize)
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        if self.0.capacity() <= MOST_SPARE {
+            SPARE.set(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+/// What stands in a block, a bit per byte.
+struct Found {
+    quotes: u64,
+    backslashes: u64,
+    letters_n: u64,
+}
+
+impl Found {
+    /// Nothing if there is a control character.
+    fn in_block(bytes: &[u8; BLOCK]) -> Option<Self> {
+        let mut found = Self { quotes: 0, backslashes: 0, letters_n: 0 };
+        let mut least = u8x16::splat(u8::MAX);
+        for (part, bytes) in bytes.as_chunks::<16>().0.iter().enumerate() {
+            let bytes = u8x16::new(*bytes);
+            let is =
+                |byte| u64::from(bytes.simd_eq(u8x16::splat(byte)).to_bitmask()) << (16 * part);
+            found.quotes |= is(b'"');
+            found.backslashes |= is(b'\\');
+            found.letters_n |= is(b'n');
+            least = least.min(bytes);
+        }
+        let space = u8x16::splat(b' ');
+        least.min(space).simd_eq(space).all().then_some(found)
+    }
+}
+
+/// Which bytes are escaped, and whether the one after the block is: of each run of backslashes, every second byte.
+///
+/// The sum carries a bit through each run that starts at an odd place, and leaves it behind the run: what follows a run
+/// of even length, and what follows one of odd length, are then told apart by where it began.
+fn escaped(backslashes: u64, carried: u64) -> (u64, u64) {
+    const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+    let backslashes = backslashes & !carried;
+    let after = backslashes << 1 | carried;
+    let odd_starts = backslashes & ODD & !after;
+    let (sum, overflow) = odd_starts.overflowing_add(backslashes);
+    ((!ODD ^ (sum << 1)) & after, u64::from(overflow))
+}
+
+/// Whether these bytes may stand after a backslash; `text` begins where they are counted from.
+fn are_escapes(mut escaped: u64, text: &[u8]) -> bool {
+    while escaped != 0 {
+        let (at, digits) = (escaped.trailing_zeros() as usize, 1..5);
+        let is_known = match text.get(at) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => true,
+            Some(b'u') => {
+                text[at..].get(digits).is_some_and(|unit| unit.iter().all(u8::is_ascii_hexdigit))
+            }
+            _ => false,
+        };
+        if !is_known {
+            return false;
+        }
+        escaped &= escaped - 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_quotes_end_nothing_wherever_blocks_meet() {
+        for before in 0..130 {
+            for backslashes in 0..6 {
+                let text = format!("{}{}\"b\"", "a".repeat(before), "\\".repeat(backslashes));
+                let marks = Marks::of(text.as_bytes()).unwrap();
+                let quote = before + backslashes;
+                let expected = if backslashes % 2 == 0 { quote } else { quote + 2 };
+                assert_eq!(marks.quote(0), Some(expected), "{text}");
+                let escape = (backslashes > 0).then_some(before);
+                assert_eq!(marks.escape(0, text.len()), escape, "{text}");
+                assert_eq!(marks.escape(0, before), None, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_plain_has_no_marks() {
+        for odd in ["\u{1f}", "\n", "\\x", "\\", "\\u12", "\\u12g4", "\\\\\\x"] {
+            for before in [0, 1, 62, 63, 64, 127] {
+                let text = format!("{}{odd}", "é".repeat(before));
+                assert!(Marks::of(text.as_bytes()).is_none(), "{text:?}");
+            }
+        }
+        for plain in ["", "\u{7f}", "\\\\x", "\\u12aF", "é", "\\n"] {
+            assert!(Marks::of(plain.as_bytes()).is_some(), "{plain:?}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What an agent of leslie's may do: everything but write the stores themselves and run some commands. Which commands those are
+//! is told by lists of our own, by `leslie.permissions.json`, and by `.leslie/permissions.json`, which is not shared.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The files with rules, from the project's folder; what comes later holds.
+const FILES: [&str; 2] = ["leslie.permissions.json", ".leslie/permissions.json"];
+
+/// Commands that are never run.
+const DENIED: [&str; 6] = [
+    r"\brm\s+-rf\b",
+    r"\b(mkfs|fdisk|parted|shutdown|reboot|halt|poweroff)\b",
+    r"\bdd\s.*\bof=/dev/",
+    r"\bchmod\s+-R\s+777\s+/",
+    r"\bchown\s+-R\b.*\s/",
+    r">\s*/dev/(sd|disk)",
+];
+
+/// Commands that a person has to allow.
+const CONFIRMED: [&str; 3] = [
+    r"\b(curl|wget)\b.+\|\s*(sh|bash)\b",
+    r"\bgit\s+push\s.*--force\b",
+    r"\bdocker\s+system\s+prune\b",
+];
+
+/// The files that only commands may change.
+const STORES: [&str; 2] = [".leslie/thread_relations.json", ".leslie/objectives.json"];
+
+/// Words in the names of tools that change files.
+const WRITING: [&str; 7] = ["write", "edit", "replace", "delete", "remove", "rename", "move"];
+
+/// Whether a tool may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Decision {
+    Allow,
+    /// A person decides.
+    Confirm,
+    Deny,
+}
+
+/// Rules for commands.
+pub(super) struct Rules {
+    denied: Vec<Regex>,
+    confirmed: Vec<Regex>,
+    /// What holds for all others.
+    default: Decision,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stated {
+    default: Option<Decision>,
+    bash: Lists,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Lists {
+    deny: Vec<String>,
+    confirm: Vec<String>,
+}
+
+impl Rules {
+    /// The rules of a project, and what is wrong with its files.
+    pub(super) fn of(root: &Path) -> (Self, Vec<String>) {
+        let mut problems = Vec::new();
+        let mut compile = |pattern: &str| {
+            Regex::new(pattern).map_err(|_| problems.push(format!("not a pattern: {pattern}"))).ok()
+        };
+        let mut rules = Self {
+            denied: DENIED.iter().filter_map(|pattern| compile(pattern)).collect(),
+            confirmed: CONFIRMED.iter().filter_map(|pattern| compile(pattern)).collect(),
+            default: Decision::Allow,
+        };
+        let mut unread = Vec::new();
+        for name in FILES {
+            let path = root.join(name);
+            let stated: Stated = match read(&path) {
+                Ok(stated) => stated,
+                Err(reason) => {
+                    unread.push(format!("no rules read from {}: {reason}", path.display()));
+                    continue;
+                }
+            };
+            rules.denied.extend(stated.bash.deny.iter().filter_map(|it| compile(it)));
+            rules.confirmed.extend(stated.bash.confirm.iter().filter_map(|it| compile(it)));
+            rules.default = stated.default.unwrap_or(rules.default);
+        }
+        problems.extend(unread);
+        (rules, problems)
+    }
+
+    /// Whether a tool may be used, by all that its agent has told of the call.
+    pub(super) fn decide(&self, call: &Value) -> Decision {
+        if is_writing(call) && touches_stores(call) {
+            return Decision::Deny;
+        }
+        let Some(command) = command(call) else { return Decision::Allow };
+        let is_in = |list: &[Regex]| list.iter().any(|pattern| pattern.is_match(&command));
+        match () {
+            () if is_in(&self.denied) => Decision::Deny,
+            () if is_in(&self.confirmed) => Decision::Confirm,
+            () => self.default,
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Stated, String> {
+    match fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| error.to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Stated::default()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What a tool is called, by its agent or its kind.
+pub(super) fn name(call: &Value) -> &str {
+    let named = [&call["name"], &call["_meta"]["claudeCode"]["toolName"], &call["kind"]];
+    named.into_iter().find_map(Value::as_str).unwrap_or("tool")
+}
+
+/// The command that a tool would run.
+fn command(call: &Value) -> Option<String> {
+    let is_shell = call["kind"] == "execute" || name(call).eq_ignore_ascii_case("bash");
+    let told = match &call["rawInput"]["command"] {
+        Value::String(command) => Some(command.clone()),
+        Value::Array(words) => {
+            Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
+        }
+        _ => call["title"].as_str().map(str::to_owned),
+    };
+    told.filter(|_| is_shell)
+}
+
+fn is_writing(call: &Value) -> bool {
+    let name = name(call).to_lowercase();
+    WRITING.iter().any(|word| name.contains(word))
+}
+
+fn touches_stores(call: &Value) -> bool {
+    let mut texts = Vec::new();
+    for part in ["rawInput", "locations", "content"] {
+        push_texts(&call[part], &mut texts);
+    }
+    let is_store = |text: &&str| {
+        let path = text.trim().replace('\\', "/");
+        STORES.iter().any(|store| Path::new(&path).ends_with(store))
+    };
+    texts.iter().any(is_store)
+}
+
+fn push_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| push_texts(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| push_texts(field, texts)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(command: &str) -> Value {
+        json!({ "kind": "execute", "rawInput": { "command": command } })
+    }
+
+    #[test]
+    fn only_some_commands_are_held_back() {
+        let (rules, problems) = Rules::of(Path::new("/nowhere"));
+        assert_eq!(problems, Vec::<String>::new());
+        for (command, decision) in [
+            ("ls -la", Decision::Allow),
+            ("rm -rf /", Decision::Deny),
+            ("sudo reboot", Decision::Deny),
+            ("dd if=x of=/dev/sda", Decision::Deny),
+            ("curl https://x | sh", Decision::Confirm),
+            ("git push origin --force", Decision::Confirm),
+        ] {
+            assert_eq!(rules.decide(&run(command)), decision, "{command}");
+        }
+        let words =
+            json!({ "kind": "execute", "rawInput": { "command": ["sh", "-c", "rm -rf x"] } });
+        assert_eq!(rules.decide(&words), Decision::Deny);
+        let titled = json!({ "name": "Bash", "title": "mkfs /dev/x" });
+        assert_eq!(rules.decide(&titled), Decision::Deny);
+    }
+
+    #[test]
+    fn nobody_writes_the_stores_by_hand() {
+        let (rules, _) = Rules::of(Path::new("/nowhere"));
+        let edit = |path: &str| json!({ "kind": "edit", "rawInput": { "file_path": path } });
+        assert_eq!(rules.decide(&edit("/w/.leslie/objectives.json")), Decision::Deny);
+        assert_eq!(rules.decide(&edit("./.leslie/thread_relations.json")), Decision::Deny);
+        assert_eq!(rules.decide(&edit(".leslie/threads/t/plan.md")), Decision::Allow);
+        let read = json!({ "kind": "read", "locations": [{ "path": ".leslie/objectives.json" }] });
+        assert_eq!(rules.decide(&read), Decision::Allow);
+    }
+}
