@@ -212,6 +212,22 @@ proptest! {
         try_bytes(name, &bytes);
     }
 
+    /// What a fuzzer does, where there is none; `STENO_READER` chooses one reader.
+    #[test]
+    fn changed_corpus(
+        pick in any::<proptest::sample::Index>(),
+        changes in proptest::collection::vec(change(), 1..5),
+    ) {
+        let wanted = std::env::var("STENO_READER").ok();
+        let mut inputs = hostile::corpus();
+        inputs.retain(|(reader, _)| wanted.as_deref().is_none_or(|name| name == reader.agent));
+        let (reader, path) = pick.get(&inputs);
+        let mut bytes = fs::read(path).unwrap();
+        changes.iter().for_each(|change| change.apply(&mut bytes));
+        let dir = tempfile::tempdir().unwrap();
+        exercise::exercise(reader, &bytes, &dir.path().join("files"));
+    }
+
     #[test]
     fn records_of_mixed_samples(
         picks in proptest::collection::vec((0..SAMPLES.len(), 0..8_usize), 1..12),

@@ -50,6 +50,8 @@ pub(crate) struct Kept {
     pub(crate) stored: u64,
     /// What of it could not be read.
     pub(crate) problems: ProblemList,
+    /// What of it was damaged in the vault, and was kept anew.
+    pub(crate) damage: Vec<Problem>,
 }
 
 impl Keeper {
@@ -127,17 +129,17 @@ impl Keeper {
         let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
             let Home { dir, has_all } = home;
             let marker = self.indexer.mark(&dir);
-            dir.damage()?.into_iter().for_each(|problem| problems.push(problem));
+            let damage = dir.damage()?;
             let added = if has_all { 0 } else { self.keep_files(&dir, &found.bundle, growth)? };
             let is_more = has_all || dir.has_more_than(found.bundle.files().len())?;
-            Ok((added, dir.size()?, is_more, dir, marker))
+            Ok((added, dir.size()?, is_more, (dir, marker, damage)))
         });
         if let Some(folder) = &session.project {
             // Only a shortcut for later: what is kept is kept without it.
             let _ = self.projects.note(folder.as_ref());
         }
         self.unlock()?;
-        let (added, stored, is_more, dir, marker) = kept?;
+        let (added, stored, is_more, (dir, marker, damage)) = kept?;
         self.known.insert(dir.id().clone(), dir.clone());
         let title = session.title.clone().or(prompt);
         let is_read = stamps(&found.bundle) == before && !is_more;
@@ -150,7 +152,7 @@ impl Keeper {
             // More was kept than was read, what it was before tells more, or it is too large to be held.
             self.indexer.add_kept(&dir, marker);
         }
-        Ok(Kept { dir, title, entries, added, stored, problems })
+        Ok(Kept { dir, title, entries, added, stored, problems, damage })
     }
 
     /// Brings what was kept into the index; what that fails of is taken in by the next search.

@@ -354,11 +354,13 @@ impl Sweep {
                 row.entries += kept.entries;
                 row.bytes_new += kept.added;
                 row.bytes_kept += kept.stored;
-                row.problems += kept.problems.count();
+                row.problems += kept.problems.count() + kept.damage.len() as u64;
                 if let Some(news) = self.news.as_mut().filter(|_| kept.added > 0) {
                     news.push(News::of(found, &kept));
                 }
-                self.row(found).unread.append(kept.problems);
+                let row = self.row(found);
+                row.unread.append(kept.problems);
+                kept.damage.into_iter().for_each(|damage| row.unread.push(damage));
             }
             Some(Err(error)) => {
                 row.problems += 1;

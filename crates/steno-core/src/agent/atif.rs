@@ -11,6 +11,7 @@ use std::path::Path;
 use self::step::Steps;
 use super::document;
 use super::fields::{as_count, items, string};
+use super::listing::Listing;
 use super::output::Output;
 use crate::durable::FileError;
 use crate::entry::{PRIMARY, Usage};
@@ -37,11 +38,13 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
-    let trajectory = document::parse(source)?;
+    let mut listing = Listing::of(source, Some("steps"))?.map_err(FormatError::Invalid)?;
+    let trajectory = Value::Object(std::mem::take(&mut listing.fields));
     let stated = string(&trajectory["session_id"]).or_else(|| string(&trajectory["trajectory_id"]));
     let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
     let mut output = Output::new(AGENT, &native_id, emit);
-    let steps = Steps::new(source.path(), PRIMARY.to_owned()).read(&trajectory, &mut output);
+    let mut steps = Steps::new(source.path(), PRIMARY.to_owned(), &trajectory);
+    listing.each(|step| steps.take(step.as_ref().map_err(Clone::clone), &mut output))?;
     for (index, subagent) in items(&trajectory["subagent_trajectories"]).iter().enumerate() {
         read_subagent(source.path(), index, subagent, &mut output);
     }
@@ -64,7 +67,8 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut Output<'_>) {
     let ids = [&trajectory["trajectory_id"], &trajectory["session_id"]];
     let id = ids.into_iter().find_map(string).unwrap_or_else(|| (index + 1).to_string());
-    Steps::new(path, format!("subagent:{id}")).read(trajectory, output);
+    let mut steps = Steps::new(path, format!("subagent:{id}"), trajectory);
+    items(&trajectory["steps"]).iter().for_each(|step| steps.take(Ok(step), output));
     for (index, inner) in items(&trajectory["subagent_trajectories"]).iter().enumerate() {
         read_subagent(path, index, inner, output);
     }

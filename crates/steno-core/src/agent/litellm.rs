@@ -9,6 +9,7 @@ use std::io::{BufRead, Read};
 
 use crate::agent::api_log::Conversation;
 use crate::agent::json_lines::JsonLines;
+use crate::agent::listing::Listing;
 use crate::agent::{document, json_lines, repair};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
@@ -111,15 +112,16 @@ fn for_each_call(
     source: &Source,
     take: &mut dyn FnMut(Result<Call, Problem>),
 ) -> Result<(), FileError> {
-    if is_document(source)? {
-        match repair::parse(&source.bytes()?) {
-            Ok(Value::Array(calls)) => {
-                calls.into_iter().filter_map(Call::new).for_each(|call| take(Ok(call)));
+    match form(source)? {
+        Form::Lines => {}
+        Form::List => return each_of_list(source, take),
+        Form::Document => {
+            match repair::parse::<Value>(&source.bytes()?) {
+                Ok(call) => Call::new(call).into_iter().for_each(|call| take(Ok(call))),
+                Err(reason) => take(Err(Problem::of(source.path(), reason))),
             }
-            Ok(call) => Call::new(call).into_iter().for_each(|call| take(Ok(call))),
-            Err(reason) => take(Err(Problem::of(source.path(), reason))),
+            return Ok(());
         }
-        return Ok(());
     }
     for line in JsonLines::of(source)? {
         let parsed = line.and_then(|line| {
@@ -133,12 +135,43 @@ fn for_each_call(
     Ok(())
 }
 
-/// Whether the file is a list, or one call over several lines.
-fn is_document(source: &Source) -> Result<bool, FileError> {
+/// Hands out every call of a file that is a list.
+fn each_of_list(
+    source: &Source,
+    take: &mut dyn FnMut(Result<Call, Problem>),
+) -> Result<(), FileError> {
+    match Listing::of(source, None)? {
+        Ok(listing) => listing.each(|call| match call {
+            Ok(call) => Call::new(call).into_iter().for_each(|call| take(Ok(call))),
+            Err(reason) => take(Err(Problem::of(source.path(), reason))),
+        }),
+        Err(problem) => {
+            take(Err(problem));
+            Ok(())
+        }
+    }
+}
+
+/// How a file holds its calls.
+enum Form {
+    /// One to a line.
+    Lines,
+    /// As a list.
+    List,
+    /// It is one, over several lines.
+    Document,
+}
+
+fn form(source: &Source) -> Result<Form, FileError> {
     let first = JsonLines::of(source)?.flatten().next();
     let first = first.map(|line| line.bytes).unwrap_or_default();
     let is_call = serde_json::from_slice::<Object>(&first).is_ok();
-    Ok(!is_call && (first.trim_ascii() == b"{" || first.trim_ascii_start().starts_with(b"[")))
+    Ok(match first.trim_ascii() {
+        _ if is_call => Form::Lines,
+        b"{" => Form::Document,
+        first if first.starts_with(b"[") => Form::List,
+        _ => Form::Lines,
+    })
 }
 
 #[cfg(test)]

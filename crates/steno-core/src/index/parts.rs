@@ -19,7 +19,7 @@ impl Index {
     pub fn take(&self, dir: &SessionDir) -> Result<Option<Prepared>, IndexError> {
         for _ in 0..ATTEMPTS {
             match self.attempt(dir)? {
-                Attempt::Held(prepared) => return Ok(Some(prepared)),
+                Attempt::Held(prepared) => return Ok(Some(*prepared)),
                 Attempt::IsIn => return Ok(None),
                 Attempt::Overtaken => {}
             }
@@ -36,10 +36,10 @@ impl Index {
         // What grew while it was read is read again.
         let kept = Some(size).filter(|size| dir.size().ok() == Some(*size));
         match read {
-            Ok(session) => parts.finish(session, kept),
+            Ok(told) => parts.finish(told, kept),
             Err(error) => {
                 let unreadable = Prepared::unreadable(parts.whose, error.to_string(), kept);
-                Ok(Attempt::Held(unreadable))
+                Ok(Attempt::Held(Box::new(unreadable)))
             }
         }
     }
@@ -48,11 +48,19 @@ impl Index {
 /// What became of a session.
 enum Attempt {
     /// It is at hand whole.
-    Held(Prepared),
+    Held(Box<Prepared>),
     /// All of it is in the index.
     IsIn,
     /// What the index has of it is something else by now.
     Overtaken,
+}
+
+/// What was read of a session beside its entries.
+enum Told {
+    /// What its source states; the entries tell more.
+    Stated(Session),
+    /// All that is known of it.
+    All(Session),
 }
 
 /// A session that is read.
@@ -68,12 +76,12 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     /// Reads the session item by item; damage costs what it hit.
-    fn read(&mut self) -> Result<Session, FormatError> {
+    fn read(&mut self) -> Result<Told, FormatError> {
         let dir = self.dir;
         if !dir.is_imported()? || dir.is_recorded()? {
             let transcript = dir.read()?;
             transcript.entries.iter().for_each(|entry| self.push(entry));
-            return Ok(transcript.session);
+            return Ok(Told::All(transcript.session));
         }
         let reader = format::reader_of(dir.agent());
         let stated = (reader.read)(&dir.bundle()?, &mut |item| {
@@ -82,7 +90,7 @@ impl Parts<'_> {
             }
         })?;
         let Session { id, agent, .. } = self.whose.clone();
-        Ok(Session { id, agent, ..stated })
+        Ok(Told::Stated(Session { id, agent, ..stated }))
     }
 
     fn push(&mut self, entry: &Entry) {
@@ -99,17 +107,20 @@ impl Parts<'_> {
         self.index.put_all(&[part])
     }
 
-    fn finish(mut self, stated: Session, kept: Option<u64>) -> Result<Attempt, IndexError> {
+    fn finish(mut self, told: Told, kept: Option<u64>) -> Result<Attempt, IndexError> {
         let mut are_in = std::mem::replace(&mut self.are_in, Ok(true))?;
         let is_parted = self.draft.is_parted();
         if are_in && is_parted {
             // The totals hold once every message is out.
             are_in = self.put_part()?;
         }
-        let session = self.draft.complete(stated);
+        let session = match told {
+            Told::Stated(session) => self.draft.complete(session),
+            Told::All(session) => session,
+        };
         let last = self.draft.finish(session, kept).on("pack", self.dir.path())?;
         if !is_parted {
-            return Ok(Attempt::Held(last));
+            return Ok(Attempt::Held(Box::new(last)));
         }
         let is_in = are_in && self.index.put_all(&[last])?;
         Ok(if is_in { Attempt::IsIn } else { Attempt::Overtaken })

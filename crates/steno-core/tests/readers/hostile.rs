@@ -14,7 +14,7 @@ use super::exercise::{self, exercise, items};
 use super::samples::SAMPLES;
 
 /// Every input of the corpus with its reader.
-fn corpus() -> Vec<(&'static Reader, PathBuf)> {
+pub(crate) fn corpus() -> Vec<(&'static Reader, PathBuf)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let files = |reader: &'static Reader| {
         let listing = fs::read_dir(root.join(reader.agent));

@@ -90,8 +90,7 @@ impl Fold {
     pub(crate) fn finish(mut self) -> Folded {
         self.end_turn(None);
         self.settle_replay();
-        let tools: Vec<String> = self.tools.keys().cloned().collect();
-        tools.iter().for_each(|id| self.settle_tool(id));
+        self.settle_tools();
         self.drop_echoes();
         self.entries.retain(|entry| !is_empty(entry));
         (self.facts, self.entries)

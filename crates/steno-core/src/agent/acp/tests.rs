@@ -147,6 +147,18 @@ fn what_is_told_of_a_tool_is_one_call_and_one_result() {
 }
 
 #[test]
+fn tools_that_never_ended_answer_in_the_order_of_their_calls() {
+    let mut talk = Talk::default();
+    let names: Vec<String> = (0..9).map(|at| format!("t{}", at * 7 % 9)).collect();
+    for name in &names {
+        let content = json!([{ "type": "content", "content": { "type": "text", "text": name } }]);
+        talk.update("tool_call", json!({ "toolCallId": name, "content": content }));
+    }
+    let results = talk.told().into_iter().filter(|(kind, _)| *kind == Kind::ToolResult);
+    assert_eq!(results.map(|(_, text)| text).collect::<Vec<_>>(), names);
+}
+
+#[test]
 fn output_is_found_wherever_an_agent_puts_it() {
     let mut talk = Talk::default();
     let delta = |data: &str| json!({ "toolCallId": "t", "_meta": { "terminal_output_delta": { "data": data } } });

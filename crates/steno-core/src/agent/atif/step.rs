@@ -14,6 +14,8 @@ pub(super) struct Steps<'a> {
     path: &'a Path,
     source: String,
     model: Option<String>,
+    /// How many were read.
+    count: usize,
     /// Whether any step states its tokens.
     pub(super) has_usage: bool,
     /// Dollars, where steps state them.
@@ -21,22 +23,27 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// For steps that `source` took.
-    pub(super) fn new(path: &'a Path, source: String) -> Self {
-        Self { path, source, model: None, has_usage: false, cost: None }
+    /// For steps that `source` took on the way that `trajectory` tells of.
+    pub(super) fn new(path: &'a Path, source: String, trajectory: &Value) -> Self {
+        let model = string(&trajectory["agent"]["model_name"]);
+        Self { path, source, model, count: 0, has_usage: false, cost: None }
     }
 
-    pub(super) fn read(mut self, trajectory: &Value, output: &mut Output<'_>) -> Self {
-        self.model = string(&trajectory["agent"]["model_name"]);
-        for (index, step) in items(&trajectory["steps"]).iter().enumerate() {
-            if step.is_object() {
-                self.step(index, step, output);
-            } else {
-                let reason = format!("step {}: {}", index + 1, EntryError::NotAnObject);
-                output.problem(Problem::of(self.path, reason));
+    /// Reads the next step.
+    pub(super) fn take(&mut self, step: Result<&Value, String>, output: &mut Output<'_>) {
+        let reason = match step {
+            Ok(step) if step.is_object() => {
+                self.step(self.count, step, output);
+                None
             }
+            Ok(_) => Some(EntryError::NotAnObject.to_string()),
+            Err(reason) => Some(reason),
+        };
+        self.count += 1;
+        if let Some(reason) = reason {
+            let reason = format!("step {}: {reason}", self.count);
+            output.problem(Problem::of(self.path, reason));
         }
-        self
     }
 
     fn step(&mut self, index: usize, step: &Value, output: &mut Output<'_>) {

@@ -30,8 +30,7 @@ impl Fold {
     /// Drops what was repeated, and marks what was not known.
     pub(super) fn settle_replay(&mut self) {
         let Some(replay) = self.replay.take() else { return };
-        let tools: Vec<String> = self.tools.keys().cloned().collect();
-        tools.iter().for_each(|id| self.settle_tool(id));
+        self.settle_tools();
         self.open = None;
         let repeated = self.entries.split_off(replay.begin);
         let known: HashSet<Name> = self.entries.iter().flat_map(names).collect();

@@ -113,8 +113,16 @@ impl Fold {
         self.tools.insert(id.to_owned(), tool);
     }
 
+    /// Settles all tools, in the order in which they were called.
+    pub(super) fn settle_tools(&mut self) {
+        let called = self.tools.iter().map(|(id, tool)| (tool.call, id.clone()));
+        let mut called: Vec<_> = called.collect();
+        called.sort();
+        called.iter().for_each(|(_, id)| self.settle_tool(id));
+    }
+
     /// A tool that never ended: what it has answered is shown, and its state is no longer to come.
-    pub(super) fn settle_tool(&mut self, id: &str) {
+    fn settle_tool(&mut self, id: &str) {
         let Some(tool) = self.tools.get(id) else { return };
         let about = self.entries[tool.call].metadata.get_or_insert_default();
         let status = about.get("status").and_then(Value::as_str);
