@@ -182,10 +182,11 @@ impl Taking {
 
     /// Writes the lines that are ready.
     fn write(&mut self) {
-        if !self.lines.is_empty() && !self.is_over {
-            if let Err(error) = self.append() {
-                self.stop(&error);
-            }
+        if !self.lines.is_empty()
+            && !self.is_over
+            && let Err(error) = self.append()
+        {
+            self.stop(&error);
         }
         self.lines.clear();
     }

@@ -124,8 +124,8 @@ impl<'a, 'b> Work<'a, 'b> {
         let status = self.agent.wait().map_err(unstarted)?;
         let said = complaints.and_then(|reading| reading.join().ok()).unwrap_or_default();
         report.failure = (!status.success()).then(|| {
-            let errors = said.lines().filter_map(|line| line.strip_prefix("error: "));
-            errors.last().map_or_else(|| status.to_string(), str::to_owned)
+            let mut errors = said.lines().filter_map(|line| line.strip_prefix("error: "));
+            errors.next_back().map_or_else(|| status.to_string(), str::to_owned)
         });
         Ok(report)
     }
