@@ -1,4 +1,5 @@
-//! Passes bytes on as they come, to whom they are meant for; they are laid down for who takes them down, who is not waited for.
+//! Passes bytes on as they come, to whom they are meant for; they are laid down for who takes them down. Nobody waits for the
+//! store: in a flood, at most a moment for who collects what lies there.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -24,6 +25,12 @@ const LITTLE: usize = 4 << 10;
 
 /// How long a stream is left to fill its pipe.
 const BREATH: Duration = Duration::from_micros(20);
+
+/// How long one waits at a time for room in the tap.
+const NAP: Duration = Duration::from_micros(100);
+
+/// How often. Who empties the tap only copies and waits for no disk: if it has not come by then, the machine is at its limit.
+const NAPS: u32 = 50;
 
 /// How long one waits whose pipe says that it is not ready.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -116,6 +123,9 @@ impl Passer {
 
     /// Has the kernel put what has come into the tap too; says how much, which may be nothing.
     fn tapped(&mut self, from: &File) -> usize {
+        // In a flood it costs less to wait a moment than to make a copy in memory that nobody has used yet.
+        let is_full = || self.tap.as_ref().is_some_and(Tap::is_full);
+        (0..NAPS).take_while(|_| is_full()).for_each(|_| thread::sleep(NAP));
         match self.tap.as_mut().map(|tap| tap.take(from)) {
             Some(Ok(Some((pipe, count)))) => {
                 self.lay(Piece::Tapped { pipe, count }, count);

@@ -63,11 +63,16 @@ mod linux {
     }
 
     impl Tap {
+        /// Whether what would come next has no room.
+        pub(in crate::proxy) fn is_full(&self) -> bool {
+            self.is_filled[self.next].load(Ordering::Acquire)
+        }
+
         /// Waits for what comes in a pipe and has it a second time, without taking it out; says in which pipe that is and how
         /// much. Nothing, and no waiting, while all are filled.
         pub(in crate::proxy) fn take(&mut self, from: &File) -> io::Result<Option<(usize, usize)>> {
             let at = self.next;
-            if self.is_filled[at].load(Ordering::Acquire) {
+            if self.is_full() {
                 return Ok(None);
             }
             match pipe::tee(from, &self.pipes[at], ALL, SpliceFlags::empty()) {
@@ -112,6 +117,10 @@ mod elsewhere {
     }
 
     impl Tap {
+        pub(in crate::proxy) fn is_full(&self) -> bool {
+            match *self {}
+        }
+
         pub(in crate::proxy) fn take(&mut self, _: &File) -> io::Result<Option<(usize, usize)>> {
             match *self {}
         }
