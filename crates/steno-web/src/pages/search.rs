@@ -41,7 +41,7 @@ pub(crate) async fn page(
                     (facets(&asked, &hits))
                     div {
                         p.found role="status" {
-                            (hits.len()) @if hits.len() == LOOKED_AT { " or more" } " hits"
+                            (hits.len()) @if hits.len() == LOOKED_AT { " or more" } " hit" @if hits.len() != 1 { "s" }
                         }
                         ol.hits {
                             @for hit in hits.iter().take(SHOWN) { li { (shown(library, &question, hit)) } }
