@@ -2,7 +2,7 @@
 //!
 //! `ui_messages.json` is what the person saw: prompts, answers, tools, tokens and times. Where it
 //! is missing, `api_conversation_history.json`, what the model saw, is read instead. Both are lists
-//! that are rewritten as a whole. Newer versions keep sessions in another form, see [`sdk`].
+//! that are rewritten as a whole. Newer versions keep sessions in another form, see `sdk`.
 
 mod api;
 pub(super) mod sdk;

@@ -9,7 +9,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use self::message::Messages;
@@ -112,18 +112,29 @@ pub(super) fn read_as(
     emit: Emit<'_>,
 ) -> Result<Session, FormatError> {
     let told = bundle.sources.iter().filter(|source| source.name() != MARKER);
-    let (agents, mut chats): (Vec<_>, Vec<_>) =
-        told.partition(|source| source.name().contains('/'));
-    chats.sort_by_key(|source| !source.name().ends_with(".jsonl"));
-    let Some(chat) = chats.first() else {
+    let (agents, chats): (Vec<_>, Vec<_>) = told.partition(|source| source.name().contains('/'));
+    let chats = parts_of_chat(chats);
+    let Some(first) = chats.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
-    let plan = Plan::of(chat)?;
-    let id = fields::text(&plan.header, "sessionId").unwrap_or(record::stem(chat)).to_owned();
+    let plan = Plan::of(first)?;
+    let id = fields::text(&plan.header, "sessionId").unwrap_or(record::stem(first)).to_owned();
     let mut telling = Telling::new(agent, &id, emit);
     describe(&mut telling.session, &plan);
     telling.session.project = project(bundle)?;
-    tell(chat, plan, &mut telling)?;
+    let (mut messages, mut known) = (Messages::default(), HashSet::new());
+    for chat in chats {
+        let mut told = Vec::new();
+        Plan::of(chat)?.replay(chat, &mut telling, |telling, message| {
+            let id = fields::text(&message, "id").map(str::to_owned);
+            // A chat that is resumed begins a log with what it was told before.
+            if id.as_ref().is_none_or(|id| !known.contains(id)) {
+                messages.tell(telling, message);
+            }
+            told.extend(id);
+        })?;
+        known.extend(told);
+    }
     telling.session.subagent_files = agents.len() as u64;
     for source in agents {
         let plan = Plan::of(source)?;
@@ -133,6 +144,15 @@ pub(super) fn read_as(
     }
     telling.speaker = PRIMARY.to_owned();
     Ok(telling.session)
+}
+
+/// The files that tell the chat, in their order: all logs, of which a resumed chat may have several, or else one document.
+fn parts_of_chat(chats: Vec<&Source>) -> Vec<&Source> {
+    let is_log = |source: &&Source| source.name().ends_with(".jsonl");
+    let (mut logs, mut documents): (Vec<_>, Vec<_>) = chats.into_iter().partition(is_log);
+    logs.sort_by_key(|source| source.name());
+    documents.truncate(1);
+    if logs.is_empty() { documents } else { logs }
 }
 
 fn tell(source: &Source, plan: Plan, telling: &mut Telling<'_>) -> Result<(), FormatError> {

@@ -39,7 +39,9 @@ pub(crate) fn candidates(
 
 /// Adds another file of the same session; a log of lines stands before the document that it continues.
 pub(crate) fn put_log_first(bundle: &mut Bundle, mut file: Bundle) {
-    if file.sources.iter().any(|source| source.name().ends_with(".jsonl")) {
+    let is_log =
+        |bundle: &Bundle| bundle.sources.iter().any(|source| source.name().ends_with(".jsonl"));
+    if is_log(&file) && !is_log(bundle) {
         std::mem::swap(bundle, &mut file);
     }
     bundle.sources.extend(file.sources);

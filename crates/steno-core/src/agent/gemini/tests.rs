@@ -152,6 +152,27 @@ fn files_of_one_session_are_one_bundle() {
 }
 
 #[test]
+fn a_chat_that_began_a_second_log_has_all_of_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let second = format!(
+        "{HEADER}\n{}\n{}\n",
+        r#"{"$set":{"messages":[{"id":"c","type":"user","content":[{"text":"<session_context>later"}]}]}}"#,
+        r#"{"id":"late","timestamp":"2026-01-01T00:01:00Z","type":"user","content":"Go on"}"#,
+    );
+    std::fs::write(dir.path().join("session-2026-01-01T00-00-s1.jsonl"), LOG).unwrap();
+    std::fs::write(dir.path().join("session-2026-01-01T00-01-s1.jsonl"), second).unwrap();
+    let mut found = READER.find_at(dir.path()).unwrap();
+    assert_eq!(found.len(), 1);
+    assert!(found[0].root.ends_with("session-2026-01-01T00-00-s1.jsonl"));
+    let transcript = format::read(&READER, &found[0]).unwrap();
+    assert_eq!(transcript.entries.len(), 8);
+    assert_eq!(transcript.entries[7].content, "Go on");
+    // Whatever order the vault gives them in.
+    found[0].sources.reverse();
+    assert_eq!(format::read(&READER, &found[0]).unwrap().entries, transcript.entries);
+}
+
+#[test]
 fn the_file_beside_the_chats_tells_their_folder() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("chats")).unwrap();
