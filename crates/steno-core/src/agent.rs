@@ -55,10 +55,9 @@ pub mod zed;
 use crate::format::Reader;
 use sqlite::Schema;
 
-/// Every agent's reader.
-pub(crate) const READERS: [&Reader; 25] = [
+/// Every agent's reader but Claude Code's, which comes before all.
+pub(crate) const READERS: [&Reader; 24] = [
     &acp::READER,
-    &claude_code::READER,
     &codex::READER,
     &gemini::READER,
     &qwen::READER,

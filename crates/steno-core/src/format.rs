@@ -48,13 +48,18 @@ impl Reader {
     }
 }
 
-/// Every format of the seed systems, then every agent's, then our own.
+/// Claude Code's, which has most files; every format of the seed systems, then every other agent's, then our own.
 ///
 /// One that knows its files better comes before one that takes any file of its shape.
 pub fn readers() -> impl Iterator<Item = &'static Reader> {
-    const SEEDS: [&Reader; 4] =
-        [&leslie::READER, &devflow::READER, &chibi::READER, &weakincentives::READER];
-    SEEDS
+    const FIRST: [&Reader; 5] = [
+        &agent::claude_code::READER,
+        &leslie::READER,
+        &devflow::READER,
+        &chibi::READER,
+        &weakincentives::READER,
+    ];
+    FIRST
         .into_iter()
         .chain(agent::READERS.iter().copied())
         .chain([&traffic::READER, &native::READER])

@@ -87,30 +87,32 @@ fn sessions(
 /// Reads the sessions on all processors; gives what they state in the sessions' order, as soon as that can be.
 fn statements(found: &[Found], mut take: impl FnMut(Result<Statement, FormatError>)) {
     let next = AtomicUsize::new(0);
-    let work = |read: mpsc::Sender<_>| {
-        while let at = next.fetch_add(1, Ordering::Relaxed)
-            && let Some(session) = found.get(at)
-        {
-            // The other end waits until all is read.
-            _ = read.send((at, Statement::read(session)));
+    let read = || {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        found.get(at).map(|session| (at, Statement::read(session)))
+    };
+    let (mut early, mut wanted) = (BTreeMap::new(), 0);
+    let mut taken = |(at, statement)| {
+        early.insert(at, statement);
+        while let Some(statement) = early.remove(&wanted) {
+            take(statement);
+            wanted += 1;
         }
     };
-    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(8);
+    let others = thread::available_parallelism().map_or(1, NonZero::get).min(8) - 1;
     thread::scope(|scope| {
-        let (read, statements) = mpsc::channel();
-        for _ in 0..workers {
-            let read = read.clone();
-            scope.spawn(|| work(read));
+        let (told, statements) = mpsc::channel();
+        for _ in 0..others {
+            let told = told.clone();
+            // The other end waits until all is read.
+            scope.spawn(move || std::iter::from_fn(read).for_each(|read| _ = told.send(read)));
         }
-        drop(read);
-        let (mut early, mut wanted) = (BTreeMap::new(), 0);
-        for (at, statement) in statements {
-            early.insert(at, statement);
-            while let Some(statement) = early.remove(&wanted) {
-                take(statement);
-                wanted += 1;
-            }
+        drop(told);
+        while let Some(own) = read() {
+            taken(own);
+            statements.try_iter().for_each(&mut taken);
         }
+        statements.iter().for_each(taken);
     });
 }
 
