@@ -11,7 +11,7 @@ use crate::session::{Session, SessionId};
 use crate::usage::Tally;
 
 /// What a draft may hold, in bytes; a session that has more goes in part by part.
-pub(super) const ROOM: usize = 16 << 20;
+pub(super) const ROOM: usize = 32 << 20;
 
 /// What a row takes beside its text.
 const ROW: usize = 512;
