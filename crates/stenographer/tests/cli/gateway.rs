@@ -93,13 +93,24 @@ pub(crate) fn said(home: &Home, id: &str) -> Vec<String> {
 
 /// Whether some bytes stand in any file below the store.
 pub(crate) fn is_kept(home: &Home, text: &str) -> bool {
-    let files = steno_core::format::files(&home.path().join("store")).unwrap();
+    // What a file held that is gone by now stands in another: all are looked at again.
+    std::iter::repeat_with(|| is_in_files(home, text)).find_map(Result::ok).unwrap()
+}
+
+/// An error if a file is gone when it is opened.
+fn is_in_files(home: &Home, text: &str) -> std::io::Result<bool> {
     let holds = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
-    files.iter().any(|file| {
-        let bytes = std::fs::read(file).unwrap();
+    for file in steno_core::format::files(&home.path().join("store")).unwrap() {
+        let bytes = match std::fs::read(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(error),
+            read => read.unwrap(),
+        };
         let plain = zstd::stream::decode_all(bytes.as_slice()).unwrap_or_default();
-        holds(&bytes) || holds(&plain)
-    })
+        if holds(&bytes) || holds(&plain) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[test]
