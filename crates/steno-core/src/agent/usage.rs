@@ -66,3 +66,17 @@ pub(crate) fn gemini(usage: &Object) -> Usage {
         ..Usage::default()
     }
 }
+
+/// Tokens as Cline and Copilot state them: input includes what caches served and took.
+pub(crate) fn inclusive(usage: &Object) -> Usage {
+    let (cache_read, cache_write) =
+        (count(usage, "cacheReadTokens"), count(usage, "cacheWriteTokens"));
+    Usage {
+        input: count(usage, "inputTokens").saturating_sub(cache_read).saturating_sub(cache_write),
+        cache_read,
+        cache_write,
+        output: count(usage, "outputTokens"),
+        reasoning: count(usage, "reasoningTokens"),
+        ..Usage::default()
+    }
+}

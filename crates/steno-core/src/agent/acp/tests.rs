@@ -215,8 +215,8 @@ fn version_2_replaces_echoes_and_ends_turns_its_own_way() {
     assert_eq!((usage.input, usage.cache_read, usage.output), (4, 6, 4));
 }
 
-#[test]
-fn version_2_has_terminals_plans_and_changes_of_its_own() {
+/// A conversation in version 2, up to its end.
+fn talk_in_version_2() -> Talk {
     let mut talk = Talk::default();
     talk.client(json!({ "id": 0, "method": "initialize", "params": { "protocolVersion": 2 } }));
     let info = json!({ "protocolVersion": 2, "info": { "name": "x" }, "capabilities": {} });
@@ -274,14 +274,19 @@ fn version_2_has_terminals_plans_and_changes_of_its_own() {
     let no = json!({ "outcome": { "outcome": "selected", "optionId": "n" } });
     talk.client(json!({ "id": 5, "result": no }));
     talk.update("state_update", json!({ "state": "idle", "stopReason": "end_turn" }));
-    let (facts, entries) = talk.finish();
+    talk
+}
+
+#[test]
+fn version_2_has_terminals_plans_and_changes_of_its_own() {
+    let (facts, entries) = talk_in_version_2().finish();
     assert_eq!((&facts.about["version"], &facts.about["agent"]["name"]), (&2.into(), &"x".into()));
     let texts: Vec<_> = entries.iter().map(|entry| entry.content.as_str()).collect();
     let moved = "move /w/a -> /w/b\nadd /w/c\n";
     let plan = "[x] a\n[ ] b";
     assert_eq!(texts, ["hi", "", "ä€", "", moved, "", "raw", plan, "# P", "reject once: No"]);
     let terminal = &entries[2].metadata.as_ref().unwrap()["terminal"];
-    assert_eq!(*terminal, json!({ "command": "ls", "exitStatus": exit }));
+    assert_eq!(*terminal, json!({ "command": "ls", "exitStatus": { "exitCode": 3 } }));
     let asked = &entries[9].metadata.as_ref().unwrap()["permission"];
     assert_eq!((&asked["title"], &asked["subject"]["command"]), (&"May I?".into(), &"rm x".into()));
 }

@@ -10,8 +10,9 @@ use crate::agent::head::Head;
 use crate::agent::listing::Listing;
 use crate::agent::record::{self, blocks};
 use crate::agent::telling::Telling;
+use crate::agent::usage;
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
+use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::format::tree;
 use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
@@ -156,7 +157,7 @@ fn tell_message(telling: &mut Telling<'_>, message: &Object, mut entries: Vec<En
     telling.time(at);
     if let Some(metrics) = fields::object(message, "metrics") {
         if let Some(first) = entries.iter_mut().find(|entry| entry.role == Role::Assistant) {
-            first.usage = Some(usage(metrics));
+            first.usage = Some(usage::inclusive(metrics));
         }
         if let Some(cost) = metrics.get("cost").and_then(Value::as_f64) {
             *telling.session.totals.cost.get_or_insert(0.0) += cost;
@@ -170,17 +171,5 @@ fn tell_message(telling: &mut Telling<'_>, message: &Object, mut entries: Vec<En
             entry.model = model.map(str::to_owned);
         }
         telling.entry(entry);
-    }
-}
-
-fn usage(metrics: &Object) -> Usage {
-    let count = |field| fields::count(metrics, field);
-    let (cache_read, cache_write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
-    Usage {
-        input: count("inputTokens").saturating_sub(cache_read).saturating_sub(cache_write),
-        cache_read,
-        cache_write,
-        output: count("outputTokens"),
-        ..Usage::default()
     }
 }

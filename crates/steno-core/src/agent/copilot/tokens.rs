@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::agent::fields;
+use crate::agent::{fields, usage};
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 
@@ -34,7 +34,7 @@ impl Tokens {
         };
         let id = call.get("apiCallId").and_then(Value::as_str);
         if id.is_none_or(|id| self.seen.insert(format!("call {id}"))) {
-            self.calls.add(&usage(call));
+            self.calls.add(&usage::inclusive(call));
         }
     }
 
@@ -45,7 +45,7 @@ impl Tokens {
         let mut stated = Usage::default();
         if let Some(Value::Object(models)) = metrics.or(data.get("modelMetrics")) {
             for model in models.values().filter_map(|model| model.get("usage")?.as_object()) {
-                stated.add(&usage(model));
+                stated.add(&usage::inclusive(model));
             }
         }
         self.end(stated);
@@ -62,19 +62,5 @@ impl Tokens {
         let best = [stated, self.calls, answers].into_iter().find(|usage| !usage.is_empty());
         self.ended.add(&best.unwrap_or_default());
         (self.calls, self.answers) = (Usage::default(), 0);
-    }
-}
-
-/// Input includes what caches served and took.
-fn usage(counts: &Object) -> Usage {
-    let count = |name| fields::count(counts, name);
-    let (cache_read, cache_write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
-    Usage {
-        input: count("inputTokens").saturating_sub(cache_read).saturating_sub(cache_write),
-        cache_read,
-        cache_write,
-        output: count("outputTokens"),
-        reasoning: count("reasoningTokens"),
-        ..Usage::default()
     }
 }
