@@ -126,7 +126,9 @@ fn each_process_states_its_tokens() {
     let shutdown = event("session.shutdown", &format!(r#"{{"modelMetrics":{metrics}}}"#));
     let nested = format!(r#"{{"accountingSnapshot":{{"modelMetrics":{metrics}}}}}"#);
     let mut lines = sample();
-    lines.extend([shutdown, event("session.shutdown", &nested)]);
+    let more = r#"{"messageId":"m3","content":"more","outputTokens":9}"#;
+    lines.extend([shutdown, event("assistant.message", more)]);
+    lines.push(event("session.shutdown", &nested));
     let record = r#"{"usage":{"inputTokens":5,"outputTokens":1,"apiCallId":"a"}}"#;
     lines.extend([event("session.usage_record", record), event("session.usage_record", record)]);
     let usage = read_lines(&lines).session.totals.usage;
