@@ -135,6 +135,20 @@ fn parts_become_entries() {
 }
 
 #[test]
+fn an_export_of_a_version_without_projects_is_known() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("full.jsonl");
+    let mut document: Value = serde_json::from_str(&export()).unwrap();
+    let info = document["info"].as_object_mut().unwrap();
+    info.shift_remove("projectID");
+    info.shift_remove("directory");
+    fs::write(&file, serde_json::to_string_pretty(&document).unwrap()).unwrap();
+    assert_eq!(only(&file).session.native_id.as_deref(), Some("ses_1"));
+    fs::write(&file, r#"{"info":{"id":"x","time":1},"messages":[]}"#).unwrap();
+    assert!(READER.find_at(&file).unwrap().is_empty());
+}
+
+#[test]
 fn messages_count_each_although_their_ids_were_blotted_out() {
     let text = export().replace("msg_1", "REDACTED").replace("msg_2", "REDACTED");
     let mut document: Value = serde_json::from_str(&text).unwrap();
