@@ -21,7 +21,7 @@ use crate::timestamp::Timestamp;
 const SYNTHETIC: &str = "<synthetic>";
 
 /// Records that say nothing: states, titles, checkpoints, copies of requests.
-const SILENT: [&str; 25] = [
+const SILENT: [&str; 26] = [
     "agent-color",
     "agent-name",
     "agent-setting",
@@ -35,6 +35,7 @@ const SILENT: [&str; 25] = [
     "content-replacement",
     "cost-state",
     "custom-title",
+    "file-history-delta",
     "file-history-snapshot",
     "last-prompt",
     "mode",

@@ -222,6 +222,7 @@ fn what_claude_code_tells_is_not_the_models() {
         json!({"type": "pr-link", "prUrl": "https://example.org/pull/1"}),
         json!({"type": "hologram", "depth": 3}),
         json!({"type": "mode", "mode": "plan"}),
+        json!({"type": "file-history-delta", "messageId": "m", "trackingPath": "a.md"}),
     ]);
     let transcript = transcript(&session);
     assert_eq!(
