@@ -70,7 +70,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(chat) = chats.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no chat in it")));
     };
-    let (state, document) = if chat.name().ends_with(".jsonl") {
+    let (state, document) = if is_log(&Head::of(chat)?) {
         (mutation::replay(chat, emit)?, None)
     } else {
         match Listing::of(chat, Some("requests"))? {
