@@ -67,7 +67,8 @@ impl Indexer {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    fn put(&mut self) {
+    /// Puts in what was gathered.
+    pub(crate) fn put(&mut self) {
         self.size = 0;
         let gathered = std::mem::take(&mut self.gathered);
         let markers = std::mem::take(&mut self.markers);

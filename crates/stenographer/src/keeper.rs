@@ -20,6 +20,9 @@ use crate::indexer::Indexer;
 use crate::projects::Projects;
 use crate::seen::{Stamp, stamp};
 
+/// From how many bytes on a session is not held beside others that wait for the index.
+const LARGE: u64 = 16 << 20;
+
 /// How many characters of a prompt stand for a title.
 const TITLE: usize = 60;
 
@@ -101,6 +104,9 @@ impl Keeper {
         let is_indexing = self.is_indexing;
         let mut draft = is_indexing.then(Draft::default);
         let before = stamps(&found.bundle);
+        if is_large(&before) {
+            self.indexer.put();
+        }
         let wanted = if is_indexing { Wanted::All } else { Wanted::Counts };
         let bundle = found.bundle.clone().wanting(wanted);
         let mut prompt = None;
@@ -244,6 +250,10 @@ fn unread(found: &Found) -> Session {
     let agent = found.reader.agent;
     let name = found.bundle.root.display().to_string();
     Session::new(SessionId::for_native(agent, &name), agent)
+}
+
+fn is_large(stamps: &[Option<Stamp>]) -> bool {
+    stamps.iter().flatten().map(|(size, _)| size).sum::<u64>() > LARGE
 }
 
 /// Sizes and times of a session's files.
