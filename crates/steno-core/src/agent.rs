@@ -30,6 +30,8 @@ pub mod inspect_eval;
 #[cfg(test)]
 mod kept;
 pub mod kimi;
+#[cfg(test)]
+mod large;
 mod listing;
 pub mod litellm;
 mod message;
@@ -51,6 +53,7 @@ mod trial;
 pub(crate) mod usage;
 pub mod vercel;
 pub mod vscode_chat;
+mod walk;
 pub mod zed;
 
 use crate::format::Reader;

@@ -4,6 +4,7 @@ mod file_reader;
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -17,7 +18,8 @@ use crate::vault::attributes::Attributes;
 /// The largest file that is read as one document: parsed, it may take twenty times its size of memory.
 pub const DOCUMENT_LIMIT: u64 = 128 << 20;
 
-type Opener = Arc<dyn Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync>;
+/// Opens a file at one of its bytes.
+type Opener = Arc<dyn Fn(u64) -> io::Result<Box<dyn BufRead>> + Send + Sync>;
 
 /// The first bytes of a zstd frame.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -29,6 +31,8 @@ pub struct Source {
     path: PathBuf,
     on_disk: bool,
     gone: bool,
+    /// The most that may be held of it.
+    limit: u64,
     opener: Opener,
 }
 
@@ -77,25 +81,66 @@ impl Source {
         let path = path.into();
         let name = exact_name(name.into(), &path);
         let file = path.clone();
-        let open =
-            move || -> io::Result<Box<dyn BufRead>> { Ok(Box::new(FileReader::open(&file)?)) };
-        Self { on_disk: true, ..Self::new(name, path, open) }
+        let open = move |at| -> io::Result<Box<dyn BufRead>> {
+            Ok(Box::new(FileReader::open_at(&file, at)?))
+        };
+        Self { on_disk: true, ..Self::anywhere(name, path, open) }
     }
 
     /// Bytes that are at hand, as if they stood in a file at `path`.
     pub fn in_memory(name: impl Into<String>, path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
         let bytes: Arc<[u8]> = bytes.into();
-        Self::new(name, path, move || Ok(Box::new(Cursor::new(Arc::clone(&bytes)))))
+        Self::anywhere(name, path, move |at| {
+            let mut input = Cursor::new(Arc::clone(&bytes));
+            input.set_position(at);
+            Ok(Box::new(input))
+        })
     }
 
-    /// A file that `open` opens.
+    /// A file that `open` opens at its first byte.
     pub fn new(
         name: impl Into<String>,
         path: impl Into<PathBuf>,
         open: impl Fn() -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
     ) -> Self {
+        Self::anywhere(name, path, move |at| {
+            let mut input = open()?;
+            io::copy(&mut input.by_ref().take(at), &mut io::sink())?;
+            Ok(input)
+        })
+    }
+
+    /// A file that `open` opens at any byte.
+    pub(crate) fn anywhere(
+        name: impl Into<String>,
+        path: impl Into<PathBuf>,
+        open: impl Fn(u64) -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
+    ) -> Self {
         let (name, path) = (name.into(), path.into());
-        Self { name, path, on_disk: false, gone: false, opener: Arc::new(open) }
+        Self {
+            name,
+            path,
+            on_disk: false,
+            gone: false,
+            limit: DOCUMENT_LIMIT,
+            opener: Arc::new(open),
+        }
+    }
+
+    /// The bytes of `range`, as if they stood in a file of that name inside of this one.
+    pub(crate) fn part(&self, name: &str, range: Range<u64>) -> Self {
+        let (opener, length) = (Arc::clone(&self.opener), range.end - range.start);
+        let open = move |at: u64| -> io::Result<Box<dyn BufRead>> {
+            let at = at.min(length);
+            Ok(Box::new(opener(range.start + at)?.take(length - at)))
+        };
+        Self { limit: self.limit, ..Self::anywhere(name, self.path.join(name), open) }
+    }
+
+    /// The same file, of which only so much may be held.
+    #[cfg(test)]
+    pub(crate) fn with_limit(self, limit: u64) -> Self {
+        Self { limit, ..self }
     }
 
     /// The same file, which is gone from its place.
@@ -136,7 +181,21 @@ impl Source {
 
     /// A reader from the first byte on.
     pub fn open(&self) -> Result<Box<dyn BufRead>, FileError> {
-        (self.opener)().on("open", &self.path)
+        self.open_at(0)
+    }
+
+    /// A reader from a byte on.
+    pub(crate) fn open_at(&self, at: u64) -> Result<Box<dyn BufRead>, FileError> {
+        (self.opener)(at).on("open", &self.path)
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn length(&self) -> Result<u64, FileError> {
+        let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+        match file {
+            Some(file) => Ok(file.len()),
+            None => io::copy(&mut self.open()?, &mut io::sink()).on("read", &self.path),
+        }
     }
 
     /// The whole content of a document; more than [`DOCUMENT_LIMIT`] is an error.
@@ -149,10 +208,10 @@ impl Source {
     /// A reader for formats of which all is held at once: after [`DOCUMENT_LIMIT`] it fails.
     pub fn open_document(&self) -> Result<Box<dyn BufRead>, FileError> {
         let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
-        if file.is_some_and(|file| file.len() > DOCUMENT_LIMIT) {
+        if file.is_some_and(|file| file.len() > self.limit) {
             return Err(too_large()).on("read", &self.path);
         }
-        let input = Limited { input: self.open()?, room: DOCUMENT_LIMIT };
+        let input = Limited { input: self.open()?, room: self.limit };
         Ok(Box::new(BufReader::new(input)))
     }
 }
@@ -289,6 +348,26 @@ impl Bundle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_is_a_file_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "0123456789").unwrap();
+        let opened = || Ok(Box::new(Cursor::new("0123456789")) as Box<dyn BufRead>);
+        for source in [
+            Source::on_disk("file", &path),
+            Source::in_memory("file", &path, b"0123456789".to_vec()),
+            Source::new("file", &path, opened),
+        ] {
+            let part = source.part("inner", 2..8).part("innermost", 1..5);
+            assert_eq!(part.bytes().unwrap(), b"3456");
+            let mut rest = String::new();
+            part.open_at(3).unwrap().read_to_string(&mut rest).unwrap();
+            part.open_at(9).unwrap().read_to_string(&mut rest).unwrap();
+            assert_eq!((rest.as_str(), part.path()), ("6", &*path.join("inner/innermost")));
+        }
+    }
 
     #[test]
     fn a_document_has_a_limit() {

@@ -41,7 +41,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(source) = bundle.sources.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
-    let mut listing = match Listing::of(source, Some("messages"))? {
+    let mut listing = match Listing::of(source, &["messages"])? {
         Ok(listing) => listing,
         Err(problem) => {
             let mut telling = Telling::new(AGENT, record::stem(source), emit);

@@ -38,7 +38,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
-    let mut listing = Listing::of(source, Some("steps"))?.map_err(FormatError::Invalid)?;
+    let mut listing = Listing::of(source, &["steps"])?.map_err(FormatError::Invalid)?;
     let trajectory = Value::Object(std::mem::take(&mut listing.fields));
     let stated = string(&trajectory["session_id"]).or_else(|| string(&trajectory["trajectory_id"]));
     let native_id = stated.unwrap_or_else(|| source.path().display().to_string());

@@ -119,7 +119,7 @@ fn each(
     source: &Source,
     mut take: impl FnMut(usize, Result<Object, Problem>),
 ) -> Result<(), FormatError> {
-    let listing = Listing::of(source, None)?.map_err(FormatError::Invalid)?;
+    let listing = Listing::of(source, &[])?.map_err(FormatError::Invalid)?;
     let mut index = 0;
     listing.each(|item| {
         let object = match item {

@@ -3,10 +3,14 @@
 //! Each sample of a log is a session of its own, named by `<id>_epoch_<n>`. Its conversation is
 //! read from its messages; events only tell when they happened.
 
+mod archive;
+mod attachments;
 mod log;
+mod message;
 mod sample;
 
 use self::log::HEADER;
+use self::sample::Sample;
 use super::document;
 use super::fields::{as_count, string};
 use super::output::Output;
@@ -38,21 +42,21 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let bundle = &log::sample_of(bundle)?;
     let source = document::only_source(bundle)?;
-    let mut sample = document::parse(source)?;
-    // A sample says most about itself: it is read although the header cannot be.
-    let header = bundle.get(HEADER).and_then(|header| document::parse(header).ok());
-    let stated = string(&sample["uuid"]);
+    let sample = Sample::of(source)?.map_err(FormatError::Invalid)?;
+    let stated = string(&sample.stated["uuid"]);
     let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
     let mut output = Output::new(AGENT, &native_id, emit);
-    sample::read(&mut sample, source.path(), &mut output);
+    sample.tell(&mut output)?;
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
-    describe(&mut session, &sample, &header.unwrap_or_default());
+    describe(&mut session, &sample.stated);
+    // A sample says most about itself: it is read although the header cannot be.
+    session.thread = bundle.get(HEADER).and_then(|header| log::task(header).ok().flatten());
     Ok(session)
 }
 
-/// Fills in what sample and log state.
-fn describe(session: &mut Session, sample: &Value, header: &Value) {
+/// Fills in what the sample states.
+fn describe(session: &mut Session, sample: &Value) {
     let time = |value: &Value| value.as_str().and_then(|time| time.parse().ok());
     session.started = time(&sample["started_at"]);
     session.ended = time(&sample["completed_at"]);
@@ -66,7 +70,6 @@ fn describe(session: &mut Session, sample: &Value, header: &Value) {
         billed.values().for_each(|stated| session.totals.usage.add(&usage(stated)));
         session.models.extend(billed.keys().cloned());
     }
-    session.thread = string(&header["eval"]["task"]);
     for key in KEPT {
         if let Some(value) = sample.get(key).filter(|value| !value.is_null()) {
             session.extra.insert(key.to_owned(), value.clone());

@@ -1,81 +1,95 @@
-//! A JSON document whose records stand in one list: of a large one, a record at a time is read and held.
+//! A JSON document whose records stand in a list: of a large one, a record at a time is read and held.
 //!
-//! A large document is read twice, first for what stands beside the list. What serde cannot read that way, such as one
-//! with bytes that are no text, is read and repaired as a whole, as every small one is.
+//! A large document is read twice, first for what stands beside the list. A small one is read as a whole.
 
-use std::cell::Cell;
-use std::fmt;
-use std::io::{self, BufRead, Read};
-use std::rc::Rc;
-
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use std::io::Read;
 
 use super::repair;
+use super::walk::{Walk, malformed};
 use crate::durable::{FileError, OnPath};
 use crate::json::{Object, Value};
-use crate::lines::LINE_LIMIT;
 use crate::problem::Problem;
 use crate::source::Source;
 
 /// A document that is no larger is held as a whole.
 const SMALL: u64 = 8 << 20;
 
+/// Fields that may hold the list, the one that is rather taken first; none where the document is the list.
+type Names = &'static [&'static str];
+
 /// A document, its list not read yet.
 pub(crate) struct Listing<'s> {
     source: &'s Source,
-    /// The field that holds the list; none where the document is the list.
-    field: Option<&'static str>,
-    /// What stands beside the list.
+    /// The field that holds the list, where the document is not the list and one of them has records.
+    pub(crate) field: Option<&'static str>,
+    /// What stands beside the lists.
     pub(crate) fields: Object,
     /// The records, where the document is held.
     held: Option<Vec<Value>>,
 }
 
 impl<'s> Listing<'s> {
-    /// The document in `source`, whose records stand in its field `field` or are all of it; or why it is none.
-    pub(crate) fn of(
-        source: &'s Source,
-        field: Option<&'static str>,
-    ) -> Result<Result<Self, Problem>, FileError> {
+    /// The document in `source`, whose records stand in the first field of `names` that has any, or are all of it;
+    /// or why it is none.
+    pub(crate) fn of(source: &'s Source, names: Names) -> Result<Result<Self, Problem>, FileError> {
         let mut start = Vec::new();
         source.open()?.take(SMALL + 1).read_to_end(&mut start).on("read", source.path())?;
         if start.len() as u64 <= SMALL {
-            return Ok(Self::held(source, field, &start));
+            return Ok(Self::held(source, names, &start));
         }
         drop(start);
-        let mut listing = Self { source, field, fields: Object::new(), held: None };
-        let mut fields = Object::new();
-        let mut beside = Beside { fields: Some(&mut fields), record: &mut |_| {} };
-        match listing.pass(&mut beside)? {
-            Ok(()) => listing.fields = fields,
-            Err(_) => return Ok(Self::held(source, field, &source.bytes()?)),
-        }
-        Ok(Ok(listing))
+        Self::large(source, names)
     }
 
-    fn held(
-        source: &'s Source,
-        field: Option<&'static str>,
-        bytes: &[u8],
-    ) -> Result<Self, Problem> {
+    fn held(source: &'s Source, names: Names, bytes: &[u8]) -> Result<Self, Problem> {
         let whole = repair::parse(bytes).map_err(|why| Problem::of(source.path(), why))?;
-        let (fields, list) = match (whole, field) {
-            (Value::Object(mut fields), Some(field)) => {
-                let list = fields.shift_remove(field);
-                (fields, list)
+        let (mut listing, lists) = match whole {
+            Value::Object(mut fields) if !names.is_empty() => {
+                let lists = names.iter().map(|name| fields.shift_remove(*name)).collect();
+                (Self { source, field: None, fields, held: None }, lists)
             }
-            (Value::Array(list), None) => (Object::new(), Some(Value::Array(list))),
-            _ => {
-                let kind = if field.is_some() { "object" } else { "list" };
-                return Err(Problem::of(source.path(), format!("not a JSON {kind}")));
+            list @ Value::Array(_) if names.is_empty() => {
+                let listing = Self { source, field: None, fields: Object::new(), held: None };
+                (listing, vec![Some(list)])
             }
+            _ => return Err(Problem::of(source.path(), not_a(names))),
         };
-        let held = match list {
-            Some(Value::Array(list)) => list,
-            _ => Vec::new(),
-        };
-        Ok(Self { source, field, fields, held: Some(held) })
+        let mut held = Vec::new();
+        for (at, list) in lists.into_iter().enumerate() {
+            if let Some(Value::Array(list)) = list.filter(|_| held.is_empty()) {
+                listing.field = names.get(at).filter(|_| !list.is_empty()).copied();
+                held = list;
+            }
+        }
+        Ok(Self { held: Some(held), ..listing })
+    }
+
+    /// Looks at all but the records.
+    fn large(source: &'s Source, names: Names) -> Result<Result<Self, Problem>, FileError> {
+        let mut listing = Self { source, field: None, fields: Object::new(), held: None };
+        let mut first = names.len();
+        let passed = Walk::over(source, &mut |walk| {
+            let opening = if names.is_empty() { b'[' } else { b'{' };
+            if walk.peek()? != Some(opening) {
+                return Err(malformed(not_a(names)));
+            }
+            if names.is_empty() {
+                return walk.pass().map(drop);
+            }
+            walk.fields(&mut |walk, name| match names.iter().position(|known| *known == name) {
+                Some(at) => walk.items(&mut |walk| {
+                    first = first.min(at);
+                    walk.pass().map(drop)
+                }),
+                None => {
+                    let reason = |why| malformed(format!("field {name}: {why}"));
+                    listing.fields.insert(name.to_owned(), walk.value()?.map_err(reason)?);
+                    Ok(())
+                }
+            })
+        })?;
+        listing.field = names.get(first).copied();
+        Ok(passed.map(|()| listing))
     }
 
     /// Gives each record to `take`, in order; one that is no JSON as the reason why.
@@ -84,111 +98,32 @@ impl<'s> Listing<'s> {
             held.into_iter().for_each(|record| take(Ok(record)));
             return Ok(());
         }
-        let mut record = |raw: &RawValue| take(repair::parse(raw.get().as_bytes()));
-        let ended = self.pass(&mut Beside { fields: None, record: &mut record })?;
-        // It was whole a moment ago.
-        ended.map_err(io::Error::other).on("read", self.source.path())
-    }
-
-    /// Reads the document once.
-    fn pass(&self, beside: &mut Beside<'_>) -> Result<serde_json::Result<()>, FileError> {
-        let room = Rc::new(Cell::new(LINE_LIMIT));
-        let input = Metered { input: self.source.open()?, room: Rc::clone(&room) };
-        let mut document = serde_json::Deserializer::from_reader(input);
-        let reading = Reading { field: self.field, room: &room, beside };
-        let ended = reading.deserialize(&mut document).and_then(|()| document.end());
-        match ended {
-            Err(error)
-                if error.is_io() && error.io_error_kind() != Some(io::ErrorKind::FileTooLarge) =>
-            {
-                Err(io::Error::from(error)).on("read", self.source.path())
-            }
-            ended => Ok(ended),
-        }
+        let mut record = |walk: &mut Walk<_>| {
+            take(walk.value()?);
+            Ok(())
+        };
+        Walk::again(self.source, &mut |walk| match self.field {
+            None if walk.peek()? == Some(b'[') => walk.items(&mut record),
+            None => walk.pass().map(drop),
+            Some(field) => walk.fields(&mut |walk, name| match name == field {
+                true => walk.items(&mut record),
+                false => walk.pass().map(drop),
+            }),
+        })
     }
 }
 
-/// Where the parts of a document go.
-struct Beside<'a> {
-    /// What stands beside the list, if it is wanted.
-    fields: Option<&'a mut Object>,
-    record: &'a mut dyn FnMut(&RawValue),
-}
-
-/// Input of which no more is read at once than there is room for.
-pub(super) struct Metered {
-    pub(super) input: Box<dyn BufRead>,
-    pub(super) room: Rc<Cell<usize>>,
-}
-
-impl Read for Metered {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let room = self.room.get();
-        let count = self.input.read(buffer)?;
-        if count > room {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "message too long"));
-        }
-        self.room.set(room - count);
-        Ok(count)
-    }
-}
-
-struct Reading<'r, 'a> {
-    field: Option<&'static str>,
-    /// Bytes that the field or record which is read next may have.
-    room: &'r Cell<usize>,
-    beside: &'r mut Beside<'a>,
-}
-
-impl<'de> DeserializeSeed<'de> for Reading<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
-        match self.field {
-            Some(_) => input.deserialize_map(self),
-            None => input.deserialize_seq(self),
-        }
-    }
-}
-
-impl<'de> Visitor<'de> for Reading<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a document with a list")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            self.room.set(LINE_LIMIT);
-            if self.field == Some(name.as_str()) {
-                let list = Reading { field: None, room: self.room, beside: &mut *self.beside };
-                map.next_value_seed(list)?;
-            } else if let Some(fields) = &mut self.beside.fields {
-                fields.insert(name, map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(raw) = list.next_element::<Box<RawValue>>()? {
-            (self.beside.record)(&raw);
-            self.room.set(LINE_LIMIT);
-        }
-        Ok(())
-    }
+fn not_a(names: Names) -> String {
+    format!("not a JSON {}", if names.is_empty() { "list" } else { "object" })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(bytes: &[u8], field: Option<&'static str>) -> Result<(Object, Vec<Value>), Problem> {
+    fn read(bytes: &[u8], names: Names) -> Result<(Object, Vec<Value>), Problem> {
         let source = Source::in_memory("x.json", "x.json", bytes.to_vec());
-        let mut listing = Listing::of(&source, field).unwrap()?;
+        let mut listing = Listing::of(&source, names).unwrap()?;
         let fields = std::mem::take(&mut listing.fields);
         let mut records = Vec::new();
         listing.each(|record| records.push(record.unwrap())).unwrap();
@@ -204,36 +139,39 @@ mod tests {
     #[test]
     fn a_large_document_reads_as_a_small_one() {
         let (before, after) = ("{\"a\":1.50,\"list\":[", ",{\"id\":2},\"\\ud83d\"],\"b\":[2]}");
-        let (fields, mut records) = read(&large(before, after), Some("list")).unwrap();
-        let small = read(format!("{before}{{\"id\":1}}{after}").as_bytes(), Some("list")).unwrap();
+        let (fields, mut records) = read(&large(before, after), &["list"]).unwrap();
+        let small = read(format!("{before}{{\"id\":1}}{after}").as_bytes(), &["list"]).unwrap();
         records[0].as_object_mut().unwrap().shift_remove("text");
         assert_eq!((fields, records), small);
-        assert_eq!(read(&large("[", "]"), None).unwrap().1.len(), 1);
+        assert_eq!(read(&large("[", "]"), &[]).unwrap().1.len(), 1);
     }
 
     #[test]
-    fn what_cannot_be_read_by_parts_is_read_as_a_whole() {
+    fn what_is_not_json_is_repaired_or_told() {
         for after in [",NaN]}", ",\"\u{0}\"]}"] {
             let mut bytes = large("{\"list\":[", after);
             let at = bytes.iter().position(|byte| *byte == 0);
             at.into_iter().for_each(|at| bytes[at] = 0xff);
-            assert_eq!(read(&bytes, Some("list")).unwrap().1.len(), 2, "{after}");
+            assert_eq!(read(&bytes, &["list"]).unwrap().1.len(), 2, "{after}");
         }
-        let cut = read(&large("{\"list\":[", ",1"), Some("list"));
+        let cut = read(&large("{\"list\":[", ",1"), &["list"]);
         assert!(cut.unwrap_err().reason.starts_with("not JSON"));
-        assert_eq!(read(b"[]", Some("list")).unwrap_err().reason, "not a JSON object");
-        assert_eq!(read(b"{}", None).unwrap_err().reason, "not a JSON list");
-        assert_eq!(read(b"{\"list\":null}", Some("list")).unwrap().1, [] as [Value; 0]);
+        assert_eq!(read(b"[]", &["list"]).unwrap_err().reason, "not a JSON object");
+        assert_eq!(read(b"{}", &[]).unwrap_err().reason, "not a JSON list");
+        assert_eq!(read(b"{\"list\":null}", &["list"]).unwrap().1, [] as [Value; 0]);
     }
 
     #[test]
-    fn no_more_is_read_than_there_is_room() {
-        let room = Rc::new(Cell::new(3));
-        let mut input = Metered { input: Box::new(&b"abcdef"[..]), room: Rc::clone(&room) };
-        let mut byte = [0];
-        for _ in 0..3 {
-            assert_eq!(input.read(&mut byte).unwrap(), 1);
+    fn the_first_list_with_records_is_taken() {
+        let both = r#"{"one":[],"other":7,"two":[1],"three":[2,3]}"#;
+        let filler = format!("\"filler\":\"{}\",\"one\"", "x".repeat(SMALL as usize));
+        for text in [both.to_owned(), both.replace("\"one\"", &filler)] {
+            let source = Source::in_memory("x.json", "x.json", text.into_bytes());
+            let listing = Listing::of(&source, &["one", "three", "two"]).unwrap().unwrap();
+            assert_eq!((listing.field, &listing.fields["other"]), (Some("three"), &7.into()));
+            let mut count = 0;
+            listing.each(|_| count += 1).unwrap();
+            assert_eq!(count, 2);
         }
-        assert_eq!(input.read(&mut byte).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 }

@@ -140,7 +140,7 @@ fn each_of_list(
     source: &Source,
     take: &mut dyn FnMut(Result<Call, Problem>),
 ) -> Result<(), FileError> {
-    match Listing::of(source, None)? {
+    match Listing::of(source, &[])? {
         Ok(listing) => listing.each(|call| match call {
             Ok(call) => Call::new(call).into_iter().for_each(|call| take(Ok(call))),
             Err(reason) => take(Err(Problem::of(source.path(), reason))),

@@ -9,8 +9,9 @@ mod steps;
 
 use self::history::History;
 use super::document;
-use super::fields::{as_count, items, string, unpacked};
+use super::fields::{as_count, string, unpacked};
 use super::head::Head;
+use super::listing::Listing;
 use super::output::Output;
 use crate::durable::FileError;
 use crate::entry::Usage;
@@ -26,6 +27,12 @@ pub const AGENT: &str = "swe-agent";
 
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
+
+/// The field with the steps of a run.
+const STEPS: &str = "trajectory";
+
+/// The fields that may tell the conversation.
+const LISTS: [&str; 3] = ["history", "messages", STEPS];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     document::find(tree, |head| is_run(head) || is_mini_run(head))
@@ -47,21 +54,34 @@ fn is_mini_run(head: &Head) -> bool {
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
-    let run = document::parse(source)?;
+    let mut listing = Listing::of(source, &LISTS)?.map_err(FormatError::Invalid)?;
+    let run = Value::Object(std::mem::take(&mut listing.fields));
     let path = source.path().display().to_string();
     let mut output = Output::new(AGENT, &path, emit);
-    let messages = [&run["history"], &run["messages"]].map(items);
-    if let Some(messages) = messages.iter().find(|messages| !messages.is_empty()) {
-        let mut history = History::new(&mut output);
-        for (index, message) in messages.iter().enumerate() {
-            if let Err(reason) = history.message(index, message) {
-                history.output.problem(Problem::of(source.path(), reason));
+    if listing.field == Some(STEPS) {
+        let mut count = 0;
+        listing.each(|step| {
+            count += 1;
+            match step {
+                Ok(step) => steps::step(count - 1, &step, &mut output),
+                Err(reason) => output.problem(bad(source, "step", count, &reason)),
             }
-        }
+        })?;
     } else {
-        steps::read(items(&run["trajectory"]), &mut output);
+        let (mut history, mut count) = (History::new(&mut output), 0);
+        listing.each(|message| {
+            count += 1;
+            let read = message.and_then(|message| history.message(count - 1, &message));
+            if let Err(reason) = read {
+                history.output.problem(bad(source, "message", count, &reason));
+            }
+        })?;
     }
     Ok(session(&run, source, &path))
+}
+
+fn bad(source: &Source, kind: &str, number: usize, reason: &str) -> Problem {
+    Problem::of(source.path(), format!("{kind} {number}: {reason}"))
 }
 
 fn session(run: &Value, source: &Source, path: &str) -> Session {

@@ -4,14 +4,15 @@
 
 mod message;
 
+use crate::agent::document;
 use crate::agent::fields::text;
 use crate::agent::head::Head;
-use crate::agent::output::Output;
-use crate::agent::{document, repair};
+use crate::agent::listing::Listing;
 use crate::durable::FileError;
+use crate::entry::Numbering;
 use crate::format::tree::Tree;
-use crate::format::{Emit, FormatError, Reader};
-use crate::json::Value;
+use crate::format::{Emit, FormatError, Item, Reader};
+use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
@@ -32,42 +33,55 @@ fn is_chat(source: &Source) -> bool {
     if !head.shows("\"role\"") || !(head.shows("\"parts\"") || head.shows("\"toolInvocations\"")) {
         return false;
     }
-    let parsed = source.bytes().ok().and_then(|bytes| repair::parse(&bytes).ok());
-    parsed.is_some_and(|document: Value| {
-        let messages = messages(&document);
-        !messages.is_empty() && messages.iter().all(message::is_message)
-    })
+    let (mut count, mut all) = (0, true);
+    let read = messages(source).ok().and_then(Result::ok).map(|listing| {
+        listing.each(|message| {
+            count += 1;
+            all &= message.is_ok_and(|message| message::is_message(&message));
+        })
+    });
+    matches!(read, Some(Ok(()))) && count > 0 && all
 }
 
-fn messages(document: &Value) -> &[Value] {
-    let list = document.as_array().or(document.get("messages").and_then(Value::as_array));
-    list.map(Vec::as_slice).unwrap_or_default()
+/// The messages of a chat, and what the document says beside them.
+fn messages(source: &Source) -> Result<Result<Listing<'_>, Problem>, FileError> {
+    let is_list = Head::of_document(source)?.first_item().is_some();
+    Listing::of(source, if is_list { &[] } else { &["messages"] })
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
-    let document = document::parse(source)?;
-    let session = session(&document);
-    let mut output = Output::new(AGENT, session.id.as_str(), emit);
-    for message in messages(&document) {
-        let Value::Object(message) = message else {
-            output.problem(Problem::of(source.path(), "a message is not a JSON object"));
-            continue;
+    let mut listing = messages(source)?.map_err(FormatError::Invalid)?;
+    let fields = std::mem::take(&mut listing.fields);
+    let mut told: Option<(Session, Numbering)> = None;
+    listing.each(|message| {
+        let first = message.as_ref().ok().and_then(Value::as_object);
+        let (_, numbering) = told.get_or_insert_with(|| begin(&fields, first));
+        let problem = match message {
+            Ok(Value::Object(message)) => {
+                for mut entry in message::entries(&message) {
+                    numbering.assign(&mut entry);
+                    emit(Item::Entry(Box::new(entry)));
+                }
+                return;
+            }
+            Ok(_) => Problem::of(source.path(), "a message is not a JSON object"),
+            Err(reason) => Problem::of(source.path(), format!("a message: {reason}")),
         };
-        message::entries(message).into_iter().for_each(|entry| output.entry(entry));
-    }
-    Ok(session)
+        emit(Item::Problem(problem));
+    })?;
+    Ok(told.unwrap_or_else(|| begin(&fields, None)).0)
 }
 
-/// The chat's own name, or that of its first message.
-fn session(document: &Value) -> Session {
-    let own = document.as_object().and_then(|document| text(document, "id"));
-    let first = messages(document).first().and_then(Value::as_object);
+/// The session, under the chat's own name or that of its first message.
+fn begin(chat: &Object, first: Option<&Object>) -> (Session, Numbering) {
+    let own = text(chat, "id");
     let name = own.or(first.and_then(|first| text(first, "id"))).unwrap_or_default();
     let mut session = Session::new(SessionId::for_native(AGENT, name), AGENT);
     session.native_id = own.map(str::to_owned);
-    session.title = document.get("title").and_then(Value::as_str).map(str::to_owned);
-    session
+    session.title = text(chat, "title").map(str::to_owned);
+    let numbering = Numbering::new(AGENT, session.id.as_str());
+    (session, numbering)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! An exported chat is a document without a session's id. Requests hold the prompt, the answer and its tool calls.
 
 mod mutation;
+mod replay;
 mod request;
 
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 
 use std::collections::HashMap;
 
+use self::replay::Replay;
 use super::fields;
 use super::head::Head;
 use super::listing::Listing;
@@ -31,6 +33,12 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 /// The file that names the folder which was open.
 const WORKSPACE: &str = "workspace.json";
+
+/// The field of a chat that holds its requests.
+const LISTED: &str = "requests";
+
+/// What else of a chat is read.
+const STATED: [&str; 4] = ["sessionId", "creationDate", "lastMessageDate", "customTitle"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut known: HashMap<_, usize> = HashMap::new();
@@ -70,30 +78,55 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(chat) = chats.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no chat in it")));
     };
-    let (state, document) = if is_log(&Head::of(chat)?) {
-        (mutation::replay(chat, emit)?, None)
-    } else {
-        match Listing::of(chat, Some("requests"))? {
-            Ok(mut document) => (std::mem::take(&mut document.fields), Some(document)),
-            Err(problem) => {
-                emit(Item::Problem(problem));
-                (Object::new(), None)
-            }
-        }
-    };
-    let id = fields::text(&state, "sessionId").unwrap_or(record::stem(chat));
+    let mut requests = requests(chat, emit)?;
+    let stated = requests.as_mut().map(Requests::stated).unwrap_or_default();
+    let id = fields::text(&stated, "sessionId").unwrap_or(record::stem(chat));
     let mut telling = Telling::new(AGENT, id, emit);
-    describe(&mut telling, &state, bundle)?;
-    let mut tell = |request: Result<&Value, String>| match request {
-        Ok(Value::Object(request)) => request::tell(&mut telling, request),
-        Ok(_) => telling.problem(Problem::of(chat.path(), "request: not a JSON object")),
-        Err(reason) => telling.problem(Problem::of(chat.path(), format!("request: {reason}"))),
+    describe(&mut telling, &stated, bundle)?;
+    let bad = |reason: &str| Problem::of(chat.path(), format!("request: {reason}"));
+    let mut tell = |request: Result<Value, Problem>| match request {
+        Ok(Value::Object(request)) => request::tell(&mut telling, &request),
+        Ok(_) => telling.problem(bad("not a JSON object")),
+        Err(problem) => telling.problem(problem),
     };
-    match document {
-        Some(document) => document.each(|request| tell(request.as_ref().map_err(Clone::clone)))?,
-        None => fields::list(&state, "requests").iter().for_each(|request| tell(Ok(request))),
+    match requests {
+        Some(Requests::Listed(document)) => {
+            document.each(|request| tell(request.map_err(|reason| bad(&reason))))?;
+        }
+        Some(Requests::Replayed(replay)) => replay.each(tell)?,
+        None => {}
     }
     Ok(telling.session)
+}
+
+/// Where the requests of a chat stand.
+enum Requests<'s> {
+    Listed(Listing<'s>),
+    Replayed(Replay<'s>),
+}
+
+impl Requests<'_> {
+    /// Takes what is said beside them.
+    fn stated(&mut self) -> Object {
+        match self {
+            Self::Listed(document) => std::mem::take(&mut document.fields),
+            Self::Replayed(replay) => std::mem::take(&mut replay.stated),
+        }
+    }
+}
+
+/// The requests of a file; what is wrong with it is told.
+fn requests<'s>(chat: &'s Source, emit: Emit<'_>) -> Result<Option<Requests<'s>>, FileError> {
+    if is_log(&Head::of(chat)?) {
+        return Ok(Some(Requests::Replayed(Replay::of(chat, emit)?)));
+    }
+    match Listing::of(chat, &[LISTED])? {
+        Ok(document) => Ok(Some(Requests::Listed(document))),
+        Err(problem) => {
+            emit(Item::Problem(problem));
+            Ok(None)
+        }
+    }
 }
 
 fn describe(telling: &mut Telling<'_>, state: &Object, bundle: &Bundle) -> Result<(), FileError> {

@@ -1,8 +1,8 @@
-//! Reads a file from its beginning, for those who may want only a little of it.
+//! Reads a file from a byte on, for those who may want only a little of it.
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Reads little of a file first, for those who only look how it begins, then much at once.
@@ -18,8 +18,11 @@ impl FileReader {
     const FIRST: usize = 8 << 10;
     const THEN: usize = 128 << 10;
 
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+    pub(super) fn open_at(path: &Path, at: u64) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        if at > 0 {
+            file.seek(SeekFrom::Start(at))?;
+        }
         let buffer = SPARE.take();
         Ok(Self { file, buffer, is_begun: false, position: 0, filled: 0 })
     }
@@ -74,7 +77,7 @@ mod tests {
         let bytes: Vec<u8> = (0..300_000_u32).map(|n| n as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
         let mut read = Vec::new();
-        let mut input = FileReader::open(&path).unwrap();
+        let mut input = FileReader::open_at(&path, 0).unwrap();
         for size in (1..).map(|n| n * 7) {
             let mut piece = vec![0; size];
             match input.read(&mut piece).unwrap() {

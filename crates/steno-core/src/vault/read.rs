@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
@@ -247,9 +247,16 @@ fn joined(own: Transcript, wire: Transcript) -> Transcript {
 pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
     let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
-    Source::new(header.name.clone(), header.place(), move || {
-        let sealed = Sealed::open(&path).map_err(std::io::Error::other)?;
-        Ok(Box::new(sealed.lenient_reader(Arc::clone(&problems))))
+    Source::anywhere(header.name.clone(), header.place(), move |at| {
+        let sealed = Sealed::open(&path).map_err(io::Error::other)?;
+        let is_whole = problems.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if at > 0 && is_whole {
+            return Ok(Box::new(sealed.reader(at)));
+        }
+        // Where frames are damaged, bytes stand nearer to the beginning than they did.
+        let mut input = sealed.lenient_reader(Arc::clone(&problems));
+        io::copy(&mut input.by_ref().take(at), &mut io::sink())?;
+        Ok(Box::new(input))
     })
 }
 

@@ -254,7 +254,11 @@ impl FrameReader {
             (Err(error), Some(problems)) => {
                 let problem =
                     Problem::of(&self.sealed.path, format!("damaged frame at byte {at}: {error}"));
-                problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
+                let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
+                // Who reads the file twice meets it twice.
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
                 Ok(Vec::new())
             }
             (result, _) => result,

@@ -107,7 +107,7 @@ fn describe(telling: &mut Telling<'_>, manifest: &Object) {
 }
 
 fn tell(source: &Source, telling: &mut Telling<'_>) -> Result<(), FormatError> {
-    let listing = match Listing::of(source, Some("messages"))? {
+    let listing = match Listing::of(source, &["messages"])? {
         Ok(listing) => listing,
         Err(problem) => {
             telling.problem(problem);

@@ -26,7 +26,7 @@ pub(super) fn recognises(source: &Source) -> bool {
 
 /// Reads the messages. Times are those of the session as a whole and of what it lists as done.
 pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let mut listing = Listing::of(source, Some("chatMessages"))?.map_err(FormatError::Invalid)?;
+    let mut listing = Listing::of(source, &["chatMessages"])?.map_err(FormatError::Invalid)?;
     let stated = std::mem::take(&mut listing.fields);
     let id = fields::text(&stated, "sessionId").unwrap_or(record::stem(source));
     let mut telling = Telling::new(AGENT, id, emit);

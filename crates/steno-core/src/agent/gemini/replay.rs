@@ -211,7 +211,7 @@ fn each_record(
     if is_log(source)? {
         return each_object(source, take);
     }
-    let mut listing = match Listing::of(source, Some("messages"))? {
+    let mut listing = match Listing::of(source, &["messages"])? {
         Ok(listing) => listing,
         Err(problem) => {
             take(Err(problem), 1);

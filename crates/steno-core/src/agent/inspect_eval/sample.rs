@@ -1,159 +1,176 @@
-//! One sample: its messages, with texts that stand elsewhere in it put back in their places.
+//! One sample: what it states, and its messages, with texts that stand elsewhere in it put back in their places.
+//!
+//! It is read several times, so that no more than a few messages are held: first for all but its messages.
 
-use crate::agent::attachment;
 use std::collections::HashMap;
-use std::path::Path;
+use std::io::{self, BufRead};
 
-use super::super::fields::{items, plain, string};
+use serde::Deserialize;
+
+use super::super::fields::string;
 use super::super::output::Output;
-use crate::agent::entries;
+use super::attachments::{Attachments, Waiting};
+use super::{KEPT, message};
+use crate::agent::walk::{Walk, malformed};
+use crate::durable::FileError;
 use crate::entry::{Entry, EntryError, Kind, Role};
-use crate::json::Value;
+use crate::json::{Object, Value};
 use crate::problem::Problem;
+use crate::source::Source;
+use crate::sums::{Sum, Sums};
 use crate::timestamp::Timestamp;
 
-/// What stands where a text was moved to the sample's attachments.
-const ATTACHMENT: &str = "attachment://";
+/// What else of a sample is read.
+const STATED: [&str; 6] = ["uuid", "started_at", "completed_at", "error", "output", "model_usage"];
 
-/// Hands out the entries of a sample; takes its messages out of it.
-pub(super) fn read(sample: &mut Value, path: &Path, output: &mut Output<'_>) {
-    let mut messages = sample.get_mut("messages").map(Value::take).unwrap_or_default();
-    attach(&mut messages, &sample["attachments"]);
-    let times = times(&sample["events"]);
-    let mut answered = false;
-    for (index, message) in items(&messages).iter().enumerate() {
-        if !message.is_object() {
-            let reason = format!("message {}: {}", index + 1, EntryError::NotAnObject);
-            output.problem(Problem::of(path, reason));
-            continue;
-        }
-        let ids = [&message["id"], &message["tool_call_id"]];
-        let at = ids.iter().find_map(|id| times.get(id.as_str()?)).copied();
-        for mut entry in entries(message, answered) {
-            entry.created_at = at;
-            entry.message_id = Some(string(&message["id"]).unwrap_or(format!("message-{index}")));
-            output.entry(entry);
-        }
-        answered |= message["role"] == "assistant";
-    }
-    if let Some(reason) = string(&sample["error"]["message"]) {
-        output.entry(Entry::new(Role::System, Kind::Error, reason));
-    }
+/// A sample whose messages are not read yet.
+pub(super) struct Sample<'s> {
+    source: &'s Source,
+    /// What it says of itself.
+    pub(super) stated: Value,
+    messages: usize,
+    /// When messages were written and tools answered, by their ids.
+    times: HashMap<Sum, Timestamp>,
+    attachments: Attachments<'s>,
+    sums: Sums,
 }
 
-/// Puts texts back that were moved to the attachments.
-fn attach(value: &mut Value, attachments: &Value) {
-    match value {
-        Value::String(text) => {
-            let moved = text.strip_prefix(ATTACHMENT).and_then(|hash| attachments[hash].as_str());
-            if let Some(moved) = moved {
-                *text = moved.to_owned();
+impl<'s> Sample<'s> {
+    /// The sample that is all of `source`, or why it is none.
+    pub(super) fn of(source: &'s Source) -> Result<Result<Self, Problem>, FileError> {
+        let mut stated = Object::new();
+        let (mut messages, mut times, sums) = (0, HashMap::new(), Sums::default());
+        let mut attachments = Attachments::of(source);
+        let passed = Walk::over(source, &mut |walk| {
+            walk.fields(&mut |walk, name| match name {
+                "messages" => walk.items(&mut |walk| {
+                    messages += 1;
+                    walk.pass().map(drop)
+                }),
+                "events" => walk.items(&mut |walk| {
+                    let time = walk.value::<Event>()?.ok().and_then(|event| event.time(&sums));
+                    times.extend(time);
+                    Ok(())
+                }),
+                Attachments::FIELD => attachments.note(walk),
+                _ if STATED.contains(&name) || KEPT.contains(&name) => {
+                    stated.insert(name.to_owned(), walk.value()?.map_err(malformed)?);
+                    Ok(())
+                }
+                _ => walk.pass().map(drop),
+            })
+        })?;
+        let stated = Value::Object(stated);
+        Ok(passed.map(|()| Self { source, stated, messages, times, attachments, sums }))
+    }
+
+    /// Hands out the entries.
+    pub(super) fn tell(&self, output: &mut Output<'_>) -> Result<(), FileError> {
+        let mut telling = Telling { sample: self, output, answered: false };
+        let mut taken = 0;
+        while taken < self.messages {
+            let waiting = self.tell_from(&mut taken, &mut telling)?;
+            for (index, message) in self.attachments.put_back(waiting, telling.output)? {
+                telling.message(index, Ok(message));
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| attach(value, attachments)),
-        Value::Object(fields) => {
-            fields.values_mut().for_each(|value| attach(value, attachments));
+        if let Some(reason) = string(&self.stated["error"]["message"]) {
+            output.entry(Entry::new(Role::System, Kind::Error, reason));
         }
-        _ => {}
+        Ok(())
+    }
+
+    /// Tells of the messages that are not `taken` yet, up to the first that lacks a text; gives that one and as many of
+    /// those that follow as may be held.
+    fn tell_from(
+        &self,
+        taken: &mut usize,
+        telling: &mut Telling<'_, '_, '_>,
+    ) -> Result<Waiting, FileError> {
+        let (mut waiting, mut index) = (Waiting::default(), 0);
+        let mut take = |walk: &mut Walk<Box<dyn BufRead>>| -> io::Result<()> {
+            let at = index;
+            index += 1;
+            if at < *taken || waiting.is_full() {
+                return walk.pass().map(drop);
+            }
+            *taken = index;
+            let start = walk.start()?;
+            let message = walk.value::<Value>()?;
+            let size = walk.start()? - start;
+            if let Ok(message) = &message {
+                self.attachments.look_for(message, &mut waiting);
+            }
+            match message {
+                Ok(message) if waiting.is_begun() => waiting.push(at, message, size),
+                message => telling.message(at, message),
+            }
+            Ok(())
+        };
+        Walk::again(self.source, &mut |walk| {
+            walk.fields(&mut |walk, name| match name {
+                "messages" => walk.items(&mut take),
+                _ => walk.pass().map(drop),
+            })
+        })?;
+        Ok(waiting)
     }
 }
 
-/// When messages were written and tools answered, by their ids.
-fn times(events: &Value) -> HashMap<&str, Timestamp> {
-    let times = items(events).iter().filter_map(|event| {
-        let id = match event["event"].as_str()? {
-            "model" => &event["output"]["choices"][0]["message"]["id"],
-            "tool" => &event["id"],
+/// What of an event tells when something happened.
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct Event {
+    event: Value,
+    id: Value,
+    output: Value,
+    completed: Value,
+    timestamp: Value,
+}
+
+impl Event {
+    /// The message or call that it is about, and its time.
+    fn time(&self, sums: &Sums) -> Option<(Sum, Timestamp)> {
+        let id = match self.event.as_str()? {
+            "model" => &self.output["choices"][0]["message"]["id"],
+            "tool" => &self.id,
             _ => return None,
         };
-        let stated = [&event["completed"], &event["timestamp"]];
+        let stated = [&self.completed, &self.timestamp];
         let at = stated.iter().find_map(|time| time.as_str()?.parse().ok())?;
-        Some((id.as_str()?, at))
-    });
-    times.collect()
-}
-
-fn entries(message: &Value, answered: bool) -> Vec<Entry> {
-    let role = message["role"].as_str().unwrap_or_default();
-    let content = &message["content"];
-    match role {
-        "system" => vec![Entry::new(Role::System, Kind::Text, text(content))],
-        "user" => vec![Entry::new(Role::User, user_kind(message, answered), text(content))],
-        "assistant" => answer(message),
-        "tool" => vec![result(message)],
-        _ => {
-            let mut entry = Entry::new(Role::System, Kind::Other, text(content));
-            entry.metadata = message.as_object().cloned();
-            vec![entry]
-        }
+        Some((sums.of(id.as_str()?), at))
     }
 }
 
-/// Only the sample's input is a prompt; what follows an answer was written by a program.
-fn user_kind(message: &Value, answered: bool) -> Kind {
-    match message["source"].as_str() {
-        Some("input") => Kind::Text,
-        _ if answered => Kind::Notice,
-        _ => Kind::Text,
-    }
+/// Where the entries of a sample go.
+struct Telling<'t, 's, 'e> {
+    sample: &'t Sample<'s>,
+    output: &'t mut Output<'e>,
+    answered: bool,
 }
 
-fn answer(message: &Value) -> Vec<Entry> {
-    let mut entries = Vec::new();
-    match &message["content"] {
-        Value::Array(parts) => {
-            for block in parts {
-                let is_thought = block["type"] == "reasoning";
-                let kind = if is_thought { Kind::Thinking } else { Kind::Text };
-                entries.push(Entry::new(Role::Assistant, kind, part(block)));
+impl Telling<'_, '_, '_> {
+    fn message(&mut self, index: usize, message: Result<Value, String>) {
+        let not_an_object = || EntryError::NotAnObject.to_string();
+        let message = match message.and_then(|message| match message.is_object() {
+            true => Ok(message),
+            false => Err(not_an_object()),
+        }) {
+            Ok(message) => message,
+            Err(reason) => {
+                let reason = format!("message {}: {reason}", index + 1);
+                return self.output.problem(Problem::of(self.sample.source.path(), reason));
             }
+        };
+        let Sample { times, sums, .. } = self.sample;
+        let ids = [&message["id"], &message["tool_call_id"]];
+        let at = ids.iter().find_map(|id| times.get(&sums.of(id.as_str()?))).copied();
+        for mut entry in message::entries(&message, self.answered) {
+            entry.created_at = at;
+            entry.message_id = Some(string(&message["id"]).unwrap_or(format!("message-{index}")));
+            self.output.entry(entry);
         }
-        other => entries.push(Entry::new(Role::Assistant, Kind::Text, plain(other))),
+        self.answered |= message["role"] == "assistant";
     }
-    let calls = items(&message["tool_calls"]);
-    // An answer that only calls tools says nothing.
-    entries.retain(|entry| calls.is_empty() || !entry.content.is_empty());
-    entries.extend(calls.iter().map(call));
-    for entry in &mut entries {
-        entry.model = string(&message["model"]);
-    }
-    entries
-}
-
-fn call(call: &Value) -> Entry {
-    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
-    entry.tool_call_id = string(&call["id"]);
-    entry.tool_name = string(&call["function"]);
-    entry.tool_input = call.get("arguments").cloned();
-    entry
-}
-
-fn result(message: &Value) -> Entry {
-    let mut content = text(&message["content"]);
-    let error = &message["error"];
-    let mut metadata = None;
-    if error.is_object() {
-        metadata = Some(entries::failure());
-        if content.is_empty() {
-            content = plain(&error["message"]);
-        }
-    }
-    let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content);
-    entry.metadata = metadata;
-    entry.tool_call_id = string(&message["tool_call_id"]);
-    entry.tool_name = string(&message["function"]);
-    entry
-}
-
-fn text(content: &Value) -> String {
-    let Value::Array(parts) = content else { return plain(content) };
-    parts.iter().map(part).collect::<Vec<_>>().join("\n")
-}
-
-/// The text of a part; a picture, sound or film is an address or its data.
-fn part(part: &Value) -> String {
-    let said = ["text", "reasoning"].iter().find_map(|key| string(&part[*key]));
-    let shown = ["image", "audio", "video"].iter().find_map(|key| part[*key].as_str());
-    said.or_else(|| shown.map(|url| attachment::url("image", url)))
-        .unwrap_or_else(|| part.to_string())
 }

@@ -8,8 +8,9 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::*;
-use crate::agent::kept;
-use crate::format::{self, Found};
+use crate::agent::{kept, large};
+use crate::entry::Entry;
+use crate::format::{self, Found, Item};
 use crate::inspect::inspect;
 use crate::source::Source;
 
@@ -85,6 +86,38 @@ fn messages_become_entries() {
     assert_eq!(entries[4].metadata.as_ref().unwrap()["is_error"], true);
     assert_eq!(transcript.session.stop_reason.as_deref(), Some("stop"));
     assert_eq!(transcript.session.extra["scores"]["match"]["value"], "C");
+}
+
+#[test]
+fn a_sample_larger_than_may_be_held_is_read() {
+    let mut sample = sample();
+    let messages = sample["messages"].as_array_mut().unwrap();
+    messages
+        .extend((0..4).map(|n| json!({"role": "tool", "content": format!("attachment://{n}")})));
+    messages.push(json!({"role": "tool", "content": "~"}));
+    sample["attachments"] = (0..6).map(|n| (n.to_string(), json!("~"))).collect();
+    sample["events"] = json!([{"event": "model", "input": "~"}, {"event": "tool", "id": "~"}]);
+    let expected = format::read(&READER, &bundle(sample.to_string().as_bytes())).unwrap();
+    let lengths = |entries: &[Entry]| -> Vec<_> {
+        entries.iter().map(|entry| (entry.kind, entry.content.len())).collect()
+    };
+    let log = json!({"version": 2, "eval": {"task": "sums"}, "samples": [{"id": 7}, sample]});
+    let log = large::source("a.json", &log.to_string());
+    assert!(log.bytes().is_err());
+    let kept = Bundle { key: Some("1_epoch_1".to_owned()), ..Bundle::new("a.json", vec![log]) };
+    let mut told = Vec::new();
+    let session = (READER.read)(&kept, &mut |item| match item {
+        Item::Entry(entry) => told.push((entry.kind, entry.content.len().min(1000))),
+        Item::Problem(_) => {}
+    });
+    assert_eq!(session.unwrap().thread.as_deref(), Some("sums"));
+    let mut expected = lengths(&expected.entries);
+    expected
+        .iter_mut()
+        .filter(|(_, length)| *length == 1)
+        .skip(2)
+        .for_each(|(_, length)| *length = 1000);
+    assert_eq!(told, expected);
 }
 
 #[test]

@@ -1,22 +1,15 @@
 //! What `opencode export` prints: one document with all messages, read one message at a time.
 
-use std::cell::Cell;
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::rc::Rc;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
-use crate::agent::listing::Metered;
-use crate::agent::repair::parse;
+use crate::agent::walk::{Walk, malformed};
 use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
-use crate::lines::LINE_LIMIT;
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
 
@@ -45,23 +38,25 @@ pub(super) fn is_export(file: &Path) -> bool {
 /// Reads an export. What stands before the place where it breaks off is kept.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = source(bundle)?;
-    let room = Rc::new(Cell::new(LINE_LIMIT));
-    let input = Metered { input: source.open()?, room: Rc::clone(&room) };
-    let mut state =
-        State { path: source.path(), conversation: None, emit: Some(emit), count: 0, room };
-    let mut document = serde_json::Deserializer::from_reader(input);
-    let ended = Document(&mut state).deserialize(&mut document).and_then(|()| document.end());
+    let mut state = State { path: source.path(), conversation: None, emit: Some(emit), count: 0 };
+    let ended = Walk::over(source, &mut |walk| {
+        walk.fields(&mut |walk, name| match name {
+            "info" => {
+                state.info(&walk.value()?.map_err(malformed)?);
+                Ok(())
+            }
+            "messages" => walk.items(&mut |walk| {
+                state.record(walk.value()?);
+                Ok(())
+            }),
+            _ => walk.pass().map(drop),
+        })
+    })?;
     let Some(mut conversation) = state.conversation else {
-        let reason = match ended {
-            Ok(()) => "no session in the export".to_owned(),
-            Err(error) => json_reason(&error),
-        };
-        return Err(FormatError::Invalid(Problem::of(source.path(), reason)));
+        let none = || Problem::of(source.path(), "no session in the export");
+        return Err(FormatError::Invalid(ended.err().unwrap_or_else(none)));
     };
-    if let Err(error) = ended {
-        let line = u64::try_from(error.line()).unwrap_or(u64::MAX);
-        conversation.problem(Problem::at(source.path(), line, json_reason(&error)));
-    }
+    ended.err().into_iter().for_each(|problem| conversation.problem(problem));
     Ok(conversation.finish())
 }
 
@@ -79,8 +74,6 @@ struct State<'p, 'a> {
     conversation: Option<Conversation<'a>>,
     emit: Option<Emit<'a>>,
     count: u64,
-    /// Bytes that the message which is read next may have.
-    room: Rc<Cell<usize>>,
 }
 
 #[derive(Deserialize)]
@@ -97,9 +90,8 @@ impl State<'_, '_> {
         }
     }
 
-    fn record(&mut self, raw: &RawValue) {
+    fn record(&mut self, record: Result<Record, String>) {
         self.count += 1;
-        let record = parse::<Record>(raw.get().as_bytes());
         let problem =
             |reason: &str| Problem::of(self.path, format!("message {}: {reason}", self.count));
         match (record, &mut self.conversation, &mut self.emit) {
@@ -111,62 +103,5 @@ impl State<'_, '_> {
             // The session's own record comes first in every export.
             (_, None, _) => {}
         }
-    }
-}
-
-struct Document<'s, 'p, 'a>(&'s mut State<'p, 'a>);
-
-impl<'de> DeserializeSeed<'de> for Document<'_, '_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
-        input.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Document<'_, '_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an exported session")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            match name.as_str() {
-                "info" => self.0.info(&map.next_value()?),
-                "messages" => map.next_value_seed(Messages(self.0))?,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-struct Messages<'s, 'p, 'a>(&'s mut State<'p, 'a>);
-
-impl<'de> DeserializeSeed<'de> for Messages<'_, '_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
-        input.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Messages<'_, '_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of messages")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(raw) = list.next_element::<Box<RawValue>>()? {
-            self.0.record(&raw);
-            self.0.room.set(LINE_LIMIT);
-        }
-        Ok(())
     }
 }

@@ -5,34 +5,32 @@ use std::collections::{HashMap, HashSet};
 use super::super::fields::{plain, unpacked};
 use super::super::output::Output;
 use super::message::{self, Message};
+use super::outline::Outline;
 use super::span::Span;
 use crate::agent::entries;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
+use crate::sums::Sum;
 use crate::timestamp::Timestamp;
 
 /// Reads spans in the order in which they began.
 pub(super) struct Conversation<'a, 'b> {
     output: &'a mut Output<'b>,
+    outline: &'a Outline<'a>,
     /// The span above each, and the agent that it invokes.
-    above: HashMap<String, (String, Option<String>)>,
+    above: HashMap<Sum, (Sum, Option<u32>)>,
     /// What each source was told and said so far.
     told: HashMap<String, Vec<blake3::Hash>>,
-    calls: HashSet<String>,
-    results: HashSet<String>,
+    calls: HashSet<Sum>,
+    results: HashSet<Sum>,
 }
 
 impl<'a, 'b> Conversation<'a, 'b> {
-    /// A conversation within `spans`.
-    pub(super) fn new(spans: &[Span], output: &'a mut Output<'b>) -> Self {
-        let above = spans.iter().map(|span| {
-            let is_agent = span.operation() == "invoke_agent";
-            let names = ["gen_ai.agent.id", "gen_ai.agent.name"];
-            let agent = names.iter().find_map(|name| span.text(name));
-            let agent = is_agent.then(|| agent.unwrap_or_else(|| span.id.clone()));
-            (span.id.clone(), (span.parent.clone(), agent))
-        });
+    /// The conversation of all spans in `outline`.
+    pub(super) fn new(outline: &'a Outline<'a>, output: &'a mut Output<'b>) -> Self {
+        let marks = outline.marks.iter();
+        let above = marks.map(|mark| (mark.id, (mark.parent, mark.agent))).collect();
         let (told, calls, results) = (HashMap::new(), HashSet::new(), HashSet::new());
-        Self { output, above: above.collect(), told, calls, results }
+        Self { output, outline, above, told, calls, results }
     }
 
     /// Takes the next span.
@@ -51,11 +49,11 @@ impl<'a, 'b> Conversation<'a, 'b> {
         let new = self.news(&source, &input);
         for (index, message) in input.iter().enumerate().skip(new) {
             let id = format!("{}.{index}", span.id);
-            self.entries(message::entries(message, &self.results), &source, &id, span.start);
+            self.entries(self.new_entries(message), &source, &id, span.start);
         }
         let id = span.text("gen_ai.response.id").unwrap_or_else(|| span.id.clone());
         let mut entries: Vec<_> =
-            answers.iter().flat_map(|answer| message::entries(answer, &self.results)).collect();
+            answers.iter().flat_map(|answer| self.new_entries(answer)).collect();
         if entries.is_empty() {
             // The words were not recorded, but the model answered.
             let kind = if span.error.is_some() { Kind::Notice } else { Kind::Text };
@@ -88,13 +86,13 @@ impl<'a, 'b> Conversation<'a, 'b> {
         let id = span.text("gen_ai.tool.call.id").unwrap_or_else(|| span.id.clone());
         let name = span.text("gen_ai.tool.name");
         let mut entries = Vec::new();
-        if !self.calls.contains(&id) {
+        if !self.calls.contains(&self.sum(&id)) {
             let mut call = Entry::new(Role::Assistant, Kind::ToolCall, "");
             call.tool_input = span.attributes.get("gen_ai.tool.call.arguments").map(unpacked);
             entries.push(call);
         }
         let result = span.attributes.get("gen_ai.tool.call.result");
-        if (result.is_some() || span.error.is_some()) && !self.results.contains(&id) {
+        if (result.is_some() || span.error.is_some()) && !self.results.contains(&self.sum(&id)) {
             let content = result.map(plain).or_else(|| span.error.clone()).unwrap_or_default();
             let mut result = Entry::new(Role::Tool, Kind::ToolResult, content);
             if span.error.is_some() {
@@ -127,9 +125,10 @@ impl<'a, 'b> Conversation<'a, 'b> {
 
     fn entries(&mut self, entries: Vec<Entry>, source: &str, id: &str, at: Option<Timestamp>) {
         for mut entry in entries {
+            let call = entry.tool_call_id.as_deref().map(|id| self.sum(id));
             match entry.kind {
-                Kind::ToolCall => self.calls.extend(entry.tool_call_id.clone()),
-                Kind::ToolResult => self.results.extend(entry.tool_call_id.clone()),
+                Kind::ToolCall => self.calls.extend(call),
+                Kind::ToolResult => self.results.extend(call),
                 _ => {}
             }
             source.clone_into(&mut entry.source);
@@ -143,15 +142,32 @@ impl<'a, 'b> Conversation<'a, 'b> {
     /// more are climbed than there are.
     fn source(&self, span: &Span) -> String {
         let mut agents = Vec::new();
-        let mut id = &span.id;
+        let mut id = self.sum(&span.id);
         for _ in 0..=self.above.len() {
-            let Some((parent, agent)) = self.above.get(id) else { break };
+            let Some((parent, agent)) = self.above.get(&id) else { break };
             agents.extend(agent);
-            id = parent;
+            // The nearest one is the speaker if there is another above it.
+            if agents.len() > 1 {
+                break;
+            }
+            id = *parent;
         }
         match agents.as_slice() {
-            [] | [_] => PRIMARY.to_owned(),
-            [nearest, ..] => format!("subagent:{nearest}"),
+            [nearest, _] => format!("subagent:{}", self.outline.name(*nearest)),
+            _ => PRIMARY.to_owned(),
         }
+    }
+
+    /// The entries of a message, without results that are known.
+    fn new_entries(&self, message: &Message) -> Vec<Entry> {
+        let is_known = |entry: &Entry| {
+            let id = entry.tool_call_id.as_deref().map(|id| self.sum(id));
+            entry.kind == Kind::ToolResult && id.is_some_and(|id| self.results.contains(&id))
+        };
+        message.entries().filter(|entry| !is_known(entry)).collect()
+    }
+
+    fn sum(&self, id: &str) -> Sum {
+        self.outline.sums.of(id)
     }
 }

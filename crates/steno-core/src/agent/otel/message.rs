@@ -1,7 +1,5 @@
 //! Messages of a request and its answer, as attributes of the span or, before v1.37, as its events.
 
-use std::collections::HashSet;
-
 use super::super::fields::{items, plain, string, unpacked};
 use super::span::Span;
 use crate::agent::attachment;
@@ -27,6 +25,11 @@ impl Message {
             hasher.update(part.to_string().as_bytes());
         });
         hasher.finalize()
+    }
+
+    /// One entry for each part.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.parts.iter().map(|part| entry(&self.role, part))
     }
 }
 
@@ -84,13 +87,6 @@ fn part<const N: usize>(kind: &str, fields: [(&str, Value); N]) -> Value {
     let kind = [("type", Value::from(kind))].into_iter();
     let fields = kind.chain(fields).map(|(key, value)| (key.to_owned(), value));
     Value::Object(fields.collect())
-}
-
-/// The entries of a message, without results that are `known`.
-pub(super) fn entries(message: &Message, known: &HashSet<String>) -> Vec<Entry> {
-    let entries = message.parts.iter().map(|part| entry(&message.role, part));
-    let is_known = |entry: &Entry| entry.tool_call_id.as_ref().is_some_and(|id| known.contains(id));
-    entries.filter(|entry| entry.kind != Kind::ToolResult || !is_known(entry)).collect()
 }
 
 fn entry(role: &str, part: &Value) -> Entry {

@@ -1,7 +1,5 @@
 //! A span of OTLP JSON, with its attributes as plain JSON.
 
-use std::collections::HashMap;
-
 use super::super::fields::{as_count, items, plain, string, unpacked};
 use crate::entry::Usage;
 use crate::json::{Object, Value};
@@ -21,15 +19,9 @@ pub(super) struct Span {
     pub(super) error: Option<String>,
 }
 
-/// Every span of a document.
-pub(super) fn all(document: &Value) -> Vec<Span> {
-    let resources = items(&document["resourceSpans"]).iter();
-    let scopes = resources.flat_map(|resource| items(&resource["scopeSpans"]));
-    scopes.flat_map(|scope| items(&scope["spans"])).map(Span::new).collect()
-}
-
 impl Span {
-    fn new(span: &Value) -> Self {
+    /// A span as it stands in a document.
+    pub(super) fn new(span: &Value) -> Self {
         let events = items(&span["events"]).iter();
         let status = &span["status"];
         let failed = status["code"] == "STATUS_CODE_ERROR" || as_count(&status["code"]) == 2;
@@ -52,15 +44,11 @@ impl Span {
         self.attributes.keys().any(|key| key.starts_with("gen_ai."))
     }
 
-    /// The session that it belongs to, where `names` are those of whole traces.
-    pub(super) fn session(&self, names: &HashMap<String, String>) -> String {
-        let own = self.text("gen_ai.conversation.id");
-        own.or_else(|| names.get(&self.trace).cloned()).unwrap_or_else(|| self.trace.clone())
-    }
-
-    /// What spans are sorted by.
-    pub(super) fn order(&self) -> Option<jiff::Timestamp> {
-        self.start.map(|start| start.instant())
+    /// The agent that it invokes.
+    pub(super) fn agent(&self) -> Option<String> {
+        let names = ["gen_ai.agent.id", "gen_ai.agent.name"];
+        let name = || names.iter().find_map(|name| self.text(name));
+        (self.operation() == "invoke_agent").then(|| name().unwrap_or_else(|| self.id.clone()))
     }
 
     pub(super) fn operation(&self) -> String {

@@ -2,10 +2,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::agent::large;
 use crate::entry::Kind;
 use crate::format::{self, Found};
 use crate::inspect::{Inspection, inspect};
 use crate::session::Transcript;
+use crate::source::Source;
 
 /// A span whose `fields` are attributes.
 fn span(id: &str, parent: &str, start: u64, fields: &Value) -> Value {
@@ -95,6 +97,25 @@ fn a_conversation_is_told_once() {
     let expected =
         [Kind::Notice, Kind::Text, Kind::Thinking, Kind::ToolCall, Kind::ToolResult, Kind::Text];
     assert_eq!(kinds, expected);
+}
+
+#[test]
+fn spans_larger_than_may_be_held_are_read_in_their_order() {
+    let mut all = spans();
+    // Later spans stand first, as if all had ended in the reverse order.
+    let tool = |n: u64| {
+        let result = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": n,
+            "gen_ai.tool.call.result": "~"});
+        span(&format!("tool {n}"), "1", 100 - n, &result)
+    };
+    all.splice(0..0, (0..9).map(tool));
+    let expected: Vec<_> = transcript(&all).entries.iter().map(|entry| entry.kind).collect();
+    let lines = all.iter().map(|span| document(std::slice::from_ref(span)).to_string() + "\n");
+    let pretty = format!("{:#}", document(&all));
+    for text in [document(&all).to_string(), pretty, lines.collect()] {
+        let (_, kinds, problems) = large::read(&READER, large::source("spans.json", &text));
+        assert_eq!((&kinds, problems), (&expected, 0));
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl<'a, 'b> History<'a, 'b> {
     /// Takes the message at `index`.
     pub(super) fn message(&mut self, index: usize, message: &Value) -> Result<(), String> {
         if !message.is_object() {
-            return Err(format!("message {}: {}", index + 1, EntryError::NotAnObject));
+            return Err(EntryError::NotAnObject.to_string());
         }
         let text = text(&message["content"]);
         let is_demo = message["is_demo"].as_bool() == Some(true);

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::agent::large;
 use crate::entry::{Kind, Role};
 use crate::format;
 use crate::session::Transcript;
@@ -121,6 +122,24 @@ fn without_messages_the_steps_are_read() {
     let expected =
         [("assistant", Kind::Text), ("assistant", Kind::ToolCall), ("tool", Kind::ToolResult)];
     assert_eq!(kinds(&transcript), expected);
+}
+
+#[test]
+fn a_run_larger_than_may_be_held_is_read() {
+    let mut run = old_run();
+    let messages = run["history"].as_array_mut().unwrap();
+    messages.extend((0..5).map(|_| json!({"role": "user", "content": "~"})));
+    run["trajectory"] = (0..5).map(|_| json!({"action": "ls", "observation": "~"})).collect();
+    for lists in [2, 1] {
+        let (session, kinds, problems) =
+            large::read(&READER, large::source("demo-1.traj", &run.to_string()));
+        let small = transcript(&run);
+        let expected: Vec<_> = small.entries.iter().map(|entry| entry.kind).collect();
+        assert_eq!((kinds, problems, lists), (expected, 0, lists));
+        assert_eq!(session.totals.usage, small.session.totals.usage);
+        run.as_object_mut().unwrap().shift_remove("history");
+        run["trajectory"] = (0..9).map(|_| json!({"action": "ls", "observation": "~"})).collect();
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::agent::large;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;
@@ -30,6 +31,24 @@ fn sample() -> Value {
 fn read_bytes(bytes: &[u8]) -> Option<Transcript> {
     let source = Source::in_memory("a.json", "/nowhere/a.json", bytes.to_vec());
     format::read(&READER, &Bundle::new("/nowhere/a.json", vec![source])).ok()
+}
+
+#[test]
+fn a_chat_larger_than_may_be_held_is_read() {
+    let mut messages = sample();
+    let message = |n| json!({"id": format!("m{n}"), "role": "user", "content": "~"});
+    messages.as_array_mut().unwrap().extend((0..9).map(message));
+    let document = json!({"title": "t", "messages": messages, "id": "c"});
+    for (text, id) in [(messages.to_string(), None), (document.to_string(), Some("c"))] {
+        let source = large::source("a.json", &text);
+        assert!(is_chat(&source));
+        let (session, kinds, problems) = large::read(&READER, source);
+        assert_eq!((kinds.len(), problems), (19, 0));
+        let small = read_bytes(text.as_bytes()).unwrap().session;
+        assert_eq!((session.id, session.native_id.as_deref()), (small.id, id));
+    }
+    messages.as_array_mut().unwrap().push(json!({"role": "user"}));
+    assert!(!is_chat(&large::source("a.json", &messages.to_string())));
 }
 
 #[test]

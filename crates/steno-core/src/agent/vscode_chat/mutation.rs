@@ -1,45 +1,32 @@
-//! A log of changes to a chat's document: each line sets, appends or deletes something at a path.
+//! A change to a JSON value: something at a path is set, appended to or deleted.
 
 use crate::agent::fields;
-use crate::agent::json_lines::{self, JsonLines};
-use crate::durable::FileError;
-use crate::format::{Emit, Item};
 use crate::json::{Object, Value};
-use crate::problem::Problem;
-use crate::source::Source;
 
-/// The document after all changes; a change that does not fit becomes a problem. A log may be as long as a document.
-pub(super) fn replay(source: &Source, emit: Emit<'_>) -> Result<Object, FileError> {
-    let mut state = Value::Object(Object::new());
-    JsonLines::new(source.path(), source.open_document()?).each(|line, bytes| {
-        let bad = |reason: String| Problem::at(source.path(), line, reason);
-        let change = bytes.and_then(|bytes| json_lines::object(bytes).map_err(bad));
-        let applied = change
-            .and_then(|change| apply(&mut state, change).map_err(|reason| bad(reason.to_owned())));
-        applied.err().into_iter().for_each(|problem| emit(Item::Problem(problem)));
-    });
-    match state {
-        Value::Object(state) => Ok(state),
-        _ => Ok(Object::new()),
-    }
-}
-
-fn apply(state: &mut Value, mut change: Object) -> Result<(), &'static str> {
+/// Applies a change to what stands at the end of the first `depth` steps of its path.
+pub(super) fn apply(
+    state: &mut Value,
+    mut change: Object,
+    depth: usize,
+) -> Result<(), &'static str> {
     let value = change.shift_remove("v");
-    let path = fields::list(&change, "k");
+    let path = fields::list(&change, "k").get(depth..).unwrap_or_default();
     match change.get("kind").and_then(Value::as_u64) {
-        Some(0) => {
-            *state = value.filter(Value::is_object).ok_or("a first state that is no object")?;
-            Ok(())
-        }
         Some(1) => set(state, path, value.unwrap_or(Value::Null)),
         Some(2) => push(state, path, value, change.get("i").and_then(Value::as_u64)),
         Some(3) => delete(state, path),
-        _ => Err("a change of an unknown kind"),
+        _ => Err(UNKNOWN),
     }
 }
 
-const NOWHERE: &str = "a change at a place that does not exist";
+/// A kind of change that we do not know.
+pub(super) const UNKNOWN: &str = "a change of an unknown kind";
+
+/// An append to something else than a list.
+pub(super) const NO_LIST: &str = "an append to what is no list";
+
+/// A path that leads nowhere.
+pub(super) const NOWHERE: &str = "a change at a place that does not exist";
 
 /// What stands at `path`.
 fn at<'a>(state: &'a mut Value, path: &[Value]) -> Result<&'a mut Value, &'static str> {
@@ -84,7 +71,7 @@ fn push(
     if at(state, path).is_err() {
         set(state, path, Value::Array(Vec::new()))?;
     }
-    let Value::Array(list) = at(state, path)? else { return Err("an append to what is no list") };
+    let Value::Array(list) = at(state, path)? else { return Err(NO_LIST) };
     if let Some(length) = length {
         list.truncate(usize::try_from(length).unwrap_or(usize::MAX));
     }

@@ -1,6 +1,8 @@
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
+use crate::agent::large;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;
@@ -71,6 +73,35 @@ fn a_log_of_changes_is_replayed() {
     assert_eq!(transcript.session.title.as_deref(), Some("Rust"));
     assert_eq!(transcript.session.ended.unwrap().to_string(), "2025-11-08T04:41:30.000Z");
     assert_eq!(transcript.problems.len(), 2);
+}
+
+#[test]
+fn a_log_larger_than_may_be_held_is_read() {
+    let mut text = log();
+    for number in 2..11 {
+        let change = json!({"kind": 1, "k": ["requests", 1, "draft"], "v": "~"});
+        let request = json!({"kind": 2, "k": ["requests"], "v": [{"requestId": number}]});
+        text += &format!("{change}\n{request}\n");
+    }
+    let deleted =
+        [json!({"kind": 3, "k": ["requests", 5]}), json!({"kind": 2, "k": ["requests"], "i": 8})];
+    deleted.iter().for_each(|change| text += &format!("{change}\n"));
+    let (session, kinds, problems) = large::read(&READER, large::source("s.jsonl", &text));
+    let small = format::read(&READER, &bundle("s.jsonl", text.as_bytes())).unwrap();
+    assert_eq!((kinds.len(), problems), (small.entries.len(), 2));
+    assert_eq!((session.title, small.entries.len()), (small.session.title, 15));
+}
+
+#[test]
+fn a_request_that_grows_without_end_is_told_as_it_was() {
+    let mut text = log();
+    for _ in 0..60 {
+        let more = json!({"kind": 2, "k": ["requests", 1, "response"], "v": [{"value": "~"}]});
+        text += &format!("{more}\n");
+    }
+    text += &format!("{}\n", json!({"kind": 2, "k": ["requests"], "v": [{"requestId": "z"}]}));
+    let (_, kinds, problems) = large::read(&READER, large::source("s.jsonl", &text));
+    assert_eq!((kinds.len(), problems), (10, 3));
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! Texts that a sample moved out of its messages: where they are asked for, they are put back.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead};
+
+use super::super::output::Output;
+use crate::agent::walk::Walk;
+use crate::durable::FileError;
+use crate::json::Value;
+use crate::problem::Problem;
+use crate::source::Source;
+use crate::sums::{Sum, Sums};
+
+/// What stands where a text was moved away.
+const MOVED: &str = "attachment://";
+
+/// How many bytes of messages and of their texts are held at once.
+const ROOM: u64 = 8 << 20;
+
+/// The attachments of a sample, none of which is held.
+pub(super) struct Attachments<'s> {
+    source: &'s Source,
+    /// How long each is, by its name.
+    lengths: HashMap<Sum, u64>,
+    sums: Sums,
+}
+
+/// Messages that lack texts, and those after them.
+#[derive(Default)]
+pub(super) struct Waiting {
+    messages: Vec<(usize, Value)>,
+    wanted: HashSet<Sum>,
+    size: u64,
+}
+
+impl Waiting {
+    pub(super) fn is_begun(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.size > ROOM
+    }
+
+    pub(super) fn push(&mut self, index: usize, message: Value, size: u64) {
+        self.messages.push((index, message));
+        self.size += size;
+    }
+}
+
+impl<'s> Attachments<'s> {
+    /// The field of a sample that holds them.
+    pub(super) const FIELD: &'static str = "attachments";
+
+    pub(super) fn of(source: &'s Source) -> Self {
+        Self { source, lengths: HashMap::new(), sums: Sums::default() }
+    }
+
+    /// Notes how long those are that come next.
+    pub(super) fn note(&mut self, walk: &mut Walk<Box<dyn BufRead>>) -> io::Result<()> {
+        walk.fields(&mut |walk, name| {
+            let place = walk.pass()?;
+            self.lengths.insert(self.sums.of(name), place.end - place.start);
+            Ok(())
+        })
+    }
+
+    /// Adds what `value` lacks to what is waited for.
+    pub(super) fn look_for(&self, value: &Value, waiting: &mut Waiting) {
+        match value {
+            Value::String(text) => {
+                let name = text.strip_prefix(MOVED).map(|name| self.sums.of(name));
+                if let Some((name, length)) =
+                    name.and_then(|name| self.lengths.get_key_value(&name))
+                    && waiting.wanted.insert(*name)
+                {
+                    waiting.size += length;
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| self.look_for(value, waiting)),
+            Value::Object(fields) => {
+                fields.values().for_each(|value| self.look_for(value, waiting));
+            }
+            _ => {}
+        }
+    }
+
+    /// The messages that waited, with their texts.
+    pub(super) fn put_back(
+        &self,
+        mut waiting: Waiting,
+        output: &mut Output<'_>,
+    ) -> Result<Vec<(usize, Value)>, FileError> {
+        if waiting.is_begun() {
+            let texts = self.texts(&waiting.wanted, output)?;
+            waiting.messages.iter_mut().for_each(|(_, message)| self.attach(message, &texts));
+        }
+        Ok(waiting.messages)
+    }
+
+    fn texts(
+        &self,
+        wanted: &HashSet<Sum>,
+        output: &mut Output<'_>,
+    ) -> Result<HashMap<Sum, String>, FileError> {
+        let mut texts = HashMap::new();
+        let mut take = |walk: &mut Walk<Box<dyn BufRead>>, name: &str| {
+            let sum = self.sums.of(name);
+            if !wanted.contains(&sum) {
+                return walk.pass().map(drop);
+            }
+            match walk.value::<Value>()? {
+                Ok(Value::String(text)) => _ = texts.insert(sum, text),
+                Ok(_) => {}
+                Err(reason) => {
+                    let reason = format!("attachment {name}: {reason}");
+                    output.problem(Problem::of(self.source.path(), reason));
+                }
+            }
+            Ok(())
+        };
+        Walk::again(self.source, &mut |walk| {
+            walk.fields(&mut |walk, name| match name {
+                Self::FIELD => walk.fields(&mut take),
+                _ => walk.pass().map(drop),
+            })
+        })?;
+        Ok(texts)
+    }
+
+    fn attach(&self, value: &mut Value, texts: &HashMap<Sum, String>) {
+        match value {
+            Value::String(text) => {
+                let moved =
+                    text.strip_prefix(MOVED).and_then(|name| texts.get(&self.sums.of(name)));
+                if let Some(moved) = moved {
+                    moved.clone_into(text);
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.attach(value, texts)),
+            Value::Object(fields) => {
+                fields.values_mut().for_each(|value| self.attach(value, texts));
+            }
+            _ => {}
+        }
+    }
+}

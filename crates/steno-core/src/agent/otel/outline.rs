@@ -1,0 +1,199 @@
+//! Where the spans of a file stand, when they began and which session each is of. None of them is held.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead};
+use std::ops::Range;
+
+use super::super::repair;
+use super::span::Span;
+use crate::agent::walk::{LineWalks, Parts, Walk, begins_with_whole_line, malformed};
+use crate::durable::{FileError, OnPath};
+use crate::format::{Emit, Item};
+use crate::json::Value;
+use crate::problem::Problem;
+use crate::source::Source;
+use crate::sums::{Sum, Sums};
+
+/// What is known of a span. Names are known by their numbers.
+pub(super) struct Mark {
+    /// Which file it is in, and where.
+    source: usize,
+    place: Range<u64>,
+    trace: u32,
+    pub(super) id: Sum,
+    pub(super) parent: Sum,
+    order: Option<jiff::Timestamp>,
+    /// The conversation that it names itself.
+    conversation: Option<u32>,
+    /// The agent that it invokes.
+    pub(super) agent: Option<u32>,
+    is_genai: bool,
+}
+
+/// The spans of one file, or of several that follow one another.
+#[derive(Default)]
+pub(super) struct Outline<'s> {
+    sources: Vec<&'s Source>,
+    pub(super) marks: Vec<Mark>,
+    /// Traces, conversations and agents, each held once.
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+    /// The conversation that each trace names first.
+    conversations: HashMap<u32, u32>,
+    pub(super) sums: Sums,
+    /// What could not be read of the last line or document.
+    bad: Vec<String>,
+}
+
+impl<'s> Outline<'s> {
+    /// The spans of all `sources`, of later ones only those that are not in one before it. What cannot be read of the
+    /// first is told; the others were read before.
+    pub(super) fn of(
+        sources: impl IntoIterator<Item = &'s Source>,
+        emit: Emit<'_>,
+    ) -> Result<Self, FileError> {
+        let mut outline = Self::default();
+        for source in sources {
+            let is_first = outline.sources.is_empty();
+            let before = outline.marks.len();
+            outline.sources.push(source);
+            outline.read(source, &mut |item| is_first.then(|| emit(item)).unwrap_or_default())?;
+            let mut added = outline.marks.split_off(before);
+            if !is_first {
+                let there: HashSet<_> = outline.marks.iter().map(Mark::name).collect();
+                added.retain(|mark| !there.contains(&mark.name()));
+            }
+            outline.marks.append(&mut added);
+        }
+        Ok(outline)
+    }
+
+    /// Notes all spans of a file, in its order.
+    fn read(&mut self, source: &Source, emit: Emit<'_>) -> Result<(), FileError> {
+        let mut before = self.marks.len();
+        if !begins_with_whole_line(source)? {
+            let passed = Walk::over(source, &mut |walk| self.note_all(walk))?;
+            let bad = std::mem::take(&mut self.bad);
+            if passed.is_ok() {
+                bad.iter().for_each(|why| emit(Item::Problem(Problem::of(source.path(), why))));
+                return Ok(());
+            }
+            self.marks.truncate(before);
+        }
+        let mut lines = LineWalks::of(source)?;
+        while let Some(line) = lines.next(|walk| self.note_all(walk))? {
+            let at = |why: String| Problem::at(source.path(), lines.number, why);
+            let bad = self.bad.drain(..).map(at);
+            match line {
+                Ok(()) => bad.for_each(|problem| emit(Item::Problem(problem))),
+                Err(problem) => {
+                    self.marks.truncate(before);
+                    emit(Item::Problem(problem));
+                }
+            }
+            before = self.marks.len();
+        }
+        Ok(())
+    }
+
+    /// Notes the spans of the document that comes next.
+    fn note_all<R: BufRead>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        let mut note = |walk: &mut Walk<R>| {
+            let start = walk.start()?;
+            match walk.value::<Value>()? {
+                Ok(span) => self.note(&Span::new(&span), start..walk.position()),
+                Err(reason) => self.bad.push(format!("span: {reason}")),
+            }
+            Ok(())
+        };
+        within(walk, "resourceSpans", &mut |walk| {
+            within(walk, "scopeSpans", &mut |walk| within(walk, "spans", &mut note))
+        })
+    }
+
+    fn note(&mut self, span: &Span, place: Range<u64>) {
+        let trace = self.number(&span.trace);
+        let conversation = span.text("gen_ai.conversation.id");
+        let conversation = conversation.map(|conversation| self.number(&conversation));
+        if let Some(conversation) = conversation {
+            self.conversations.entry(trace).or_insert(conversation);
+        }
+        let agent = span.agent().map(|agent| self.number(&agent));
+        self.marks.push(Mark {
+            source: self.sources.len() - 1,
+            place,
+            trace,
+            id: self.sums.of(span.id.as_str()),
+            parent: self.sums.of(span.parent.as_str()),
+            order: span.start.map(|start| start.instant()),
+            conversation,
+            agent,
+            is_genai: span.is_genai(),
+        });
+    }
+
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    pub(super) fn name(&self, number: u32) -> &str {
+        &self.names[number as usize]
+    }
+
+    fn session_of(&self, mark: &Mark) -> u32 {
+        let of_trace = || self.conversations.get(&mark.trace).copied();
+        mark.conversation.or_else(of_trace).unwrap_or(mark.trace)
+    }
+
+    /// The sessions in which a model took part, in the order of the file.
+    pub(super) fn sessions(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let marks = self.marks.iter().filter(|mark| mark.is_genai);
+        let new = marks.map(|mark| self.session_of(mark)).filter(|session| seen.insert(*session));
+        new.map(|session| self.name(session).to_owned()).collect()
+    }
+
+    /// Only the spans of one session, in the order in which they began.
+    pub(super) fn session(mut self, session: &str) -> Self {
+        let session = self.numbers.get(session).copied();
+        let mut marks = std::mem::take(&mut self.marks);
+        marks.retain(|mark| Some(self.session_of(mark)) == session);
+        marks.sort_by_key(|mark| mark.order);
+        Self { marks, ..self }
+    }
+
+    /// Reads each span that tells of a model, an agent or a tool.
+    pub(super) fn each(&self, mut take: impl FnMut(&Span)) -> Result<(), FileError> {
+        let mut parts: Vec<_> = self.sources.iter().map(|source| Parts::of(source)).collect();
+        for mark in self.marks.iter().filter(|mark| mark.is_genai) {
+            let bytes = parts[mark.source].read(&mark.place)?;
+            let span = repair::parse::<Value>(&bytes).map_err(malformed);
+            take(&Span::new(&span.on("read", self.sources[mark.source].path())?));
+        }
+        Ok(())
+    }
+}
+
+impl Mark {
+    fn name(&self) -> (u32, Sum) {
+        (self.trace, self.id)
+    }
+}
+
+/// Gives each item of the list in field `field` of what comes next to `step`.
+fn within<R: BufRead>(
+    walk: &mut Walk<R>,
+    field: &str,
+    step: &mut dyn FnMut(&mut Walk<R>) -> io::Result<()>,
+) -> io::Result<()> {
+    walk.fields(&mut |walk, name| match name == field {
+        true => walk.items(step),
+        false => walk.pass().map(drop),
+    })
+}

@@ -1,0 +1,316 @@
+//! A log of changes to a chat's document: which requests it leaves, and which lines tell of each.
+//!
+//! The log is read twice. The first time only places are noted, the second time one request is held at a time.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use super::mutation::{self, NO_LIST, NOWHERE, UNKNOWN};
+use super::{LISTED, STATED};
+use crate::agent::json_lines::{self, JsonLines};
+use crate::agent::repair;
+use crate::agent::walk::{LineWalks, Parts, Walk, judged, malformed};
+use crate::durable::FileError;
+use crate::entry::EntryError;
+use crate::format::{Emit, Item};
+use crate::json::{Object, Value};
+use crate::lines::LINE_LIMIT;
+use crate::problem::Problem;
+use crate::source::Source;
+
+/// The chat after all changes.
+pub(super) struct Replay<'s> {
+    source: &'s Source,
+    /// What it says beside its requests.
+    pub(super) stated: Object,
+    requests: Requests,
+}
+
+enum Requests {
+    None,
+    List(Vec<Request>),
+    /// Something else was put in their place.
+    Other,
+}
+
+/// Where a request was first told, and where it was changed since.
+struct Request {
+    first: Range<u64>,
+    changes: Vec<Run>,
+}
+
+/// Lines that follow one another.
+struct Run {
+    place: Range<u64>,
+    /// The number of the first.
+    line: u64,
+}
+
+/// What a line does.
+#[derive(Default)]
+struct Change {
+    kind: Option<u64>,
+    path: Vec<Value>,
+    /// Where the value stands that it brings.
+    value: Option<Range<u64>>,
+    length: Option<u64>,
+}
+
+impl Change {
+    fn of(walk: &mut Walk<impl io::BufRead>) -> io::Result<Self> {
+        let mut change = Self::default();
+        if walk.peek()? != Some(b'{') {
+            return Err(malformed(EntryError::NotAnObject.to_string()));
+        }
+        walk.fields(&mut |walk, name| {
+            match name {
+                "kind" => change.kind = walk.value::<Value>()?.map_err(malformed)?.as_u64(),
+                "i" => change.length = walk.value::<Value>()?.map_err(malformed)?.as_u64(),
+                "k" => {
+                    change.path = match walk.value()?.map_err(malformed)? {
+                        Value::Array(path) => path,
+                        _ => Vec::new(),
+                    }
+                }
+                "v" => change.value = Some(walk.pass()?),
+                _ => drop(walk.pass()?),
+            }
+            Ok(())
+        })?;
+        Ok(change)
+    }
+}
+
+impl<'s> Replay<'s> {
+    /// Reads the log for the first time; a change that does not fit becomes a problem.
+    pub(super) fn of(source: &'s Source, emit: Emit<'_>) -> Result<Self, FileError> {
+        let mut replay = Self { source, stated: Object::new(), requests: Requests::None };
+        let mut lines = LineWalks::of(source)?;
+        while let Some(change) = lines.next(|walk| Change::of(walk))? {
+            let run = Run { place: lines.place.clone(), line: lines.number };
+            let applied = match change {
+                Ok(change) => replay
+                    .apply(&change, run)?
+                    .map_err(|reason| Problem::at(source.path(), lines.number, reason)),
+                Err(problem) => Err(problem),
+            };
+            applied.err().into_iter().for_each(|problem| emit(Item::Problem(problem)));
+        }
+        Ok(replay)
+    }
+
+    /// Notes what a change does, or says why it does not fit. What is never read may change as it likes.
+    fn apply(&mut self, change: &Change, run: Run) -> Result<Result<(), String>, FileError> {
+        let fits = match (change.kind, change.path.as_slice()) {
+            (Some(0), _) => return self.begin(change.value.as_ref()),
+            (Some(1..=3), [Value::String(field), inner @ ..]) if field == LISTED => match inner {
+                [] => return self.change_list(change),
+                [index, inner @ ..] => self.change_request(change, (index, inner), run),
+            },
+            (Some(1..=3), [Value::String(field), ..]) if STATED.contains(&field.as_str()) => {
+                return self.change_stated(&run);
+            }
+            (Some(1..=3), [Value::String(_), ..]) => Ok(()),
+            (Some(1..=3), _) => Err(NOWHERE),
+            _ => Err(UNKNOWN),
+        };
+        Ok(fits.map_err(str::to_owned))
+    }
+
+    /// Begins anew with a whole document.
+    fn begin(&mut self, value: Option<&Range<u64>>) -> Result<Result<(), String>, FileError> {
+        let (mut stated, mut requests) = (Object::new(), Requests::None);
+        let place = value.cloned().unwrap_or_default();
+        let passed = self.walk(&place, |walk| {
+            if walk.peek()? != Some(b'{') {
+                return Err(malformed("a first state that is no object".to_owned()));
+            }
+            walk.fields(&mut |walk, name| {
+                match name {
+                    LISTED => requests = Requests::of(walk)?,
+                    _ if STATED.contains(&name) => {
+                        stated.insert(name.to_owned(), walk.value()?.map_err(malformed)?);
+                    }
+                    _ => drop(walk.pass()?),
+                }
+                Ok(())
+            })
+        })?;
+        Ok(passed.map(|()| (self.stated, self.requests) = (stated, requests)))
+    }
+
+    fn change_list(&mut self, change: &Change) -> Result<Result<(), String>, FileError> {
+        let mut brought = Requests::Other;
+        if let Some(place) = &change.value {
+            let passed = self.walk(place, |walk| {
+                brought = Requests::of(walk)?;
+                Ok(())
+            })?;
+            if passed.is_err() {
+                return Ok(passed);
+            }
+        }
+        let fits = match (change.kind, &mut self.requests) {
+            (Some(1), requests) => Ok(*requests = brought),
+            (Some(3), requests) => Ok(*requests = Requests::None),
+            (_, Requests::Other) => Err(NO_LIST.to_owned()),
+            (_, requests) => Ok(requests.append(change.length, brought)),
+        };
+        Ok(fits)
+    }
+
+    fn change_request(
+        &mut self,
+        change: &Change,
+        (index, inner): (&Value, &[Value]),
+        run: Run,
+    ) -> Result<(), &'static str> {
+        let Requests::List(requests) = &mut self.requests else { return Err(NOWHERE) };
+        let index = index.as_u64().and_then(|index| usize::try_from(index).ok()).ok_or(NOWHERE)?;
+        let count = requests.len();
+        match (change.kind, inner) {
+            (Some(1), []) if index <= count => {
+                let request = Request::at(change.value.clone().unwrap_or_default());
+                requests.splice(index..count.min(index + 1), [request]);
+            }
+            (Some(3), []) if index < count => drop(requests.remove(index)),
+            _ => requests.get_mut(index).ok_or(NOWHERE)?.change(run),
+        }
+        Ok(())
+    }
+
+    fn change_stated(&mut self, run: &Run) -> Result<Result<(), String>, FileError> {
+        if run.place.end - run.place.start > LINE_LIMIT as u64 {
+            return Ok(Err("line too long to be a record".to_owned()));
+        }
+        let bytes = Parts::of(self.source).read(&run.place)?;
+        let mut stated = Value::Object(std::mem::take(&mut self.stated));
+        let applied = json_lines::object(&bytes)
+            .and_then(|change| mutation::apply(&mut stated, change, 0).map_err(str::to_owned));
+        if let Value::Object(stated) = stated {
+            self.stated = stated;
+        }
+        Ok(applied)
+    }
+
+    /// Passes over the value at `place`, or says why it is none.
+    fn walk(
+        &self,
+        place: &Range<u64>,
+        step: impl FnOnce(&mut Walk<Part>) -> io::Result<()>,
+    ) -> Result<Result<(), String>, FileError> {
+        let input = self.source.open_at(place.start)?.take(place.end - place.start);
+        let passed = step(&mut Walk::new(input, place.start));
+        let passed = judged(passed, self.source.path())?;
+        Ok(passed.map_err(|problem| problem.reason))
+    }
+
+    /// Reads the log for the second time and gives each request to `take`, and what of it could not be read.
+    pub(super) fn each(
+        self,
+        mut take: impl FnMut(Result<Value, Problem>),
+    ) -> Result<(), FileError> {
+        let Requests::List(requests) = &self.requests else { return Ok(()) };
+        let mut parts = Parts::of(self.source);
+        let bad = |reason: &str| Problem::of(self.source.path(), format!("request: {reason}"));
+        for Request { first, changes } in requests {
+            let request = match first.end - first.start > LINE_LIMIT as u64 {
+                true => Err(TOO_LONG.to_owned()),
+                false => repair::parse::<Value>(&parts.read(first)?),
+            };
+            match request {
+                Err(reason) => take(Err(bad(&reason))),
+                Ok(mut request) => {
+                    let mut problem = |problem| take(Err(problem));
+                    if !self.change(&mut request, changes, &mut problem)? {
+                        problem(bad(TOO_LONG));
+                    }
+                    take(Ok(request));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies all changes of a request, or says that it grew too long and was left as it was by then.
+    fn change(
+        &self,
+        request: &mut Value,
+        changes: &[Run],
+        problem: &mut dyn FnMut(Problem),
+    ) -> Result<bool, FileError> {
+        let (mut added, mut fits) = (0, true);
+        for run in changes {
+            let input = self.source.open_at(run.place.start)?;
+            let input = input.take(run.place.end - run.place.start);
+            JsonLines::new(self.source.path(), Box::new(input)).each(|number, line| {
+                let number = run.line + number - 1;
+                let at = |reason: String| Problem::at(self.source.path(), number, reason);
+                added += line.as_ref().map_or(0, |line| line.len());
+                if added > LINE_LIMIT {
+                    // It may have been replaced, not grown.
+                    (added, fits) = (0, fits && request.to_string().len() <= LINE_LIMIT);
+                }
+                if !fits {
+                    return;
+                }
+                let applied = line
+                    .map_err(|problem| Problem { line: Some(number), ..problem })
+                    .and_then(|line| json_lines::object(line).map_err(at))
+                    .and_then(|change| {
+                        mutation::apply(request, change, 2).map_err(|why| at(why.to_owned()))
+                    });
+                applied.err().into_iter().for_each(&mut *problem);
+            });
+        }
+        Ok(fits)
+    }
+}
+
+/// Why a request, or what was added to it, is left out.
+const TOO_LONG: &str = "too long, what came last is left out";
+
+type Part = io::Take<Box<dyn io::BufRead>>;
+
+impl Requests {
+    /// Those of the list that comes next.
+    fn of(walk: &mut Walk<Part>) -> io::Result<Self> {
+        if walk.peek()? != Some(b'[') {
+            return walk.pass().map(|_| Self::Other);
+        }
+        let mut requests = Vec::new();
+        walk.items(&mut |walk| {
+            requests.push(Request::at(walk.pass()?));
+            Ok(())
+        })?;
+        Ok(Self::List(requests))
+    }
+
+    /// Cuts the list to `length`, then appends to it.
+    fn append(&mut self, length: Option<u64>, more: Self) {
+        let mut requests = match std::mem::replace(self, Self::None) {
+            Self::List(requests) => requests,
+            _ => Vec::new(),
+        };
+        if let Some(length) = length {
+            requests.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        }
+        if let Self::List(more) = more {
+            requests.extend(more);
+        }
+        *self = Self::List(requests);
+    }
+}
+
+impl Request {
+    fn at(first: Range<u64>) -> Self {
+        Self { first, changes: Vec::new() }
+    }
+
+    fn change(&mut self, run: Run) {
+        match self.changes.last_mut().filter(|last| last.place.end == run.place.start) {
+            Some(last) => last.place.end = run.place.end,
+            None => self.changes.push(run),
+        }
+    }
+}

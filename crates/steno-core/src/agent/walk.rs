@@ -1,0 +1,221 @@
+//! Passes over JSON of any size. Its structure is followed; of its values only those are held that are asked for.
+//!
+//! Only quotes, brackets and commas count for that. Whether a value is good JSON, or can be repaired, shows once it is held.
+
+mod course;
+mod line;
+mod parts;
+
+pub(crate) use self::line::{LineWalks, begins_with_whole_line};
+pub(crate) use self::parts::Parts;
+
+use std::io::{self, BufRead};
+use std::ops::Range;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use self::course::Course;
+use super::repair;
+use crate::durable::{FileError, OnPath};
+use crate::lines::LINE_LIMIT;
+use crate::problem::Problem;
+use crate::source::Source;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A place in JSON that moves forward only.
+pub(crate) struct Walk<R> {
+    input: R,
+    at: u64,
+    /// The longest value that is held.
+    limit: usize,
+}
+
+/// What is done with a part of the JSON: it must be passed over.
+type Step<'a, R> = &'a mut dyn FnMut(&mut Walk<R>) -> io::Result<()>;
+
+/// The same with a field, whose name is given.
+type FieldStep<'a, R> = &'a mut dyn FnMut(&mut Walk<R>, &str) -> io::Result<()>;
+
+impl Walk<Box<dyn BufRead>> {
+    /// Passes over the document that is all of `source`, or says why it is none.
+    pub(crate) fn over(
+        source: &Source,
+        step: Step<'_, Box<dyn BufRead>>,
+    ) -> Result<Result<(), Problem>, FileError> {
+        let mut walk = Walk::new(source.open()?, 0);
+        judged(step(&mut walk).and_then(|()| walk.end()), source.path())
+    }
+
+    /// Passes once more over a document that was whole before.
+    pub(crate) fn again(
+        source: &Source,
+        step: Step<'_, Box<dyn BufRead>>,
+    ) -> Result<(), FileError> {
+        let passed = Self::over(source, step)?;
+        passed.map_err(|problem| malformed(problem.reason)).on("read", source.path())
+    }
+}
+
+impl<R: BufRead> Walk<R> {
+    /// Begins with `input`, whose first byte is that at `at` of its file.
+    pub(crate) fn new(input: R, at: u64) -> Self {
+        Self { input, at, limit: LINE_LIMIT }
+    }
+
+    /// The first byte of the value that comes next; none at the end.
+    pub(crate) fn peek(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            let there = filled(&mut self.input)?;
+            let mark = if self.at == 0 && there.starts_with(BYTE_ORDER_MARK) { 3 } else { 0 };
+            let blank = there[mark..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let (count, next) = (mark + blank, there.get(mark + blank).copied());
+            let is_ended = there.is_empty();
+            self.advance(count);
+            if next.is_some() || is_ended {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// Where the value stands that comes next.
+    pub(crate) fn start(&mut self) -> io::Result<u64> {
+        self.peek().map(|_| self.at)
+    }
+
+    /// How far it went.
+    pub(crate) fn position(&self) -> u64 {
+        self.at
+    }
+
+    /// Gives each field of the object that comes next to `step`. What is no object is passed over.
+    pub(crate) fn fields(&mut self, step: FieldStep<'_, R>) -> io::Result<()> {
+        self.inside([b'{', b'}'], &mut |walk| {
+            let name: String = walk.value()?.map_err(malformed)?;
+            if walk.peek()? != Some(b':') {
+                return Err(walk.lost());
+            }
+            walk.advance(1);
+            step(walk, &name)
+        })
+    }
+
+    /// Gives each item of the list that comes next to `step`. What is no list is passed over.
+    pub(crate) fn items(&mut self, step: Step<'_, R>) -> io::Result<()> {
+        self.inside([b'[', b']'], step)
+    }
+
+    fn inside(&mut self, [open, close]: [u8; 2], step: Step<'_, R>) -> io::Result<()> {
+        if self.peek()? != Some(open) {
+            return self.pass().map(drop);
+        }
+        self.advance(1);
+        if self.peek()? == Some(close) {
+            self.advance(1);
+            return Ok(());
+        }
+        loop {
+            step(self)?;
+            match self.peek()? {
+                Some(b',') => self.advance(1),
+                Some(end) if end == close => break,
+                _ => return Err(self.lost()),
+            }
+        }
+        self.advance(1);
+        Ok(())
+    }
+
+    /// Passes over the value that comes next, and says where it stands.
+    pub(crate) fn pass(&mut self) -> io::Result<Range<u64>> {
+        self.course(&mut |_| {})
+    }
+
+    /// The value that comes next, or why it is none.
+    pub(crate) fn value<T: DeserializeOwned>(&mut self) -> io::Result<Result<T, String>> {
+        let (mut bytes, limit) = (Vec::new(), self.limit);
+        let place = self.course(&mut |piece| {
+            let room = limit - bytes.len();
+            bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+        })?;
+        if place.end - place.start > limit as u64 {
+            return Ok(Err(format!("longer than {limit} bytes")));
+        }
+        Ok(repair::parse(&bytes))
+    }
+
+    /// Gives the bytes of the value that comes next to `take`, piece by piece.
+    fn course(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<Range<u64>> {
+        self.peek()?;
+        let (start, mut course) = (self.at, Course::default());
+        loop {
+            let there = filled(&mut self.input)?;
+            let (count, is_ended) = match there {
+                [] => (0, course.is_scalar()),
+                there => course.over(there),
+            };
+            take(&there[..count]);
+            let is_stuck = count == 0 && (there.is_empty() || self.at == start);
+            self.advance(count);
+            if is_ended && self.at > start {
+                return Ok(start..self.at);
+            }
+            if is_stuck {
+                return Err(self.lost());
+            }
+        }
+    }
+
+    /// Checks that nothing follows.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        match self.peek()? {
+            None => Ok(()),
+            Some(_) => Err(self.lost()),
+        }
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.input.consume(count);
+        self.at += count as u64;
+    }
+
+    fn lost(&mut self) -> io::Error {
+        let at = self.at;
+        match self.peek() {
+            Ok(None) => malformed(format!("not JSON: cut off at byte {at}")),
+            _ => malformed(format!("not JSON: lost at byte {at}")),
+        }
+    }
+}
+
+/// What is at hand; nothing at the end.
+fn filled(input: &mut impl BufRead) -> io::Result<&[u8]> {
+    while let Err(error) = input.fill_buf() {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    input.fill_buf()
+}
+
+/// Says that bytes were read, but are not what they ought to be.
+pub(crate) fn malformed(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+/// Tells what is wrong with a document from what kept us from reading it.
+pub(crate) fn judged<T>(
+    result: io::Result<T>,
+    path: &Path,
+) -> Result<Result<T, Problem>, FileError> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Ok(Err(Problem::of(path, error)))
+        }
+        result => result.on("read", path).map(Ok),
+    }
+}
+
+#[cfg(test)]
+mod tests;

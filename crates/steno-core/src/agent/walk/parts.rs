@@ -1,0 +1,41 @@
+//! Reads parts of a file in any order.
+
+use std::io::{self, BufRead, Read};
+use std::ops::Range;
+
+use crate::durable::{FileError, OnPath};
+use crate::source::Source;
+
+/// What is read over rather than opening the file again.
+const NEAR: u64 = 256 << 10;
+
+/// A file of which parts are read. Those that stand in order are read in one go.
+pub(crate) struct Parts<'s> {
+    source: &'s Source,
+    input: Option<Box<dyn BufRead>>,
+    at: u64,
+}
+
+impl<'s> Parts<'s> {
+    pub(crate) fn of(source: &'s Source) -> Self {
+        Self { source, input: None, at: 0 }
+    }
+
+    /// The bytes of `range`; fewer if the file has become shorter.
+    pub(crate) fn read(&mut self, range: &Range<u64>) -> Result<Vec<u8>, FileError> {
+        let ahead = range.start.checked_sub(self.at).filter(|ahead| *ahead <= NEAR);
+        let mut input = match (self.input.take(), ahead) {
+            (Some(mut input), Some(ahead)) => {
+                let passed = io::copy(&mut input.by_ref().take(ahead), &mut io::sink());
+                passed.on("read", self.source.path())?;
+                input
+            }
+            _ => self.source.open_at(range.start)?,
+        };
+        let mut bytes = Vec::new();
+        let part = input.by_ref().take(range.end - range.start).read_to_end(&mut bytes);
+        part.on("read", self.source.path())?;
+        (self.input, self.at) = (Some(input), range.end);
+        Ok(bytes)
+    }
+}
