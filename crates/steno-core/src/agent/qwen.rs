@@ -1,6 +1,8 @@
 //! Qwen Code: one record per line, linked by `parentUuid`; older versions wrote chats as Gemini CLI does.
 //!
-//! All records are told, those of branches that a rewind left too.
+//! All records are told, those of branches that a rewind left too. Subagents have files of their own.
+
+mod subagents;
 
 use super::entries;
 use super::fields;
@@ -11,13 +13,13 @@ use super::record;
 use super::telling::Telling;
 use crate::agent::json_lines::each_object;
 use crate::durable::FileError;
-use crate::entry::{Entry, Kind, Role, Usage};
+use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::Bundle;
+use crate::source::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "qwen";
@@ -29,7 +31,7 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 const PROBED: usize = 20;
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    let mut bundles = record::candidates(tree, is_log)?;
+    let mut bundles = subagents::grouped(record::candidates(tree, is_log)?)?;
     bundles.extend(gemini::sessions(tree, is_old_chat)?);
     Ok(bundles)
 }
@@ -55,22 +57,31 @@ fn is_named(object: &Object) -> bool {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+    let (agents, own): (Vec<_>, Vec<_>) =
+        bundle.sources.iter().partition(|source| subagents::is_beside(source));
+    let Some(source) = own.first() else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no session in it")));
     };
     let head = Head::of(source)?;
     if !is_log(&head) && is_old_chat(&head) {
         return gemini::read_as(AGENT, bundle, emit);
     }
     let stated = |object: Object| fields::text(&object, "sessionId").map(str::to_owned);
-    let id = stated(head.fields()).or_else(|| head.objects().find_map(stated));
-    let id = id.unwrap_or_else(|| record::stem(source).to_owned());
-    let mut log = Log { telling: Telling::new(AGENT, &id, emit), ids: Ids::default() };
-    each_object(source, |object, _| match object {
-        Ok(object) => log.tell(object),
-        Err(problem) => log.telling.problem(problem),
-    })?;
-    Ok(log.telling.session)
+    let stated = stated(head.fields()).or_else(|| head.objects().find_map(stated));
+    let is_agent = fields::text(&head.fields(), "agentId").is_some();
+    let id = stated.as_deref().filter(|_| !is_agent).unwrap_or(record::stem(source));
+    let mut log = Log { telling: Telling::new(AGENT, id, emit), ids: Ids::default() };
+    log.file(source)?;
+    for source in agents {
+        if let Some(agent) = subagents::agent(source) {
+            log.telling.speaker = format!("subagent:{agent}");
+            log.file(source)?;
+            log.telling.session.subagent_files += 1;
+        }
+    }
+    let mut session = log.telling.session;
+    session.parent = stated.filter(|_| is_agent).or(session.parent);
+    Ok(session)
 }
 
 struct Log<'a> {
@@ -79,10 +90,19 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
+    fn file(&mut self, source: &Source) -> Result<(), FileError> {
+        each_object(source, |object, _| match object {
+            Ok(object) => self.tell(object),
+            Err(problem) => self.telling.problem(problem),
+        })
+    }
+
     fn tell(&mut self, object: Object) {
         let at = fields::time(&object, "timestamp");
         self.telling.time(at);
-        self.describe(&object);
+        if self.telling.speaker == PRIMARY {
+            self.describe(&object);
+        }
         let message_id = fields::text(&object, "uuid").map(|uuid| self.ids.own(uuid));
         let parent = fields::text(&object, "parentUuid").map(str::to_owned);
         for mut entry in entries(object) {

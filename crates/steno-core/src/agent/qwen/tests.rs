@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::agent::trial;
 use crate::format;
+use crate::inspect::inspect_all;
 
 const LOG: &str = r#"{"uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"2026-08-17T12:00:00Z","type":"user","cwd":"/p","gitBranch":"main","systemPayload":{"displayText":"Look"},"message":{"role":"user","parts":[{"text":"Look"},{"text":"<hook>context</hook>"}]}}
 {"uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-08-17T12:00:01Z","type":"assistant","model":"coder","message":{"role":"model","parts":[{"text":"Hm","thought":true}]}}
@@ -38,6 +39,30 @@ fn each_kind_of_record_is_told() {
     assert!(transcript.entries[4].metadata.is_some());
     assert_ne!(transcript.entries[2].message_id, transcript.entries[3].message_id);
     assert_eq!(session.ended.unwrap().to_string(), "2026-08-17T12:00:06Z");
+}
+
+#[test]
+fn subagents_belong_to_the_session_that_began_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chats, agents) = (dir.path().join("chats"), dir.path().join("subagents/s"));
+    std::fs::create_dir_all(&chats).unwrap();
+    std::fs::create_dir_all(&agents).unwrap();
+    let inside = r#""sessionId":"s","agentId":"looker-1","isSidechain":true"#;
+    std::fs::write(chats.join("s.jsonl"), LOG).unwrap();
+    let agent = agents.join("agent-looker-1.jsonl");
+    std::fs::write(&agent, LOG.replace(r#""sessionId":"s""#, inside)).unwrap();
+    std::fs::write(agents.join("agent-looker-1.meta.json"), "{}").unwrap();
+    let found = format::find(dir.path()).unwrap();
+    assert_eq!((found.len(), found[0].bundle.sources.len()), (1, 3));
+    let counted = inspect_all(&found[0]).unwrap();
+    let prompts: Vec<_> = counted.iter().map(|it| (it.user_prompts, it.subagent_files)).collect();
+    assert_eq!(prompts, [(1, 1), (1, 0)]);
+    let whole = found[0].read().unwrap();
+    assert_eq!(whole.entries.last().unwrap().source, "subagent:looker-1");
+    assert_eq!(whole.session.title.as_deref(), Some("Looking"));
+    let alone = format::find(&agent).unwrap()[0].read().unwrap().session;
+    assert_eq!(alone.native_id.as_deref(), Some("agent-looker-1"));
+    assert_eq!(alone.parent.as_deref(), Some("s"));
 }
 
 #[test]
