@@ -3,17 +3,16 @@
 //! The rules: a prompt is a message that a person wrote, an answer an API message of the model; tool calls and
 //! results count once per id, tokens once per message. What subagents say inside the file does not count to it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use foldhash::fast::RandomState;
 use serde::Serialize;
 
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::{Problem, ProblemList};
 use crate::source::{Source, Wanted};
-use crate::sums::{Sum, Sums};
+use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
 
@@ -184,24 +183,11 @@ fn split(found: &Found) -> (Found, Vec<Found>) {
 #[derive(Default)]
 struct Counter {
     inspection: Inspection,
-    seen: Seen,
+    /// Which ids were met: a file of hundreds of megabytes may have millions of them.
+    seen: SumSet,
     tally: Tally,
     models: BTreeSet<String>,
     problems: ProblemList,
-}
-
-/// Which ids were met, by their sums: a file of hundreds of megabytes may have millions of them.
-#[derive(Default)]
-struct Seen {
-    met: HashSet<Sum, RandomState>,
-    sums: Sums,
-}
-
-impl Seen {
-    /// Whether an id is new.
-    fn insert(&mut self, id: (What, &str)) -> bool {
-        self.met.insert(self.sums.of(id))
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

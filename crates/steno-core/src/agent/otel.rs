@@ -56,7 +56,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let mut output = Output::new(AGENT, &native_id, emit);
     session.native_id = Some(native_id);
     let mut conversation = Conversation::new(&outline, &mut output);
-    outline.each(|span| conversation.span(&span))?;
+    outline.each(|span| conversation.span(span))?;
     Ok(session)
 }
 

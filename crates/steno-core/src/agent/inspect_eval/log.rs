@@ -65,9 +65,9 @@ pub(super) fn task(header: &Source) -> Result<Option<String>, FileError> {
                     task = walk.value()?.ok();
                     Ok(())
                 }
-                _ => walk.pass().map(drop),
+                _ => walk.pass(),
             }),
-            _ => walk.pass().map(drop),
+            _ => walk.pass(),
         })
     })?;
     Ok(task.filter(|_| passed.is_ok()))
@@ -105,11 +105,11 @@ impl Outline {
         let passed = Walk::over(log, &mut |walk| {
             walk.fields(&mut |walk, name| match name {
                 "eval" => {
-                    outline.eval = walk.pass()?;
+                    outline.eval = walk.place()?;
                     Ok(())
                 }
                 "samples" => walk.items(&mut |walk| outline.note(walk)),
-                _ => walk.pass().map(drop),
+                _ => walk.pass(),
             })
         })?;
         Ok(passed.map(|()| outline))
@@ -123,7 +123,7 @@ impl Outline {
             match name {
                 "id" => id = walk.value()?.map_err(malformed)?,
                 "epoch" => epoch = walk.value()?.map_err(malformed)?,
-                _ => drop(walk.pass()?),
+                _ => walk.pass()?,
             }
             Ok(())
         })?;

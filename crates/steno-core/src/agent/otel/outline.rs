@@ -57,7 +57,11 @@ impl<'s> Outline<'s> {
             let is_first = outline.sources.is_empty();
             let before = outline.marks.len();
             outline.sources.push(source);
-            outline.read(source, &mut |item| is_first.then(|| emit(item)).unwrap_or_default())?;
+            outline.read(source, &mut |item| {
+                if is_first {
+                    emit(item);
+                }
+            })?;
             let mut added = outline.marks.split_off(before);
             if !is_first {
                 let there: HashSet<_> = outline.marks.iter().map(Mark::name).collect();
@@ -194,6 +198,6 @@ fn within<R: BufRead>(
 ) -> io::Result<()> {
     walk.fields(&mut |walk, name| match name == field {
         true => walk.items(step),
-        false => walk.pass().map(drop),
+        false => walk.pass(),
     })
 }
