@@ -32,7 +32,12 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
     })?;
     for bundle in files {
-        let sessions = Outline::of([&bundle.sources[0]], &mut |_| {})?.sessions();
+        let Ok(outline) = Outline::of([&bundle.sources[0]], &mut |_| {}) else {
+            // Reading it says why it cannot be.
+            bundles.push(bundle);
+            continue;
+        };
+        let sessions = outline.sessions();
         let has_several = sessions.len() > 1;
         bundles.extend(
             sessions

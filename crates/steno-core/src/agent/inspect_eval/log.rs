@@ -34,8 +34,9 @@ pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
     if !is_log {
         return Ok(Vec::new());
     }
-    // One that is torn has none that could be read.
-    let outline = Outline::of(&log)?.unwrap_or_default();
+    // Reading one that cannot be read says so; one that is torn has no sample that could be.
+    let Ok(outline) = Outline::of(&log) else { return Ok(vec![Bundle::file(path)]) };
+    let outline = outline.unwrap_or_default();
     Ok((0..outline.samples.len()).map(|at| outline.sample(&log, at)).collect())
 }
 
