@@ -25,6 +25,7 @@ pub(crate) mod fields;
 pub mod gemini;
 pub mod goose;
 pub(crate) mod head;
+mod ids;
 pub mod inspect_eval;
 #[cfg(test)]
 mod kept;

@@ -4,27 +4,38 @@ use std::cell::RefCell;
 use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::compress_bound;
 
 /// Level 3 takes half as long again and saves 6 % more.
 const LEVEL: i32 = 1;
 
+/// A larger output is not kept.
+const MUCH: usize = 4 << 20;
+
 thread_local! {
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static COMPRESSOR: RefCell<Option<(Compressor<'static>, Vec<u8>)>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// A frame with a checksum.
-pub(crate) fn compress(raw: &[u8]) -> io::Result<Vec<u8>> {
+/// Lets `take` have the bytes as a frame with a checksum.
+pub(crate) fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     COMPRESSOR.with_borrow_mut(|kept| {
-        let compressor = match kept {
-            Some(compressor) => compressor,
+        let (compressor, frame) = match kept {
+            Some(kept) => kept,
             None => {
                 let mut compressor = Compressor::new(LEVEL)?;
                 compressor.include_checksum(true)?;
-                kept.insert(compressor)
+                kept.insert((compressor, Vec::new()))
             }
         };
-        compressor.compress(raw)
+        frame.clear();
+        frame.reserve(compress_bound(raw.len()));
+        compressor.compress_to_buffer(raw, frame)?;
+        let taken = take(frame);
+        if frame.capacity() > MUCH {
+            *frame = Vec::new();
+        }
+        Ok(taken)
     })
 }
 

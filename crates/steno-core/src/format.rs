@@ -28,7 +28,7 @@ use crate::traffic;
 
 /// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
 /// index is built anew.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Finds and reads the sessions of one format.
 #[derive(Debug)]

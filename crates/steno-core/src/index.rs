@@ -38,7 +38,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use self::activity::{Activity, Counted};
 pub use self::draft::{Draft, Prepared};
 pub use self::query::Query;
-pub use self::refresh::{Pass, Refreshed};
+pub use self::refresh::{GATHERED, Pass, Refreshed};
 pub use self::search::{Filter, Hit, Order, Search};
 pub use self::sessions::{Heading, Listed};
 use crate::durable::{self, FileError, OnPath};

@@ -1,13 +1,15 @@
 //! Counts what is in one source file, without keeping anything.
 //!
 //! The rules: a prompt is a message that a person wrote, an answer an API message of the model; tool calls and
-//! results count once per id, tokens once per message. What subagents say inside the file does not count to it.
+//! results count once per id, tokens once per message. What subagents say inside the file does not count to it, but
+//! for agents that bill both together.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::agent::copilot;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::{Problem, ProblemList};
@@ -15,6 +17,9 @@ use crate::source::{Source, Wanted};
 use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
+
+/// Agents whose sessions state their tokens together with those of the subagents that speak in the same file.
+const TOGETHER: [&str; 1] = [copilot::AGENT];
 
 /// What was counted in one source.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -134,7 +139,8 @@ fn count_main(found: &Found, main: &Found, parts: &[Found]) -> Result<Inspection
 }
 
 fn count(found: &Found) -> Result<Inspection, FormatError> {
-    let mut counter = Counter::default();
+    let together = TOGETHER.contains(&found.reader.agent);
+    let mut counter = Counter { together, ..Counter::default() };
     let brief = found.bundle.clone().wanting(Wanted::Counts);
     let session = (found.reader.read)(&brief, &mut |item| counter.item(item))?;
     let mut inspection = counter.inspection;
@@ -183,6 +189,8 @@ fn split(found: &Found) -> (Found, Vec<Found>) {
 #[derive(Default)]
 struct Counter {
     inspection: Inspection,
+    /// Whether what subagents say counts too.
+    together: bool,
     /// Which ids were met: a file of hundreds of megabytes may have millions of them.
     seen: SumSet,
     tally: Tally,
@@ -201,7 +209,7 @@ enum What {
 impl Counter {
     fn item(&mut self, item: Item) {
         match item {
-            Item::Entry(entry) if entry.source == PRIMARY => self.entry(&entry),
+            Item::Entry(entry) if self.together || entry.source == PRIMARY => self.entry(&entry),
             Item::Entry(_) => {}
             Item::Problem(problem) => self.problems.push(problem),
         }
@@ -215,7 +223,9 @@ impl Counter {
     fn entry(&mut self, entry: &Entry) {
         let (message, tool) = (entry.message_id.as_ref(), entry.tool_call_id.as_ref());
         match (&entry.role, entry.kind) {
-            (Role::User, Kind::Text) if self.is_first(What::Prompt, message) => {
+            (Role::User, Kind::Text)
+                if entry.source == PRIMARY && self.is_first(What::Prompt, message) =>
+            {
                 self.inspection.user_prompts += 1
             }
             (_, Kind::ToolResult) if self.is_first(What::Result, tool) => {

@@ -221,6 +221,26 @@ fn the_same_text_is_indexed_once_and_found_in_its_newest_entry() {
 }
 
 #[test]
+fn a_text_that_another_session_has_is_not_packed_again() {
+    let store = Store::new();
+    let long: Vec<_> = (0..3000).map(|number| format!("long {number}")).collect();
+    store.keep("s1", &[prompt("s1", &long.join(" "))]);
+    store.index();
+    let blocks = "SELECT count(*) FROM block";
+    assert_eq!(number(&store.index(), blocks), 1);
+    store.keep("s2", &[prompt("s2", &long.join(" "))]);
+    assert_eq!(number(&store.index(), blocks), 1);
+    store.keep("s3", &[prompt("s3", "short"), prompt("s3", &long.join(" "))]);
+    let index = store.index();
+    assert_eq!(number(&index, blocks), 2);
+    assert_eq!(
+        number(&index, "SELECT count(*) FROM text WHERE block NOT IN (SELECT id FROM block)"),
+        0
+    );
+    assert!(search(&index, "short")[0].text.contains("short"));
+}
+
+#[test]
 fn as_many_are_found_as_are_wanted() {
     let store = Store::new();
     let lines: Vec<_> = (0..900).map(|at| prompt("s1", &format!("wanted number {at}"))).collect();

@@ -3,13 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use steno_core::index::pending::{Marker, Pending};
-use steno_core::index::{Healed, Index, IndexError, Prepared};
+use steno_core::index::{GATHERED, Healed, Index, IndexError, Prepared};
 use steno_core::vault::SessionDir;
 
 use crate::error::CommandError;
-
-/// Text that is gathered before it is put in.
-const GATHERED: usize = 8 << 20;
 
 /// Sessions that are gathered before they are put in.
 const MOST: usize = 256;

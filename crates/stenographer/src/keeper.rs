@@ -146,8 +146,7 @@ impl Keeper {
         if let Some(draft) = draft.filter(|_| is_read) {
             let named = Session { id: dir.id().clone(), ..session };
             let named = draft.complete(named);
-            let prepared = draft.finish(named, Some(stored)).on("pack", dir.path())?;
-            self.indexer.add(prepared, marker);
+            self.indexer.add(draft.finish(named, Some(stored)), marker);
         } else if is_indexing {
             // More was kept than was read, what it was before tells more, or it is too large to be held.
             self.indexer.add_kept(&dir, marker);

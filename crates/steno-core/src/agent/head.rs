@@ -71,6 +71,13 @@ impl Head {
         })
     }
 
+    /// Whether the file has an object per line, and is no document; `None` where only one line is in sight.
+    pub(crate) fn is_lines(&self) -> Option<bool> {
+        let mut filled = self.text.split('\n').filter(|line| !line.trim_ascii().is_empty());
+        let lines = [filled.next()?, filled.next()?];
+        Some(lines.iter().any(|line| serde_json::from_str::<Object>(line).is_ok()))
+    }
+
     /// Whether `pattern`, JSON without white space, is somewhere in sight.
     pub(crate) fn shows(&self, pattern: &str) -> bool {
         let packed: String = self.text.split_ascii_whitespace().collect();
@@ -214,6 +221,15 @@ mod tests {
         let found: Vec<_> = head("{\"a\":1}{\"b\":2}\nnoise\n{\"c\":3}").objects().collect();
         assert_eq!(found.len(), 2);
         assert!(found[0].contains_key("a"));
+    }
+
+    #[test]
+    fn lines_are_told_from_a_document_that_has_lines_too() {
+        assert_eq!(head("{\"a\":1}\n\n{\"b\":2}\n").is_lines(), Some(true));
+        assert_eq!(head("{\"a\":\n{\"b\":2}\n").is_lines(), Some(true));
+        assert_eq!(head("{\n \"a\": []\n}").is_lines(), Some(false));
+        assert_eq!(head("{\"a\":[\n{\"b\":2},\n{\"b\":3}]}").is_lines(), Some(false));
+        assert_eq!(head("{\"a\":1}\n").is_lines(), None);
     }
 
     proptest! {

@@ -2,12 +2,11 @@
 //!
 //! All records are told, those of branches that a rewind left too.
 
-use std::collections::HashMap;
-
 use super::entries;
 use super::fields;
 use super::gemini::{self, parts};
 use super::head::Head;
+use super::ids::Ids;
 use super::record;
 use super::telling::Telling;
 use crate::agent::json_lines::each_object;
@@ -66,7 +65,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let stated = |object: Object| fields::text(&object, "sessionId").map(str::to_owned);
     let id = stated(head.fields()).or_else(|| head.objects().find_map(stated));
     let id = id.unwrap_or_else(|| record::stem(source).to_owned());
-    let mut log = Log { telling: Telling::new(AGENT, &id, emit), fragments: HashMap::new() };
+    let mut log = Log { telling: Telling::new(AGENT, &id, emit), ids: Ids::default() };
     each_object(source, |object, _| match object {
         Ok(object) => log.tell(object),
         Err(problem) => log.telling.problem(problem),
@@ -76,8 +75,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 
 struct Log<'a> {
     telling: Telling<'a>,
-    /// How many records have had a uuid.
-    fragments: HashMap<String, u32>,
+    ids: Ids,
 }
 
 impl Log<'_> {
@@ -85,7 +83,7 @@ impl Log<'_> {
         let at = fields::time(&object, "timestamp");
         self.telling.time(at);
         self.describe(&object);
-        let message_id = self.message_id(&object);
+        let message_id = fields::text(&object, "uuid").map(|uuid| self.ids.own(uuid));
         let parent = fields::text(&object, "parentUuid").map(str::to_owned);
         for mut entry in entries(object) {
             entry.created_at = at;
@@ -93,14 +91,6 @@ impl Log<'_> {
             entry.parent_id.clone_from(&parent);
             self.telling.entry(entry);
         }
-    }
-
-    /// The record's uuid; one that is used again is told apart by a number.
-    fn message_id(&mut self, object: &Object) -> Option<String> {
-        let uuid = fields::text(object, "uuid")?;
-        let times = self.fragments.entry(uuid.to_owned()).or_default();
-        *times += 1;
-        Some(if *times == 1 { uuid.to_owned() } else { format!("{uuid}:{times}") })
     }
 
     /// Fills in what the record says about the session; what is said last holds.

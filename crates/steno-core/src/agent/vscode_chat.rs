@@ -117,7 +117,7 @@ impl Requests<'_> {
 
 /// The requests of a file; what is wrong with it is told.
 fn requests<'s>(chat: &'s Source, emit: Emit<'_>) -> Result<Option<Requests<'s>>, FileError> {
-    if chat.name().ends_with(".jsonl") {
+    if is_log(&Head::of(chat)?) {
         return Ok(Some(Requests::Replayed(Replay::of(chat, emit)?)));
     }
     match Listing::of(chat, &[LISTED])? {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::compression;
 
@@ -19,41 +19,44 @@ pub(super) fn hash(text: &str) -> Hash {
     hash
 }
 
-/// A text that the index may not have yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NewText {
-    pub(super) hash: Hash,
-    /// The block of the packer, not of the index.
-    pub(super) block: usize,
-    pub(super) start: i64,
-    pub(super) length: i64,
-}
-
-/// Packs texts into blocks.
+/// Packs texts into blocks, while the index is locked for writing.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
-    pub(super) blocks: Vec<Vec<u8>>,
+    /// The number of the block that is being filled, once that is known.
+    block: Option<i64>,
     open: Vec<u8>,
 }
 
 impl Packer {
-    /// Adds a text.
-    pub(super) fn push(&mut self, hash: Hash, text: &str) -> io::Result<NewText> {
-        let (block, start) = (self.blocks.len(), self.open.len());
-        self.open.extend_from_slice(text.as_bytes());
-        if self.open.len() >= BLOCK {
-            self.close()?;
-        }
-        Ok(NewText { hash, block, start: start as i64, length: text.len() as i64 })
+    /// Where the next text will stand: its block, and its first byte in that.
+    pub(super) fn place(&mut self, connection: &Connection) -> rusqlite::Result<(i64, i64)> {
+        let block = match self.block {
+            Some(block) => block,
+            None => {
+                let next = "SELECT coalesce(max(id), 0) + 1 FROM block";
+                let next = connection.prepare_cached(next)?.query_row([], |row| row.get(0))?;
+                *self.block.insert(next)
+            }
+        };
+        Ok((block, self.open.len() as i64))
     }
 
-    /// Packs what is left.
-    pub(super) fn close(&mut self) -> io::Result<()> {
-        if !self.open.is_empty() {
-            self.blocks.push(compression::compress(&self.open)?);
-            self.open.clear();
-        }
-        Ok(())
+    /// Adds a text at its place.
+    pub(super) fn push(&mut self, connection: &Connection, text: &str) -> rusqlite::Result<()> {
+        self.open.extend_from_slice(text.as_bytes());
+        if self.open.len() >= BLOCK { self.close(connection) } else { Ok(()) }
+    }
+
+    /// Puts in what was added; no transaction may end before.
+    pub(super) fn close(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let Some(block) = self.block.take().filter(|_| !self.open.is_empty()) else {
+            return Ok(());
+        };
+        let mut insert =
+            connection.prepare_cached("INSERT INTO block (id, data) VALUES (?1, ?2)")?;
+        let put = compression::compress(&self.open, |data| insert.execute(params![block, data]));
+        self.open.clear();
+        put.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?.map(|_| ())
     }
 }
 

@@ -1,9 +1,8 @@
 //! A session on its way into the index: its entries are taken as they are read, before anything is locked.
 
 use std::collections::HashMap;
-use std::io;
 
-use super::blocks::{Hash, NewText, Packer, hash};
+use super::blocks::{Hash, hash};
 use super::text;
 use crate::cost::bill::{Bill, Bills};
 use crate::entry::{Entry, Kind, Usage};
@@ -27,13 +26,11 @@ pub struct Draft {
     /// The sum over all entries so far, and over those that were taken out.
     digest: Option<Hash>,
     before: Option<Hash>,
-    texts: HashMap<Hash, NewText>,
-    packer: Packer,
+    texts: HashMap<Hash, String>,
     bills: Bills,
     /// What the entries tell about their session.
     told: Session,
     size: usize,
-    failure: Option<io::Error>,
 }
 
 /// An entry as a row.
@@ -65,8 +62,7 @@ pub struct Prepared {
     /// The sum over all entries before that.
     pub(super) before: Option<Hash>,
     pub(super) rows: Vec<Row>,
-    pub(super) texts: HashMap<Hash, NewText>,
-    pub(super) blocks: Vec<Vec<u8>>,
+    pub(super) texts: HashMap<Hash, String>,
     pub(super) bills: Vec<Bill>,
     /// What the messages add up to.
     pub(super) billed: Usage,
@@ -86,11 +82,9 @@ impl Default for Draft {
             digest: None,
             before: None,
             texts: HashMap::new(),
-            packer: Packer::default(),
             bills: Bills::default(),
             told: Session::new(nobody, ""),
             size: 0,
-            failure: None,
         }
     }
 }
@@ -101,7 +95,7 @@ impl Draft {
         self.told.note_facts(entry);
         self.bills.take(entry, self.len());
         let text = text::of(entry);
-        let text = (!text.trim().is_empty()).then(|| self.text(&text));
+        let text = (!text.trim().is_empty()).then(|| self.text(text));
         let mut row = Row {
             time: entry.created_at.map(|at| at.instant().as_millisecond()),
             role: entry.role.to_string(),
@@ -146,7 +140,7 @@ impl Draft {
     }
 
     /// Takes out what was taken in since the last part, of the session `whose`.
-    pub(super) fn part(&mut self, whose: &Session) -> io::Result<Prepared> {
+    pub(super) fn part(&mut self, whose: &Session) -> Prepared {
         let mut rest = Self {
             parted: self.len(),
             tally: std::mem::take(&mut self.tally),
@@ -158,8 +152,8 @@ impl Draft {
         for bill in &self.bills.all {
             rest.tally.bill(bill.message.as_ref(), bill.at, &bill.usage);
         }
-        let part = std::mem::replace(self, rest).finish(whose.clone(), None)?;
-        Ok(Prepared { is_part: true, ..part })
+        let part = std::mem::replace(self, rest).finish(whose.clone(), None);
+        Prepared { is_part: true, ..part }
     }
 
     /// The session as its source states it and its entries tell.
@@ -170,26 +164,20 @@ impl Draft {
     }
 
     /// The whole session, which takes `kept` bytes in the vault, if exactly that was read.
-    pub fn finish(mut self, session: Session, kept: Option<u64>) -> io::Result<Prepared> {
-        self.packer.close()?;
-        let billed = self.total();
-        if let Some(error) = self.failure {
-            return Err(error);
-        }
-        Ok(Prepared {
+    pub fn finish(self, session: Session, kept: Option<u64>) -> Prepared {
+        Prepared {
             session,
             is_part: false,
             first: self.parted,
             before: self.before,
+            billed: self.total(),
             rows: self.rows,
             texts: self.texts,
-            blocks: self.packer.blocks,
             bills: self.bills.all,
-            billed,
             trouble: None,
             kept,
             size: self.size,
-        })
+        }
     }
 
     /// All tokens so far; those of parts once the rest is taken out too.
@@ -199,14 +187,12 @@ impl Draft {
         total
     }
 
-    fn text(&mut self, text: &str) -> Hash {
-        let hash = hash(text);
+    fn text(&mut self, text: String) -> Hash {
+        let hash = hash(&text);
+        let size = text.len();
         if let std::collections::hash_map::Entry::Vacant(free) = self.texts.entry(hash) {
-            match self.packer.push(hash, text) {
-                Ok(new) => _ = free.insert(new),
-                Err(error) => self.failure = Some(error),
-            }
-            self.size += text.len();
+            free.insert(text);
+            self.size += size;
         }
         hash
     }
@@ -245,7 +231,6 @@ impl Prepared {
             before: None,
             rows: Vec::new(),
             texts: HashMap::new(),
-            blocks: Vec::new(),
             bills: Vec::new(),
             billed: Usage::default(),
             trouble: Some(reason),

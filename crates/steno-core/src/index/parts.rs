@@ -5,7 +5,6 @@
 
 use super::draft::{Draft, Prepared};
 use super::{Index, IndexError};
-use crate::durable::OnPath;
 use crate::entry::Entry;
 use crate::format::{self, FormatError, Item};
 use crate::session::Session;
@@ -103,7 +102,7 @@ impl Parts<'_> {
     }
 
     fn put_part(&mut self) -> Result<bool, IndexError> {
-        let part = self.draft.part(&self.whose).on("pack", self.dir.path())?;
+        let part = self.draft.part(&self.whose);
         self.index.put_all(&[part])
     }
 
@@ -118,7 +117,7 @@ impl Parts<'_> {
             Told::Stated(session) => self.draft.complete(session),
             Told::All(session) => session,
         };
-        let last = self.draft.finish(session, kept).on("pack", self.dir.path())?;
+        let last = self.draft.finish(session, kept);
         if !is_parted {
             return Ok(Attempt::Held(Box::new(last)));
         }

@@ -3,11 +3,9 @@
 //! After each transaction a session has a whole number of its first entries, and says how many. So whoever comes next,
 //! after a crash too, only has to go on from there, once the sum over them shows that they are the same.
 
-use std::io;
+use rusqlite::{CachedStatement, OptionalExtension, named_params, params};
 
-use rusqlite::{OptionalExtension, named_params, params};
-
-use super::blocks::{self, Hash, NewText};
+use super::blocks::{Hash, Packer};
 use super::draft::{Prepared, Row};
 use super::fold::fold;
 use super::usage::Books;
@@ -16,7 +14,7 @@ use crate::cost::bill::signed;
 use crate::timestamp::Timestamp;
 
 /// How much text is taken under one lock.
-const CHUNK: usize = 8 << 20;
+const CHUNK: usize = 16 << 20;
 
 /// What a row costs beside its text.
 const ROW: usize = 256;
@@ -33,21 +31,21 @@ impl Index {
             return Ok(true);
         }
         self.on(schema::writing(&self.connection))?;
-        let mut writer = Writer { index: self, work: 0 };
-        let mut are_in = true;
+        let mut writer = self.on(Writer::new(self))?;
         self.on(self.connection.execute_batch("BEGIN IMMEDIATE"))?;
-        for session in sessions {
-            match writer.session(session) {
-                Ok(is_in) => are_in &= is_in,
-                Err(error) => {
-                    // The failure that is told is the first one.
-                    let _ = self.connection.execute_batch("ROLLBACK");
-                    return Err(error);
-                }
+        let all =
+            sessions.iter().try_fold(true, |all, session| Ok(writer.session(session)? && all));
+        match all.and_then(|all| writer.close().map(|()| all)) {
+            Ok(all) => {
+                self.on(self.connection.execute_batch("COMMIT"))?;
+                Ok(all)
+            }
+            Err(error) => {
+                // The failure that is told is the first one.
+                let _ = self.connection.execute_batch("ROLLBACK");
+                Err(error)
             }
         }
-        self.on(self.connection.execute_batch("COMMIT"))?;
-        Ok(are_in)
     }
 
     /// Removes a session; texts stay, because others may have said the same.
@@ -81,16 +79,38 @@ struct Standing {
 
 struct Writer<'a> {
     index: &'a Index,
+    packer: Packer,
+    new_entry: CachedStatement<'a>,
+    new_text: CachedStatement<'a>,
+    new_words: CachedStatement<'a>,
+    find_text: CachedStatement<'a>,
     /// What was done since the lock was taken.
     work: usize,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(index: &'a Index) -> rusqlite::Result<Self> {
+        let prepare = |sql| index.connection.prepare_cached(sql);
+        Ok(Self {
+            index,
+            packer: Packer::default(),
+            new_entry: prepare(
+                "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            )?,
+            new_text: prepare(
+                "INSERT INTO text (hash, block, start, length) VALUES (?1, ?2, ?3, ?4)
+                ON CONFLICT DO NOTHING",
+            )?,
+            new_words: prepare("INSERT INTO words (rowid, text, parts) VALUES (?1, ?2, ?3)")?,
+            find_text: prepare("SELECT id FROM text WHERE hash = ?1")?,
+            work: 0,
+        })
+    }
+
     /// Puts one session in, in as many steps as it needs; tells whether it is in.
     fn session(&mut self, prepared: &Prepared) -> Result<bool, IndexError> {
         let mut standing = self.stand(prepared)?;
         let mut billed = if standing.whole { standing.taken } else { 0 };
-        let mut texts = Texts::new(self.index, prepared);
         while standing.taken < prepared.end() {
             if standing.taken < prepared.first {
                 return Ok(false);
@@ -103,9 +123,9 @@ impl Writer<'_> {
                 continue;
             }
             let row = &prepared.rows[standing.taken - prepared.first];
-            let text = row.text.map(|hash| texts.id(hash)).transpose()?;
+            let text = row.text.map(|hash| self.text(prepared, hash)).transpose()?;
             self.entry(&standing, row, text)?;
-            self.work += ROW + std::mem::take(&mut texts.added);
+            self.work += ROW;
             standing.taken += 1;
         }
         if standing.taken < prepared.first {
@@ -130,7 +150,13 @@ impl Writer<'_> {
     /// Lets others have the lock.
     fn step(&mut self) -> Result<(), IndexError> {
         self.work = 0;
+        self.close()?;
         self.index.on(self.index.connection.execute_batch("COMMIT; BEGIN IMMEDIATE"))
+    }
+
+    /// Puts in what a transaction has left open.
+    fn close(&mut self) -> Result<(), IndexError> {
+        self.index.on(self.packer.close(&self.index.connection))
     }
 
     /// How much of the session is in; if that is something else than what comes, it is removed.
@@ -175,26 +201,51 @@ impl Writer<'_> {
         self.index.on(done).map(|_| ())
     }
 
-    fn entry(&self, at: &Standing, row: &Row, text: Option<i64>) -> Result<(), IndexError> {
-        let sql = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    fn entry(&mut self, at: &Standing, row: &Row, text: Option<i64>) -> Result<(), IndexError> {
         let kind = row.kind.to_string();
-        let done = self.index.connection.prepare_cached(sql).and_then(|mut insert| {
-            insert.execute(params![
-                at.id,
-                at.taken as i64,
-                row.time,
-                row.role,
-                kind,
-                row.tool,
-                row.model,
-                row.source,
-                row.message,
-                row.parent,
-                row.failed,
-                text
-            ])
-        });
+        let done = self.new_entry.execute(params![
+            at.id,
+            at.taken as i64,
+            row.time,
+            row.role,
+            kind,
+            row.tool,
+            row.model,
+            row.source,
+            row.message,
+            row.parent,
+            row.failed,
+            text
+        ]);
         self.index.on(done).map(|_| ())
+    }
+
+    /// The number of a text, which is put in if no session has it yet.
+    fn text(&mut self, prepared: &Prepared, hash: Hash) -> Result<i64, IndexError> {
+        let text = &prepared.texts[&hash];
+        let index = self.index;
+        match index.on(self.put_text(hash, text))? {
+            Some(id) => {
+                self.work += text.len();
+                Ok(id)
+            }
+            None => index.on(self.find_text.query_row([hash], |row| row.get(0))),
+        }
+    }
+
+    /// Puts a text in; nothing if it is there.
+    fn put_text(&mut self, hash: Hash, text: &str) -> rusqlite::Result<Option<i64>> {
+        let connection = &self.index.connection;
+        let (block, start) = self.packer.place(connection)?;
+        let added = self.new_text.execute(params![hash, block, start, text.len() as i64])?;
+        if added == 0 {
+            return Ok(None);
+        }
+        let id = connection.last_insert_rowid();
+        self.packer.push(connection, text)?;
+        let folded = fold(text);
+        self.new_words.execute(params![id, folded.text, folded.parts])?;
+        Ok(Some(id))
     }
 
     /// What is told about the session as a whole.
@@ -232,65 +283,3 @@ const FACTS: &str = "UPDATE session SET native_id = :native_id, project = :proje
     cache_read = :cache_read, cache_write = :cache_write, cache_write_5m = :cache_write_5m,
     cache_write_1h = :cache_write_1h, output = :output, reasoning = :reasoning, cost = :cost,
     trouble = :trouble, kept = :kept WHERE id = :id";
-
-/// Puts the texts of one session in, each only if no session has it yet.
-struct Texts<'a> {
-    index: &'a Index,
-    prepared: &'a Prepared,
-    /// Which blocks of the session are in, and under which number.
-    blocks: Vec<Option<i64>>,
-    /// The block that was opened last.
-    open: Option<(usize, Vec<u8>)>,
-    /// Bytes that were put in since somebody last asked.
-    added: usize,
-}
-
-impl<'a> Texts<'a> {
-    fn new(index: &'a Index, prepared: &'a Prepared) -> Self {
-        let blocks = vec![None; prepared.blocks.len()];
-        Self { index, prepared, blocks, open: None, added: 0 }
-    }
-
-    /// The number of a text in the index.
-    fn id(&mut self, hash: Hash) -> Result<i64, IndexError> {
-        let index = self.index;
-        let find = index.connection.prepare_cached("SELECT id FROM text WHERE hash = ?1");
-        let found = find.and_then(|mut find| find.query_row([hash], |row| row.get(0)).optional());
-        if let Some(id) = index.on(found)? {
-            return Ok(id);
-        }
-        let new = self.prepared.texts[&hash];
-        index.on(self.insert(new))
-    }
-
-    fn insert(&mut self, new: NewText) -> rusqlite::Result<i64> {
-        let connection = &self.index.connection;
-        let data = &self.prepared.blocks[new.block];
-        let block = match self.blocks[new.block] {
-            Some(block) => block,
-            None => {
-                connection
-                    .prepare_cached("INSERT INTO block (data) VALUES (?1)")?
-                    .execute([data])?;
-                *self.blocks[new.block].insert(connection.last_insert_rowid())
-            }
-        };
-        if self.open.as_ref().is_none_or(|(open, _)| *open != new.block) {
-            self.open = Some((new.block, blocks::unpack(data).map_err(unpacked)?));
-        }
-        let raw = self.open.as_ref().map_or(&[][..], |(_, raw)| raw);
-        let text = blocks::slice(raw, new.start, new.length).unwrap_or_default();
-        let sql = "INSERT INTO text (hash, block, start, length) VALUES (?1, ?2, ?3, ?4)";
-        connection.prepare_cached(sql)?.execute(params![new.hash, block, new.start, new.length])?;
-        let id = connection.last_insert_rowid();
-        let folded = fold(text);
-        let sql = "INSERT INTO words (rowid, text, parts) VALUES (?1, ?2, ?3)";
-        connection.prepare_cached(sql)?.execute(params![id, folded.text, folded.parts])?;
-        self.added += text.len();
-        Ok(id)
-    }
-}
-
-fn unpacked(error: io::Error) -> rusqlite::Error {
-    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
-}

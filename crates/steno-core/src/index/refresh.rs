@@ -14,7 +14,7 @@ use super::{Index, IndexError};
 use crate::vault::{SessionDir, Vault};
 
 /// Text that is gathered before it is put in.
-const GATHERED: usize = 8 << 20;
+pub const GATHERED: usize = 16 << 20;
 
 /// What a look at the vault brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -204,19 +204,21 @@ pub(crate) fn pack(
     raw: &[u8],
     moved: Option<Moved>,
 ) -> io::Result<Packed> {
-    let data = compression::compress(raw)?;
     let mut header = FrameHeader {
         offset,
         length: raw.len() as u64,
-        stored: data.len() as u64,
+        stored: 0,
         blake3: Hash(blake3::hash(raw)),
         chain,
         moved,
     };
-    header.chain = link(chain, &header, &data);
-    let mut bytes = skippable(&header, &[]);
-    bytes.extend_from_slice(&data);
-    Ok(Packed { header, bytes })
+    compression::compress(raw, |data| {
+        header.stored = data.len() as u64;
+        header.chain = link(chain, &header, data);
+        let mut bytes = skippable(&header, &[]);
+        bytes.extend_from_slice(data);
+        Packed { header, bytes }
+    })
 }
 
 /// The chain's next link: depends on all that came before and on every byte of this frame.

@@ -21,7 +21,7 @@ use crate::timestamp::Timestamp;
 const SYNTHETIC: &str = "<synthetic>";
 
 /// Records that say nothing: states, titles, checkpoints, copies of requests.
-const SILENT: [&str; 25] = [
+const SILENT: [&str; 26] = [
     "agent-color",
     "agent-name",
     "agent-setting",
@@ -35,6 +35,7 @@ const SILENT: [&str; 25] = [
     "content-replacement",
     "cost-state",
     "custom-title",
+    "file-history-delta",
     "file-history-snapshot",
     "last-prompt",
     "mode",
@@ -194,7 +195,7 @@ impl Converter {
             match (entry.kind, record.tool_use_result.object()) {
                 (Kind::ToolResult, Some(details)) if is_one => blocks::add_details(entry, details),
                 (Kind::Other, _) => entry.metadata = Some(record::whole(line.raw)),
-                (Kind::Text, _) if !is_one => entry.message_id = Some(own_id(&line)),
+                (Kind::Text, _) if !is_one => entry.message_id = Some(prompt_id(&line)),
                 _ => {}
             }
         }
@@ -219,6 +220,11 @@ fn own_id(line: &Line<'_>) -> String {
     line.record.uuid.owned().unwrap_or_else(|| format!("line-{}", line.number))
 }
 
+/// Names a prompt of several blocks. A record that comes again asks again, as one of a single block does.
+fn prompt_id(line: &Line<'_>) -> String {
+    format!("{} line {}", own_id(line), line.number)
+}
+
 /// What Claude Code itself tells.
 fn told(line: Line<'_>) -> Entry {
     let kind = match line.record.subtype.text() {
@@ -241,7 +247,7 @@ fn attached(mut line: Line<'_>) -> Vec<Entry> {
         let kind = if prompt::is_queued(&attachment) { Kind::Text } else { Kind::Notice };
         let mut entries = blocks::asked(attachment.prompt, kind, &Tools::default());
         if entries.len() > 1 {
-            entries.iter_mut().for_each(|entry| entry.message_id = Some(own_id(&line)));
+            entries.iter_mut().for_each(|entry| entry.message_id = Some(prompt_id(&line)));
         }
         return entries;
     }

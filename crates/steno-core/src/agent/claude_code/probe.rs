@@ -144,7 +144,7 @@ impl Mark<'_> {
             }
             "system" | "attachment" | "progress" => names_session && self.uuid.text().is_some(),
             "summary" => self.leaf_uuid.text().is_some(),
-            "file-history-snapshot" => self.message_id.text().is_some(),
+            "file-history-snapshot" | "file-history-delta" => self.message_id.text().is_some(),
             "api-request" | "api-request-shape" => self.shape_hash.text().is_some(),
             "api-request-blob" => self.hash.text().is_some(),
             kind => names_session && LOOSE_RECORDS.contains(&kind),

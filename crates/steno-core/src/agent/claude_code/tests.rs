@@ -193,6 +193,22 @@ fn queued_prompts_count_where_they_are_the_only_trace() {
 }
 
 #[test]
+fn a_prompt_that_stands_twice_counts_twice_however_many_blocks_it_has() {
+    let twice = |content: serde_json::Value| {
+        let mut record = user(content);
+        record["uuid"] = json!("00000000-0000-4000-8000-00000000cafe");
+        lines(&[record.clone(), record])
+    };
+    let blocks = json!([text("look at this"), text("and that")]);
+    for content in [json!("look"), json!([text("look")]), blocks] {
+        assert_eq!(counted(&twice(content.clone())).user_prompts, 2, "{content}");
+    }
+    let queued = json!({"type": "attachment", "uuid": "x", "attachment": {"type": "queued_command",
+        "prompt": [text("a"), text("b")], "commandMode": "prompt", "origin": {"kind": "human"}}});
+    assert_eq!(counted(&lines(&[queued.clone(), queued])).user_prompts, 2);
+}
+
+#[test]
 fn what_claude_code_tells_is_not_the_models() {
     let mut error = answer("x", text("API Error: 529"), 5);
     error["message"]["model"] = json!("<synthetic>");
@@ -206,6 +222,7 @@ fn what_claude_code_tells_is_not_the_models() {
         json!({"type": "pr-link", "prUrl": "https://example.org/pull/1"}),
         json!({"type": "hologram", "depth": 3}),
         json!({"type": "mode", "mode": "plan"}),
+        json!({"type": "file-history-delta", "messageId": "m", "trackingPath": "a.md"}),
     ]);
     let transcript = transcript(&session);
     assert_eq!(

@@ -11,6 +11,7 @@ use super::record::{Body, Head, Layout, Record, decode};
 use super::tokens::Tokens;
 use super::waiting::Waiting;
 use super::{AGENT, event};
+use crate::agent::ids::Ids;
 use crate::agent::{entries, fields, repair, responses};
 use crate::entry::{Entry, Kind, Numbering, Role};
 use crate::format::{Emit, Item, entries_to};
@@ -34,6 +35,7 @@ pub(super) struct Reading<'a> {
     session: Session,
     numbering: Option<Numbering>,
     model: Option<String>,
+    messages: Ids,
     /// The line that is being read.
     number: u64,
 }
@@ -53,6 +55,7 @@ impl<'a> Reading<'a> {
             session: Session::new(SessionId::for_native(AGENT, name), AGENT),
             numbering: None,
             model: None,
+            messages: Ids::default(),
             number: 0,
         }
     }
@@ -165,6 +168,8 @@ impl<'a> Reading<'a> {
             return;
         };
         entry.created_at = at;
+        // Each item is a message of its own.
+        entry.message_id = entry.message_id.map(|id| self.messages.own(&id));
         if (&entry.role, entry.kind) == (&Role::User, Kind::Text) {
             if let Some(shown) = self.prompts.message(entry) {
                 self.show(shown);

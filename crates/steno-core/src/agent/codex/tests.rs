@@ -114,6 +114,29 @@ fn a_prompt_and_its_twin_are_one() {
 }
 
 #[test]
+fn every_message_item_is_one_of_its_own_whatever_its_id_says() {
+    let said = |role: &str, text: &str| {
+        let payload = serde_json::json!({"type": "message", "id": "REDACTED", "role": role,
+            "content": [{"type": "output_text", "text": text}]});
+        item(3, &payload.to_string())
+    };
+    let lines = [
+        META.to_owned(),
+        said("user", "One"),
+        prompt("One"),
+        said("assistant", "1"),
+        said("user", "Two"),
+        prompt("Two"),
+        said("assistant", "2"),
+    ];
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("rollout.jsonl");
+    fs::write(&file, lines.join("\n")).unwrap();
+    let counted = inspect_file(&file);
+    assert_eq!((counted.user_prompts, counted.assistant_messages), (2, 2));
+}
+
+#[test]
 fn the_event_may_come_before_its_twin() {
     let transcript =
         read_lines(&[META.to_owned(), prompt("Go"), CONTEXT.to_owned(), user("Go"), user("Step")]);

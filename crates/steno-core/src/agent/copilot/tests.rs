@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::entry::Kind;
-use crate::format;
+use crate::format::{self, Found};
+use crate::inspect::inspect;
 use crate::session::Transcript;
 use crate::source::Source;
 
@@ -42,6 +43,20 @@ fn sample() -> Vec<String> {
             r#"{"messageId":"m2","content":"inside","parentToolCallId":"c1"}"#,
         ),
     ]
+}
+
+#[test]
+fn what_subagents_do_counts_as_their_tokens_do() {
+    let mut lines = sample();
+    let inside = r#"{"toolCallId":"c2","toolName":"ls","success":true,"parentToolCallId":"c1"}"#;
+    lines.push(event("tool.execution_start", inside));
+    lines.push(event("tool.execution_complete", inside));
+    lines.push(event("user.message", r#"{"content":"task","parentToolCallId":"c1"}"#));
+    let source = Source::in_memory("e.jsonl", "/nowhere/e.jsonl", lines.join("\n").into());
+    let bundle = Bundle::new("/nowhere/e.jsonl", vec![source]);
+    let counted = inspect(&Found { reader: &READER, bundle }).unwrap();
+    assert_eq!((counted.user_prompts, counted.assistant_messages), (1, 2));
+    assert_eq!((counted.tool_calls, counted.tool_results), (2, 2));
 }
 
 #[test]
@@ -111,7 +126,9 @@ fn each_process_states_its_tokens() {
     let shutdown = event("session.shutdown", &format!(r#"{{"modelMetrics":{metrics}}}"#));
     let nested = format!(r#"{{"accountingSnapshot":{{"modelMetrics":{metrics}}}}}"#);
     let mut lines = sample();
-    lines.extend([shutdown, event("session.shutdown", &nested)]);
+    let more = r#"{"messageId":"m3","content":"more","outputTokens":9}"#;
+    lines.extend([shutdown, event("assistant.message", more)]);
+    lines.push(event("session.shutdown", &nested));
     let record = r#"{"usage":{"inputTokens":5,"outputTokens":1,"apiCallId":"a"}}"#;
     lines.extend([event("session.usage_record", record), event("session.usage_record", record)]);
     let usage = read_lines(&lines).session.totals.usage;

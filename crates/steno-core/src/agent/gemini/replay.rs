@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::agent::fields;
+use crate::agent::head::Head;
 use crate::agent::json_lines::each_object;
 use crate::agent::listing::Listing;
 use crate::agent::telling::Telling;
@@ -196,12 +197,18 @@ fn records_of(object: Object) -> Vec<Value> {
     }
 }
 
+/// Whether a file holds a log, whatever it is called. Of a single line only the name tells.
+fn is_log(source: &Source) -> Result<bool, FileError> {
+    let shown = Head::of(source)?.is_lines();
+    Ok(shown.unwrap_or_else(|| !source.name().ends_with(".json")))
+}
+
 /// Gives each line of a log to `take`; of a document first what it says as a whole, then each message.
 fn each_record(
     source: &Source,
     mut take: impl FnMut(Result<Object, Problem>, u64),
 ) -> Result<(), FileError> {
-    if !source.name().ends_with(".json") {
+    if is_log(source)? {
         return each_object(source, take);
     }
     let mut listing = match Listing::of(source, &["messages"])? {

@@ -32,6 +32,26 @@ fn kinds(transcript: &Transcript) -> Vec<(Role, Kind)> {
     transcript.entries.iter().map(|entry| (entry.role.clone(), entry.kind)).collect()
 }
 
+/// A document on many lines, with one prompt and one answer.
+const DOCUMENT: &str = r#"{
+  "sessionId": "s1",
+  "projectHash": "00",
+  "messages": [
+    {"id": "u", "timestamp": "2026-01-01T00:00:01Z", "type": "user", "content": "Fix it"},
+    {"id": "g", "timestamp": "2026-01-01T00:00:02Z", "type": "gemini", "content": "Done"}
+  ]
+}"#;
+
+#[test]
+fn the_content_tells_a_log_from_a_document_and_not_the_name() {
+    for name in ["full.jsonl", "chat.txt", "chat.json"] {
+        let document = read(name, DOCUMENT);
+        assert_eq!(kinds(&document), [(Role::User, Kind::Text), (Role::Assistant, Kind::Text)]);
+        assert_eq!(kinds(&read(name, LOG)), kinds(&read("chat.jsonl", LOG)), "{name}");
+        assert!(document.problems.is_empty(), "{name}");
+    }
+}
+
 #[test]
 fn a_log_is_replayed() {
     let transcript = read("chat.jsonl", LOG);

@@ -1,6 +1,7 @@
 //! A session as its messages come in: what they state together, and their entries.
 
 use crate::agent::fields::{as_count, filled, moment};
+use crate::agent::ids::Ids;
 use crate::agent::message::Message;
 use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, Role, Usage};
@@ -19,6 +20,7 @@ const KNOWN: [&str; 5] = ["id", "title", "directory", "parentID", "time"];
 pub(super) struct Conversation<'a> {
     session: Session,
     output: Output<'a>,
+    ids: Ids,
     /// Whether the seam of a compaction was shown whose summary has not come yet.
     compacting: bool,
 }
@@ -33,7 +35,8 @@ impl<'a> Conversation<'a> {
         session.project = filled(info, "directory").map(str::to_owned);
         session.parent = filled(info, "parentID").map(str::to_owned);
         session.extra = rest(info);
-        Self { session, output: Output::new(AGENT, id, emit), compacting: false }
+        let output = Output::new(AGENT, id, emit);
+        Self { session, output, ids: Ids::default(), compacting: false }
     }
 
     /// Takes one message with its parts.
@@ -95,9 +98,9 @@ impl<'a> Conversation<'a> {
         self.output.message(message);
     }
 
-    fn begin(&self, info: &Value) -> Message {
+    fn begin(&mut self, info: &Value) -> Message {
         Message {
-            id: filled(info, "id").map(str::to_owned),
+            id: filled(info, "id").map(|id| self.ids.own(id)),
             parent: filled(info, "parentID").map(str::to_owned),
             model: model(info),
             created_at: time(info.get("time"), "created"),

@@ -26,9 +26,13 @@ pub(super) fn is_export(file: &Path) -> bool {
     let Some(info) = after(&head, "{").and_then(|rest| after(rest, "\"info\"")) else {
         return false;
     };
+    let has = |fields: &[&str]| fields.iter().all(|field| info.contains(field));
+    // The first versions knew no projects, but their ids already began so.
+    let is_session = has(&["\"projectID\"", "\"directory\""]) || has(&["\"ses_", "\"time\""]);
     read.is_ok()
         && after(info, ":").and_then(|rest| after(rest, "{")).is_some()
-        && ["\"id\"", "\"projectID\"", "\"directory\""].iter().all(|field| info.contains(field))
+        && has(&["\"id\""])
+        && is_session
 }
 
 /// Reads an export. What stands before the place where it breaks off is kept.

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agent::kept;
 use crate::entry::{Entry, Kind, Role};
-use crate::format;
+use crate::format::{self, Found};
+use crate::inspect::inspect;
 use crate::session::Transcript;
 use crate::source::Source;
 
@@ -131,6 +132,33 @@ fn parts_become_entries() {
     assert_eq!(entries[6].content, "denied");
     assert_eq!(entries[6].metadata.as_ref().unwrap()["is_error"], true);
     assert_eq!(entries[9].content, "Aborted: no");
+}
+
+#[test]
+fn an_export_of_a_version_without_projects_is_known() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("full.jsonl");
+    let mut document: Value = serde_json::from_str(&export()).unwrap();
+    let info = document["info"].as_object_mut().unwrap();
+    info.shift_remove("projectID");
+    info.shift_remove("directory");
+    fs::write(&file, serde_json::to_string_pretty(&document).unwrap()).unwrap();
+    assert_eq!(only(&file).session.native_id.as_deref(), Some("ses_1"));
+    fs::write(&file, r#"{"info":{"id":"x","time":1},"messages":[]}"#).unwrap();
+    assert!(READER.find_at(&file).unwrap().is_empty());
+}
+
+#[test]
+fn messages_count_each_although_their_ids_were_blotted_out() {
+    let text = export().replace("msg_1", "REDACTED").replace("msg_2", "REDACTED");
+    let mut document: Value = serde_json::from_str(&text).unwrap();
+    let once = document["messages"].as_array().unwrap().clone();
+    document["messages"].as_array_mut().unwrap().extend(once);
+    let source = Source::in_memory("e.json", "e.json", document.to_string().into_bytes());
+    let bundle = Bundle::new("e.json", vec![source]);
+    let counted = inspect(&Found { reader: &READER, bundle }).unwrap();
+    assert_eq!((counted.user_prompts, counted.assistant_messages), (2, 2));
+    assert_eq!((counted.tokens.input, counted.tokens.output), (20, 14));
 }
 
 #[test]

@@ -55,6 +55,16 @@ fn a_document_is_told() {
 }
 
 #[test]
+fn the_content_tells_a_log_from_a_document_and_not_the_name() {
+    for name in ["full.jsonl", "chat.txt", "chat.json"] {
+        let document = format::read(&READER, &bundle(name, DOCUMENT.as_bytes())).unwrap();
+        assert_eq!(told(&document), TOLD, "{name}");
+        let replayed = format::read(&READER, &bundle(name, log().as_bytes())).unwrap();
+        assert_eq!(replayed.entries.len(), 9, "{name}");
+    }
+}
+
+#[test]
 fn a_log_of_changes_is_replayed() {
     let transcript = format::read(&READER, &bundle("s.jsonl", log().as_bytes())).unwrap();
     assert_eq!(told(&transcript)[..7], TOLD);

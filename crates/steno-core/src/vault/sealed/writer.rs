@@ -1,5 +1,6 @@
 //! Growing a sealed file: frames go where the trailer stood, and a new trailer after them.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -27,6 +28,21 @@ pub(crate) struct SealedWriter {
     new: Option<TempPath>,
 }
 
+thread_local! {
+    /// The room of the last writer, for the next one.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for SealedWriter {
+    fn drop(&mut self) {
+        let mut room = std::mem::take(&mut self.pending);
+        if room.capacity() <= 4 * FRAME_SIZE {
+            room.clear();
+            SPARE.set(room);
+        }
+    }
+}
+
 impl SealedWriter {
     /// Makes a new file, which nobody sees before [`SealedWriter::sync`].
     pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
@@ -34,7 +50,7 @@ impl SealedWriter {
         let (mut file, new) = durable::temporary(path)?.into_parts();
         file.write_all(&bytes).on("write", path)?;
         let sealed = Sealed::begun(path, file, header.clone(), (bytes.len() as u64, chain));
-        Ok(Self { sealed, pending: Vec::new(), moved: None, unfinished: true, new: Some(new) })
+        Ok(Self { sealed, pending: SPARE.take(), moved: None, unfinished: true, new: Some(new) })
     }
 
     /// Opens a file, and drops what an interrupted write left at its end.
@@ -47,7 +63,7 @@ impl SealedWriter {
         }
         sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
         let mut writer =
-            Self { sealed, pending: Vec::new(), moved: None, unfinished: false, new: None };
+            Self { sealed, pending: SPARE.take(), moved: None, unfinished: false, new: None };
         if writer.sealed.torn.is_some() {
             writer.finish()?;
         }

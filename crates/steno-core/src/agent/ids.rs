@@ -1,0 +1,40 @@
+//! Ids of messages, each given out once: publishers blot them out, and some agents give one twice.
+
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
+
+use crate::sums::{Sum, Sums};
+
+/// The ids of one session so far.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    met: HashSet<Sum, RandomState>,
+    sums: Sums,
+    repeated: u64,
+}
+
+impl Ids {
+    /// The id, with a number where another message has it already.
+    pub(crate) fn own(&mut self, id: &str) -> String {
+        if self.met.insert(self.sums.of(id)) {
+            return id.to_owned();
+        }
+        self.repeated += 1;
+        format!("{id}:{}", self.repeated + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_id_is_given_out_twice() {
+        let mut ids = Ids::default();
+        assert_eq!(
+            ["a", "b", "a", "a", "b"].map(|id| ids.own(id)),
+            ["a", "b", "a:2", "a:3", "b:4"]
+        );
+    }
+}
