@@ -39,6 +39,7 @@ enum Slot {
         place: Place,
     },
     /// All messages were replaced by a shorter account, without those of these ids.
+    #[expect(clippy::box_collection, reason = "records are many and seams few")]
     Seam(Box<HashSet<Sum>>),
 }
 
