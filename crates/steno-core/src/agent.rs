@@ -31,7 +31,7 @@ pub mod inspect_eval;
 mod kept;
 pub mod kimi;
 #[cfg(test)]
-mod large;
+pub(crate) mod large;
 mod listing;
 pub mod litellm;
 mod message;
@@ -53,7 +53,7 @@ mod trial;
 pub(crate) mod usage;
 pub mod vercel;
 pub mod vscode_chat;
-mod walk;
+pub(crate) mod walk;
 pub mod zed;
 
 use crate::format::Reader;

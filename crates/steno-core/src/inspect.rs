@@ -4,10 +4,9 @@
 //! results count once per id, tokens once per message. What subagents say inside the file does not count to it, but
 //! for agents that bill both together.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use foldhash::fast::RandomState;
 use serde::Serialize;
 
 use crate::agent::copilot;
@@ -15,7 +14,7 @@ use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::{Problem, ProblemList};
 use crate::source::{Source, Wanted};
-use crate::sums::{Sum, Sums};
+use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
 
@@ -192,24 +191,11 @@ struct Counter {
     inspection: Inspection,
     /// Whether what subagents say counts too.
     together: bool,
-    seen: Seen,
+    /// Which ids were met: a file of hundreds of megabytes may have millions of them.
+    seen: SumSet,
     tally: Tally,
     models: BTreeSet<String>,
     problems: ProblemList,
-}
-
-/// Which ids were met, by their sums: a file of hundreds of megabytes may have millions of them.
-#[derive(Default)]
-struct Seen {
-    met: HashSet<Sum, RandomState>,
-    sums: Sums,
-}
-
-impl Seen {
-    /// Whether an id is new.
-    fn insert(&mut self, id: (What, &str)) -> bool {
-        self.met.insert(self.sums.of(id))
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

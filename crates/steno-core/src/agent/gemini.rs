@@ -27,6 +27,7 @@ use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
+use crate::sums::Sums;
 
 /// The agent's name.
 pub const AGENT: &str = "gemini";
@@ -122,13 +123,15 @@ pub(super) fn read_as(
     let mut telling = Telling::new(agent, &id, emit);
     describe(&mut telling.session, &plan);
     telling.session.project = project(bundle)?;
-    let (mut messages, mut known) = (Messages::default(), HashSet::new());
+    let (mut messages, mut known, sums) = (Messages::default(), HashSet::new(), Sums::default());
+    let (mut plan, has_several) = (Some(plan), chats.len() > 1);
     for chat in chats {
         let mut told = Vec::new();
-        Plan::of(chat)?.replay(chat, &mut telling, |telling, message| {
-            let id = fields::text(&message, "id").map(str::to_owned);
+        let plan = plan.take().map_or_else(|| Plan::of(chat), Ok)?;
+        plan.replay(chat, &mut telling, |telling, message| {
+            let id = fields::text(&message, "id").map(|id| sums.of(id)).filter(|_| has_several);
             // A chat that is resumed begins a log with what it was told before.
-            if id.as_ref().is_none_or(|id| !known.contains(id)) {
+            if id.is_none_or(|id| !known.contains(&id)) {
                 messages.tell(telling, message);
             }
             told.extend(id);

@@ -74,12 +74,12 @@ impl<'s> Listing<'s> {
                 return Err(malformed(not_a(names)));
             }
             if names.is_empty() {
-                return walk.pass().map(drop);
+                return walk.pass();
             }
             walk.fields(&mut |walk, name| match names.iter().position(|known| *known == name) {
                 Some(at) => walk.items(&mut |walk| {
                     first = first.min(at);
-                    walk.pass().map(drop)
+                    walk.pass()
                 }),
                 None => {
                     let reason = |why| malformed(format!("field {name}: {why}"));
@@ -104,10 +104,10 @@ impl<'s> Listing<'s> {
         };
         Walk::again(self.source, &mut |walk| match self.field {
             None if walk.peek()? == Some(b'[') => walk.items(&mut record),
-            None => walk.pass().map(drop),
+            None => walk.pass(),
             Some(field) => walk.fields(&mut |walk, name| match name == field {
                 true => walk.items(&mut record),
-                false => walk.pass().map(drop),
+                false => walk.pass(),
             }),
         })
     }

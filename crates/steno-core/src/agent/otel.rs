@@ -32,7 +32,12 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
     })?;
     for bundle in files {
-        let sessions = Outline::of([&bundle.sources[0]], &mut |_| {})?.sessions();
+        let Ok(outline) = Outline::of([&bundle.sources[0]], &mut |_| {}) else {
+            // Reading it says why it cannot be.
+            bundles.push(bundle);
+            continue;
+        };
+        let sessions = outline.sessions();
         let has_several = sessions.len() > 1;
         bundles.extend(
             sessions
@@ -56,7 +61,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let mut output = Output::new(AGENT, &native_id, emit);
     session.native_id = Some(native_id);
     let mut conversation = Conversation::new(&outline, &mut output);
-    outline.each(|span| conversation.span(&span))?;
+    outline.each(|span| conversation.span(span))?;
     Ok(session)
 }
 

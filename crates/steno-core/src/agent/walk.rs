@@ -6,7 +6,7 @@ mod course;
 mod line;
 mod parts;
 
-pub(crate) use self::line::{LineWalks, begins_with_whole_line};
+pub(crate) use self::line::{LineWalks, OneLine, begins_with_whole_line};
 pub(crate) use self::parts::Parts;
 
 use std::io::{self, BufRead};
@@ -108,7 +108,7 @@ impl<R: BufRead> Walk<R> {
 
     fn inside(&mut self, [open, close]: [u8; 2], step: Step<'_, R>) -> io::Result<()> {
         if self.peek()? != Some(open) {
-            return self.pass().map(drop);
+            return self.pass();
         }
         self.advance(1);
         if self.peek()? == Some(close) {
@@ -127,8 +127,14 @@ impl<R: BufRead> Walk<R> {
         Ok(())
     }
 
+    /// Passes over the value that comes next.
+    pub(crate) fn pass(&mut self) -> io::Result<()> {
+        self.course(&mut |_| {})?;
+        Ok(())
+    }
+
     /// Passes over the value that comes next, and says where it stands.
-    pub(crate) fn pass(&mut self) -> io::Result<Range<u64>> {
+    pub(crate) fn place(&mut self) -> io::Result<Range<u64>> {
         self.course(&mut |_| {})
     }
 

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::shape::{self, Shape};
 use super::weakincentives::claude;
-use super::{FormatError, Reader, emit_all};
+use super::{Emit, FormatError, Item, Reader, emit_all};
 use crate::agent::claude_code;
+use crate::agent::walk::{Walk, malformed};
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryError, Numbering, take_object, take_string, take_timestamp};
 use crate::format::tree::Tree;
@@ -21,8 +22,7 @@ use crate::vault::notes::Note;
 pub const AGENT: &str = "steno";
 
 /// Finds and reads its sessions.
-pub const READER: Reader =
-    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
+pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 /// How far into a file of lines we look for one that we know.
 const PROBED_LINES: usize = 20;
@@ -89,55 +89,88 @@ fn first_shape(source: &Source) -> Result<Option<Shape>, FileError> {
 }
 
 /// Reads a document or a file of lines.
-pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(source) = bundle.sources.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
     if source.name().ends_with(".json") {
-        read_document(source)
+        read_document(source, emit)
     } else if first_shape(source)? == Some(Shape::Claude) {
-        claude::read(bundle, None)
+        Ok(emit_all(claude::read(bundle, None)?, emit))
     } else {
-        read_lines(source)
+        Ok(read_lines(source, emit)?)
     }
 }
 
-fn read_document(source: &Source) -> Result<Transcript, FormatError> {
-    let invalid = |reason: String| FormatError::Invalid(Problem::of(source.path(), reason));
-    let mut document: Object =
-        serde_json::from_slice(&source.bytes()?).map_err(|error| invalid(json_reason(&error)))?;
-    let session =
-        take_object(&mut document, "session").map_err(|error| invalid(error.to_string()))?;
-    let session =
-        session.ok_or_else(|| invalid(EntryError::MissingField("session").to_string()))?;
-    let session = session_from(session).map_err(|error| invalid(error.to_string()))?;
+/// Reads a document twice, first for its session, then entry by entry.
+fn read_document(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let session = document_session(source)?;
     let mut numbering = Numbering::new(&session.agent, session.id.as_str());
-    let mut transcript = Transcript::new(session);
-    let Some(Value::Array(entries)) = document.shift_remove("entries") else {
-        return Err(invalid(EntryError::MissingField("entries").to_string()));
-    };
-    for (index, value) in entries.into_iter().enumerate() {
-        let numbered = value.get("sequence").is_some_and(|sequence| !sequence.is_null());
-        let entry = match value {
-            Value::Object(object) => Entry::from_object(object),
-            _ => Err(EntryError::NotAnObject),
-        };
-        match entry {
+    let mut count = 0;
+    let mut take = |entry: Result<Value, String>| {
+        count += 1;
+        let numbered = |entry: &Value| entry.get("sequence").is_some_and(|it| !it.is_null());
+        let is_numbered = entry.as_ref().is_ok_and(numbered);
+        match entry.and_then(entry_from) {
             Ok(mut entry) => {
-                if numbered {
+                if is_numbered {
                     numbering.identify(&mut entry);
                 } else {
                     numbering.assign(&mut entry);
                 }
-                transcript.push(entry);
+                emit(Item::Entry(Box::new(entry)));
             }
-            Err(error) => {
-                let reason = format!("entry {}: {error}", index + 1);
-                transcript.problems.push(Problem::of(source.path(), reason));
+            Err(reason) => {
+                let reason = format!("entry {count}: {reason}");
+                emit(Item::Problem(Problem::of(source.path(), reason)));
             }
         }
+    };
+    Walk::again(source, &mut |walk| {
+        walk.fields(&mut |walk, name| match name {
+            "entries" => walk.items(&mut |walk| {
+                take(walk.value()?);
+                Ok(())
+            }),
+            _ => walk.pass(),
+        })
+    })?;
+    Ok(session)
+}
+
+fn entry_from(value: Value) -> Result<Entry, String> {
+    let entry = match value {
+        Value::Object(object) => Entry::from_object(object),
+        _ => Err(EntryError::NotAnObject),
+    };
+    entry.map_err(|error| error.to_string())
+}
+
+/// The session of a document that has entries, too.
+fn document_session(source: &Source) -> Result<Session, FormatError> {
+    let (mut document, mut has_entries) = (Object::new(), false);
+    let passed = Walk::over(source, &mut |walk| {
+        walk.fields(&mut |walk, name| match name {
+            "session" => {
+                document.insert(name.to_owned(), walk.value()?.map_err(malformed)?);
+                Ok(())
+            }
+            "entries" => {
+                has_entries = walk.peek()? == Some(b'[');
+                walk.pass()
+            }
+            _ => walk.pass(),
+        })
+    })?;
+    passed.map_err(FormatError::Invalid)?;
+    let invalid =
+        |error: EntryError| FormatError::Invalid(Problem::of(source.path(), error.to_string()));
+    let session = take_object(&mut document, "session").map_err(invalid)?;
+    let session = session.ok_or(EntryError::MissingField("session")).map_err(invalid)?;
+    if !has_entries {
+        return Err(invalid(EntryError::MissingField("entries")));
     }
-    Ok(transcript)
+    session_from(session).map_err(invalid)
 }
 
 fn session_from(mut object: Object) -> Result<Session, EntryError> {
@@ -164,27 +197,26 @@ fn session_from(mut object: Object) -> Result<Session, EntryError> {
     Ok(session)
 }
 
-fn read_lines(source: &Source) -> Result<Transcript, FormatError> {
+fn read_lines(source: &Source, emit: Emit<'_>) -> Result<Session, FileError> {
     let stem = source.name().strip_suffix(".jsonl").unwrap_or(source.name());
     let mut session = Session::new(SessionId::for_native(AGENT, stem), AGENT);
     session.native_id = Some(stem.to_owned());
-    let mut transcript = Transcript::new(session);
     let mut numbering = Numbering::new(AGENT, stem);
-    for line in Lines::new(source.open_document()?) {
+    for line in Lines::new(source.open()?) {
         let line = line.on("read", source.path())?;
         match line_entries(&line) {
             Ok(entries) => {
                 for mut entry in entries {
                     numbering.assign(&mut entry);
-                    transcript.push(entry);
+                    emit(Item::Entry(Box::new(entry)));
                 }
             }
             Err(reason) => {
-                transcript.problems.push(Problem::at(source.path(), line.number, reason))
+                emit(Item::Problem(Problem::at(source.path(), line.number, reason)));
             }
         }
     }
-    Ok(transcript)
+    Ok(session)
 }
 
 /// The entries of one line, or why it has none.
@@ -202,5 +234,26 @@ fn line_entries(line: &Line) -> Result<Vec<Entry>, String> {
         Ok(Value::Object(object)) => shape::entries(object).map_err(|error| error.to_string()),
         Ok(_) => Err(EntryError::NotAnObject.to_string()),
         Err(error) => Err(json_reason(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::large;
+    use crate::entry::{Kind, Role};
+
+    #[test]
+    fn files_larger_than_may_be_held_are_read() {
+        let mut transcript = Transcript::new(Session::new(SessionId::fresh(), AGENT));
+        for role in [Role::User, Role::Assistant].iter().cycle().take(10) {
+            transcript.push(Entry::new(role.clone(), Kind::Text, "~"));
+        }
+        for (name, text) in
+            [("a.json", render_json(&transcript)), ("a.jsonl", render_lines(&transcript))]
+        {
+            let (_, kinds, problems) = large::read(&READER, large::source(name, &text));
+            assert_eq!((kinds.len(), problems), (10, 0), "{name}");
+        }
     }
 }

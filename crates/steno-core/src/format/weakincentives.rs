@@ -27,11 +27,13 @@ pub use files::find;
 pub use session::SliceSession;
 pub use view::format_transcript;
 
+use uuid::Uuid;
+
 use crate::durable::{self, FileError};
 use crate::entry::{Entry, EntryError, Numbering};
-use crate::format::{FormatError, Reader, emit_all};
+use crate::format::{self, Emit, FormatError, Item, Reader};
 use crate::json::Object;
-use crate::problem::Problem;
+use crate::problem::ProblemList;
 use crate::session::{Session, SessionId, Transcript};
 use crate::source::Bundle;
 use crate::timestamp::Timestamp;
@@ -40,8 +42,7 @@ use crate::timestamp::Timestamp;
 pub const AGENT: &str = "weakincentives";
 
 /// Finds and reads its sessions.
-pub const READER: Reader =
-    Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
+pub const READER: Reader = Reader { agent: AGENT, find, read: read_into };
 
 /// The file of a folder that holds the transcript.
 pub const FILE_NAME: &str = "weakincentives.transcript.TranscriptEntry.jsonl";
@@ -64,14 +65,38 @@ pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
 
 /// Reads a session. Numbers and ids that the file states are kept.
 pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
-    let mut reading = Reading::default();
+    format::read(&READER, bundle)
+}
+
+/// Reads a session twice, first for its name.
+fn read_into(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let mut facts = Facts::default();
+    each_object(bundle, |object| facts.take(object))?;
+    let session = facts.session(&bundle.root);
+    let mut numbering = Numbering::new(AGENT, session.native_id.as_deref().unwrap_or_default());
+    let problems = each_object(bundle, |object| {
+        for mut entry in entries(object)? {
+            let stated = entry.sequence;
+            numbering.assign(&mut entry);
+            entry.sequence = stated;
+            emit(Item::Entry(Box::new(entry)));
+        }
+        Ok(())
+    })?;
+    problems.into_problems().into_iter().for_each(|problem| emit(Item::Problem(problem)));
+    Ok(session)
+}
+
+/// Gives each object of a session's files to `take`, and returns what could not be read or taken.
+fn each_object(
+    bundle: &Bundle,
+    mut take: impl FnMut(Object) -> Result<(), EntryError>,
+) -> Result<ProblemList, FileError> {
+    let mut problems = ProblemList::default();
     for source in &bundle.sources {
-        let problems = jsonl::read_objects(source.open_document()?, source.path(), |object| {
-            reading.take(object)
-        })?;
-        reading.problems.extend(problems);
+        problems.append(jsonl::read_objects(source.open()?, source.path(), &mut take)?);
     }
-    Ok(reading.finish(&bundle.root))
+    Ok(problems)
 }
 
 /// The transcript as JSON Lines, byte for byte as Python writes them.
@@ -107,16 +132,16 @@ fn epoch() -> Timestamp {
     Timestamp::from_unix(0).expect("the epoch is a moment")
 }
 
-/// What was read so far of one session.
+/// What the lines of a file tell of their session.
 #[derive(Default)]
-struct Reading {
-    entries: Vec<Entry>,
-    problems: Vec<Problem>,
+struct Facts {
     session_id: Option<String>,
+    first_entry: Option<Uuid>,
     first_time: Option<Timestamp>,
+    is_timed: bool,
 }
 
-impl Reading {
+impl Facts {
     fn take(&mut self, object: Object) -> Result<(), EntryError> {
         if self.session_id.is_none() {
             self.session_id =
@@ -124,34 +149,25 @@ impl Reading {
         }
         let time = object.get("created_at").and_then(|time| time.as_str());
         let time = time.and_then(|time| time.parse().ok());
-        self.entries.extend(entries(object)?);
+        let entries = entries(object)?;
         self.first_time = self.first_time.or(time);
+        self.first_entry = self.first_entry.or(entries.first().map(|entry| entry.entry_id));
+        self.is_timed |= entries.iter().any(|entry| entry.created_at.is_some());
         Ok(())
     }
 
-    fn finish(self, root: &Path) -> Transcript {
+    fn session(self, root: &Path) -> Session {
         let native_id = self.native_id(root);
         let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
-        let mut numbering = Numbering::new(AGENT, &native_id);
         session.native_id = Some(native_id);
-        let mut transcript = Transcript::new(session);
-        transcript.problems = self.problems;
-        for mut entry in self.entries {
-            let stated = entry.sequence;
-            numbering.assign(&mut entry);
-            entry.sequence = stated;
-            transcript.push(entry);
-        }
         // Where no entry had a time, the writer put the session's start into the lines.
-        let started = &mut transcript.session.started;
-        *started = started.or(self.first_time.filter(|time| time.instant() != epoch().instant()));
-        transcript
+        let stated = self.first_time.filter(|time| time.instant() != epoch().instant());
+        session.started = stated.filter(|_| !self.is_timed);
+        session
     }
 
     fn native_id(&self, root: &Path) -> String {
-        let first = self.entries.first().map(|entry| entry.entry_id);
-        let first = first.filter(|id| !id.is_nil());
-        match (&self.session_id, first) {
+        match (&self.session_id, self.first_entry.filter(|id| !id.is_nil())) {
             (Some(id), _) => id.clone(),
             (None, Some(id)) => id.hyphenated().to_string(),
             (None, None) => root.display().to_string(),

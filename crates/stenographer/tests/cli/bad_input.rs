@@ -219,22 +219,38 @@ fn noise_is_counted_and_its_beginning_is_shown() {
 }
 
 #[test]
-fn a_document_that_is_too_large_to_be_read_is_kept() {
+fn a_large_document_that_is_cut_off_is_kept() {
     let home = Home::new();
     let start = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","messages":["#;
-    let path = home.file("d/session-1.json", start);
-    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    file.set_len(200 << 20).unwrap();
-    insta::assert_snapshot!(home.steno(&["inspect", "d"]), @r"
+    let reason = "session-1.json: not JSON: cut off at byte 209715200";
+    let output = home.steno(&["import", &large(&home, "d/session-1.json", start)]);
+    assert!(output.stderr.contains(reason), "{output}");
+    assert!(output.stderr.contains(": 0 entries, 209715200 bytes new"), "{output}");
+}
+
+#[test]
+fn a_context_that_is_too_large_to_be_read_is_kept() {
+    let home = Home::new();
+    let start = r#"{"id":"6f0c9e2a-0000-4000-8000-000000000001","timestamp":1,"from":"u","to":"work","content":"hi","entry_type":"message"}"#;
+    let path = large(&home, "work/context.jsonl", &format!("{start}\n"));
+    insta::assert_snapshot!(home.steno(&["inspect", "work"]), @r"
     --- stderr
-    error: could not read $HOME/d/session-1.json
+    error: could not read $HOME/work/context.jsonl
     caused by: a document of more than 128 MiB
     --- exit 1
     ");
-    let output = home.steno(&["import", "d"]);
-    assert!(output.stderr.contains("session-1.json: a document of more than 128 MiB"), "{output}");
+    let output = home.steno(&["import", "work"]);
+    assert!(output.stderr.contains("context.jsonl: a document of more than 128 MiB"), "{output}");
     assert!(output.stderr.contains(": 0 entries, 209715200 bytes new"), "{output}");
     std::fs::remove_file(&path).unwrap();
     home.steno(&["restore", output.stdout.trim()]).ok();
-    assert_eq!(path.metadata().unwrap().len(), 200 << 20);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 200 << 20);
+}
+
+/// A file of 200 MiB that has nothing but its beginning.
+fn large(home: &Home, name: &str, start: &str) -> String {
+    let path = home.file(name, start);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(200 << 20).unwrap();
+    path.display().to_string()
 }

@@ -15,9 +15,10 @@ use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::source::Source;
+use crate::sums::{Sum, Sums};
 
 /// Where a record stands: its line, and its number in the list that the line brings.
-type Place = (u64, usize);
+type Place = (u64, u32);
 
 /// The chat as it stands after the last line.
 #[derive(Debug, Default)]
@@ -25,19 +26,21 @@ pub(super) struct Plan {
     /// What is said about the chat as a whole.
     pub(super) header: Object,
     slots: Vec<Slot>,
-    known: HashMap<String, usize>,
+    known: HashMap<Sum, u32>,
     /// Where the last version of each answer stands that tells its tokens.
-    counted: HashMap<String, Place>,
+    counted: HashMap<Sum, Place>,
+    sums: Sums,
 }
 
 #[derive(Debug)]
 enum Slot {
     Record {
-        id: Option<String>,
+        id: Option<Sum>,
         place: Place,
     },
     /// All messages were replaced by a shorter account, without those of these ids.
-    Seam(HashSet<String>),
+    #[expect(clippy::box_collection, reason = "records are many and seams few")]
+    Seam(Box<HashSet<Sum>>),
 }
 
 /// What one line of the log does.
@@ -80,8 +83,8 @@ impl Plan {
     fn apply(&mut self, step: Step, line: u64) {
         match step {
             Step::Rewind(target) => {
-                let cut = self.known.get(&target).copied().unwrap_or(0);
-                for slot in self.slots.drain(cut..) {
+                let cut = self.known.get(&self.sums.of(target.as_str())).copied().unwrap_or(0);
+                for slot in self.slots.drain(cut as usize..) {
                     if let Slot::Record { id: Some(id), .. } = slot {
                         self.known.remove(&id);
                     }
@@ -97,17 +100,21 @@ impl Plan {
         }
     }
 
+    fn id(&self, object: &Object) -> Option<Sum> {
+        fields::text(object, "id").map(|id| self.sums.of(id))
+    }
+
     fn put(&mut self, object: &Object, place: Place) {
-        let id = fields::text(object, "id").map(str::to_owned);
-        if let Some(id) = id.as_ref().filter(|_| fields::object(object, "tokens").is_some()) {
-            self.counted.insert(id.clone(), place);
+        let id = self.id(object);
+        if let Some(id) = id.filter(|_| fields::object(object, "tokens").is_some()) {
+            self.counted.insert(id, place);
         }
-        let at = id.as_ref().and_then(|id| self.known.get(id).copied());
-        if let Some(id) = &id {
-            self.known.insert(id.clone(), at.unwrap_or(self.slots.len()));
+        let at = id.and_then(|id| self.known.get(&id).copied());
+        if let Some(id) = id {
+            self.known.insert(id, at.unwrap_or(self.slots.len() as u32));
         }
         match at {
-            Some(at) => self.slots[at] = Slot::Record { id, place },
+            Some(at) => self.slots[at as usize] = Slot::Record { id, place },
             None => self.slots.push(Slot::Record { id, place }),
         }
     }
@@ -115,27 +122,26 @@ impl Plan {
     /// Begins anew with a list of messages. A chat that is resumed forgets all that was said and then states it again,
     /// which is no compaction, and without tokens: the answers stay as they were told first.
     fn replace(&mut self, messages: &[Value], line: u64) {
-        let objects =
-            || messages.iter().enumerate().filter_map(|(at, it)| Some((at, it.as_object()?)));
-        let stated: HashSet<_> = objects().filter_map(|(_, it)| fields::text(it, "id")).collect();
+        let objects = || (0..).zip(messages).filter_map(|(at, it)| Some((at, it.as_object()?)));
+        let stated: HashSet<_> = objects().filter_map(|(_, it)| self.id(it)).collect();
         let mut lost = HashSet::new();
         for slot in std::mem::take(&mut self.slots) {
             match slot {
                 Slot::Seam(mut ids) => {
-                    ids.retain(|id| !stated.contains(id.as_str()));
+                    ids.retain(|id| !stated.contains(id));
                     self.slots.extend((!ids.is_empty()).then_some(Slot::Seam(ids)));
                 }
                 Slot::Record { id, .. } => {
-                    lost.extend(id.filter(|id| !stated.contains(id.as_str())));
+                    lost.extend(id.filter(|id| !stated.contains(id)));
                 }
             }
         }
         self.known.clear();
         if !lost.is_empty() {
-            self.slots.push(Slot::Seam(lost));
+            self.slots.push(Slot::Seam(Box::new(lost)));
         }
         for (at, object) in objects() {
-            let told = fields::text(object, "id").and_then(|id| self.counted.get(id).copied());
+            let told = self.id(object).and_then(|id| self.counted.get(&id).copied());
             let is_answer = fields::text(object, "type") != Some("user");
             self.put(object, told.filter(|_| is_answer).unwrap_or((line, at)));
         }
@@ -148,25 +154,27 @@ impl Plan {
         telling: &mut Telling<'a>,
         mut tell: impl FnMut(&mut Telling<'a>, Object),
     ) -> Result<(), FileError> {
-        let wanted: HashMap<Place, usize> = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter_map(|(at, slot)| match slot {
-                Slot::Record { place, .. } => Some((*place, at)),
-                Slot::Seam(_) => None,
-            })
-            .collect();
+        let Self { slots, .. } = self;
+        let records = slots.iter().enumerate().filter_map(|(at, slot)| match slot {
+            Slot::Record { place, .. } => Some((*place, at as u32)),
+            Slot::Seam(_) => None,
+        });
+        let mut wanted: Vec<(Place, u32)> = records.collect();
+        wanted.sort_unstable();
+        let slot_of = |place: Place| {
+            let found = wanted.binary_search_by_key(&place, |(place, _)| *place);
+            found.ok().map(|found| wanted[found].1 as usize)
+        };
         let mut waiting: HashMap<usize, Object> = HashMap::new();
-        let mut slots = self.slots.iter().enumerate().peekable();
+        let mut slots = slots.iter().enumerate().peekable();
         each_record(source, |object, line| {
             let records = match object {
                 Ok(object) => records_of(object),
                 Err(problem) => return telling.problem(problem),
             };
-            for (index, record) in records.into_iter().enumerate() {
-                match (record, wanted.get(&(line, index))) {
-                    (Value::Object(record), Some(at)) => _ = waiting.insert(*at, record),
+            for (index, record) in (0..).zip(records) {
+                match (record, slot_of((line, index))) {
+                    (Value::Object(record), Some(at)) => _ = waiting.insert(at, record),
                     (Value::Object(_), None) => {}
                     _ => telling.problem(Problem::at(source.path(), line, EntryError::NotAnObject)),
                 }

@@ -59,7 +59,7 @@ impl<'s> Attachments<'s> {
     /// Notes how long those are that come next.
     pub(super) fn note(&mut self, walk: &mut Walk<Box<dyn BufRead>>) -> io::Result<()> {
         walk.fields(&mut |walk, name| {
-            let place = walk.pass()?;
+            let place = walk.place()?;
             self.lengths.insert(self.sums.of(name), place.end - place.start);
             Ok(())
         })
@@ -107,7 +107,7 @@ impl<'s> Attachments<'s> {
         let mut take = |walk: &mut Walk<Box<dyn BufRead>>, name: &str| {
             let sum = self.sums.of(name);
             if !wanted.contains(&sum) {
-                return walk.pass().map(drop);
+                return walk.pass();
             }
             match walk.value::<Value>()? {
                 Ok(Value::String(text)) => _ = texts.insert(sum, text),
@@ -122,7 +122,7 @@ impl<'s> Attachments<'s> {
         Walk::again(self.source, &mut |walk| {
             walk.fields(&mut |walk, name| match name {
                 Self::FIELD => walk.fields(&mut take),
-                _ => walk.pass().map(drop),
+                _ => walk.pass(),
             })
         })?;
         Ok(texts)

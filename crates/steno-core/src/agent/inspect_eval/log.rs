@@ -34,8 +34,9 @@ pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
     if !is_log {
         return Ok(Vec::new());
     }
-    // One that is torn has none that could be read.
-    let outline = Outline::of(&log)?.unwrap_or_default();
+    // Reading one that cannot be read says so; one that is torn has no sample that could be.
+    let Ok(outline) = Outline::of(&log) else { return Ok(vec![Bundle::file(path)]) };
+    let outline = outline.unwrap_or_default();
     Ok((0..outline.samples.len()).map(|at| outline.sample(&log, at)).collect())
 }
 
@@ -65,9 +66,9 @@ pub(super) fn task(header: &Source) -> Result<Option<String>, FileError> {
                     task = walk.value()?.ok();
                     Ok(())
                 }
-                _ => walk.pass().map(drop),
+                _ => walk.pass(),
             }),
-            _ => walk.pass().map(drop),
+            _ => walk.pass(),
         })
     })?;
     Ok(task.filter(|_| passed.is_ok()))
@@ -105,11 +106,11 @@ impl Outline {
         let passed = Walk::over(log, &mut |walk| {
             walk.fields(&mut |walk, name| match name {
                 "eval" => {
-                    outline.eval = walk.pass()?;
+                    outline.eval = walk.place()?;
                     Ok(())
                 }
                 "samples" => walk.items(&mut |walk| outline.note(walk)),
-                _ => walk.pass().map(drop),
+                _ => walk.pass(),
             })
         })?;
         Ok(passed.map(|()| outline))
@@ -123,7 +124,7 @@ impl Outline {
             match name {
                 "id" => id = walk.value()?.map_err(malformed)?,
                 "epoch" => epoch = walk.value()?.map_err(malformed)?,
-                _ => drop(walk.pass()?),
+                _ => walk.pass()?,
             }
             Ok(())
         })?;

@@ -45,7 +45,7 @@ impl<'s> Sample<'s> {
             walk.fields(&mut |walk, name| match name {
                 "messages" => walk.items(&mut |walk| {
                     messages += 1;
-                    walk.pass().map(drop)
+                    walk.pass()
                 }),
                 "events" => walk.items(&mut |walk| {
                     let time = walk.value::<Event>()?.ok().and_then(|event| event.time(&sums));
@@ -57,7 +57,7 @@ impl<'s> Sample<'s> {
                     stated.insert(name.to_owned(), walk.value()?.map_err(malformed)?);
                     Ok(())
                 }
-                _ => walk.pass().map(drop),
+                _ => walk.pass(),
             })
         })?;
         let stated = Value::Object(stated);
@@ -92,7 +92,7 @@ impl<'s> Sample<'s> {
             let at = index;
             index += 1;
             if at < *taken || waiting.is_full() {
-                return walk.pass().map(drop);
+                return walk.pass();
             }
             *taken = index;
             let start = walk.start()?;
@@ -110,7 +110,7 @@ impl<'s> Sample<'s> {
         Walk::again(self.source, &mut |walk| {
             walk.fields(&mut |walk, name| match name {
                 "messages" => walk.items(&mut take),
-                _ => walk.pass().map(drop),
+                _ => walk.pass(),
             })
         })?;
         Ok(waiting)

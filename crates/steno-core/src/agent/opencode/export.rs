@@ -49,7 +49,7 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
                 state.record(walk.value()?);
                 Ok(())
             }),
-            _ => walk.pass().map(drop),
+            _ => walk.pass(),
         })
     })?;
     let Some(mut conversation) = state.conversation else {

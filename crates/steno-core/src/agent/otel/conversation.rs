@@ -1,6 +1,7 @@
 //! Follows a conversation through requests that each repeat all of it.
 
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
 
 use super::super::fields::{plain, unpacked};
 use super::super::output::Output;
@@ -17,7 +18,7 @@ pub(super) struct Conversation<'a, 'b> {
     output: &'a mut Output<'b>,
     outline: &'a Outline<'a>,
     /// The span above each, and the agent that it invokes.
-    above: HashMap<Sum, (Sum, Option<u32>)>,
+    above: HashMap<Sum, (Sum, Option<NonZeroU32>)>,
     /// What each source was told and said so far.
     told: HashMap<String, Vec<blake3::Hash>>,
     calls: HashSet<Sum>,
@@ -27,7 +28,9 @@ pub(super) struct Conversation<'a, 'b> {
 impl<'a, 'b> Conversation<'a, 'b> {
     /// The conversation of all spans in `outline`.
     pub(super) fn new(outline: &'a Outline<'a>, output: &'a mut Output<'b>) -> Self {
-        let marks = outline.marks.iter();
+        // Only an agent below another one is a subagent.
+        let has_several = outline.marks.iter().filter(|mark| mark.agent.is_some()).nth(1).is_some();
+        let marks = outline.marks.iter().filter(|_| has_several);
         let above = marks.map(|mark| (mark.id, (mark.parent, mark.agent))).collect();
         let (told, calls, results) = (HashMap::new(), HashSet::new(), HashSet::new());
         Self { output, outline, above, told, calls, results }

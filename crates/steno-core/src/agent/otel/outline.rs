@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use super::super::repair;
@@ -13,21 +14,25 @@ use crate::json::Value;
 use crate::problem::Problem;
 use crate::source::Source;
 use crate::sums::{Sum, Sums};
+use crate::timestamp::Timestamp;
 
-/// What is known of a span. Names are known by their numbers.
+/// What is known of a span: little, since there may be millions. Names are known by their numbers.
 pub(super) struct Mark {
-    /// Which file it is in, and where.
-    source: usize,
-    place: Range<u64>,
-    trace: u32,
+    /// Where it stands.
+    start: u64,
+    length: u32,
+    /// Which file that is.
+    source: u16,
+    is_genai: bool,
+    /// When it began, in nanoseconds since the epoch.
+    order: Option<i64>,
     pub(super) id: Sum,
     pub(super) parent: Sum,
-    order: Option<jiff::Timestamp>,
+    trace: u32,
     /// The conversation that it names itself.
-    conversation: Option<u32>,
+    conversation: Option<NonZeroU32>,
     /// The agent that it invokes.
-    pub(super) agent: Option<u32>,
-    is_genai: bool,
+    pub(super) agent: Option<NonZeroU32>,
 }
 
 /// The spans of one file, or of several that follow one another.
@@ -37,9 +42,9 @@ pub(super) struct Outline<'s> {
     pub(super) marks: Vec<Mark>,
     /// Traces, conversations and agents, each held once.
     names: Vec<String>,
-    numbers: HashMap<String, u32>,
+    numbers: HashMap<String, NonZeroU32>,
     /// The conversation that each trace names first.
-    conversations: HashMap<u32, u32>,
+    conversations: HashMap<u32, NonZeroU32>,
     pub(super) sums: Sums,
     /// What could not be read of the last line or document.
     bad: Vec<String>,
@@ -57,7 +62,11 @@ impl<'s> Outline<'s> {
             let is_first = outline.sources.is_empty();
             let before = outline.marks.len();
             outline.sources.push(source);
-            outline.read(source, &mut |item| is_first.then(|| emit(item)).unwrap_or_default())?;
+            outline.read(source, &mut |item| {
+                if is_first {
+                    emit(item);
+                }
+            })?;
             let mut added = outline.marks.split_off(before);
             if !is_first {
                 let there: HashSet<_> = outline.marks.iter().map(Mark::name).collect();
@@ -112,43 +121,45 @@ impl<'s> Outline<'s> {
     }
 
     fn note(&mut self, span: &Span, place: Range<u64>) {
-        let trace = self.number(&span.trace);
+        let trace = self.number(&span.trace).get();
         let conversation = span.text("gen_ai.conversation.id");
         let conversation = conversation.map(|conversation| self.number(&conversation));
         if let Some(conversation) = conversation {
             self.conversations.entry(trace).or_insert(conversation);
         }
         let agent = span.agent().map(|agent| self.number(&agent));
+        let nanos = |start: Timestamp| i64::try_from(start.instant().as_nanosecond()).ok();
         self.marks.push(Mark {
-            source: self.sources.len() - 1,
-            place,
-            trace,
+            start: place.start,
+            length: (place.end - place.start) as u32,
+            source: (self.sources.len() - 1) as u16,
+            is_genai: span.is_genai(),
+            order: span.start.map(|start| nanos(start).unwrap_or(i64::MAX)),
             id: self.sums.of(span.id.as_str()),
             parent: self.sums.of(span.parent.as_str()),
-            order: span.start.map(|start| start.instant()),
+            trace,
             conversation,
             agent,
-            is_genai: span.is_genai(),
         });
     }
 
-    fn number(&mut self, name: &str) -> u32 {
+    fn number(&mut self, name: &str) -> NonZeroU32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
-        let number = self.names.len() as u32;
         self.names.push(name.to_owned());
+        let number = NonZeroU32::MIN.saturating_add(self.names.len() as u32 - 1);
         self.numbers.insert(name.to_owned(), number);
         number
     }
 
-    pub(super) fn name(&self, number: u32) -> &str {
-        &self.names[number as usize]
+    pub(super) fn name(&self, number: NonZeroU32) -> &str {
+        &self.names[number.get() as usize - 1]
     }
 
     fn session_of(&self, mark: &Mark) -> u32 {
         let of_trace = || self.conversations.get(&mark.trace).copied();
-        mark.conversation.or_else(of_trace).unwrap_or(mark.trace)
+        mark.conversation.or_else(of_trace).map_or(mark.trace, NonZeroU32::get)
     }
 
     /// The sessions in which a model took part, in the order of the file.
@@ -156,12 +167,12 @@ impl<'s> Outline<'s> {
         let mut seen = HashSet::new();
         let marks = self.marks.iter().filter(|mark| mark.is_genai);
         let new = marks.map(|mark| self.session_of(mark)).filter(|session| seen.insert(*session));
-        new.map(|session| self.name(session).to_owned()).collect()
+        new.map(|session| self.names[session as usize - 1].clone()).collect()
     }
 
     /// Only the spans of one session, in the order in which they began.
     pub(super) fn session(mut self, session: &str) -> Self {
-        let session = self.numbers.get(session).copied();
+        let session = self.numbers.get(session).map(|number| number.get());
         let mut marks = std::mem::take(&mut self.marks);
         marks.retain(|mark| Some(self.session_of(mark)) == session);
         marks.sort_by_key(|mark| mark.order);
@@ -172,9 +183,10 @@ impl<'s> Outline<'s> {
     pub(super) fn each(&self, mut take: impl FnMut(&Span)) -> Result<(), FileError> {
         let mut parts: Vec<_> = self.sources.iter().map(|source| Parts::of(source)).collect();
         for mark in self.marks.iter().filter(|mark| mark.is_genai) {
-            let bytes = parts[mark.source].read(&mark.place)?;
+            let source = usize::from(mark.source);
+            let bytes = parts[source].read(&(mark.start..mark.start + u64::from(mark.length)))?;
             let span = repair::parse::<Value>(&bytes).map_err(malformed);
-            take(&Span::new(&span.on("read", self.sources[mark.source].path())?));
+            take(&Span::new(&span.on("read", self.sources[source].path())?));
         }
         Ok(())
     }
@@ -194,6 +206,6 @@ fn within<R: BufRead>(
 ) -> io::Result<()> {
     walk.fields(&mut |walk, name| match name == field {
         true => walk.items(step),
-        false => walk.pass().map(drop),
+        false => walk.pass(),
     })
 }

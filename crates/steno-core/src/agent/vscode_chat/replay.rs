@@ -9,7 +9,7 @@ use super::mutation::{self, NO_LIST, NOWHERE, UNKNOWN};
 use super::{LISTED, STATED};
 use crate::agent::json_lines::{self, JsonLines};
 use crate::agent::repair;
-use crate::agent::walk::{LineWalks, Parts, Walk, judged, malformed};
+use crate::agent::walk::{LineWalks, OneLine, Parts, Walk, judged, malformed};
 use crate::durable::FileError;
 use crate::entry::EntryError;
 use crate::format::{Emit, Item};
@@ -57,7 +57,7 @@ struct Change {
 }
 
 impl Change {
-    fn of(walk: &mut Walk<impl io::BufRead>) -> io::Result<Self> {
+    fn of(walk: &mut Walk<&mut OneLine>) -> io::Result<Self> {
         let mut change = Self::default();
         if walk.peek()? != Some(b'{') {
             return Err(malformed(EntryError::NotAnObject.to_string()));
@@ -72,8 +72,8 @@ impl Change {
                         _ => Vec::new(),
                     }
                 }
-                "v" => change.value = Some(walk.pass()?),
-                _ => drop(walk.pass()?),
+                "v" => change.value = Some(walk.place()?),
+                _ => walk.pass()?,
             }
             Ok(())
         })?;
@@ -86,7 +86,7 @@ impl<'s> Replay<'s> {
     pub(super) fn of(source: &'s Source, emit: Emit<'_>) -> Result<Self, FileError> {
         let mut replay = Self { source, stated: Object::new(), requests: Requests::None };
         let mut lines = LineWalks::of(source)?;
-        while let Some(change) = lines.next(|walk| Change::of(walk))? {
+        while let Some(change) = lines.next(Change::of)? {
             let run = Run { place: lines.place.clone(), line: lines.number };
             let applied = match change {
                 Ok(change) => replay
@@ -131,7 +131,7 @@ impl<'s> Replay<'s> {
                     _ if STATED.contains(&name) => {
                         stated.insert(name.to_owned(), walk.value()?.map_err(malformed)?);
                     }
-                    _ => drop(walk.pass()?),
+                    _ => walk.pass()?,
                 }
                 Ok(())
             })
@@ -150,13 +150,13 @@ impl<'s> Replay<'s> {
                 return Ok(passed);
             }
         }
-        let fits = match (change.kind, &mut self.requests) {
-            (Some(1), requests) => Ok(*requests = brought),
-            (Some(3), requests) => Ok(*requests = Requests::None),
-            (_, Requests::Other) => Err(NO_LIST.to_owned()),
-            (_, requests) => Ok(requests.append(change.length, brought)),
-        };
-        Ok(fits)
+        match (change.kind, &mut self.requests) {
+            (Some(1), requests) => *requests = brought,
+            (Some(3), requests) => *requests = Requests::None,
+            (_, Requests::Other) => return Ok(Err(NO_LIST.to_owned())),
+            (_, requests) => requests.append(change.length, brought),
+        }
+        Ok(Ok(()))
     }
 
     fn change_request(
@@ -276,11 +276,11 @@ impl Requests {
     /// Those of the list that comes next.
     fn of(walk: &mut Walk<Part>) -> io::Result<Self> {
         if walk.peek()? != Some(b'[') {
-            return walk.pass().map(|_| Self::Other);
+            return walk.pass().map(|()| Self::Other);
         }
         let mut requests = Vec::new();
         walk.items(&mut |walk| {
-            requests.push(Request::at(walk.pass()?));
+            requests.push(Request::at(walk.place()?));
             Ok(())
         })?;
         Ok(Self::List(requests))

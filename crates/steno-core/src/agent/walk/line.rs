@@ -54,7 +54,7 @@ impl<'s> LineWalks<'s> {
 /// Whether the first line is JSON of its own.
 pub(crate) fn begins_with_whole_line(source: &Source) -> Result<bool, FileError> {
     let mut walk = Walk::new(OneLine { input: source.open()? }, 0);
-    let passed = walk.pass().and_then(|_| walk.end());
+    let passed = walk.pass().and_then(|()| walk.end());
     judged(passed, source.path()).map(|passed| passed.is_ok())
 }
 

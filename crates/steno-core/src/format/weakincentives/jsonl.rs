@@ -8,15 +8,15 @@ use crate::durable::{FileError, OnPath};
 use crate::entry::EntryError;
 use crate::json::{Object, Style, Value};
 use crate::lines::{LINE_LIMIT, Line, LineEnd, Lines};
-use crate::problem::{Problem, json_reason};
+use crate::problem::{Problem, ProblemList, json_reason};
 
 /// Gives each object of `input` to `take`, and returns what could not be read or taken.
 pub(super) fn read_objects<E: Display>(
     input: impl BufRead,
     path: &Path,
     mut take: impl FnMut(Object) -> Result<(), E>,
-) -> Result<Vec<Problem>, FileError> {
-    let mut problems = Vec::new();
+) -> Result<ProblemList, FileError> {
+    let mut problems = ProblemList::default();
     let mut too_long = None;
     for line in Lines::new(input) {
         let line = line.on("read", path)?;

@@ -71,7 +71,8 @@ impl JsonlSlice {
                 let file = file.on("open", &self.0)?;
                 // A writer in another process holds the lock until its last line is whole.
                 file.lock_shared().on("lock", &self.0)?;
-                jsonl::read_objects(BufReader::new(file), &self.0, take)
+                let problems = jsonl::read_objects(BufReader::new(file), &self.0, take)?;
+                Ok(problems.into_problems())
             }
         }
     }

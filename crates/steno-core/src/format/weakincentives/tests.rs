@@ -8,8 +8,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::agent::large;
 use crate::entry::{Kind, Role, Usage};
 use crate::json::Value;
+use crate::problem::Problem;
 use crate::source::Source;
 use crate::timestamp::Zone;
 
@@ -296,4 +298,13 @@ proptest! {
         let _ = entries(object.clone());
         let _ = claude::entries(object);
     }
+}
+
+#[test]
+fn a_file_larger_than_may_be_held_is_read() {
+    let mut transcript = Transcript::new(Session::new(SessionId::fresh(), AGENT));
+    (0..10).for_each(|_| transcript.push(Entry::new(Role::User, Kind::Text, "~")));
+    let text = render(&transcript, false);
+    let (_, kinds, problems) = large::read(&READER, large::source("a.jsonl", &text));
+    assert_eq!((kinds.len(), problems), (10, 0));
 }

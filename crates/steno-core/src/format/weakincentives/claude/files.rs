@@ -45,7 +45,7 @@ pub fn read(bundle: &Bundle, now: Option<Timestamp>) -> Result<Transcript, Forma
             }
             Ok::<(), Infallible>(())
         })?;
-        problems.extend(found);
+        problems.extend(found.into_problems());
     }
     name_results(&mut entries);
     count_once(&mut entries);
