@@ -1,11 +1,10 @@
 //! Tokens: what a message was billed, and what messages add up to.
 
-use std::collections::HashMap;
+mod tally;
 
-use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::Entry;
+pub use self::tally::{Ledger, Tally};
 use crate::timestamp::Timestamp;
 
 /// Tokens billed, in one set of names for all vendors.
@@ -104,70 +103,8 @@ impl Usage {
     }
 }
 
-/// Adds up tokens, each API message once: what several records of a message repeat, or let grow, is not added.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
-    messages: HashMap<String, Bill, RandomState>,
-    total: Usage,
-}
-
-/// What one message was billed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Bill {
-    usage: Usage,
-    /// When its first record with tokens was written.
-    at: Option<Timestamp>,
-}
-
-impl Tally {
-    /// Counts one more entry.
-    pub fn count(&mut self, entry: &Entry) {
-        if let Some(usage) = &entry.usage {
-            self.bill(entry.message_id.as_ref(), entry.created_at, usage);
-        }
-    }
-
-    /// Counts what a record of a message states.
-    pub(crate) fn bill(&mut self, message: Option<&String>, at: Option<Timestamp>, usage: &Usage) {
-        let Some(message) = message else { return self.total.add(usage) };
-        let bill = match self.messages.get_mut(message) {
-            Some(bill) => bill,
-            None => {
-                let new = Bill { usage: Usage::default(), at };
-                self.messages.entry(message.clone()).or_insert(new)
-            }
-        };
-        self.total.add(&bill.usage.grow(usage));
-    }
-
-    /// All tokens so far.
-    pub fn total(&self) -> Usage {
-        self.total
-    }
-}
-
 /// The length from which an id is long enough to be one of its kind in the world.
 const UNIQUE: usize = 16;
-
-/// Adds up tokens of several sources: a message that was copied from one into another counts once.
-#[derive(Clone, Debug, Default)]
-pub struct Ledger {
-    messages: HashMap<String, Usage, RandomState>,
-}
-
-impl Ledger {
-    /// Counts what stands in one more source of an agent; tells how much of it earlier ones had already.
-    pub fn repeated(&mut self, agent: &str, tally: &Tally) -> Usage {
-        let mut repeated = Usage::default();
-        for (message, bill) in &tally.messages {
-            if let Some(key) = key(agent, message, bill.at) {
-                let growth = self.messages.entry(key).or_default().grow(&bill.usage);
-                repeated.add(&bill.usage.minus(&growth));
-            }
-        }
-        repeated
-    }
-}
 
 /// What names a message in all sources; nothing where another message may have the same name.
 pub(crate) fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
@@ -175,37 +112,4 @@ pub(crate) fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<S
         return Some(format!("{agent}\n{message}"));
     }
     at.map(|at| format!("{agent}\n{message}\n{at}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::entry::{Kind, Role};
-
-    fn tally(messages: &[(&str, &str, u64)]) -> Tally {
-        let mut tally = Tally::default();
-        for (id, at, output) in messages {
-            let mut entry = Entry::new(Role::Assistant, Kind::Text, "");
-            entry.message_id = Some((*id).to_owned());
-            entry.created_at = at.parse().ok();
-            entry.usage = Some(Usage { output: *output, ..Usage::default() });
-            tally.count(&entry);
-        }
-        tally
-    }
-
-    #[test]
-    fn a_copied_message_counts_once_and_may_have_grown() {
-        let (noon, later) = ("2026-01-01T12:00:00Z", "2026-01-01T13:00:00Z");
-        let mut ledger = Ledger::default();
-        let first = [("msg_0123456789abcdef", noon, 5), ("step-1", noon, 7), ("step-2", "", 9)];
-        assert_eq!(ledger.repeated("a", &tally(&first)).output, 0);
-        let grown = [("msg_0123456789abcdef", later, 3), ("msg_0123456789abcdef", later, 8)];
-        assert_eq!(ledger.repeated("a", &tally(&grown)).output, 5);
-        // A short name is another message's unless it was written at the same time.
-        assert_eq!(ledger.repeated("a", &tally(&[("step-1", later, 7)])).output, 0);
-        assert_eq!(ledger.repeated("a", &tally(&[("step-1", noon, 7)])).output, 7);
-        assert_eq!(ledger.repeated("a", &tally(&[("step-2", "", 9)])).output, 0);
-        assert_eq!(ledger.repeated("b", &tally(&first)).output, 0);
-    }
 }
