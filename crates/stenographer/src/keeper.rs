@@ -115,7 +115,7 @@ impl Keeper {
                 entries += 1;
                 prompt = prompt.take().or_else(|| beginning(&entry));
                 if let Some(open) = &mut draft {
-                    open.push(&entry);
+                    open.push(*entry);
                     if open.is_full() {
                         draft = None;
                     }

@@ -91,25 +91,13 @@ impl Default for Draft {
 
 impl Draft {
     /// Takes the next entry.
-    pub fn push(&mut self, entry: &Entry) {
-        self.told.note_facts(entry);
-        self.bills.take(entry, self.len());
-        let text = text::of(entry);
-        let text = (!text.trim().is_empty()).then(|| self.text(text));
-        let mut row = Row {
-            time: entry.created_at.map(|at| at.instant().as_millisecond()),
-            role: entry.role.to_string(),
-            kind: entry.kind,
-            tool: entry.tool_name.clone(),
-            model: entry.model.clone(),
-            source: entry.source.clone(),
-            message: entry.message_id.clone(),
-            parent: entry.parent_id.clone(),
-            failed: entry.kind == Kind::Error || entry.is_tool_error(),
-            text,
-            digest: Hash::default(),
-        };
-        row.digest = self.digest_with(&row, entry.usage.as_ref());
+    pub fn push(&mut self, entry: Entry) {
+        self.told.note_facts(&entry);
+        self.bills.take(&entry, self.len());
+        let usage = entry.usage;
+        let (mut row, text) = Row::of(entry);
+        row.text = (!text.trim().is_empty()).then(|| self.text(text));
+        row.digest = self.digest_with(&row, usage.as_ref());
         self.digest = Some(row.digest);
         self.rows.push(row);
     }
@@ -198,26 +186,47 @@ impl Draft {
     }
 
     fn digest_with(&self, row: &Row, usage: Option<&Usage>) -> Hash {
-        let mut sum = blake3::Hasher::new();
-        if let Some(last) = &self.digest {
-            sum.update(last);
-        }
+        let mut bytes = Vec::with_capacity(512);
+        bytes.extend(self.digest.iter().flatten());
         let texts = [Some(row.role.as_str()), Some(&row.source)].into_iter().chain(
             [&row.tool, &row.model, &row.message, &row.parent].map(|field| field.as_deref()),
         );
         for text in texts {
             let text = text.unwrap_or("\u{0}");
-            sum.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+            bytes.extend((text.len() as u64).to_le_bytes());
+            bytes.extend(text.as_bytes());
         }
-        sum.update(&[row.kind as u8, u8::from(row.failed)]);
-        sum.update(&row.time.unwrap_or(i64::MIN).to_le_bytes());
-        sum.update(&row.text.unwrap_or_default());
+        bytes.extend([row.kind as u8, u8::from(row.failed)]);
+        bytes.extend(row.time.unwrap_or(i64::MIN).to_le_bytes());
+        bytes.extend(row.text.unwrap_or_default());
         for number in usage.map(Usage::numbers).unwrap_or_default() {
-            sum.update(&number.to_le_bytes());
+            bytes.extend(number.to_le_bytes());
         }
         let mut digest = Hash::default();
-        digest.copy_from_slice(&sum.finalize().as_bytes()[..16]);
+        digest.copy_from_slice(&blake3::hash(&bytes).as_bytes()[..16]);
         digest
+    }
+}
+
+impl Row {
+    /// The row of an entry, without its text, and that.
+    fn of(mut entry: Entry) -> (Self, String) {
+        let failed = entry.kind == Kind::Error || entry.is_tool_error();
+        let text = text::take(&mut entry);
+        let row = Self {
+            time: entry.created_at.map(|at| at.instant().as_millisecond()),
+            role: entry.role.to_string(),
+            kind: entry.kind,
+            tool: entry.tool_name,
+            model: entry.model,
+            source: entry.source,
+            message: entry.message_id,
+            parent: entry.parent_id,
+            failed,
+            text: None,
+            digest: Hash::default(),
+        };
+        (row, text)
     }
 }
 

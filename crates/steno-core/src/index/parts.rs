@@ -79,20 +79,20 @@ impl Parts<'_> {
         let dir = self.dir;
         if !dir.is_imported()? || dir.is_recorded()? {
             let transcript = dir.read()?;
-            transcript.entries.iter().for_each(|entry| self.push(entry));
+            transcript.entries.into_iter().for_each(|entry| self.push(entry));
             return Ok(Told::All(transcript.session));
         }
         let reader = format::reader_of(dir.agent());
         let stated = (reader.read)(&dir.bundle()?, &mut |item| {
             if let Item::Entry(entry) = item {
-                self.push(&entry);
+                self.push(*entry);
             }
         })?;
         let Session { id, agent, .. } = self.whose.clone();
         Ok(Told::Stated(Session { id, agent, ..stated }))
     }
 
-    fn push(&mut self, entry: &Entry) {
+    fn push(&mut self, entry: Entry) {
         if matches!(self.are_in, Ok(true)) {
             self.draft.push(entry);
             if self.draft.holds() >= self.index.room {

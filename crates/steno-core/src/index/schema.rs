@@ -209,7 +209,7 @@ pub(super) fn settings(connection: &Connection) -> rusqlite::Result<()> {
 
 /// What a connection that writes much is set to besides.
 pub(super) fn writing(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 4000;")
+    connection.execute_batch("PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 16000;")
 }
 
 /// Takes the steps that are missing; the caller holds the lock.

@@ -5,18 +5,24 @@ use crate::json::Value;
 
 /// What is searched of an entry: what was said, and the arguments of a tool call.
 pub fn of(entry: &Entry) -> String {
+    of_call(entry).unwrap_or_else(|| entry.content.clone())
+}
+
+/// The same, of an entry that needs it no more.
+pub(super) fn take(entry: &mut Entry) -> String {
+    of_call(entry).unwrap_or_else(|| std::mem::take(&mut entry.content))
+}
+
+fn of_call(entry: &Entry) -> Option<String> {
+    let input = entry.tool_input.as_ref().filter(|_| entry.kind == Kind::ToolCall)?;
     let mut text = String::new();
-    let Some(input) = entry.tool_input.as_ref().filter(|_| entry.kind == Kind::ToolCall) else {
-        text.push_str(&entry.content);
-        return text;
-    };
     if let Some(said) = entry.said_with_call() {
         text.push_str(said);
         text.push('\n');
     }
     arguments(input, &mut text);
     text.truncate(text.trim_end().len());
-    text
+    Some(text)
 }
 
 /// Every value, each on lines of its own and after its name.

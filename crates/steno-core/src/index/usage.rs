@@ -79,7 +79,11 @@ impl<'a> Books<'a> {
 
     /// Enters what a session states of a message.
     fn state(&mut self, key: &Hash, stated: &Billed) -> Result<(), IndexError> {
-        let Some(before) = self.find(key)? else { return self.replace(key, None, stated) };
+        if self.enter(key, stated)? {
+            self.add(stated, 1);
+            return Ok(());
+        }
+        let Some(before) = self.find(key)? else { return Ok(()) };
         if before.session == stated.session {
             let raised =
                 "UPDATE statement SET input = max(input, ?3), cache_read = max(cache_read, ?4),
@@ -198,6 +202,31 @@ impl<'a> Books<'a> {
             keys.query_map([session], |row| row.get(0))?.collect()
         };
         self.index.on(all())
+    }
+
+    /// Enters a message; not if it is there. Most are new.
+    fn enter(&self, key: &Hash, billed: &Billed) -> Result<bool, IndexError> {
+        let sql = "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+            ON CONFLICT DO NOTHING";
+        let [input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning] =
+            billed.tokens;
+        let enter = || {
+            self.index.connection.prepare_cached(sql)?.execute(params![
+                key,
+                billed.session,
+                billed.number,
+                billed.time,
+                billed.model,
+                input,
+                cache_read,
+                cache_write,
+                cache_write_5m,
+                cache_write_1h,
+                output,
+                reasoning
+            ])
+        };
+        self.index.on(enter()).map(|entered| entered > 0)
     }
 
     fn replace(

@@ -121,11 +121,14 @@ impl SessionDir {
         place: &Place<'_>,
         growth: Growth,
     ) -> Result<Kept, FileError> {
-        if let Some(kept) = self.grow_locked(source, place, growth)? {
-            return Ok(kept);
-        }
         let stem = super::file_name(source.name());
         let newest = self.newest_file(&stem)?;
+        if let Some((stem, generation)) = &newest {
+            let path = self.kept_path(stem, *generation);
+            if let Some(kept) = go_on(&path, source, place, growth)? {
+                return Ok(Kept { generation: *generation, ..kept });
+            }
+        }
         let generation = newest.map_or(0, |(_, generation)| generation + 1);
         let header = self.header(source.name(), source.path(), place.root, generation);
         let header = FileHeader { key: place.key.map(str::to_owned), form: place.form, ..header };
@@ -143,12 +146,8 @@ impl SessionDir {
     ) -> Result<Option<Kept>, FileError> {
         let newest = self.newest_file(&super::file_name(source.name()))?;
         let Some((stem, generation)) = newest else { return Ok(None) };
-        let mut input = source.open()?;
-        let path = self.kept_path(&stem, generation);
-        let Some(mut writer) = continued(&path, place, &mut input)? else { return Ok(None) };
-        writer.set_place(source.path(), place.root);
-        let kept = copy(writer, &mut input, source, growth)?;
-        Ok(Some(Kept { generation, ..kept }))
+        let kept = go_on(&self.kept_path(&stem, generation), source, place, growth)?;
+        Ok(kept.map(|kept| Kept { generation, ..kept }))
     }
 
     /// The last generation of one kept source.
@@ -181,6 +180,19 @@ impl SessionDir {
         }
         Ok(())
     }
+}
+
+/// Adds what is new of a source to the file that holds its beginning; nothing if that holds something else.
+fn go_on(
+    path: &Path,
+    source: &Source,
+    place: &Place<'_>,
+    growth: Growth,
+) -> Result<Option<Kept>, FileError> {
+    let mut input = source.open()?;
+    let Some(mut writer) = continued(path, place, &mut input)? else { return Ok(None) };
+    writer.set_place(source.path(), place.root);
+    copy(writer, &mut input, source, growth).map(Some)
 }
 
 /// The file to go on with, when the input begins with exactly what it holds; reads past that.
