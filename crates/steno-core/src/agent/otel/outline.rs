@@ -67,12 +67,12 @@ impl<'s> Outline<'s> {
                     emit(item);
                 }
             })?;
-            let mut added = outline.marks.split_off(before);
             if !is_first {
+                let mut added = outline.marks.split_off(before);
                 let there: HashSet<_> = outline.marks.iter().map(Mark::name).collect();
                 added.retain(|mark| !there.contains(&mark.name()));
+                outline.marks.append(&mut added);
             }
-            outline.marks.append(&mut added);
         }
         Ok(outline)
     }
@@ -175,7 +175,8 @@ impl<'s> Outline<'s> {
         let session = self.numbers.get(session).map(|number| number.get());
         let mut marks = std::mem::take(&mut self.marks);
         marks.retain(|mark| Some(self.session_of(mark)) == session);
-        marks.sort_by_key(|mark| mark.order);
+        // Those that began together stay in the order of the files; nothing is copied for it.
+        marks.sort_unstable_by_key(|mark| (mark.order, mark.source, mark.start));
         Self { marks, ..self }
     }
 
