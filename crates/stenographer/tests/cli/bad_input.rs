@@ -231,15 +231,15 @@ fn a_large_document_that_is_cut_off_is_kept() {
 #[test]
 fn a_context_that_is_too_large_to_be_read_is_kept() {
     let home = Home::new();
-    let start = r#"{"id":"6f0c9e2a-0000-4000-8000-000000000001","timestamp":1,"from":"u","to":"work","content":"hi","entry_type":"message"}"#;
-    let path = large(&home, "work/context.jsonl", &format!("{start}\n"));
-    insta::assert_snapshot!(home.steno(&["inspect", "work"]), @r"
+    let start = r#"{"id":"6f0c9e2a-0000-4000-8000-000000000001","timestamp":1,"from":"u","to":"task","content":"hi","entry_type":"message"}"#;
+    let path = large(&home, "task/context.jsonl", &format!("{start}\n"));
+    insta::assert_snapshot!(home.steno(&["inspect", "task"]), @r"
     --- stderr
-    error: could not read $HOME/work/context.jsonl
+    error: could not read $HOME/task/context.jsonl
     caused by: a document of more than 128 MiB
     --- exit 1
     ");
-    let output = home.steno(&["import", "work"]);
+    let output = home.steno(&["import", "task"]);
     assert!(output.stderr.contains("context.jsonl: a document of more than 128 MiB"), "{output}");
     assert!(output.stderr.contains(": 0 entries, 209715200 bytes new"), "{output}");
     std::fs::remove_file(&path).unwrap();
