@@ -340,6 +340,20 @@ impl Kind {
         serde_json::from_value(Value::String(name.to_owned())).unwrap_or(Kind::Other)
     }
 
+    /// The kind's name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Thinking => "thinking",
+            Kind::ToolCall => "tool_call",
+            Kind::ToolResult => "tool_result",
+            Kind::Compaction => "compaction",
+            Kind::Error => "error",
+            Kind::Notice => "notice",
+            Kind::Other => "other",
+        }
+    }
+
     /// What an entry of this kind is and who said it, in a few words.
     pub(crate) fn heading(self, role: &str, tool: Option<&str>) -> String {
         let mut words = match self {
@@ -357,16 +371,7 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Kind::Text => "text",
-            Kind::Thinking => "thinking",
-            Kind::ToolCall => "tool_call",
-            Kind::ToolResult => "tool_result",
-            Kind::Compaction => "compaction",
-            Kind::Error => "error",
-            Kind::Notice => "notice",
-            Kind::Other => "other",
-        })
+        f.pad(self.as_str())
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::blocks::{Hash, hash};
 use super::text;
 use crate::cost::bill::{Bill, Bills};
-use crate::entry::{Entry, Kind, Usage};
+use crate::entry::{Entry, Kind, Role, Usage};
 use crate::session::{Session, SessionId};
 use crate::usage::Tally;
 
@@ -26,7 +28,7 @@ pub struct Draft {
     /// The sum over all entries so far, and over those that were taken out.
     digest: Option<Hash>,
     before: Option<Hash>,
-    texts: HashMap<Hash, String>,
+    texts: HashMap<Hash, String, RandomState>,
     bills: Bills,
     /// What the entries tell about their session.
     told: Session,
@@ -37,7 +39,7 @@ pub struct Draft {
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) time: Option<i64>,
-    pub(super) role: String,
+    pub(super) role: Role,
     pub(super) kind: Kind,
     pub(super) tool: Option<String>,
     pub(super) model: Option<String>,
@@ -62,7 +64,7 @@ pub struct Prepared {
     /// The sum over all entries before that.
     pub(super) before: Option<Hash>,
     pub(super) rows: Vec<Row>,
-    pub(super) texts: HashMap<Hash, String>,
+    pub(super) texts: HashMap<Hash, String, RandomState>,
     pub(super) bills: Vec<Bill>,
     /// What the messages add up to.
     pub(super) billed: Usage,
@@ -81,7 +83,7 @@ impl Default for Draft {
             rows: Vec::new(),
             digest: None,
             before: None,
-            texts: HashMap::new(),
+            texts: HashMap::default(),
             bills: Bills::default(),
             told: Session::new(nobody, ""),
             size: 0,
@@ -215,7 +217,7 @@ impl Row {
         let text = text::take(&mut entry);
         let row = Self {
             time: entry.created_at.map(|at| at.instant().as_millisecond()),
-            role: entry.role.to_string(),
+            role: entry.role,
             kind: entry.kind,
             tool: entry.tool_name,
             model: entry.model,
@@ -239,7 +241,7 @@ impl Prepared {
             first: 0,
             before: None,
             rows: Vec::new(),
-            texts: HashMap::new(),
+            texts: HashMap::default(),
             bills: Vec::new(),
             billed: Usage::default(),
             trouble: Some(reason),

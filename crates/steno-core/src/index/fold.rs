@@ -31,12 +31,16 @@ pub fn fold(text: &str) -> Folded<'_> {
     let shown = without_encoded(text);
     let mut parts = String::new();
     camel_parts(&shown, &mut parts);
-    let text = if shown.is_ascii() || !shown.chars().any(is_cjk) {
-        shown
-    } else {
-        Cow::Owned(pairs(&shown, Ending::Single))
-    };
+    let text = if has_cjk(&shown) { Cow::Owned(pairs(&shown, Ending::Single)) } else { shown };
     Folded { text, parts }
+}
+
+/// Whether such a character is in a text. None begins with a smaller byte than [`FIRST_CJK`], but most others do: so
+/// most texts are looked at byte by byte only.
+fn has_cjk(text: &str) -> bool {
+    let largest = |bytes: &[u8]| bytes.iter().fold(0, |largest, byte| largest.max(*byte));
+    text.as_bytes().chunks(BLOCK).any(|block| largest(block) >= FIRST_CJK)
+        && text.chars().any(is_cjk)
 }
 
 /// Folds a word or phrase of a query: its text, and its parts if it is one word such as `parseLine`.
@@ -56,6 +60,9 @@ pub(crate) fn is_cjk(c: char) -> bool {
         | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{323af}')
 }
+
+/// The first byte of U+3000, before which no such character is.
+const FIRST_CJK: u8 = 0xe3;
 
 /// What a run of characters ends with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -320,6 +327,14 @@ mod tests {
         );
         assert_eq!(folded.parts, "parse JSON Line HTTP Server Git Hub ");
         assert_eq!(fold("ALLCAPS lower Title naïveCase 東京Tower").parts, "naïve Case 東京 Tower ");
+    }
+
+    #[test]
+    fn no_script_without_spaces_is_passed_over() {
+        for c in ('\0'..=char::MAX).filter(|c| is_cjk(*c)) {
+            assert!(has_cjk(&format!("{}{c}", " ".repeat(BLOCK))), "{c}");
+        }
+        assert!(!has_cjk("naïve → 🚀"));
     }
 
     #[test]

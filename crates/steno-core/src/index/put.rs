@@ -202,13 +202,12 @@ impl<'a> Writer<'a> {
     }
 
     fn entry(&mut self, at: &Standing, row: &Row, text: Option<i64>) -> Result<(), IndexError> {
-        let kind = row.kind.to_string();
         let done = self.new_entry.execute(params![
             at.id,
             at.taken as i64,
             row.time,
-            row.role,
-            kind,
+            row.role.as_str(),
+            row.kind.as_str(),
             row.tool,
             row.model,
             row.source,

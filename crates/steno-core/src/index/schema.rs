@@ -11,6 +11,9 @@ use rusqlite::config::DbConfig;
 
 use crate::format;
 
+/// The size of a page. Of larger ones a first sync handles fewer, and searches take no longer.
+const PAGE: i64 = 16 << 10;
+
 /// How the index is made, step by step; `user_version` tells how many steps were taken.
 const MIGRATIONS: [&str; 3] = [FIRST, SECOND, THIRD];
 
@@ -209,11 +212,13 @@ pub(super) fn settings(connection: &Connection) -> rusqlite::Result<()> {
 
 /// What a connection that writes much is set to besides.
 pub(super) fn writing(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 16000;")
+    connection.execute_batch("PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 4000;")
 }
 
 /// Takes the steps that are missing; the caller holds the lock.
 pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
+    // Of a file that is there already the pages stay as they are.
+    connection.pragma_update(None, "page_size", PAGE)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let done = steps(connection);
