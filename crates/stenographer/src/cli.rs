@@ -75,6 +75,9 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         ui.set_plain();
     }
     let Some(command) = cli.command else { return browse(ui, scene) };
+    if command.takes_in_much() {
+        use_small_pages();
+    }
     let exit = match command {
         Command::Run(args) => commands::run::run(ui, scene, &args),
         Command::Exec(args) => commands::exec::run(ui, scene, &args),
@@ -109,6 +112,22 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     }?;
     ui.flush()?;
     Ok(ui.settle(exit))
+}
+
+impl Command {
+    /// Whether it may read gigabytes, and starts no other program.
+    fn takes_in_much(&self) -> bool {
+        use Command::{Import, Inspect, Reindex, Sync, Watch};
+        matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_))
+    }
+}
+
+/// Has the system give memory in small pages only. The allocator asks for huge ones, of which a part that is free cannot
+/// be given back; a program that is started would inherit this.
+fn use_small_pages() {
+    #[cfg(target_os = "linux")]
+    // Where that is not allowed, more memory is taken.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// The browser where a person sits, and what the program can do where none does.
