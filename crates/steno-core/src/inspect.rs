@@ -88,7 +88,7 @@ impl Total {
     /// Adds one source, and notes in it what earlier ones had already.
     pub fn add(&mut self, inspection: &mut Inspection) {
         let tally = std::mem::take(&mut inspection.tally);
-        let repeated = self.ledger.repeated(&inspection.agent, &tally);
+        let repeated = self.ledger.repeated(&inspection.agent, tally);
         inspection.tokens_repeated = repeated;
         self.total = true;
         self.sources += 1;

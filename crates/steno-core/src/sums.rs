@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, Hash};
+use std::mem;
 
 use foldhash::fast::FixedState;
 use foldhash::quality::RandomState;
@@ -23,52 +24,119 @@ impl Sums {
     }
 }
 
-/// A sum of which no more is held than keeps chance away.
-pub(crate) type Short = [u8; 11];
+/// Half of a sum, where there may be millions: that two names of ten million have the same is one chance in
+/// hundred thousands.
+pub(crate) type Short = u64;
 
 impl Sums {
     pub(crate) fn short(&self, name: impl Hash + Copy) -> Short {
-        let (first, second) = self.of(name);
-        let mut held = [0; 11];
-        held[..8].copy_from_slice(&first.to_le_bytes());
-        held[8..].copy_from_slice(&second.to_le_bytes()[..3]);
-        held
+        self.first.hash_one(name)
     }
 }
 
-/// How many maps a [`SumMap`] is made of.
-const PARTS: usize = 64;
+/// How many names stand together in a block.
+const BLOCK: usize = 512;
 
-/// Something for each name. Each part grows by itself, so that there is never all of it twice.
+/// How many names may be fresh, if the packed ones are not many more.
+const FEW: usize = 4096;
+
+/// How many packed names there are for each that may be fresh.
+const PACKED: usize = 16;
+
+/// Something for each name. Of many names nearly all are packed, sorted and without gaps, so that each takes little more
+/// than its own bytes; there is never all of it twice.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SumMap<V> {
-    parts: Vec<HashMap<Short, V, FixedState>>,
+    packed: Vec<Block<V>>,
+    /// The latest.
+    fresh: HashMap<Short, V, FixedState>,
+}
+
+/// Names that follow one another.
+#[derive(Clone, Debug, PartialEq)]
+struct Block<V> {
+    last: Short,
+    names: Vec<Short>,
+    values: Vec<V>,
 }
 
 impl<V> Default for SumMap<V> {
     fn default() -> Self {
-        Self { parts: Vec::new() }
+        Self { packed: Vec::new(), fresh: HashMap::with_hasher(FixedState::with_seed(0)) }
     }
 }
 
 impl<V> SumMap<V> {
     /// What there is for a name.
-    pub(crate) fn entry(&mut self, name: Short) -> Entry<'_, Short, V> {
-        if self.parts.is_empty() {
-            let empty = || HashMap::with_hasher(FixedState::with_seed(0));
-            self.parts.resize_with(PARTS, empty);
+    pub(crate) fn get(&self, name: Short) -> Option<&V> {
+        match self.find(name) {
+            Some((block, at)) => Some(&self.packed[block].values[at]),
+            None => self.fresh.get(&name),
         }
-        self.parts[usize::from(name[0]) % PARTS].entry(name)
+    }
+
+    /// What there is for a name already; if nothing is, `value` will be.
+    pub(crate) fn put(&mut self, name: Short, value: V) -> Option<&mut V> {
+        if self.fresh.len() >= FEW.max(self.packed.len() * BLOCK / PACKED) {
+            self.pack();
+        }
+        if let Some((block, at)) = self.find(name) {
+            return Some(&mut self.packed[block].values[at]);
+        }
+        match self.fresh.entry(name) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(free) => {
+                free.insert(value);
+                None
+            }
+        }
     }
 
     /// All names with what there is for them, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Short, &V)> {
-        self.parts.iter().flatten()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Short, &V)> {
+        let packed = self.packed.iter().flat_map(|block| block.names.iter().zip(&block.values));
+        packed.chain(&self.fresh).map(|(name, value)| (*name, value))
+    }
+
+    /// Where a packed name stands.
+    fn find(&self, name: Short) -> Option<(usize, usize)> {
+        let block = self.packed.partition_point(|block| block.last < name);
+        let at = self.packed.get(block)?.names.binary_search(&name).ok()?;
+        Some((block, at))
+    }
+
+    /// Packs the fresh names among the others, block by block.
+    fn pack(&mut self) {
+        let mut fresh: Vec<_> = self.fresh.drain().collect();
+        fresh.sort_unstable_by_key(|(name, _)| *name);
+        let mut fresh = fresh.into_iter().peekable();
+        for block in mem::take(&mut self.packed) {
+            for (name, value) in block.names.into_iter().zip(block.values) {
+                while let Some((name, value)) = fresh.next_if(|(fresh, _)| *fresh < name) {
+                    self.push(name, value);
+                }
+                self.push(name, value);
+            }
+        }
+        fresh.for_each(|(name, value)| self.push(name, value));
+    }
+
+    /// Packs a name that comes after all others.
+    fn push(&mut self, name: Short, value: V) {
+        if self.packed.last().is_none_or(|block| block.names.len() == BLOCK) {
+            let (names, values) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
+            self.packed.push(Block { last: name, names, values });
+        }
+        if let Some(block) = self.packed.last_mut() {
+            block.last = name;
+            block.names.push(name);
+            block.values.push(value);
+        }
     }
 }
 
 /// Names that were met.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct SumSet {
     met: SumMap<()>,
     sums: Sums,
@@ -77,13 +145,7 @@ pub(crate) struct SumSet {
 impl SumSet {
     /// Whether a name is new.
     pub(crate) fn insert(&mut self, name: impl Hash + Copy) -> bool {
-        match self.met.entry(self.sums.short(name)) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(free) => {
-                free.insert(());
-                true
-            }
-        }
+        self.met.put(self.sums.short(name), ()).is_none()
     }
 }
 
@@ -94,9 +156,25 @@ mod tests {
     #[test]
     fn each_name_is_new_once() {
         let mut set = SumSet::default();
-        assert!((0..10_000).all(|name| set.insert(name)));
-        assert!(!(0..10_000).any(|name| set.insert(name)));
-        assert!(set.met.parts.iter().all(|part| part.len() > 50));
-        assert_eq!(set.met.iter().count(), 10_000);
+        assert!((0..100_000).all(|name| set.insert(name)));
+        assert!(!(0..100_000).any(|name| set.insert(name)));
+        assert_eq!(set.met.iter().count(), 100_000);
+    }
+
+    #[test]
+    fn what_is_packed_is_found_and_can_be_changed() {
+        let (sums, mut map) = (Sums::default(), SumMap::default());
+        for number in 0..50_000_u32 {
+            assert_eq!(map.put(sums.short(number), number), None);
+            assert_eq!(map.put(sums.short(number / 2), 0).copied(), Some(number / 2));
+        }
+        assert!(map.packed.len() > 80 && map.fresh.len() <= FEW);
+        let packed: Vec<_> = map.packed.iter().flat_map(|block| &block.names).collect();
+        assert!(packed.is_sorted());
+        for number in 0..50_000 {
+            map.put(sums.short(number), 0).into_iter().for_each(|value| *value += 1);
+        }
+        assert!((0..50_000).all(|number| map.get(sums.short(number)) == Some(&(number + 1))));
+        assert_eq!(map.get(sums.short(50_000)), None);
     }
 }

@@ -374,7 +374,7 @@ fn compare(folder: &Path) {
         let transcript = dir.read().unwrap();
         let mut tally = Tally::default();
         transcript.entries.iter().for_each(|entry| tally.count(entry));
-        repeated.add(&ledger.repeated(dir.agent(), &tally));
+        repeated.add(&ledger.repeated(dir.agent(), tally));
         total.add(&transcript.session.totals.usage);
     }
     for listed in index.sessions(None, None).unwrap() {

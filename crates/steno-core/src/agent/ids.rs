@@ -1,23 +1,18 @@
 //! Ids of messages, each given out once: publishers blot them out, and some agents give one twice.
 
-use std::collections::HashSet;
-
-use foldhash::fast::RandomState;
-
-use crate::sums::{Sum, Sums};
+use crate::sums::SumSet;
 
 /// The ids of one session so far.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
-    met: HashSet<Sum, RandomState>,
-    sums: Sums,
+    met: SumSet,
     repeated: u64,
 }
 
 impl Ids {
     /// The id, with a number where another message has it already.
     pub(crate) fn own(&mut self, id: &str) -> String {
-        if self.met.insert(self.sums.of(id)) {
+        if self.met.insert(id) {
             return id.to_owned();
         }
         self.repeated += 1;

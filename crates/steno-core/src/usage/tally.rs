@@ -1,12 +1,15 @@
 //! Adds up tokens by message. A file may have millions of messages: each takes a few bytes.
 
-use std::collections::hash_map::Entry as Slot;
 use std::sync::LazyLock;
 
 use super::{UNIQUE, Usage};
 use crate::entry::Entry;
 use crate::sums::{Short, SumMap, Sums};
 use crate::timestamp::Timestamp;
+
+mod chunks;
+
+use self::chunks::{Chunks, Place};
 
 /// What stands for names, the same in all tallies, so that they can be compared.
 static NAMES: LazyLock<Sums> = LazyLock::new(Sums::default);
@@ -48,11 +51,25 @@ impl Tally {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     messages: Bills,
+    /// The first source and its agent: if it is the only one, nothing need be compared.
+    first: Option<(String, Tally)>,
+    is_begun: bool,
 }
 
 impl Ledger {
     /// Counts what stands in one more source of an agent; tells how much of it earlier ones had already.
-    pub fn repeated(&mut self, agent: &str, tally: &Tally) -> Usage {
+    pub fn repeated(&mut self, agent: &str, tally: Tally) -> Usage {
+        if !self.is_begun {
+            (self.first, self.is_begun) = (Some((agent.to_owned(), tally)), true);
+            return Usage::default();
+        }
+        if let Some((agent, first)) = self.first.take() {
+            self.add(&agent, &first);
+        }
+        self.add(agent, &tally)
+    }
+
+    fn add(&mut self, agent: &str, tally: &Tally) -> Usage {
         let mut repeated = Usage::default();
         for (name, everywhere, usage) in tally.messages.iter() {
             let name = match everywhere {
@@ -79,15 +96,12 @@ enum Everywhere {
     Unknown,
 }
 
-/// Where something stands among the bytes.
-type Place = [u8; 5];
-
 /// What messages were billed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Bills {
     places: SumMap<Place>,
     /// For each message what it is called everywhere, then its numbers.
-    bytes: Vec<u8>,
+    bytes: Chunks,
 }
 
 impl Bills {
@@ -98,85 +112,25 @@ impl Bills {
         usage: &Usage,
         everywhere: impl FnOnce() -> Everywhere,
     ) -> Usage {
-        let end = place(self.bytes.len());
-        match self.places.entry(name) {
-            Slot::Vacant(free) => {
-                free.insert(end);
-                write(&mut self.bytes, everywhere(), usage);
-                *usage
-            }
-            Slot::Occupied(mut known) => {
-                let (everywhere, mut billed) = read(&self.bytes[index(*known.get())..]);
-                let growth = billed.grow(usage);
-                if !growth.is_empty() {
-                    known.insert(end);
-                    write(&mut self.bytes, everywhere, &billed);
-                }
-                growth
-            }
+        let Some(place) = self.places.put(name, self.bytes.end()) else {
+            self.bytes.write(everywhere(), usage);
+            return *usage;
+        };
+        let (everywhere, mut billed) = self.bytes.read(*place);
+        let growth = billed.grow(usage);
+        if !growth.is_empty() {
+            *place = self.bytes.end();
+            self.bytes.write(everywhere, &billed);
         }
+        growth
     }
 
     fn iter(&self) -> impl Iterator<Item = (Short, Everywhere, Usage)> {
         self.places.iter().map(|(name, place)| {
-            let (everywhere, usage) = read(&self.bytes[index(*place)..]);
-            (*name, everywhere, usage)
+            let (everywhere, usage) = self.bytes.read(*place);
+            (name, everywhere, usage)
         })
     }
-}
-
-fn place(index: usize) -> Place {
-    let mut place = Place::default();
-    place.copy_from_slice(&(index as u64).to_le_bytes()[..5]);
-    place
-}
-
-fn index(place: Place) -> usize {
-    let mut index = [0; 8];
-    index[..5].copy_from_slice(&place);
-    u64::from_le_bytes(index) as usize
-}
-
-/// Writes seven bits of a number to a byte, so that small ones are short.
-fn write(bytes: &mut Vec<u8>, everywhere: Everywhere, usage: &Usage) {
-    match everywhere {
-        Everywhere::Same => bytes.push(0),
-        Everywhere::Other(name) => {
-            bytes.push(1);
-            bytes.extend(name);
-        }
-        Everywhere::Unknown => bytes.push(2),
-    }
-    for mut number in usage.numbers() {
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
-    }
-}
-
-fn read(mut bytes: &[u8]) -> (Everywhere, Usage) {
-    let everywhere = match bytes.split_off_first() {
-        Some(1) => {
-            let name = bytes.split_off(..size_of::<Short>()).unwrap_or_default();
-            Everywhere::Other(name.try_into().unwrap_or_default())
-        }
-        Some(2) => Everywhere::Unknown,
-        _ => Everywhere::Same,
-    };
-    let numbers = [(); 7].map(|()| {
-        let (mut number, mut shift) = (0, 0);
-        while let Some(byte) = bytes.split_off_first() {
-            number |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if *byte < 0x80 {
-                break;
-            }
-        }
-        number
-    });
-    (everywhere, Usage::from_numbers(numbers))
 }
 
 #[cfg(test)]
@@ -203,14 +157,31 @@ mod tests {
         let (noon, later) = ("2026-01-01T12:00:00Z", "2026-01-01T13:00:00Z");
         let mut ledger = Ledger::default();
         let first = [("msg_0123456789abcdef", noon, 5), ("step-1", noon, 7), ("step-2", "", 9)];
-        assert_eq!(ledger.repeated("a", &tally(&first)).output, 0);
+        assert_eq!(ledger.repeated("a", tally(&first)).output, 0);
         let grown = [("msg_0123456789abcdef", later, 3), ("msg_0123456789abcdef", later, 8)];
-        assert_eq!(ledger.repeated("a", &tally(&grown)).output, 5);
+        assert_eq!(ledger.repeated("a", tally(&grown)).output, 5);
         // A short name is another message's unless it was written at the same time.
-        assert_eq!(ledger.repeated("a", &tally(&[("step-1", later, 7)])).output, 0);
-        assert_eq!(ledger.repeated("a", &tally(&[("step-1", noon, 7)])).output, 7);
-        assert_eq!(ledger.repeated("a", &tally(&[("step-2", "", 9)])).output, 0);
-        assert_eq!(ledger.repeated("b", &tally(&first)).output, 0);
+        assert_eq!(ledger.repeated("a", tally(&[("step-1", later, 7)])).output, 0);
+        assert_eq!(ledger.repeated("a", tally(&[("step-1", noon, 7)])).output, 7);
+        assert_eq!(ledger.repeated("a", tally(&[("step-2", "", 9)])).output, 0);
+        assert_eq!(ledger.repeated("b", tally(&first)).output, 0);
+    }
+
+    #[test]
+    fn many_messages_have_their_bills() {
+        let (mut bills, count) = (Bills::default(), 20_000);
+        let usage = |number| Usage::from_numbers([number, 0, 1, number << 40, 0, 7, 0]);
+        for name in 0..count {
+            bills.grow(name, &usage(name), || Everywhere::Other(name + 1));
+        }
+        for name in 0..count {
+            let growth = bills.grow(name, &usage(name + 1), || Everywhere::Same);
+            assert_eq!((growth.input, growth.output), (1, 0));
+        }
+        assert_eq!(bills.iter().count() as u64, count);
+        for (name, everywhere, billed) in bills.iter() {
+            assert_eq!((everywhere, billed), (Everywhere::Other(name + 1), usage(name + 1)));
+        }
     }
 
     proptest! {
@@ -221,12 +192,12 @@ mod tests {
                 let usage = Usage::from_numbers(numbers.map(|number| number >> (number % 64)));
                 let everywhere = match name {
                     0 => Everywhere::Unknown,
-                    1 => Everywhere::Other([7; 11]),
+                    1 => Everywhere::Other(7),
                     _ => Everywhere::Same,
                 };
                 let billed: &mut (Everywhere, Usage) =
-                    plain.entry([name; 11]).or_insert((everywhere, Usage::default()));
-                let growth = bills.grow([name; 11], &usage, || everywhere);
+                    plain.entry(u64::from(name)).or_insert((everywhere, Usage::default()));
+                let growth = bills.grow(u64::from(name), &usage, || everywhere);
                 prop_assert_eq!(growth, billed.1.grow(&usage));
             }
             let read = bills.iter().map(|(name, everywhere, usage)| (name, (everywhere, usage)));

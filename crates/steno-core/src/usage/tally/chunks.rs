@@ -1,0 +1,100 @@
+//! Bills as bytes, in chunks: where there are more and more of them, none is moved.
+
+use super::{Everywhere, Usage};
+use crate::sums::Short;
+
+/// Where a bill stands.
+pub(super) type Place = [u8; 5];
+
+/// How many bytes a chunk may have, for which the first two bytes of a place are.
+const CHUNK: usize = 1 << 16;
+
+/// The most bytes that a bill takes.
+const MOST: usize = 1 + size_of::<Short>() + 7 * 10;
+
+/// In the first byte of a bill: that what the message is called everywhere follows.
+const IS_OTHER: u8 = 0x80;
+
+/// What [`Everywhere::Unknown`] is written as.
+const UNKNOWN: Short = 0;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Chunks {
+    chunks: Vec<Vec<u8>>,
+}
+
+impl Chunks {
+    /// Where the next bill will stand.
+    pub(super) fn end(&self) -> Place {
+        let (chunk, at) = match self.chunks.last() {
+            Some(last) if has_room(last) => (self.chunks.len() - 1, last.len()),
+            _ => (self.chunks.len(), 0),
+        };
+        let mut place = Place::default();
+        place.copy_from_slice(&((chunk * CHUNK + at) as u64).to_le_bytes()[..5]);
+        place
+    }
+
+    /// Writes which numbers there are, then seven bits of a number to a byte, so that small ones are short.
+    pub(super) fn write(&mut self, everywhere: Everywhere, usage: &Usage) {
+        if !self.chunks.last().is_some_and(|last| has_room(last)) {
+            self.chunks.push(Vec::new());
+        }
+        let Some(bytes) = self.chunks.last_mut() else { return };
+        let numbers = usage.numbers();
+        let first = (0..7).filter(|at| numbers[*at] > 0).fold(0, |first, at| first | 1 << at);
+        let other = match everywhere {
+            Everywhere::Same => None,
+            Everywhere::Other(name) => Some(name),
+            Everywhere::Unknown => Some(UNKNOWN),
+        };
+        bytes.push(if other.is_some() { first | IS_OTHER } else { first });
+        bytes.extend(other.into_iter().flat_map(Short::to_le_bytes));
+        for mut number in numbers.into_iter().filter(|number| *number > 0) {
+            while number >= 0x80 {
+                bytes.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            bytes.push(number as u8);
+        }
+    }
+
+    pub(super) fn read(&self, place: Place) -> (Everywhere, Usage) {
+        let mut index = [0; 8];
+        index[..5].copy_from_slice(&place);
+        let index = u64::from_le_bytes(index) as usize;
+        let mut bytes = &self.chunks[index / CHUNK][index % CHUNK..];
+        let first = bytes.split_off_first().copied().unwrap_or_default();
+        let everywhere = match first & IS_OTHER {
+            0 => Everywhere::Same,
+            _ => {
+                let name = bytes.split_off(..size_of::<Short>()).unwrap_or_default();
+                match Short::from_le_bytes(name.try_into().unwrap_or_default()) {
+                    UNKNOWN => Everywhere::Unknown,
+                    name => Everywhere::Other(name),
+                }
+            }
+        };
+        let mut numbers = [0; 7];
+        for at in (0..7).filter(|at| first >> at & 1 == 1) {
+            numbers[at] = number_of(&mut bytes);
+        }
+        (everywhere, Usage::from_numbers(numbers))
+    }
+}
+
+fn has_room(chunk: &[u8]) -> bool {
+    chunk.len() + MOST <= CHUNK
+}
+
+fn number_of(bytes: &mut &[u8]) -> u64 {
+    let (mut number, mut shift) = (0, 0);
+    while let Some(byte) = bytes.split_off_first() {
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if *byte < 0x80 {
+            break;
+        }
+    }
+    number
+}
