@@ -9,7 +9,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use self::message::Messages;
@@ -27,7 +27,7 @@ use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
-use crate::sums::Sums;
+use crate::sums::{SumMap, Sums};
 
 /// The agent's name.
 pub const AGENT: &str = "gemini";
@@ -123,20 +123,18 @@ pub(super) fn read_as(
     let mut telling = Telling::new(agent, &id, emit);
     describe(&mut telling.session, &plan);
     telling.session.project = project(bundle)?;
-    let (mut messages, mut known, sums) = (Messages::default(), HashSet::new(), Sums::default());
+    let (mut messages, mut known, sums) = (Messages::default(), SumMap::default(), Sums::default());
     let (mut plan, has_several) = (Some(plan), chats.len() > 1);
-    for chat in chats {
-        let mut told = Vec::new();
+    for (number, chat) in chats.into_iter().enumerate() {
         let plan = plan.take().map_or_else(|| Plan::of(chat), Ok)?;
         plan.replay(chat, &mut telling, |telling, message| {
-            let id = fields::text(&message, "id").map(|id| sums.of(id)).filter(|_| has_several);
+            let id = fields::text(&message, "id").filter(|_| has_several);
+            let first = id.and_then(|id| known.put(sums.short(id), number));
             // A chat that is resumed begins a log with what it was told before.
-            if id.is_none_or(|id| !known.contains(&id)) {
+            if first.is_none_or(|first| *first == number) {
                 messages.tell(telling, message);
             }
-            told.extend(id);
         })?;
-        known.extend(told);
     }
     telling.session.subagent_files = agents.len() as u64;
     for source in agents {

@@ -1,13 +1,12 @@
 //! One message of a chat as entries.
 
-use std::collections::HashSet;
-
 use super::parts;
 use crate::agent::entries;
 use crate::agent::fields;
 use crate::agent::telling::Telling;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
+use crate::sums::SumSet;
 
 /// Beginnings of a user's message that no person wrote for the model.
 const NOT_PROMPTS: [&str; 4] = ["/", "?", "<session_context>", "<hook_context>"];
@@ -15,7 +14,7 @@ const NOT_PROMPTS: [&str; 4] = ["/", "?", "<session_context>", "<hook_context>"]
 /// Tells of messages; knows which tools have answered already.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    answered: HashSet<String>,
+    answered: SumSet,
 }
 
 impl Messages {
@@ -91,7 +90,7 @@ impl Messages {
 
     /// Whether this is a tool's first answer; from then on it is not.
     fn is_news(&mut self, answer: &Entry) -> bool {
-        answer.tool_call_id.as_ref().is_none_or(|id| self.answered.insert(id.clone()))
+        answer.tool_call_id.as_ref().is_none_or(|id| self.answered.insert(id))
     }
 }
 

@@ -1,10 +1,14 @@
-//! Replays a chat's log: which message stands where in the end, and which line has its last version.
+//! Replays a chat's log: which message stands where in the end, and which record has its last version.
 //!
-//! The log is read twice. The first time only ids and places are kept, the second time a message is held no longer
-//! than until all before it have come.
+//! The log is read twice. The first time only ids and numbers of records are noted, the second time the messages are
+//! told. One whose turn has not come is held back; where too much would be, the log is read once more.
 
-use std::collections::{HashMap, HashSet};
+mod window;
 
+use std::collections::HashSet;
+use std::num::NonZeroU32;
+
+use self::window::Window;
 use crate::agent::fields;
 use crate::agent::head::Head;
 use crate::agent::json_lines::each_object;
@@ -15,32 +19,40 @@ use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::source::Source;
-use crate::sums::{Sum, Sums};
+use crate::sums::{Short, SumMap, Sums};
 
-/// Where a record stands: its line, and its number in the list that the line brings.
-type Place = (u64, u32);
+/// Records are counted from 1; all of a list that one line brings count.
+type Number = NonZeroU32;
 
 /// The chat as it stands after the last line.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Plan {
     /// What is said about the chat as a whole.
     pub(super) header: Object,
+    /// All messages were replaced by a shorter account, once for each, without those of these ids.
+    seams: Vec<Vec<Short>>,
+    /// What follows, in the order in which it was told first.
     slots: Vec<Slot>,
-    known: HashMap<Sum, u32>,
-    /// Where the last version of each answer stands that tells its tokens.
-    counted: HashMap<Sum, Place>,
+    /// What was told since the last seam; some of it may have been rewound.
+    known: SumMap<Known>,
+    /// Where before it the last version of each answer stands that tells its tokens.
+    counted: SumMap<Number>,
     sums: Sums,
+    next: Number,
 }
 
 #[derive(Debug)]
-enum Slot {
-    Record {
-        id: Option<Sum>,
-        place: Place,
-    },
-    /// All messages were replaced by a shorter account, without those of these ids.
-    #[expect(clippy::box_collection, reason = "records are many and seams few")]
-    Seam(Box<HashSet<Sum>>),
+struct Slot {
+    /// The record that was told first, and the one with the last version.
+    first: Number,
+    last: Number,
+}
+
+#[derive(Debug)]
+struct Known {
+    first: Number,
+    /// The last version that tells its tokens.
+    counted: Option<Number>,
 }
 
 /// What one line of the log does.
@@ -71,126 +83,152 @@ impl Step {
 impl Plan {
     /// Reads the log for the first time.
     pub(super) fn of(source: &Source) -> Result<Self, FileError> {
-        let mut plan = Self::default();
-        each_record(source, |object, line| {
+        let mut plan = Self::new();
+        each_record(source, |object, _| {
             if let Ok(object) = object {
-                plan.apply(Step::of(object), line);
+                plan.apply(Step::of(object));
             }
         })?;
         Ok(plan)
     }
 
-    fn apply(&mut self, step: Step, line: u64) {
+    fn new() -> Self {
+        Self {
+            header: Object::new(),
+            seams: Vec::new(),
+            slots: Vec::new(),
+            known: SumMap::default(),
+            counted: SumMap::default(),
+            sums: Sums::default(),
+            next: Number::MIN,
+        }
+    }
+
+    fn apply(&mut self, step: Step) {
         match step {
             Step::Rewind(target) => {
-                let cut = self.known.get(&self.sums.of(target.as_str())).copied().unwrap_or(0);
-                for slot in self.slots.drain(cut as usize..) {
-                    if let Slot::Record { id: Some(id), .. } = slot {
-                        self.known.remove(&id);
-                    }
+                let target = self.known.get(self.sums.short(target.as_str()));
+                match target.and_then(|target| position(&self.slots, target.first)) {
+                    Some(at) => self.slots.truncate(at),
+                    None => (self.slots, self.seams) = (Vec::new(), Vec::new()),
                 }
             }
-            Step::Put(object) => self.put(&object, (line, 0)),
+            Step::Put(object) => {
+                let number = self.number();
+                self.put(&object, number, number);
+            }
             Step::Merge(mut fields) => {
                 if let Some(Value::Array(messages)) = fields.shift_remove("messages") {
-                    self.replace(&messages, line);
+                    self.replace(&messages);
                 }
                 self.header.extend(fields);
             }
         }
     }
 
-    fn id(&self, object: &Object) -> Option<Sum> {
-        fields::text(object, "id").map(|id| self.sums.of(id))
+    fn number(&mut self) -> Number {
+        let number = self.next;
+        self.next = number.saturating_add(1);
+        number
     }
 
-    fn put(&mut self, object: &Object, place: Place) {
-        let id = self.id(object);
-        if let Some(id) = id.filter(|_| fields::object(object, "tokens").is_some()) {
-            self.counted.insert(id, place);
+    fn id(&self, object: &Object) -> Option<Short> {
+        fields::text(object, "id").map(|id| self.sums.short(id))
+    }
+
+    /// Takes the record `first`, whose last version is `last`.
+    fn put(&mut self, object: &Object, first: Number, last: Number) {
+        let counted = fields::object(object, "tokens").map(|_| last);
+        let known = self.id(object).and_then(|id| self.known.put(id, Known { first, counted }));
+        if let Some(known) = known {
+            known.counted = counted.or(known.counted);
+            if let Some(at) = position(&self.slots, known.first) {
+                self.slots[at].last = last;
+                return;
+            }
+            known.first = first;
         }
-        let at = id.and_then(|id| self.known.get(&id).copied());
-        if let Some(id) = id {
-            self.known.insert(id, at.unwrap_or(self.slots.len() as u32));
-        }
-        match at {
-            Some(at) => self.slots[at as usize] = Slot::Record { id, place },
-            None => self.slots.push(Slot::Record { id, place }),
-        }
+        self.slots.push(Slot { first, last });
     }
 
     /// Begins anew with a list of messages. A chat that is resumed forgets all that was said and then states it again,
     /// which is no compaction, and without tokens: the answers stay as they were told first.
-    fn replace(&mut self, messages: &[Value], line: u64) {
-        let objects = || (0..).zip(messages).filter_map(|(at, it)| Some((at, it.as_object()?)));
-        let stated: HashSet<_> = objects().filter_map(|(_, it)| self.id(it)).collect();
-        let mut lost = HashSet::new();
-        for slot in std::mem::take(&mut self.slots) {
-            match slot {
-                Slot::Seam(mut ids) => {
-                    ids.retain(|id| !stated.contains(id));
-                    self.slots.extend((!ids.is_empty()).then_some(Slot::Seam(ids)));
-                }
-                Slot::Record { id, .. } => {
-                    lost.extend(id.filter(|id| !stated.contains(id)));
-                }
+    fn replace(&mut self, messages: &[Value]) {
+        let objects = messages.iter().filter_map(Value::as_object);
+        let stated: HashSet<_> = objects.filter_map(|object| self.id(object)).collect();
+        let mut lost = Vec::new();
+        for (id, known) in std::mem::take(&mut self.known).iter() {
+            if position(&self.slots, known.first).is_some() {
+                lost.push(id);
+            }
+            if let Some(number) = known.counted
+                && let Some(counted) = self.counted.put(id, number)
+            {
+                *counted = number;
             }
         }
-        self.known.clear();
-        if !lost.is_empty() {
-            self.slots.push(Slot::Seam(Box::new(lost)));
-        }
-        for (at, object) in objects() {
-            let told = self.id(object).and_then(|id| self.counted.get(&id).copied());
-            let is_answer = fields::text(object, "type") != Some("user");
-            self.put(object, told.filter(|_| is_answer).unwrap_or((line, at)));
+        self.slots.clear();
+        self.seams.push(lost);
+        self.seams.iter_mut().for_each(|lost| lost.retain(|id| !stated.contains(id)));
+        self.seams.retain(|lost| !lost.is_empty());
+        for message in messages {
+            let number = self.number();
+            if let Some(object) = message.as_object() {
+                let is_answer = fields::text(object, "type") != Some("user");
+                let counted = self.id(object).filter(|_| is_answer).and_then(|id| self.counted(id));
+                self.put(object, number, counted.unwrap_or(number));
+            }
         }
     }
 
-    /// Reads the log for the second time and tells of its messages in their order.
+    fn counted(&self, id: Short) -> Option<Number> {
+        let known = self.known.get(id).and_then(|known| known.counted);
+        known.or_else(|| self.counted.get(id).copied())
+    }
+
+    /// Reads the log again and tells of its messages in their order.
     pub(super) fn replay<'a>(
         self,
         source: &Source,
         telling: &mut Telling<'a>,
         mut tell: impl FnMut(&mut Telling<'a>, Object),
     ) -> Result<(), FileError> {
-        let Self { slots, .. } = self;
-        let records = slots.iter().enumerate().filter_map(|(at, slot)| match slot {
-            Slot::Record { place, .. } => Some((*place, at as u32)),
-            Slot::Seam(_) => None,
-        });
-        let mut wanted: Vec<(Place, u32)> = records.collect();
-        wanted.sort_unstable();
-        let slot_of = |place: Place| {
-            let found = wanted.binary_search_by_key(&place, |(place, _)| *place);
-            found.ok().map(|found| wanted[found].1 as usize)
-        };
-        let mut waiting: HashMap<usize, Object> = HashMap::new();
-        let mut slots = slots.iter().enumerate().peekable();
-        each_record(source, |object, line| {
-            let records = match object {
-                Ok(object) => records_of(object),
-                Err(problem) => return telling.problem(problem),
-            };
-            for (index, record) in (0..).zip(records) {
-                match (record, slot_of((line, index))) {
-                    (Value::Object(record), Some(at)) => _ = waiting.insert(at, record),
-                    (Value::Object(_), None) => {}
-                    _ => telling.problem(Problem::at(source.path(), line, EntryError::NotAnObject)),
-                }
-            }
-            while let Some((at, slot)) = slots.peek() {
-                match (slot, waiting.remove(at)) {
-                    (Slot::Seam(_), _) => {
-                        telling.entry(Entry::new(Role::System, Kind::Compaction, ""))
+        for _ in self.seams {
+            telling.entry(Entry::new(Role::System, Kind::Compaction, ""));
+        }
+        drop((self.known, self.counted));
+        let mut window = Window::of(self.slots.into_iter().map(|slot| slot.last).collect());
+        let mut is_first = true;
+        while is_first || window.has_moved() {
+            let mut numbers = 1..;
+            each_record(source, |object, line| {
+                let records = match object {
+                    Ok(object) => records_of(object),
+                    Err(problem) if is_first => return telling.problem(problem),
+                    Err(_) => return,
+                };
+                for (record, number) in records.into_iter().zip(&mut numbers) {
+                    match record {
+                        Value::Object(record) => {
+                            window.pass(number, record, &mut |record| tell(telling, record))
+                        }
+                        _ if is_first => {
+                            let reason = EntryError::NotAnObject;
+                            telling.problem(Problem::at(source.path(), line, reason));
+                        }
+                        _ => {}
                     }
-                    (_, Some(record)) => tell(telling, record),
-                    (_, None) => break,
                 }
-                slots.next();
-            }
-        })
+            })?;
+            is_first = false;
+        }
+        Ok(())
     }
+}
+
+/// Which slot begins with this record; none if it was taken away.
+fn position(slots: &[Slot], first: Number) -> Option<usize> {
+    slots.binary_search_by_key(&first, |slot| slot.first).ok()
 }
 
 /// The records that a line brings, in the order of their places.
