@@ -48,6 +48,7 @@ pub mod resume;
 pub(crate) mod sqlite;
 pub mod swe_agent;
 mod telling;
+mod texts;
 #[cfg(test)]
 mod trial;
 pub(crate) mod usage;

@@ -24,6 +24,7 @@ mod step;
 mod sums;
 pub mod timestamp;
 pub mod usage;
+mod varint;
 
 pub mod format;
 pub mod thread;

@@ -147,6 +147,11 @@ impl SumSet {
     pub(crate) fn insert(&mut self, name: impl Hash + Copy) -> bool {
         self.met.put(self.sums.short(name), ()).is_none()
     }
+
+    /// Whether a name was met.
+    pub(crate) fn contains(&self, name: impl Hash + Copy) -> bool {
+        self.met.get(self.sums.short(name)).is_some()
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +163,7 @@ mod tests {
         let mut set = SumSet::default();
         assert!((0..100_000).all(|name| set.insert(name)));
         assert!(!(0..100_000).any(|name| set.insert(name)));
+        assert!((0..100_000).all(|name| set.contains(name)) && !set.contains(100_000));
         assert_eq!(set.met.iter().count(), 100_000);
     }
 

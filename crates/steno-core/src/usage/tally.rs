@@ -29,16 +29,31 @@ impl Tally {
         }
     }
 
-    /// Counts what a record of a message states.
-    pub(crate) fn bill(&mut self, message: Option<&String>, at: Option<Timestamp>, usage: &Usage) {
-        let Some(message) = message else { return self.total.add(usage) };
+    /// Counts what a record of a message states, and tells what that adds.
+    pub(crate) fn bill(
+        &mut self,
+        message: Option<&String>,
+        at: Option<Timestamp>,
+        usage: &Usage,
+    ) -> Usage {
+        let Some(message) = message else {
+            self.total.add(usage);
+            return *usage;
+        };
         let name = NAMES.short(message);
         let everywhere = || match at {
             _ if message.len() >= UNIQUE => Everywhere::Same,
             Some(at) => Everywhere::Other(NAMES.short((message, at))),
             None => Everywhere::Unknown,
         };
-        self.total.add(&self.messages.grow(name, usage, everywhere));
+        let growth = self.messages.grow(name, usage, everywhere);
+        self.total.add(&growth);
+        growth
+    }
+
+    /// What a message was billed so far.
+    pub(crate) fn billed(&self, message: &String) -> Option<Usage> {
+        self.messages.get(NAMES.short(message))
     }
 
     /// All tokens so far.
@@ -123,6 +138,10 @@ impl Bills {
             self.bytes.write(everywhere, &billed);
         }
         growth
+    }
+
+    fn get(&self, name: Short) -> Option<Usage> {
+        self.places.get(name).map(|place| self.bytes.read(*place).1)
     }
 
     fn iter(&self) -> impl Iterator<Item = (Short, Everywhere, Usage)> {

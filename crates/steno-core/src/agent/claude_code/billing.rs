@@ -3,11 +3,8 @@
 //! A message comes in several lines that repeat its tokens, and early lines state too few. So its
 //! last entry is held back until the next message begins.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
-
 use crate::entry::{Entry, Usage};
+use crate::usage::Tally;
 
 /// How many entries may wait behind one that is held back.
 const WAITING_LIMIT: usize = 256;
@@ -23,7 +20,7 @@ pub(super) struct Bill {
 #[derive(Debug, Default)]
 pub(super) struct Billing {
     /// What was given to entries already.
-    billed: HashMap<String, Usage, RandomState>,
+    billed: Tally,
     open: Option<Bill>,
     /// The last entry of the open message, and what came after it.
     waiting: Vec<Entry>,
@@ -62,12 +59,9 @@ impl Billing {
     /// Ends the open message.
     pub(super) fn close(&mut self, out: &mut dyn FnMut(Entry)) {
         if let (Some(open), Some(entry)) = (self.open.take(), self.waiting.first_mut()) {
-            let billed = self.billed.entry(open.message_id).or_default();
-            let mut total = *billed;
-            total.max(&open.usage);
+            let growth = self.billed.bill(Some(&open.message_id), None, &open.usage);
             // One that comes back states all of its tokens again: a tally takes the larger count.
-            entry.usage = Some(total).filter(|total| total != billed);
-            *billed = total;
+            entry.usage = self.billed.billed(&open.message_id).filter(|_| !growth.is_empty());
         }
         self.waiting.drain(..).for_each(out);
     }

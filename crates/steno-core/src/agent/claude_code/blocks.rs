@@ -1,14 +1,12 @@
 //! The content blocks of messages, as entries that have no envelope yet.
 
-use std::collections::HashMap;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use foldhash::fast::RandomState;
 
 use super::loose::Loose;
 use super::prompt::{is_added, text_of};
 use super::record::{Block, Media, ToolUseResult};
+use crate::agent::texts::Texts;
 use crate::agent::{entries, repair};
 use crate::entry::{Entry, Kind, Role};
 
@@ -16,7 +14,7 @@ use crate::entry::{Entry, Kind, Role};
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     /// Their names, by the ids of their calls.
-    names: HashMap<String, String, RandomState>,
+    names: Texts,
     /// Nobody wants to know what they were called with.
     pub(super) without_input: bool,
 }
@@ -41,8 +39,8 @@ fn answer_block(block: Loose<'_, Block<'_>>, tools: &mut Tools) -> Entry {
         "thinking" => thought(block.thinking.into_text().unwrap_or_default()),
         "redacted_thinking" => thought(""),
         "tool_use" => {
-            if let (Some(id), Some(name)) = (block.id.owned(), block.name.owned()) {
-                tools.names.insert(id, name);
+            if let (Some(id), Some(name)) = (block.id.text(), block.name.text()) {
+                tools.names.set(id, name);
             }
             block.input.take_if(|_| tools.without_input);
             call(block, Kind::ToolCall)
@@ -103,7 +101,8 @@ fn asked_block(block: Loose<'_, Block<'_>>, kind: Kind, tools: &Tools) -> Entry 
 
 fn result(block: Block<'_>, tools: &Tools) -> Entry {
     let mut entry = Entry::new(Role::Tool, Kind::ToolResult, flat(block.content));
-    entry.tool_name = block.tool_use_id.text().and_then(|id| tools.names.get(id)).cloned();
+    entry.tool_name =
+        block.tool_use_id.text().and_then(|id| tools.names.get(id)).map(str::to_owned);
     entry.tool_call_id = block.tool_use_id.into_text();
     if block.is_error.is_true() {
         entry.metadata = Some(entries::failure());

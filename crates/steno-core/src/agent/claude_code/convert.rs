@@ -1,9 +1,7 @@
 //! Turns records into entries.
 
-use std::collections::HashSet;
 use std::mem;
 
-use foldhash::fast::RandomState;
 use uuid::Uuid;
 
 use super::billing::Bill;
@@ -15,6 +13,7 @@ use super::record::{self, Message, Record};
 use super::usage::usage;
 use crate::entry::{Entry, Kind, Numbering, Role};
 use crate::json::Object;
+use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 
 /// The model of messages that Claude Code itself writes in the model's name.
@@ -84,7 +83,7 @@ pub(super) struct Converter {
     numbering: Numbering,
     pub(super) tools: Tools,
     links: Links,
-    used: HashSet<Uuid, RandomState>,
+    used: SumSet,
     /// Who speaks in the file, where all of it is by one.
     pub(super) speaker: Option<String>,
 }
@@ -95,7 +94,7 @@ impl Converter {
             numbering,
             tools: Tools::default(),
             links: Links::default(),
-            used: HashSet::default(),
+            used: SumSet::default(),
             speaker: None,
         }
     }

@@ -1,14 +1,17 @@
 //! What the records of a session file tell about the session as a whole.
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
 
-use foldhash::fast::RandomState;
 use uuid::Uuid;
 
 use super::record::Record;
 use crate::json::Value;
 use crate::session::Session;
+use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
+
+/// Of more titles than these the oldest are forgotten: the last one counts.
+const SUMMARIES: usize = 1000;
 
 /// Facts gathered line by line.
 #[derive(Debug, Default)]
@@ -23,8 +26,8 @@ pub(super) struct Facts {
     custom_title: Option<String>,
     ai_title: Option<String>,
     /// Titles of conversations, each with the record in which the conversation ends.
-    summaries: Vec<(String, String)>,
-    uuids: HashSet<Uuid, RandomState>,
+    summaries: VecDeque<(String, String)>,
+    uuids: SumSet,
     tag: Option<String>,
     stop_reason: Option<String>,
     cost: Option<f64>,
@@ -36,7 +39,9 @@ impl Facts {
         if let Some(at) = at {
             self.note_time(at);
         }
-        self.uuids.extend(record.uuid.text().map(name));
+        if let Some(uuid) = record.uuid.text() {
+            self.uuids.insert(name(uuid));
+        }
         first(&mut self.project, record.cwd.text());
         first(&mut self.branch, record.git_branch.text());
         first(&mut self.entrypoint, record.entrypoint.text());
@@ -47,6 +52,9 @@ impl Facts {
             "summary" => {
                 let summary = record.leaf_uuid.owned().zip(record.summary.owned());
                 self.summaries.extend(summary);
+                if self.summaries.len() > SUMMARIES {
+                    self.summaries.pop_front();
+                }
             }
             "custom-title" => last(&mut self.custom_title, record.custom_title.text()),
             "ai-title" => last(&mut self.ai_title, record.ai_title.text()),
@@ -81,7 +89,7 @@ impl Facts {
     pub(super) fn fill(self, session: &mut Session) {
         let uuids = self.uuids;
         let mut own =
-            self.summaries.into_iter().rev().filter(|(leaf, _)| uuids.contains(&name(leaf)));
+            self.summaries.into_iter().rev().filter(|(leaf, _)| uuids.contains(name(leaf)));
         let titles = [self.custom_title, self.ai_title, own.next().map(|(_, summary)| summary)];
         session.title = titles.into_iter().flatten().find(|title| !title.trim().is_empty());
         session.started = self.started;

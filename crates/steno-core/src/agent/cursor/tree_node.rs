@@ -1,5 +1,7 @@
 //! The index nodes of a store: protobuf messages whose first field lists the blobs below, in order.
 
+use crate::varint;
+
 /// The ids of a node's children in hexadecimal, or nothing if the bytes are not a node.
 pub(super) fn children(bytes: &[u8]) -> Vec<String> {
     let mut input = bytes;
@@ -16,30 +18,18 @@ pub(super) fn children(bytes: &[u8]) -> Vec<String> {
 
 /// The next field's number, and its bytes if it has any of its own.
 fn field<'a>(input: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
-    let tag = varint(input)?;
+    let tag = varint::read(input)?;
     let bytes = match tag & 7 {
-        0 => varint(input).map(|_| None)?,
+        0 => varint::read(input).map(|_| None)?,
         1 => input.split_off(..8).map(|_| None)?,
         2 => {
-            let length = usize::try_from(varint(input)?).ok()?;
+            let length = usize::try_from(varint::read(input)?).ok()?;
             Some(input.split_off(..length)?)
         }
         5 => input.split_off(..4).map(|_| None)?,
         _ => return None,
     };
     Some((tag >> 3, bytes))
-}
-
-fn varint(input: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = *input.split_off_first()?;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

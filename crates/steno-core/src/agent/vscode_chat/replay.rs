@@ -2,9 +2,12 @@
 //!
 //! The log is read twice. The first time only places are noted, the second time one request is held at a time.
 
+mod request;
+
 use std::io::{self, Read};
 use std::ops::Range;
 
+use self::request::{Request, Run};
 use super::mutation::{self, NO_LIST, NOWHERE, UNKNOWN};
 use super::{LISTED, STATED};
 use crate::agent::json_lines::{self, JsonLines};
@@ -31,19 +34,6 @@ enum Requests {
     List(Vec<Request>),
     /// Something else was put in their place.
     Other,
-}
-
-/// Where a request was first told, and where it was changed since.
-struct Request {
-    first: Range<u64>,
-    changes: Vec<Run>,
-}
-
-/// Lines that follow one another.
-struct Run {
-    place: Range<u64>,
-    /// The number of the first.
-    line: u64,
 }
 
 /// What a line does.
@@ -170,7 +160,7 @@ impl<'s> Replay<'s> {
         let count = requests.len();
         match (change.kind, inner) {
             (Some(1), []) if index <= count => {
-                let request = Request::at(change.value.clone().unwrap_or_default());
+                let request = Request::at(&change.value.clone().unwrap_or_default());
                 requests.splice(index..count.min(index + 1), [request]);
             }
             (Some(3), []) if index < count => drop(requests.remove(index)),
@@ -213,15 +203,17 @@ impl<'s> Replay<'s> {
         let Requests::List(requests) = &self.requests else { return Ok(()) };
         let mut parts = Parts::of(self.source);
         let bad = |reason: &str| Problem::of(self.source.path(), format!("request: {reason}"));
-        for Request { first, changes } in requests {
-            let request = match first.end - first.start > LINE_LIMIT as u64 {
+        for Request { start, length, changes } in requests {
+            let place = *start..*start + u64::from(*length);
+            let request = match *length as usize > LINE_LIMIT {
                 true => Err(TOO_LONG.to_owned()),
-                false => repair::parse::<Value>(&parts.read(first)?),
+                false => repair::parse::<Value>(&parts.read(&place)?),
             };
             match request {
                 Err(reason) => take(Err(bad(&reason))),
                 Ok(mut request) => {
                     let mut problem = |problem| take(Err(problem));
+                    let changes = changes.iter().flat_map(|changes| changes.runs());
                     if !self.change(&mut request, changes, &mut problem)? {
                         problem(bad(TOO_LONG));
                     }
@@ -236,7 +228,7 @@ impl<'s> Replay<'s> {
     fn change(
         &self,
         request: &mut Value,
-        changes: &[Run],
+        changes: impl Iterator<Item = Run>,
         problem: &mut dyn FnMut(Problem),
     ) -> Result<bool, FileError> {
         let (mut added, mut fits) = (0, true);
@@ -280,7 +272,7 @@ impl Requests {
         }
         let mut requests = Vec::new();
         walk.items(&mut |walk| {
-            requests.push(Request::at(walk.place()?));
+            requests.push(Request::at(&walk.place()?));
             Ok(())
         })?;
         Ok(Self::List(requests))
@@ -299,18 +291,5 @@ impl Requests {
             requests.extend(more);
         }
         *self = Self::List(requests);
-    }
-}
-
-impl Request {
-    fn at(first: Range<u64>) -> Self {
-        Self { first, changes: Vec::new() }
-    }
-
-    fn change(&mut self, run: Run) {
-        match self.changes.last_mut().filter(|last| last.place.end == run.place.start) {
-            Some(last) => last.place.end = run.place.end,
-            None => self.changes.push(run),
-        }
     }
 }

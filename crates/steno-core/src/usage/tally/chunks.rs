@@ -2,6 +2,7 @@
 
 use super::{Everywhere, Usage};
 use crate::sums::Short;
+use crate::varint;
 
 /// Where a bill stands.
 pub(super) type Place = [u8; 5];
@@ -35,7 +36,7 @@ impl Chunks {
         place
     }
 
-    /// Writes which numbers there are, then seven bits of a number to a byte, so that small ones are short.
+    /// Writes which numbers a bill has, then those.
     pub(super) fn write(&mut self, everywhere: Everywhere, usage: &Usage) {
         if !self.chunks.last().is_some_and(|last| has_room(last)) {
             self.chunks.push(Vec::new());
@@ -50,13 +51,8 @@ impl Chunks {
         };
         bytes.push(if other.is_some() { first | IS_OTHER } else { first });
         bytes.extend(other.into_iter().flat_map(Short::to_le_bytes));
-        for mut number in numbers.into_iter().filter(|number| *number > 0) {
-            while number >= 0x80 {
-                bytes.push(number as u8 | 0x80);
-                number >>= 7;
-            }
-            bytes.push(number as u8);
-        }
+        let stated = numbers.into_iter().filter(|number| *number > 0);
+        stated.for_each(|number| varint::write(bytes, number));
     }
 
     pub(super) fn read(&self, place: Place) -> (Everywhere, Usage) {
@@ -77,7 +73,7 @@ impl Chunks {
         };
         let mut numbers = [0; 7];
         for at in (0..7).filter(|at| first >> at & 1 == 1) {
-            numbers[at] = number_of(&mut bytes);
+            numbers[at] = varint::read(&mut bytes).unwrap_or_default();
         }
         (everywhere, Usage::from_numbers(numbers))
     }
@@ -85,16 +81,4 @@ impl Chunks {
 
 fn has_room(chunk: &[u8]) -> bool {
     chunk.len() + MOST <= CHUNK
-}
-
-fn number_of(bytes: &mut &[u8]) -> u64 {
-    let (mut number, mut shift) = (0, 0);
-    while let Some(byte) = bytes.split_off_first() {
-        number |= u64::from(byte & 0x7f) << shift;
-        shift += 7;
-        if *byte < 0x80 {
-            break;
-        }
-    }
-    number
 }

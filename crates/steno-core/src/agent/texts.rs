@@ -1,0 +1,49 @@
+//! A text for each of many ids. One that several have is held once.
+
+use crate::sums::{SumMap, Sums};
+
+/// Texts by the ids that they are for.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    texts: Vec<Box<str>>,
+    /// Where the text of an id stands, and where a text does.
+    of_ids: SumMap<u32>,
+    known: SumMap<u32>,
+    sums: Sums,
+}
+
+impl Texts {
+    /// Sets the text of an id.
+    pub(crate) fn set(&mut self, id: &str, text: &str) {
+        let next = self.texts.len() as u32;
+        let number = self.known.put(self.sums.short(text), next).map_or(next, |known| *known);
+        if number == next {
+            self.texts.push(text.into());
+        }
+        if let Some(known) = self.of_ids.put(self.sums.short(id), number) {
+            *known = number;
+        }
+    }
+
+    /// The text of an id.
+    pub(crate) fn get(&self, id: &str) -> Option<&str> {
+        let number = self.of_ids.get(self.sums.short(id))?;
+        self.texts.get(*number as usize).map(AsRef::as_ref)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_text_of_an_id_counts() {
+        let mut texts = Texts::default();
+        for (id, text) in [("a", "Read"), ("b", "Read"), ("c", ""), ("a", "Write"), ("d", "Read")] {
+            texts.set(id, text);
+        }
+        let got = ["a", "b", "c", "d", "e"].map(|id| texts.get(id));
+        assert_eq!(got, [Some("Write"), Some("Read"), Some(""), Some("Read"), None]);
+        assert_eq!(texts.texts.len(), 3);
+    }
+}

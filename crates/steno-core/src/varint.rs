@@ -1,0 +1,42 @@
+//! Numbers of seven bits to a byte, so that small ones are short.
+
+/// Appends a number.
+pub(crate) fn write(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Takes a number from the front, if one stands there.
+pub(crate) fn read(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.split_off_first()?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(numbers: Vec<u64>) {
+            let mut bytes = Vec::new();
+            let numbers = numbers.into_iter().map(|number| number >> (number % 64));
+            let numbers: Vec<_> = numbers.inspect(|number| write(&mut bytes, *number)).collect();
+            let mut rest = bytes.as_slice();
+            let read: Vec<_> = std::iter::from_fn(|| read(&mut rest)).collect();
+            prop_assert_eq!(read, numbers);
+        }
+    }
+}
