@@ -1,12 +1,11 @@
 //! Tokens of a thread. Codex counts them up and repeats the count, so the last one is the total.
 
-use std::collections::HashSet;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::record::decode;
 use crate::entry::Usage;
+use crate::sums::SumSet;
 
 /// What was counted so far.
 #[derive(Default)]
@@ -17,7 +16,7 @@ pub(super) struct Tokens {
     copied: Usage,
     /// The sum over responses, for files without counts.
     responses: Usage,
-    seen: HashSet<String>,
+    seen: SumSet,
     /// What entries have on them already.
     billed: Usage,
 }
@@ -79,7 +78,7 @@ impl Tokens {
         let Some(response) = decode::<ResponseUsage>(record) else {
             return;
         };
-        if response.response_id.is_none_or(|id| self.seen.insert(id)) {
+        if response.response_id.is_none_or(|id| self.seen.insert(&id)) {
             self.responses.add(&response.usage.usage());
         }
     }

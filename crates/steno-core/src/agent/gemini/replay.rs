@@ -5,6 +5,9 @@
 
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 use std::num::NonZeroU32;
 
@@ -20,6 +23,9 @@ use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::source::Source;
 use crate::sums::{Short, SumMap, Sums};
+
+/// What is read of all that is said about a chat as a whole.
+const STATED: [&str; 5] = ["sessionId", "summary", "projectHash", "kind", "directories"];
 
 /// Records are counted from 1; all of a list that one line brings count.
 type Number = NonZeroU32;
@@ -121,6 +127,7 @@ impl Plan {
                 if let Some(Value::Array(messages)) = fields.shift_remove("messages") {
                     self.replace(&messages);
                 }
+                fields.retain(|name, _| STATED.contains(&name.as_str()));
                 self.header.extend(fields);
             }
         }
