@@ -9,7 +9,7 @@ pub(super) struct Request {
     pub(super) start: u64,
     /// One of more than any record may have stands for all that are longer.
     pub(super) length: u32,
-    #[expect(clippy::box_collection, reason = "most requests have no changes")]
+    /// Most have none.
     pub(super) changes: Option<Box<Changes>>,
 }
 
