@@ -5,6 +5,7 @@
 //! they ended and are read as they began: first where each stands, then each at its time.
 
 mod conversation;
+mod marks;
 mod message;
 mod outline;
 mod span;
@@ -52,11 +53,11 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     // A file that was rotated goes on where the one before it ends.
     let sources = [source].into_iter().chain(bundle.earlier.iter().rev());
-    let outline = Outline::of(sources, emit)?;
+    let mut outline = Outline::of(sources, emit)?;
     let invalid = || FormatError::Invalid(Problem::of(source.path(), "no spans of a model in it"));
     let native_id = bundle.key.clone().or_else(|| outline.sessions().into_iter().next());
     let native_id = native_id.ok_or_else(invalid)?;
-    let outline = outline.session(&native_id);
+    outline.choose(&native_id);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     let mut output = Output::new(AGENT, &native_id, emit);
     session.native_id = Some(native_id);

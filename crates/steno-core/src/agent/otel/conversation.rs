@@ -1,7 +1,7 @@
 //! Follows a conversation through requests that each repeat all of it.
 
-use std::collections::{HashMap, HashSet};
-use std::num::NonZeroU32;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 
 use super::super::fields::{plain, unpacked};
 use super::super::output::Output;
@@ -9,50 +9,67 @@ use super::message::{self, Message};
 use super::outline::Outline;
 use super::span::Span;
 use crate::agent::entries;
+use crate::durable::FileError;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
-use crate::sums::Sum;
+use crate::sums::{SumMap, SumSet};
 use crate::timestamp::Timestamp;
+
+/// How far is climbed: spans may lie about what is above them.
+const CLIMB: usize = 1000;
 
 /// Reads spans in the order in which they began.
 pub(super) struct Conversation<'a, 'b> {
     output: &'a mut Output<'b>,
     outline: &'a Outline<'a>,
-    /// The span above each, and the agent that it invokes.
-    above: HashMap<Sum, (Sum, Option<NonZeroU32>)>,
+    /// Which mark each span has; none where there are no subagents.
+    marks: SumMap<u32>,
+    /// Names of subagents, by their marks.
+    agents: HashMap<u32, String>,
     /// What each source was told and said so far.
     told: HashMap<String, Vec<blake3::Hash>>,
-    calls: HashSet<Sum>,
-    results: HashSet<Sum>,
+    calls: SumSet,
+    results: SumSet,
 }
 
 impl<'a, 'b> Conversation<'a, 'b> {
     /// The conversation of all spans in `outline`.
     pub(super) fn new(outline: &'a Outline<'a>, output: &'a mut Output<'b>) -> Self {
+        let (marks, agents, told) = (SumMap::default(), HashMap::new(), HashMap::new());
+        let (calls, results) = (SumSet::default(), SumSet::default());
+        let mut new = Self { output, outline, marks, agents, told, calls, results };
         // Only an agent below another one is a subagent.
-        let has_several = outline.marks.iter().filter(|mark| mark.agent.is_some()).nth(1).is_some();
-        let marks = outline.marks.iter().filter(|_| has_several);
-        let above = marks.map(|mark| (mark.id, (mark.parent, mark.agent))).collect();
-        let (told, calls, results) = (HashMap::new(), HashSet::new(), HashSet::new());
-        Self { output, outline, above, told, calls, results }
+        let invokes = |index: &&u32| outline.marks.at(**index).invokes;
+        if outline.begun.iter().filter(invokes).nth(1).is_some() {
+            outline.begun.iter().for_each(|index| new.note(*index));
+        }
+        new
     }
 
-    /// Takes the next span.
-    pub(super) fn span(&mut self, span: &Span) {
-        match span.operation().as_str() {
-            "execute_tool" => self.tool(span),
-            "chat" | "generate_content" | "text_completion" => self.request(span),
-            "" if span.model().is_some() => self.request(span),
-            _ => self.notice(span),
+    /// Notes which mark a span has: of several with one id, the last.
+    fn note(&mut self, index: u32) {
+        if let Some(known) = self.marks.put(self.outline.marks.at(index).id, index) {
+            *known = index;
         }
     }
 
-    fn request(&mut self, span: &Span) {
-        let source = self.source(span);
+    /// Takes the next span.
+    pub(super) fn span(&mut self, span: &Span) -> Result<(), FileError> {
+        let source = self.source(span)?;
+        match span.operation().as_str() {
+            "execute_tool" => self.tool(span, &source),
+            "chat" | "generate_content" | "text_completion" => self.request(span, &source),
+            "" if span.model().is_some() => self.request(span, &source),
+            _ => self.notice(span, &source),
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, span: &Span, source: &str) {
         let (input, answers) = message::of(span);
-        let new = self.news(&source, &input);
+        let new = self.news(source, &input);
         for (index, message) in input.iter().enumerate().skip(new) {
             let id = format!("{}.{index}", span.id);
-            self.entries(self.new_entries(message), &source, &id, span.start);
+            self.entries(self.new_entries(message), source, &id, span.start);
         }
         let id = span.text("gen_ai.response.id").unwrap_or_else(|| span.id.clone());
         let mut entries: Vec<_> =
@@ -64,9 +81,9 @@ impl<'a, 'b> Conversation<'a, 'b> {
         }
         entries[0].usage = span.usage();
         entries.iter_mut().for_each(|entry| entry.model = span.model());
-        self.entries(entries, &source, &id, span.end);
-        self.error(span, &source);
-        let told = self.told.entry(source).or_default();
+        self.entries(entries, source, &id, span.end);
+        self.error(span, source);
+        let told = self.told.entry(source.to_owned()).or_default();
         *told = input.iter().chain(&answers).map(Message::sum).collect();
     }
 
@@ -84,18 +101,17 @@ impl<'a, 'b> Conversation<'a, 'b> {
         last.map_or(same, |last| last + 1)
     }
 
-    fn tool(&mut self, span: &Span) {
-        let source = self.source(span);
+    fn tool(&mut self, span: &Span, source: &str) {
         let id = span.text("gen_ai.tool.call.id").unwrap_or_else(|| span.id.clone());
         let name = span.text("gen_ai.tool.name");
         let mut entries = Vec::new();
-        if !self.calls.contains(&self.sum(&id)) {
+        if !self.calls.contains(&id) {
             let mut call = Entry::new(Role::Assistant, Kind::ToolCall, "");
             call.tool_input = span.attributes.get("gen_ai.tool.call.arguments").map(unpacked);
             entries.push(call);
         }
         let result = span.attributes.get("gen_ai.tool.call.result");
-        if (result.is_some() || span.error.is_some()) && !self.results.contains(&self.sum(&id)) {
+        if (result.is_some() || span.error.is_some()) && !self.results.contains(&id) {
             let content = result.map(plain).or_else(|| span.error.clone()).unwrap_or_default();
             let mut result = Entry::new(Role::Tool, Kind::ToolResult, content);
             if span.error.is_some() {
@@ -107,16 +123,15 @@ impl<'a, 'b> Conversation<'a, 'b> {
             entry.tool_name.clone_from(&name);
             entry.tool_call_id = Some(id.clone());
         }
-        self.entries(entries, &source, &span.id, span.end);
+        self.entries(entries, source, &span.id, span.end);
     }
 
     /// Operations that say nothing, such as an agent being invoked.
-    fn notice(&mut self, span: &Span) {
-        let source = self.source(span);
+    fn notice(&mut self, span: &Span, source: &str) {
         let mut entry = Entry::new(Role::System, Kind::Notice, span.operation());
         entry.metadata = Some(span.attributes.clone());
-        self.entries(vec![entry], &source, &span.id, span.start);
-        self.error(span, &source);
+        self.entries(vec![entry], source, &span.id, span.start);
+        self.error(span, source);
     }
 
     fn error(&mut self, span: &Span, source: &str) {
@@ -128,10 +143,9 @@ impl<'a, 'b> Conversation<'a, 'b> {
 
     fn entries(&mut self, entries: Vec<Entry>, source: &str, id: &str, at: Option<Timestamp>) {
         for mut entry in entries {
-            let call = entry.tool_call_id.as_deref().map(|id| self.sum(id));
-            match entry.kind {
-                Kind::ToolCall => self.calls.extend(call),
-                Kind::ToolResult => self.results.extend(call),
+            match (entry.kind, &entry.tool_call_id) {
+                (Kind::ToolCall, Some(id)) => _ = self.calls.insert(id),
+                (Kind::ToolResult, Some(id)) => _ = self.results.insert(id),
                 _ => {}
             }
             source.clone_into(&mut entry.source);
@@ -141,36 +155,40 @@ impl<'a, 'b> Conversation<'a, 'b> {
         }
     }
 
-    /// An agent that another one invoked is a subagent. Spans may lie about what is above them: no
-    /// more are climbed than there are.
-    fn source(&self, span: &Span) -> String {
+    /// An agent that another one invoked is a subagent.
+    fn source(&mut self, span: &Span) -> Result<String, FileError> {
         let mut agents = Vec::new();
-        let mut id = self.sum(&span.id);
-        for _ in 0..=self.above.len() {
-            let Some((parent, agent)) = self.above.get(&id) else { break };
-            agents.extend(agent);
+        let mut id = self.outline.sum(&span.id);
+        for _ in 0..CLIMB {
+            let Some(index) = self.marks.get(id).copied() else { break };
+            let mark = self.outline.marks.at(index);
+            agents.extend(mark.invokes.then_some(index));
             // The nearest one is the speaker if there is another above it.
-            if agents.len() > 1 {
-                break;
+            if let [nearest, _] = agents.as_slice() {
+                return Ok(format!("subagent:{}", self.agent(*nearest)?));
             }
-            id = *parent;
+            id = mark.parent;
         }
-        match agents.as_slice() {
-            [nearest, _] => format!("subagent:{}", self.outline.name(*nearest)),
-            _ => PRIMARY.to_owned(),
-        }
+        Ok(PRIMARY.to_owned())
+    }
+
+    /// The name of the agent that a mark's span invokes.
+    fn agent(&mut self, index: u32) -> Result<&str, FileError> {
+        Ok(match self.agents.entry(index) {
+            Slot::Occupied(known) => known.into_mut(),
+            Slot::Vacant(free) => {
+                let span = self.outline.span(self.outline.marks.at(index))?;
+                free.insert(span.agent().unwrap_or_default())
+            }
+        })
     }
 
     /// The entries of a message, without results that are known.
     fn new_entries(&self, message: &Message) -> Vec<Entry> {
         let is_known = |entry: &Entry| {
-            let id = entry.tool_call_id.as_deref().map(|id| self.sum(id));
-            entry.kind == Kind::ToolResult && id.is_some_and(|id| self.results.contains(&id))
+            let id = entry.tool_call_id.as_ref();
+            entry.kind == Kind::ToolResult && id.is_some_and(|id| self.results.contains(id))
         };
         message.entries().filter(|entry| !is_known(entry)).collect()
-    }
-
-    fn sum(&self, id: &str) -> Sum {
-        self.outline.sums.of(id)
     }
 }

@@ -5,7 +5,10 @@ use std::io::{self, BufRead};
 use std::num::NonZeroU32;
 use std::ops::Range;
 
+use indexmap::IndexSet;
+
 use super::super::repair;
+use super::marks::{Mark, Marks};
 use super::span::Span;
 use crate::agent::walk::{LineWalks, Parts, Walk, begins_with_whole_line, malformed};
 use crate::durable::{FileError, OnPath};
@@ -13,39 +16,23 @@ use crate::format::{Emit, Item};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::source::Source;
-use crate::sums::{Sum, Sums};
+use crate::sums::{SumSet, Sums};
 use crate::timestamp::Timestamp;
-
-/// What is known of a span: little, since there may be millions. Names are known by their numbers.
-pub(super) struct Mark {
-    /// Where it stands.
-    start: u64,
-    length: u32,
-    /// Which file that is.
-    source: u16,
-    is_genai: bool,
-    /// When it began, in nanoseconds since the epoch.
-    order: Option<i64>,
-    pub(super) id: Sum,
-    pub(super) parent: Sum,
-    trace: u32,
-    /// The conversation that it names itself.
-    conversation: Option<NonZeroU32>,
-    /// The agent that it invokes.
-    pub(super) agent: Option<NonZeroU32>,
-}
 
 /// The spans of one file, or of several that follow one another.
 #[derive(Default)]
 pub(super) struct Outline<'s> {
     sources: Vec<&'s Source>,
-    pub(super) marks: Vec<Mark>,
-    /// Traces, conversations and agents, each held once.
-    names: Vec<String>,
-    numbers: HashMap<String, NonZeroU32>,
+    pub(super) marks: Marks,
+    /// The spans of the session that is read, in the order in which they began.
+    pub(super) begun: Vec<u32>,
+    /// Spans of files that were read before.
+    known: SumSet,
+    /// Traces and conversations, each held once.
+    names: IndexSet<String>,
     /// The conversation that each trace names first.
     conversations: HashMap<u32, NonZeroU32>,
-    pub(super) sums: Sums,
+    sums: Sums,
     /// What could not be read of the last line or document.
     bad: Vec<String>,
 }
@@ -60,19 +47,13 @@ impl<'s> Outline<'s> {
         let mut outline = Self::default();
         for source in sources {
             let is_first = outline.sources.is_empty();
-            let before = outline.marks.len();
+            outline.marks.iter().for_each(|mark| _ = outline.known.insert(mark.name()));
             outline.sources.push(source);
             outline.read(source, &mut |item| {
                 if is_first {
                     emit(item);
                 }
             })?;
-            if !is_first {
-                let mut added = outline.marks.split_off(before);
-                let there: HashSet<_> = outline.marks.iter().map(Mark::name).collect();
-                added.retain(|mark| !there.contains(&mark.name()));
-                outline.marks.append(&mut added);
-            }
         }
         Ok(outline)
     }
@@ -127,34 +108,33 @@ impl<'s> Outline<'s> {
         if let Some(conversation) = conversation {
             self.conversations.entry(trace).or_insert(conversation);
         }
-        let agent = span.agent().map(|agent| self.number(&agent));
-        let nanos = |start: Timestamp| i64::try_from(start.instant().as_nanosecond()).ok();
-        self.marks.push(Mark {
+        let nanos = |start: Timestamp| i64::try_from(start.instant().as_nanosecond());
+        let mark = Mark {
             start: place.start,
+            order: span.start.map_or(0, |start| nanos(start).unwrap_or(i64::MAX)),
+            id: self.sum(&span.id),
+            parent: self.sum(&span.parent),
             length: (place.end - place.start) as u32,
-            source: (self.sources.len() - 1) as u16,
-            is_genai: span.is_genai(),
-            order: span.start.map(|start| nanos(start).unwrap_or(i64::MAX)),
-            id: self.sums.of(span.id.as_str()),
-            parent: self.sums.of(span.parent.as_str()),
             trace,
             conversation,
-            agent,
-        });
+            source: (self.sources.len() - 1) as u16,
+            is_genai: span.is_genai(),
+            invokes: span.agent().is_some(),
+        };
+        if !self.known.contains(mark.name()) {
+            self.marks.push(mark);
+        }
     }
 
     fn number(&mut self, name: &str) -> NonZeroU32 {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        self.names.push(name.to_owned());
-        let number = NonZeroU32::MIN.saturating_add(self.names.len() as u32 - 1);
-        self.numbers.insert(name.to_owned(), number);
-        number
+        let known = self.names.get_index_of(name);
+        let number = known.unwrap_or_else(|| self.names.insert_full(name.to_owned()).0);
+        NonZeroU32::MIN.saturating_add(number as u32)
     }
 
-    pub(super) fn name(&self, number: NonZeroU32) -> &str {
-        &self.names[number.get() as usize - 1]
+    /// What stands for the id of a span.
+    pub(super) fn sum(&self, id: &str) -> u64 {
+        self.sums.of(id).0
     }
 
     fn session_of(&self, mark: &Mark) -> u32 {
@@ -170,32 +150,46 @@ impl<'s> Outline<'s> {
         new.map(|session| self.names[session as usize - 1].clone()).collect()
     }
 
-    /// Only the spans of one session, in the order in which they began.
-    pub(super) fn session(mut self, session: &str) -> Self {
-        let session = self.numbers.get(session).map(|number| number.get());
-        let mut marks = std::mem::take(&mut self.marks);
-        marks.retain(|mark| Some(self.session_of(mark)) == session);
-        // Those that began together stay in the order of the files; nothing is copied for it.
-        marks.sort_unstable_by_key(|mark| (mark.order, mark.source, mark.start));
-        Self { marks, ..self }
+    /// Chooses the spans of one session.
+    pub(super) fn choose(&mut self, session: &str) {
+        let session = self.names.get_index_of(session).map(|number| number as u32 + 1);
+        let is_chosen = |mark: &Mark| Some(self.session_of(mark)) == session;
+        let mut begun =
+            Vec::with_capacity(self.marks.iter().filter(|mark| is_chosen(mark)).count());
+        begun.extend(
+            (0..).zip(self.marks.iter()).filter(|(_, mark)| is_chosen(mark)).map(|it| it.0),
+        );
+        // Those that began together stay in the order of the files.
+        begun.sort_unstable_by_key(|index| {
+            let mark = self.marks.at(*index);
+            (mark.order, mark.source, mark.start)
+        });
+        self.begun = begun;
     }
 
     /// Reads each span that tells of a model, an agent or a tool.
-    pub(super) fn each(&self, mut take: impl FnMut(&Span)) -> Result<(), FileError> {
+    pub(super) fn each(
+        &self,
+        mut take: impl FnMut(&Span) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
         let mut parts: Vec<_> = self.sources.iter().map(|source| Parts::of(source)).collect();
-        for mark in self.marks.iter().filter(|mark| mark.is_genai) {
-            let source = usize::from(mark.source);
-            let bytes = parts[source].read(&(mark.start..mark.start + u64::from(mark.length)))?;
-            let span = repair::parse::<Value>(&bytes).map_err(malformed);
-            take(&Span::new(&span.on("read", self.sources[source].path())?));
+        let marks = self.begun.iter().map(|index| self.marks.at(*index));
+        for mark in marks.filter(|mark| mark.is_genai) {
+            take(&self.read_span(mark, &mut parts[usize::from(mark.source)])?)?;
         }
         Ok(())
     }
-}
 
-impl Mark {
-    fn name(&self) -> (u32, Sum) {
-        (self.trace, self.id)
+    /// Reads the span of a mark by itself.
+    pub(super) fn span(&self, mark: &Mark) -> Result<Span, FileError> {
+        self.read_span(mark, &mut Parts::of(self.sources[usize::from(mark.source)]))
+    }
+
+    fn read_span(&self, mark: &Mark, parts: &mut Parts<'_>) -> Result<Span, FileError> {
+        let bytes = parts.read(&mark.place())?;
+        let span = repair::parse::<Value>(&bytes).map_err(malformed);
+        let path = self.sources[usize::from(mark.source)].path();
+        span.on("read", path).map(|span| Span::new(&span))
     }
 }
 
