@@ -1,7 +1,5 @@
 //! Requests and responses joined to one conversation, each message told once.
 
-use std::collections::HashSet;
-
 use blake3::Hash;
 
 use super::{anthropic, chat};
@@ -12,6 +10,7 @@ use crate::entry::{Entry, Kind, Numbering, Role, Usage};
 use crate::format::{Emit, Item};
 use crate::json::{Object, Style, Value};
 use crate::session::{Session, SessionId};
+use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 
 /// What was said so far, known by sums over each message and all before it.
@@ -19,13 +18,13 @@ pub(crate) struct Conversation {
     session: Session,
     numbering: Numbering,
     /// Each point that some request reached.
-    told: HashSet<Hash>,
+    told: SumSet,
     /// Points at which the model answered: the message after it in a request is that answer.
-    answered: HashSet<Hash>,
+    answered: SumSet,
     /// The point that the last request reached.
     point: Hash,
     /// Responses that were told.
-    responses: HashSet<String>,
+    responses: SumSet,
     at: Option<Timestamp>,
 }
 
@@ -35,10 +34,10 @@ impl Conversation {
         Self {
             session: Session::new(SessionId::for_native(agent, name), agent),
             numbering: Numbering::new(agent, name),
-            told: HashSet::new(),
-            answered: HashSet::new(),
+            told: SumSet::default(),
+            answered: SumSet::default(),
             point: blake3::hash(b""),
-            responses: HashSet::new(),
+            responses: SumSet::default(),
             at: None,
         }
     }
@@ -82,10 +81,10 @@ impl Conversation {
         for message in messages.iter().filter_map(Value::as_object) {
             let before = self.point;
             let is_new = self.reach(Style::COMPACT.print(message).as_bytes());
-            let is_echo = self.answered.contains(&before) && is_answer(message);
+            let is_echo = self.answered.contains(before.as_bytes()) && is_answer(message);
             if is_new && is_echo {
                 // An answer may come back as several items, all of them known.
-                self.answered.insert(self.point);
+                self.answered.insert(self.point.as_bytes());
             } else if is_new {
                 message_entries(message).into_iter().for_each(|entry| self.show(entry, emit));
             }
@@ -95,10 +94,10 @@ impl Conversation {
     /// Takes a whole response.
     pub(crate) fn response(&mut self, response: &Object, emit: Emit<'_>) {
         let id = text(response, "id").map(str::to_owned);
-        if id.as_ref().is_some_and(|id| !self.responses.insert(id.clone())) {
+        if id.as_ref().is_some_and(|id| !self.responses.insert(id)) {
             return;
         }
-        self.answered.insert(self.point);
+        self.answered.insert(self.point.as_bytes());
         let created = response.get("created").or(response.get("created_at"));
         let created = created.and_then(Value::as_i64).and_then(Timestamp::from_unix);
         let stop = text(response, "stop_reason").or(finish_reason(response));
@@ -134,7 +133,7 @@ impl Conversation {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.point.as_bytes()).update(message);
         self.point = hasher.finalize();
-        self.told.insert(self.point)
+        self.told.insert(self.point.as_bytes())
     }
 
     fn show(&mut self, mut entry: Entry, emit: Emit<'_>) {

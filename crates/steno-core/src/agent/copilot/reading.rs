@@ -1,6 +1,5 @@
 //! The state of reading one event log, from its first line to the session that it tells of.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use super::AGENT;
@@ -10,6 +9,7 @@ use crate::agent::entries::unknown;
 use crate::agent::fields::text;
 use crate::agent::repair;
 use crate::agent::responses::structured;
+use crate::agent::texts::Texts;
 use crate::entry::{Entry, Kind, Numbering, PRIMARY, Role};
 use crate::format::{Emit, Item};
 use crate::json::{Object, Style, Value};
@@ -48,7 +48,7 @@ pub(super) struct Reading<'a> {
     numbering: Option<Numbering>,
     tokens: Tokens,
     /// Names of the tools that were called, by source and id of the call.
-    calls: HashMap<(String, String), String>,
+    calls: Texts,
     /// The last thought that stood in an event of its own.
     thought: Option<String>,
     /// The id of the last answer.
@@ -78,7 +78,7 @@ impl<'a> Reading<'a> {
             session: Session::new(SessionId::for_native(AGENT, &name), AGENT),
             numbering: None,
             tokens: Tokens::default(),
-            calls: HashMap::new(),
+            calls: Texts::default(),
             thought: None,
             message: None,
         }
@@ -224,8 +224,10 @@ impl<'a> Reading<'a> {
     fn call(&mut self, event: &Event, request: &Object) -> Option<Entry> {
         let id = text(request, "toolCallId")?;
         let name = text(request, "name").or(text(request, "toolName")).unwrap_or_default();
-        let key = (event.source.clone(), id.to_owned());
-        if self.calls.insert(key, name.to_owned()).is_some() {
+        let key = event.call_key(id);
+        let is_told = self.calls.get(&key).is_some();
+        self.calls.set(&key, name);
+        if is_told {
             return None;
         }
         let mut call = Entry::new(Role::Assistant, Kind::ToolCall, "");
@@ -245,7 +247,7 @@ impl<'a> Reading<'a> {
         let mut result = Entry::new(Role::Tool, Kind::ToolResult, answer_text(answer));
         result.tool_call_id = text(data, "toolCallId").map(str::to_owned);
         if let Some(id) = &result.tool_call_id {
-            result.tool_name = self.calls.get(&(event.source.clone(), id.clone())).cloned();
+            result.tool_name = self.calls.get(&event.call_key(id)).map(str::to_owned);
         }
         if failed {
             result.metadata = Some(entries::failure());
@@ -299,6 +301,11 @@ impl Event {
             parent: text(record, "parentId").map(str::to_owned),
             data,
         }
+    }
+
+    /// What names a call of its source.
+    fn call_key(&self, id: &str) -> String {
+        format!("{}\n{id}", self.source)
     }
 }
 

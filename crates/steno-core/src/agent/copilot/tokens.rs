@@ -2,11 +2,10 @@
 //!
 //! Newer versions go on with the sum of the process before, older ones begin anew: what was told since shows which it is.
 
-use std::collections::HashSet;
-
 use crate::agent::{fields, usage};
 use crate::entry::Usage;
 use crate::json::{Object, Value};
+use crate::sums::SumSet;
 
 /// What was billed so far.
 #[derive(Default)]
@@ -19,14 +18,15 @@ pub(super) struct Tokens {
     calls: Usage,
     /// Answer tokens of that process's messages: all that old versions tell before the end.
     answers: u64,
-    seen: HashSet<String>,
+    /// Messages and calls that were met.
+    seen: SumSet,
 }
 
 impl Tokens {
     /// Takes the data of `assistant.message`, whose pieces repeat their count.
     pub(super) fn message(&mut self, id: &str, data: &Object) {
         let answer = fields::count(data, "outputTokens");
-        if answer > 0 && self.seen.insert(id.to_owned()) {
+        if answer > 0 && self.seen.insert(("message", id)) {
             self.answers = self.answers.saturating_add(answer);
         }
     }
@@ -37,7 +37,7 @@ impl Tokens {
             return;
         };
         let id = call.get("apiCallId").and_then(Value::as_str);
-        if id.is_none_or(|id| self.seen.insert(format!("call {id}"))) {
+        if id.is_none_or(|id| self.seen.insert(("call", id))) {
             self.calls.add(&usage::inclusive(call));
         }
     }

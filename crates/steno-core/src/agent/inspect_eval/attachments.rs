@@ -9,7 +9,7 @@ use crate::durable::FileError;
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::source::Source;
-use crate::sums::{Sum, Sums};
+use crate::sums::{Short, SumMap, Sums};
 
 /// What stands where a text was moved away.
 const MOVED: &str = "attachment://";
@@ -21,7 +21,7 @@ const ROOM: u64 = 8 << 20;
 pub(super) struct Attachments<'s> {
     source: &'s Source,
     /// How long each is, by its name.
-    lengths: HashMap<Sum, u64>,
+    lengths: SumMap<u64>,
     sums: Sums,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Attachments<'s> {
 #[derive(Default)]
 pub(super) struct Waiting {
     messages: Vec<(usize, Value)>,
-    wanted: HashSet<Sum>,
+    wanted: HashSet<Short>,
     size: u64,
 }
 
@@ -53,14 +53,14 @@ impl<'s> Attachments<'s> {
     pub(super) const FIELD: &'static str = "attachments";
 
     pub(super) fn of(source: &'s Source) -> Self {
-        Self { source, lengths: HashMap::new(), sums: Sums::default() }
+        Self { source, lengths: SumMap::default(), sums: Sums::default() }
     }
 
     /// Notes how long those are that come next.
     pub(super) fn note(&mut self, walk: &mut Walk<Box<dyn BufRead>>) -> io::Result<()> {
         walk.fields(&mut |walk, name| {
             let place = walk.place()?;
-            self.lengths.insert(self.sums.of(name), place.end - place.start);
+            self.lengths.put(self.sums.short(name), place.end - place.start);
             Ok(())
         })
     }
@@ -69,10 +69,10 @@ impl<'s> Attachments<'s> {
     pub(super) fn look_for(&self, value: &Value, waiting: &mut Waiting) {
         match value {
             Value::String(text) => {
-                let name = text.strip_prefix(MOVED).map(|name| self.sums.of(name));
-                if let Some((name, length)) =
-                    name.and_then(|name| self.lengths.get_key_value(&name))
-                    && waiting.wanted.insert(*name)
+                let name = text.strip_prefix(MOVED).map(|name| self.sums.short(name));
+                if let Some(name) = name
+                    && let Some(length) = self.lengths.get(name)
+                    && waiting.wanted.insert(name)
                 {
                     waiting.size += length;
                 }
@@ -100,12 +100,12 @@ impl<'s> Attachments<'s> {
 
     fn texts(
         &self,
-        wanted: &HashSet<Sum>,
+        wanted: &HashSet<Short>,
         output: &mut Output<'_>,
-    ) -> Result<HashMap<Sum, String>, FileError> {
+    ) -> Result<HashMap<Short, String>, FileError> {
         let mut texts = HashMap::new();
         let mut take = |walk: &mut Walk<Box<dyn BufRead>>, name: &str| {
-            let sum = self.sums.of(name);
+            let sum = self.sums.short(name);
             if !wanted.contains(&sum) {
                 return walk.pass();
             }
@@ -128,11 +128,11 @@ impl<'s> Attachments<'s> {
         Ok(texts)
     }
 
-    fn attach(&self, value: &mut Value, texts: &HashMap<Sum, String>) {
+    fn attach(&self, value: &mut Value, texts: &HashMap<Short, String>) {
         match value {
             Value::String(text) => {
                 let moved =
-                    text.strip_prefix(MOVED).and_then(|name| texts.get(&self.sums.of(name)));
+                    text.strip_prefix(MOVED).and_then(|name| texts.get(&self.sums.short(name)));
                 if let Some(moved) = moved {
                     moved.clone_into(text);
                 }

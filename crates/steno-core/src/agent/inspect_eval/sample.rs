@@ -2,7 +2,6 @@
 //!
 //! It is read several times, so that no more than a few messages are held: first for all but its messages.
 
-use std::collections::HashMap;
 use std::io::{self, BufRead};
 
 use serde::Deserialize;
@@ -17,7 +16,7 @@ use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::source::Source;
-use crate::sums::{Sum, Sums};
+use crate::sums::{Short, SumMap, Sums};
 use crate::timestamp::Timestamp;
 
 /// What else of a sample is read.
@@ -30,7 +29,7 @@ pub(super) struct Sample<'s> {
     pub(super) stated: Value,
     messages: usize,
     /// When messages were written and tools answered, by their ids.
-    times: HashMap<Sum, Timestamp>,
+    times: SumMap<Timestamp>,
     attachments: Attachments<'s>,
     sums: Sums,
 }
@@ -39,7 +38,7 @@ impl<'s> Sample<'s> {
     /// The sample that is all of `source`, or why it is none.
     pub(super) fn of(source: &'s Source) -> Result<Result<Self, Problem>, FileError> {
         let mut stated = Object::new();
-        let (mut messages, mut times, sums) = (0, HashMap::new(), Sums::default());
+        let (mut messages, mut times, sums) = (0, SumMap::default(), Sums::default());
         let mut attachments = Attachments::of(source);
         let passed = Walk::over(source, &mut |walk| {
             walk.fields(&mut |walk, name| match name {
@@ -49,7 +48,11 @@ impl<'s> Sample<'s> {
                 }),
                 "events" => walk.items(&mut |walk| {
                     let time = walk.value::<Event>()?.ok().and_then(|event| event.time(&sums));
-                    times.extend(time);
+                    if let Some((id, time)) = time
+                        && let Some(before) = times.put(id, time)
+                    {
+                        *before = time;
+                    }
                     Ok(())
                 }),
                 Attachments::FIELD => attachments.note(walk),
@@ -131,7 +134,7 @@ struct Event {
 
 impl Event {
     /// The message or call that it is about, and its time.
-    fn time(&self, sums: &Sums) -> Option<(Sum, Timestamp)> {
+    fn time(&self, sums: &Sums) -> Option<(Short, Timestamp)> {
         let id = match self.event.as_str()? {
             "model" => &self.output["choices"][0]["message"]["id"],
             "tool" => &self.id,
@@ -139,7 +142,7 @@ impl Event {
         };
         let stated = [&self.completed, &self.timestamp];
         let at = stated.iter().find_map(|time| time.as_str()?.parse().ok())?;
-        Some((sums.of(id.as_str()?), at))
+        Some((sums.short(id.as_str()?), at))
     }
 }
 
@@ -165,7 +168,7 @@ impl Telling<'_, '_, '_> {
         };
         let Sample { times, sums, .. } = self.sample;
         let ids = [&message["id"], &message["tool_call_id"]];
-        let at = ids.iter().find_map(|id| times.get(&sums.of(id.as_str()?))).copied();
+        let at = ids.iter().find_map(|id| times.get(sums.short(id.as_str()?))).copied();
         for mut entry in message::entries(&message, self.answered) {
             entry.created_at = at;
             entry.message_id = Some(string(&message["id"]).unwrap_or(format!("message-{index}")));
