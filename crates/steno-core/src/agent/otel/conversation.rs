@@ -15,7 +15,7 @@ use crate::sums::{SumMap, SumSet};
 use crate::timestamp::Timestamp;
 
 /// How far is climbed: spans may lie about what is above them.
-const CLIMB: usize = 1000;
+const CLIMB: usize = 256;
 
 /// Reads spans in the order in which they began.
 pub(super) struct Conversation<'a, 'b> {

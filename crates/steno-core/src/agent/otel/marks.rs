@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
+use crate::sums::Short;
+
 /// How many marks stand in a chunk.
 const CHUNK: usize = 4096;
 
@@ -12,8 +14,8 @@ pub(super) struct Mark {
     pub(super) start: u64,
     /// When it began, in nanoseconds since the epoch; 0 if it does not tell.
     pub(super) order: i64,
-    pub(super) id: u64,
-    pub(super) parent: u64,
+    pub(super) id: Short,
+    pub(super) parent: Short,
     pub(super) length: u32,
     pub(super) trace: u32,
     /// The conversation that it names itself.
@@ -28,7 +30,7 @@ pub(super) struct Mark {
 
 impl Mark {
     /// What no other span has.
-    pub(super) fn name(&self) -> (u32, u64) {
+    pub(super) fn name(&self) -> (u32, Short) {
         (self.trace, self.id)
     }
 
@@ -70,5 +72,29 @@ impl Marks {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Mark> {
         self.chunks.iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(start: u64) -> Mark {
+        let (order, id, parent, length, trace) = (0, start, 0, 1, 1);
+        let (conversation, source, is_genai, invokes) = (None, 0, false, false);
+        Mark { start, order, id, parent, length, trace, conversation, source, is_genai, invokes }
+    }
+
+    #[test]
+    fn what_is_left_of_chunks_is_in_order() {
+        for left in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 9] {
+            let mut marks = Marks::default();
+            (0..3 * CHUNK).for_each(|start| marks.push(mark(start as u64)));
+            marks.truncate(left);
+            assert_eq!(marks.len(), left);
+            marks.push(mark(left as u64));
+            assert!(marks.iter().map(|mark| mark.start).eq(0..=left as u64));
+            assert_eq!(marks.at(left as u32).start, left as u64);
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::format::{Emit, Item};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::source::Source;
-use crate::sums::{SumSet, Sums};
+use crate::sums::{Short, SumSet, Sums};
 use crate::timestamp::Timestamp;
 
 /// The spans of one file, or of several that follow one another.
@@ -121,7 +121,9 @@ impl<'s> Outline<'s> {
             is_genai: span.is_genai(),
             invokes: span.agent().is_some(),
         };
-        if !self.known.contains(mark.name()) {
+        // What has no id is above no other span.
+        let is_needed = mark.is_genai || !span.id.is_empty();
+        if is_needed && !self.known.contains(mark.name()) {
             self.marks.push(mark);
         }
     }
@@ -133,8 +135,8 @@ impl<'s> Outline<'s> {
     }
 
     /// What stands for the id of a span.
-    pub(super) fn sum(&self, id: &str) -> u64 {
-        self.sums.of(id).0
+    pub(super) fn sum(&self, id: &str) -> Short {
+        self.sums.short(id)
     }
 
     fn session_of(&self, mark: &Mark) -> u32 {

@@ -196,6 +196,15 @@ fn lines_are_read_one_by_one() {
 }
 
 #[test]
+fn what_is_no_span_is_not_noted() {
+    let mut all = spans();
+    all.extend([json!(1), json!("x"), json!({})]);
+    let bundle = bundle(document(&all).to_string().as_bytes());
+    let outline = Outline::of([&bundle.sources[0]], &mut |_| {}).unwrap();
+    assert_eq!(outline.marks.len(), spans().len());
+}
+
+#[test]
 fn a_cut_anywhere_is_no_panic() {
     let text = document(&spans()).to_string();
     for end in 0..text.len() {
