@@ -8,13 +8,11 @@ use rusqlite::{CachedStatement, OptionalExtension, named_params, params};
 use super::blocks::{Hash, Packer};
 use super::draft::{Prepared, Row};
 use super::fold::fold;
+use super::refresh::GATHERED;
 use super::usage::Books;
 use super::{Index, IndexError, schema};
 use crate::cost::bill::signed;
 use crate::timestamp::Timestamp;
-
-/// How much text is taken under one lock.
-const CHUNK: usize = 16 << 20;
 
 /// What a row costs beside its text.
 const ROW: usize = 256;
@@ -115,7 +113,7 @@ impl<'a> Writer<'a> {
             if standing.taken < prepared.first {
                 return Ok(false);
             }
-            if self.work >= CHUNK {
+            if self.work >= GATHERED {
                 self.note_taken(&standing, prepared)?;
                 self.step()?;
                 standing = self.stand(prepared)?;
@@ -141,7 +139,7 @@ impl<'a> Writer<'a> {
         books.session(standing.id, prepared, billed)?;
         books.close()?;
         self.work += ROW;
-        if self.work >= CHUNK {
+        if self.work >= GATHERED {
             self.step()?;
         }
         Ok(true)

@@ -13,7 +13,7 @@ use super::pending::Pending;
 use super::{Index, IndexError};
 use crate::vault::{SessionDir, Vault};
 
-/// Text that is gathered before it is put in.
+/// Text that is gathered before it is put in, under one lock.
 pub const GATHERED: usize = 16 << 20;
 
 /// What a look at the vault brought.
