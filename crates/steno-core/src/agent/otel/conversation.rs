@@ -11,7 +11,7 @@ use super::span::Span;
 use crate::agent::entries;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
-use crate::sums::{SumMap, SumSet};
+use crate::sums::{Short, SumSet};
 use crate::timestamp::Timestamp;
 
 /// How far is climbed: spans may lie about what is above them.
@@ -21,8 +21,8 @@ const CLIMB: usize = 256;
 pub(super) struct Conversation<'a, 'b> {
     output: &'a mut Output<'b>,
     outline: &'a Outline<'a>,
-    /// Which mark each span has; none where there are no subagents.
-    marks: SumMap<u32>,
+    /// The marks of all spans by id; none where there are no subagents.
+    by_id: Vec<u32>,
     /// Names of subagents, by their marks.
     agents: HashMap<u32, String>,
     /// What each source was told and said so far.
@@ -34,22 +34,15 @@ pub(super) struct Conversation<'a, 'b> {
 impl<'a, 'b> Conversation<'a, 'b> {
     /// The conversation of all spans in `outline`.
     pub(super) fn new(outline: &'a Outline<'a>, output: &'a mut Output<'b>) -> Self {
-        let (marks, agents, told) = (SumMap::default(), HashMap::new(), HashMap::new());
+        let (mut by_id, agents, told) = (Vec::new(), HashMap::new(), HashMap::new());
         let (calls, results) = (SumSet::default(), SumSet::default());
-        let mut new = Self { output, outline, marks, agents, told, calls, results };
         // Only an agent below another one is a subagent.
         let invokes = |index: &&u32| outline.marks.at(**index).invokes;
         if outline.begun.iter().filter(invokes).nth(1).is_some() {
-            outline.begun.iter().for_each(|index| new.note(*index));
+            by_id.clone_from(&outline.begun);
+            by_id.sort_by_key(|index| outline.marks.at(*index).id);
         }
-        new
-    }
-
-    /// Notes which mark a span has: of several with one id, the last.
-    fn note(&mut self, index: u32) {
-        if let Some(known) = self.marks.put(self.outline.marks.at(index).id, index) {
-            *known = index;
-        }
+        Self { output, outline, by_id, agents, told, calls, results }
     }
 
     /// Takes the next span.
@@ -160,7 +153,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         let mut agents = Vec::new();
         let mut id = self.outline.sum(&span.id);
         for _ in 0..CLIMB {
-            let Some(index) = self.marks.get(id).copied() else { break };
+            let Some(index) = self.index(id) else { break };
             let mark = self.outline.marks.at(index);
             agents.extend(mark.invokes.then_some(index));
             // The nearest one is the speaker if there is another above it.
@@ -170,6 +163,13 @@ impl<'a, 'b> Conversation<'a, 'b> {
             id = mark.parent;
         }
         Ok(PRIMARY.to_owned())
+    }
+
+    /// The mark of a span: of several with one id, the last that began.
+    fn index(&self, id: Short) -> Option<u32> {
+        let id_of = |index: &u32| self.outline.marks.at(*index).id;
+        let after = self.by_id.partition_point(|index| id_of(index) <= id);
+        self.by_id[..after].last().copied().filter(|index| id_of(index) == id)
     }
 
     /// The name of the agent that a mark's span invokes.
