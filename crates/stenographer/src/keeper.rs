@@ -21,7 +21,7 @@ use crate::projects::Projects;
 use crate::seen::{Stamp, stamp};
 
 /// From how many bytes on a session is not held beside others that wait for the index.
-const LARGE: u64 = 16 << 20;
+const LARGE: u64 = 8 << 20;
 
 /// How many characters of a prompt stand for a title.
 const TITLE: usize = 60;

@@ -15,7 +15,7 @@ use crate::usage::Tally;
 pub(super) const ROOM: usize = 32 << 20;
 
 /// What a row takes beside its text.
-const ROW: usize = 512;
+pub(super) const ROW: usize = 320;
 
 /// Takes the entries of one session.
 #[derive(Debug)]
@@ -155,6 +155,7 @@ impl Draft {
 
     /// The whole session, which takes `kept` bytes in the vault, if exactly that was read.
     pub fn finish(self, session: Session, kept: Option<u64>) -> Prepared {
+        let size = self.holds();
         Prepared {
             session,
             is_part: false,
@@ -166,7 +167,7 @@ impl Draft {
             bills: self.bills.all,
             trouble: None,
             kept,
-            size: self.size,
+            size,
         }
     }
 
@@ -263,7 +264,7 @@ impl Prepared {
         }
     }
 
-    /// How many bytes of text it has.
+    /// About how many bytes it holds.
     pub fn size(&self) -> usize {
         self.size
     }

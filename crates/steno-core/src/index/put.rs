@@ -6,16 +6,13 @@
 use rusqlite::{CachedStatement, OptionalExtension, named_params, params};
 
 use super::blocks::{Hash, Packer};
-use super::draft::{Prepared, Row};
+use super::draft::{Prepared, ROW, Row};
 use super::fold::fold;
 use super::refresh::GATHERED;
 use super::usage::Books;
 use super::{Index, IndexError, schema};
 use crate::cost::bill::signed;
 use crate::timestamp::Timestamp;
-
-/// What a row costs beside its text.
-const ROW: usize = 256;
 
 impl Index {
     /// Puts sessions into the index, as far as they are not there yet.

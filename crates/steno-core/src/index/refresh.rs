@@ -13,8 +13,8 @@ use super::pending::Pending;
 use super::{Index, IndexError};
 use crate::vault::{SessionDir, Vault};
 
-/// Text that is gathered before it is put in, under one lock.
-pub const GATHERED: usize = 16 << 20;
+/// How many bytes are gathered before they are put in, under one lock.
+pub const GATHERED: usize = 40 << 20;
 
 /// What a look at the vault brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

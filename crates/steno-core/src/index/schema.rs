@@ -15,7 +15,7 @@ use crate::format;
 const PAGE: i64 = 16 << 10;
 
 /// How the index is made, step by step; `user_version` tells how many steps were taken.
-const MIGRATIONS: [&str; 3] = [FIRST, SECOND, THIRD];
+const MIGRATIONS: [&str; 4] = [FIRST, SECOND, THIRD, FOURTH];
 
 /// By which rules the rows are derived, from what the readers tell. A new number has every index built anew.
 const RULES: i64 = 3 + format::VERSION as i64;
@@ -166,6 +166,9 @@ INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
 /// sync a twentieth less.
 const THIRD: &str = "INSERT INTO words (words, rank) VALUES ('automerge', 16);";
 
+/// Room for the words of a whole transaction: they are sorted into the index once for each.
+const FOURTH: &str = "INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);";
+
 /// How an index stands to this program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -212,7 +215,7 @@ pub(super) fn settings(connection: &Connection) -> rusqlite::Result<()> {
 
 /// What a connection that writes much is set to besides.
 pub(super) fn writing(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 4000;")
+    connection.execute_batch("PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000;")
 }
 
 /// Takes the steps that are missing; the caller holds the lock.
