@@ -117,8 +117,8 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
 impl Command {
     /// Whether it may read gigabytes, and starts no other program.
     fn takes_in_much(&self) -> bool {
-        use Command::{Import, Inspect, Reindex, Sync, Watch};
-        matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_))
+        use Command::{Cost, Import, Inspect, Reindex, Sync, Watch};
+        matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_) | Cost(_))
     }
 }
 
