@@ -90,7 +90,10 @@ impl JsonLines {
                     return Some(Err(self.pass_over(number)));
                 }
                 Ok(Some(_)) if room.trim_ascii().is_empty() => {}
-                Ok(Some(piece)) => return Some(Ok(piece)),
+                Ok(Some(piece)) => {
+                    let bad = |why| Problem::at(&self.path, piece.number, why);
+                    return Some(repair::within_bounds(room).map_err(bad).map(|()| piece));
+                }
                 Err(error) => {
                     self.ended = true;
                     let reason = format!("could not read on: {error}");
@@ -135,6 +138,15 @@ mod tests {
         let mut seen = Vec::new();
         each_object(&source, |object, line| seen.push((line, object.is_ok()))).unwrap();
         assert_eq!(seen, [(1, true), (3, false), (4, false), (5, true), (6, false)]);
+    }
+
+    #[test]
+    fn a_line_of_too_many_values_is_told() {
+        let bytes = format!("{{\"a\":[{}1]}}\n{{}}\n", "1,".repeat(3 << 20)).into_bytes();
+        let seen: Vec<_> = JsonLines::of(&Source::in_memory("x", "x", bytes)).unwrap().collect();
+        let problem = seen[0].as_ref().unwrap_err();
+        assert_eq!((problem.line, problem.reason.starts_with("more than")), (Some(1), true));
+        assert_eq!((seen.len(), seen[1].is_ok()), (2, true));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::find;
 use super::loose::{Loose, Plain};
 use crate::durable::{FileError, OnPath};
-use crate::lines::Lines;
+use crate::lines::{LineEnd, Lines};
 use crate::source::Source;
 
 /// How far into a file we look for a line that we know.
@@ -101,9 +101,10 @@ pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
     if start.starts_with(b"{\"loglines\":[") {
         return Ok(Some(Known::Export));
     }
-    let mut known = None;
+    let (mut known, mut is_cut) = (None, false);
     for line in Lines::with_limit(input, PROBED_BYTES).take(PROBED_LINES) {
         let line = line.on("read", source.path())?;
+        is_cut |= line.end == LineEnd::Limit;
         let bytes = line.bytes.trim_ascii();
         if bytes.first() != Some(&b'{') {
             continue;
@@ -122,7 +123,10 @@ pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
             break;
         }
     }
-    Ok(known)
+    // A prompt with pictures may be longer than what is looked at; Claude Code begins it with the one before.
+    let is_named =
+        is_cut && start.starts_with(b"{\"parentUuid\":") && find::names_session(source.name());
+    Ok(known.or(is_named.then_some(Known::Session(None))))
 }
 
 impl Mark<'_> {

@@ -139,6 +139,17 @@ fn subagents_speak_as_themselves_and_are_counted_apart() {
 }
 
 #[test]
+fn a_session_of_one_huge_prompt_is_known_by_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let picture = json!({"type": "text", "text": "a".repeat(9 << 20)});
+    let record = json!({"parentUuid": null, "type": "user", "uuid": "u", "sessionId": SESSION,
+        "timestamp": "2026-01-05T09:00:00Z", "message": {"role": "user", "content": [picture]}});
+    write(dir.path(), &format!("{SESSION}.jsonl"), &format!("{record}\n"));
+    let found = format::find(dir.path()).unwrap();
+    assert_eq!((found.len(), inspect(&found[0]).unwrap().user_prompts), (1, 1));
+}
+
+#[test]
 fn a_saved_result_is_no_session() {
     let project = project();
     let saved = format!("{SESSION}/tool-results/t2.jsonl");
