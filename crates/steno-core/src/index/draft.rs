@@ -15,7 +15,7 @@ use crate::usage::Tally;
 pub(super) const ROOM: usize = 32 << 20;
 
 /// What a row takes beside its text.
-pub(super) const ROW: usize = 320;
+pub(super) const ROW: usize = 512;
 
 /// Takes the entries of one session.
 #[derive(Debug)]

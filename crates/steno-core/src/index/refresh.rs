@@ -14,7 +14,7 @@ use super::{Index, IndexError};
 use crate::vault::{SessionDir, Vault};
 
 /// How many bytes are gathered before they are put in, under one lock.
-pub const GATHERED: usize = 40 << 20;
+pub const GATHERED: usize = 44 << 20;
 
 /// What a look at the vault brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
