@@ -2,6 +2,7 @@
 //!
 //! `serde_json` does the work; [`Style`] only says where spaces go and which characters are escaped.
 
+pub(crate) mod bounds;
 pub(crate) mod skim;
 
 use std::io;

@@ -13,7 +13,7 @@ use crate::agent::json_lines::JsonLines;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
-use crate::json::{Object, Value};
+use crate::json::{Object, Value, bounds};
 use crate::lines::Lines;
 use crate::session::Session;
 use crate::source::Bundle;
@@ -46,7 +46,7 @@ fn is_event_log(bundle: &Bundle) -> bool {
     }
     let lines = Lines::with_limit(input, PROBED_BYTES).map_while(Result::ok);
     let mut objects = lines.take(PROBED_LINES).filter_map(|line| {
-        let object: Option<Object> = serde_json::from_slice(&line.bytes).ok();
+        let object: Option<Object> = bounds::from_slice(&line.bytes).ok();
         object
     });
     objects.any(|object| is_event(&object))

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::agent::repair;
 use crate::durable::FileError;
 use crate::entry::EntryError;
-use crate::json::{Object, Value};
+use crate::json::{Object, Value, bounds};
 use crate::lines::{Line, LineEnd, Lines, Piece};
 use crate::problem::Problem;
 use crate::source::Source;
@@ -92,7 +92,7 @@ impl JsonLines {
                 Ok(Some(_)) if room.trim_ascii().is_empty() => {}
                 Ok(Some(piece)) => {
                     let bad = |why| Problem::at(&self.path, piece.number, why);
-                    return Some(repair::within_bounds(room).map_err(bad).map(|()| piece));
+                    return Some(bounds::check(room).map_err(bad).map(|()| piece));
                 }
                 Err(error) => {
                     self.ended = true;

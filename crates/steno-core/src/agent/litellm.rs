@@ -14,7 +14,7 @@ use crate::agent::{document, json_lines, repair};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Item, Reader};
-use crate::json::{Object, Value};
+use crate::json::{Object, Value, bounds};
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::{Bundle, Source};
@@ -165,7 +165,7 @@ enum Form {
 fn form(source: &Source) -> Result<Form, FileError> {
     let first = JsonLines::of(source)?.flatten().next();
     let first = first.map(|line| line.bytes).unwrap_or_default();
-    let is_call = serde_json::from_slice::<Object>(&first).is_ok();
+    let is_call = bounds::from_slice::<Object>(&first).is_ok();
     Ok(match first.trim_ascii() {
         _ if is_call => Form::Lines,
         b"{" => Form::Document,

@@ -11,9 +11,9 @@ use crate::agent::walk::{Walk, malformed};
 use crate::durable::{FileError, OnPath};
 use crate::entry::{Entry, EntryError, Numbering, take_object, take_string, take_timestamp};
 use crate::format::tree::Tree;
-use crate::json::{Object, Style};
+use crate::json::{Object, Style, bounds};
 use crate::lines::{Line, Lines};
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status, Transcript};
 use crate::source::{Bundle, Source};
 use crate::vault::notes::Note;
@@ -79,7 +79,7 @@ fn recognises(source: &Source) -> Result<bool, FileError> {
 fn first_shape(source: &Source) -> Result<Option<Shape>, FileError> {
     for line in Lines::with_limit(source.open()?, PROBED_BYTES).take(PROBED_LINES) {
         let line = line.on("read", source.path())?;
-        if let Ok(Value::Object(object)) = serde_json::from_slice(&line.bytes)
+        if let Ok(Value::Object(object)) = bounds::from_slice(&line.bytes)
             && let Some(shape) = Shape::of(&object)
         {
             return Ok(Some(shape));
@@ -230,10 +230,9 @@ fn line_entries(line: &Line) -> Result<Vec<Entry>, String> {
     if !line.is_whole() {
         return Err("line too long to be a record".to_owned());
     }
-    match serde_json::from_slice(&line.bytes) {
-        Ok(Value::Object(object)) => shape::entries(object).map_err(|error| error.to_string()),
-        Ok(_) => Err(EntryError::NotAnObject.to_string()),
-        Err(error) => Err(json_reason(&error)),
+    match bounds::from_slice(&line.bytes)? {
+        Value::Object(object) => shape::entries(object).map_err(|error| error.to_string()),
+        _ => Err(EntryError::NotAnObject.to_string()),
     }
 }
 

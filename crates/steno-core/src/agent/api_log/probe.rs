@@ -6,7 +6,7 @@ use super::stream::{self, Stream};
 use crate::agent::fields::text;
 use crate::agent::repair;
 use crate::durable::{FileError, OnPath};
-use crate::json::{Object, Value};
+use crate::json::{Object, Value, bounds};
 use crate::lines::Lines;
 use crate::source::Source;
 
@@ -77,7 +77,7 @@ pub(super) fn is_log(source: &Source) -> bool {
     };
     let lines = Lines::with_limit(input, PROBED_BYTES).take(PROBED_LINES).map_while(Result::ok);
     let mut objects = lines.filter_map(|line| {
-        let object: Option<Object> = serde_json::from_slice(stream::data(&line.bytes)?).ok();
+        let object: Option<Object> = bounds::from_slice(stream::data(&line.bytes)?).ok();
         object
     });
     objects.any(|object| is_record(&object))

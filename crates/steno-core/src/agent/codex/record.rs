@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::{Object, Value};
+use crate::json::{Object, Value, bounds};
 use crate::timestamp::Timestamp;
 
 /// One line, its payload not parsed yet.
@@ -108,7 +108,7 @@ impl<'a> Record<'a> {
 
     /// Whether a line alone says that Codex wrote it.
     pub(super) fn is_codex(line: &[u8]) -> bool {
-        let Ok(Value::Object(object)) = serde_json::from_slice(line) else {
+        let Ok(Value::Object(object)) = bounds::from_slice(line) else {
             return false;
         };
         let kind = object.get("type").and_then(Value::as_str);

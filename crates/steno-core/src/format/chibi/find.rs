@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{inbox, markdown, recognises, records};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
-use crate::json::Value;
+use crate::json::{Value, bounds};
 use crate::lines::Lines;
 use crate::source::{Bundle, Source};
 
@@ -120,7 +120,7 @@ fn first_line(source: &Source) -> Option<String> {
 
 /// A context of the first releases: one object with a name and messages.
 pub(super) fn old_context(source: &Source) -> Option<Value> {
-    let context: Value = serde_json::from_slice(&source.bytes().ok()?).ok()?;
+    let context: Value = bounds::from_slice(&source.bytes().ok()?).ok()?;
     (context["name"].is_string() && context["messages"].is_array()).then_some(context)
 }
 

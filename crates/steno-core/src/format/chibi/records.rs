@@ -2,9 +2,9 @@
 
 use crate::durable::{FileError, OnPath};
 use crate::entry::EntryError;
-use crate::json::Object;
+use crate::json::{Object, bounds};
 use crate::lines::{LINE_LIMIT, LineEnd, Lines};
-use crate::problem::{Problem, json_reason};
+use crate::problem::Problem;
 use crate::source::Source;
 
 /// What `convert` makes of each record of a source; lines that it or JSON refuses are added to `problems`.
@@ -38,6 +38,6 @@ pub(super) fn records<T>(
 
 /// Reads one line as a JSON object, or says why it is none.
 pub(super) fn parse(bytes: &[u8]) -> Result<Object, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
-    serde_json::from_str(text).map_err(|error| json_reason(&error))
+    std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
+    bounds::from_slice(bytes)
 }

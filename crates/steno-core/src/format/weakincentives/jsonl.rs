@@ -6,9 +6,9 @@ use std::path::Path;
 
 use crate::durable::{FileError, OnPath};
 use crate::entry::EntryError;
-use crate::json::{Object, Style, Value};
+use crate::json::{Object, Style, Value, bounds};
 use crate::lines::{LINE_LIMIT, Line, LineEnd, Lines};
-use crate::problem::{Problem, ProblemList, json_reason};
+use crate::problem::{Problem, ProblemList};
 
 /// Gives each object of `input` to `take`, and returns what could not be read or taken.
 pub(super) fn read_objects<E: Display>(
@@ -56,9 +56,8 @@ pub(super) fn object(line: &Line) -> Option<Result<Object, String>> {
     if line.bytes.trim_ascii().is_empty() {
         return None;
     }
-    Some(match serde_json::from_slice(&line.bytes) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(EntryError::NotAnObject.to_string()),
-        Err(error) => Err(json_reason(&error)),
-    })
+    Some(bounds::from_slice(&line.bytes).and_then(|value| match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(EntryError::NotAnObject.to_string()),
+    }))
 }
