@@ -6,7 +6,7 @@
 //!
 //! # Locking
 //! Many processes use one index. Writers take SQLite's write lock at once (`BEGIN IMMEDIATE`) and hold it for some
-//! megabytes of text at most; readers never wait. A [`pending::Marker`] stands for each session while it is kept,
+//! dozen megabytes at most; readers never wait. A [`pending::Marker`] stands for each session while it is kept,
 //! so that a process which dies before the index knows of it is noticed by the next one.
 
 mod activity;

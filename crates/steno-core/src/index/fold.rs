@@ -35,7 +35,7 @@ pub fn fold(text: &str) -> Folded<'_> {
     Folded { text, parts }
 }
 
-/// Whether such a character is in a text. None begins with a smaller byte than [`FIRST_CJK`], but most others do: so
+/// Whether a character of such a script ([`is_cjk`]) is in a text. None begins with a smaller byte than [`FIRST_CJK`], but most others do: so
 /// most texts are looked at byte by byte only.
 fn has_cjk(text: &str) -> bool {
     let largest = |bytes: &[u8]| bytes.iter().fold(0, |largest, byte| largest.max(*byte));

@@ -1,4 +1,4 @@
-//! Puts sessions into the index: what is new of each, some megabytes to a transaction.
+//! Puts sessions into the index: what is new of each, some dozen megabytes to a transaction.
 //!
 //! After each transaction a session has a whole number of its first entries, and says how many. So whoever comes next,
 //! after a crash too, only has to go on from there, once the sum over them shows that they are the same.

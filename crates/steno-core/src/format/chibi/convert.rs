@@ -283,13 +283,7 @@ fn kind_of(entry_type: &str) -> Kind {
 fn type_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "message",
-        Kind::Thinking => "thinking",
-        Kind::ToolCall => "tool_call",
-        Kind::ToolResult => "tool_result",
-        Kind::Compaction => "compaction",
-        Kind::Error => "error",
-        Kind::Notice => "notice",
-        Kind::Other => "other",
+        other => other.as_str(),
     }
 }
 
