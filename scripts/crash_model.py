@@ -4,7 +4,7 @@ A file's data is durable after fsync or fdatasync of it, a name after fsync of i
 bytes may hold any of its versions, or the beginning of a newer one (whole sectors of 512 bytes), a size any of its
 values, and a name may be there or not; a rename is atomic. `scripts/crash-states` checks the states."""
 
-import hashlib, random, re
+import hashlib, os, random, re
 from pathlib import Path
 
 PAGE, SECTOR = 4096, 512
@@ -294,10 +294,10 @@ class Player:
         strings = STRING.findall(arguments)
         name = unescape(strings[index][0]).decode()
         if name.startswith("/"):
-            return name
+            return os.path.normpath(name)
         folders = [match for match in DESCRIPTOR.findall(arguments) if match[1]]
         base = readable(folders[min(index, len(folders) - 1)][1]) if folders else ""
-        return f"{base}/{name}"
+        return os.path.normpath(f"{base}/{name}")
 
     def play(self, name, arguments, result):
         """Plays one call; gives whether it changed the disk."""
@@ -311,6 +311,12 @@ class Player:
         if name in UNKNOWN and path.startswith(self.disk.root):
             raise SystemExit(f"the model does not know {name}: {arguments[:100]}")
         return False
+
+    def touches_disk(self, arguments):
+        """Whether the first descriptor is that of something below the root, still with a name."""
+        descriptor = DESCRIPTOR.match(arguments)
+        path = readable(descriptor[2] or "")
+        return self.disk.find(path) is not None and not descriptor[3]
 
     def handle(self, arguments):
         return self.open.get(int(DESCRIPTOR.match(arguments)[1]))
@@ -367,6 +373,7 @@ class Player:
     def do_write(self, arguments, result):
         handle = self.handle(arguments)
         if not handle:
+            assert not self.touches_disk(arguments), "a write to an unknown file: " + arguments[:200]
             return False
         data = b"".join(unescape(text) for text, _ in STRING.findall(arguments))[:result]
         assert len(data) == result, arguments[:100]
@@ -381,6 +388,7 @@ class Player:
     def do_pwrite64(self, arguments, result):
         handle = self.handle(arguments)
         if not handle:
+            assert not self.touches_disk(arguments), "a write to an unknown file: " + arguments[:200]
             return False
         data = unescape(STRING.search(arguments)[1])[:result]
         handle[0].write(int(arguments.rsplit(", ", 1)[1]), data)
@@ -409,6 +417,7 @@ class Player:
     def do_fsync(self, arguments, result):
         handle = self.handle(arguments)
         if not handle:
+            assert not self.touches_disk(arguments), "a sync of an unknown file: " + arguments[:200]
             return False
         if handle[0].is_folder:
             self.disk.sync_folder(handle[0])
