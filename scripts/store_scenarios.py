@@ -28,11 +28,12 @@ class Box:
         self.steno, self.home, self.files = str(steno), Path(home), Path(files)
         self.store = self.home / "store"
         self.panics = []
+        self.more_env = {}
 
     @property
     def env(self):
         return {"HOME": str(self.home), "STENO_HOME": str(self.store), "PATH": os.environ["PATH"], "TZ": "UTC",
-                "TMPDIR": str(self.home)}
+                "TMPDIR": str(self.home), **self.more_env}
 
     def run(self, *args, stdin=b"", prefix=(), cwd=None):
         command = [*prefix, self.steno, *map(str, args)]
@@ -177,6 +178,26 @@ class Scenario:
     def has_all(self, seen):
         """Whether everything that all steps wrote is there."""
         return self.judge(seen, self.top_level) is None
+
+    def level_before(self, number):
+        """The acknowledged level when this step begins."""
+        steps = self.steps()[:number]
+        return sum(len(step.lines) for step in steps) if self.acknowledges_lines else number
+
+    def attacked(self, box, number, prefix):
+        """Runs a step behind `prefix`; gives its result and the level that it has acknowledged."""
+        result = run_step(box, self.steps()[number], prefix, wait=False)
+        if result.code == 0:
+            return result, self.level_before(number + 1)
+        lines = result.out.count(b"\n") if self.acknowledges_lines else 0
+        return result, self.level_before(number) + lines
+
+    def succeeded(self, result, level):
+        return result.code == 0
+
+    def check_run(self, box, result, action):
+        """What else is wrong with how a step ended after a fault."""
+        return []
 
     @property
     def top_level(self):
