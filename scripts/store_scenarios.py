@@ -321,7 +321,30 @@ class Keep(Scenario):
     def judge_again(self, before, after):
         for session, data in after.items():
             if data != self.final(session):
-                return f"lost: {session} has {len(data)} of {len(self.final(session))} bytes after one more {self.command}"
+                return f"lost: {session} has {len(data)} of {len(self.final(session))} bytes after the last {self.command}"
+        return None
+
+
+class Rewritten(Keep):
+    """A session that its agent rewrites: each version is kept, and the last one is given back."""
+
+    def __init__(self, name, command):
+        super().__init__(name, command, [2, 3], prepared=[4], size=2000)
+
+    def text(self, session, stage):
+        count = (self.prepared + self.growth)[stage - 1]
+        return claude_lines(f"{session}-{stage}", 0, count, self.size).replace(f'"sessionId": "{session}-{stage}"',
+                                                                              f'"sessionId": "{session}"').encode()
+
+    def judge(self, seen, level):
+        allowed = [self.text("s0", stage) for stage in range(1 + level, self.last_stage + 1)]
+        if seen["s0"] in allowed + [self.final("s0")]:
+            return None
+        return f"lost or changed: {len(seen['s0'])} instead of {len(allowed[0])} bytes"
+
+    def judge_again(self, before, after):
+        if after["s0"] != self.final("s0"):
+            return f"lost: {len(after['s0'])} of {len(self.final('s0'))} bytes after the last {self.command}"
         return None
 
 
