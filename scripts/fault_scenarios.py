@@ -186,7 +186,7 @@ class Exec(Scenario):
         return [Step(self.args)]
 
     def args(self, box):
-        return ["exec", "--session", "e", "--", sys.executable, "-I", "-S", str(box.files / "client.py")]
+        return ["-q", "exec", "--session", "e", "--", sys.executable, "-I", "-S", str(box.files / "client.py")]
 
     def attacked(self, box, number, prefix):
         result = box.run(*self.args(box), prefix=prefix)
@@ -201,7 +201,8 @@ class Exec(Scenario):
         return [("traffic", f"the program ended with {result.code} and said {result.out[:80]}")]
 
     def observe(self, box):
-        return ["asked" if text.startswith("needle ") else text for text in box.contents("e")]
+        texts = ["asked" if text.startswith("needle ") else text for text in box.contents("e")]
+        return [text for text in texts if text in ("asked", "ok")]
 
     def judge(self, seen, level):
         whole = ["asked", "ok"]
@@ -214,9 +215,7 @@ class Exec(Scenario):
         return Result(0, result.out, result.err) if result.code == 7 else result
 
     def judge_again(self, before, after):
-        # The same question again is the next turn, or only one more call of the same one.
-        is_right = after[:len(before)] == before and after[-2:] == ["asked", "ok"]
-        return None if is_right else describe_loss(before + ["asked", "ok"], after)
+        return None if after == before + ["asked", "ok"] else describe_loss(before + ["asked", "ok"], after)
 
 
 class Acp(Scenario):
@@ -241,10 +240,10 @@ class Acp(Scenario):
         return [sys.executable, "-I", "-S", str(box.files / "agent.py")]
 
     def steps(self):
-        return [Step(lambda box: ["acp", "--", *self.agent(box)])]
+        return [Step(lambda box: ["-q", "acp", "--", *self.agent(box)])]
 
     def attacked(self, box, number, prefix):
-        result = box.run("acp", "--", *self.agent(box), stdin=self.stdin, prefix=prefix)
+        result = box.run("-q", "acp", "--", *self.agent(box), stdin=self.stdin, prefix=prefix)
         return result, int(result.code == 5 and not result.err.strip())
 
     def succeeded(self, result, level):
@@ -268,7 +267,7 @@ class Acp(Scenario):
         return describe_loss(whole, seen)
 
     def again(self, box):
-        result = box.run("acp", "--", *self.agent(box), stdin=self.stdin)
+        result = box.run("-q", "acp", "--", *self.agent(box), stdin=self.stdin)
         return Result(0, result.out, result.err) if result.code == 5 else result
 
     def judge_again(self, before, after):
