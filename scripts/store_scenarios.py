@@ -29,6 +29,8 @@ class Box:
         self.store = self.home / "store"
         self.panics = []
         self.more_env = {}
+        # What every command is started by.
+        self.tracer = []
 
     @property
     def env(self):
@@ -36,7 +38,7 @@ class Box:
                 "TMPDIR": str(self.home), **self.more_env}
 
     def run(self, *args, stdin=b"", prefix=(), cwd=None):
-        command = [*prefix, self.steno, *map(str, args)]
+        command = [*self.tracer, *prefix, self.steno, *map(str, args)]
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  env=self.env, cwd=cwd or self.home, start_new_session=True)
         try:
