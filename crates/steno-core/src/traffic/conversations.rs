@@ -39,6 +39,8 @@ pub(super) struct Conversations {
     responses: HashMap<String, Hash>,
     /// Sources that were given out beside the first.
     others: usize,
+    /// How many conversations wait for an answer or for the result of a tool.
+    busy: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -53,6 +55,13 @@ struct Conversation {
     calls: bool,
     /// Instructions that were told.
     system: HashSet<Hash>,
+}
+
+impl Conversation {
+    /// Whether it waits for an answer or for the result of a tool.
+    fn is_busy(&self) -> bool {
+        self.open > 0 || self.calls
+    }
 }
 
 impl Conversations {
@@ -74,10 +83,11 @@ impl Conversations {
         }
         self.move_tip(found.place, tip);
         self.asked.insert(tip, found.place);
-        let conversation = &mut self.list[found.place];
-        conversation.asked = tip;
-        conversation.open += 1;
-        conversation.calls = false;
+        self.update(found.place, |conversation| {
+            conversation.asked = tip;
+            conversation.open += 1;
+            conversation.calls = false;
+        });
         found
     }
 
@@ -90,12 +100,13 @@ impl Conversations {
         id: Option<&str>,
     ) {
         let chain = chain(asked, &parts(entries));
-        let conversation = &mut self.list[place];
-        conversation.open = conversation.open.saturating_sub(1);
         let tip = *chain.last().unwrap_or(&asked);
-        if conversation.asked == asked {
-            conversation.calls = entries.iter().any(|entry| entry.kind == Kind::ToolCall);
-        }
+        self.update(place, |conversation| {
+            conversation.open = conversation.open.saturating_sub(1);
+            if conversation.asked == asked {
+                conversation.calls = entries.iter().any(|entry| entry.kind == Kind::ToolCall);
+            }
+        });
         if self.list[place].asked == asked {
             self.move_tip(place, tip);
         }
@@ -120,6 +131,14 @@ impl Conversations {
     /// Whether an instruction is new to a conversation; from now on it is not.
     pub(super) fn instructs(&mut self, place: Place, entry: &Entry) -> bool {
         self.list[place].system.insert(blake3::hash(entry.content.as_bytes()))
+    }
+
+    /// Changes a conversation, and counts those that wait.
+    fn update(&mut self, place: Place, change: impl FnOnce(&mut Conversation)) {
+        let conversation = &mut self.list[place];
+        self.busy -= usize::from(conversation.is_busy());
+        change(conversation);
+        self.busy += usize::from(conversation.is_busy());
     }
 
     fn root(&self, follows: Option<&str>) -> Hash {
@@ -147,9 +166,10 @@ impl Conversations {
         let tip = all().find_map(|at| Some((at, *self.tips.get(&chain[at])?)));
         let tip = tip.filter(|(at, place)| is_free(*at, *place));
         // An answer may come back in other words, such as trimmed or without its calls.
+        let answers = answers_from(parts);
         let echo = all().find_map(|at| {
             let place = *self.asked.get(&chain[at])?;
-            let echo = parts[at..].iter().take_while(|part| part.is_answer).count();
+            let echo = answers[at];
             let goes_on = echo > 0 && at + echo < parts.len() && self.list[place].open == 0;
             let is_last = self.list[place].asked == chain[at];
             (goes_on && is_last).then_some((at + echo, place))
@@ -173,7 +193,7 @@ impl Conversations {
 
     /// A conversation of its own. While no other is under way it stands in the first source.
     fn begin(&mut self) -> Found {
-        if self.list.iter().any(|conversation| conversation.open > 0 || conversation.calls) {
+        if self.busy > 0 {
             return self.begin_beside();
         }
         self.add(PRIMARY.to_owned())
@@ -194,6 +214,15 @@ impl Conversations {
     }
 }
 
+/// For each part, and for the end, how many parts from there on are answers.
+fn answers_from(parts: &[Part]) -> Vec<usize> {
+    let mut counts = vec![0; parts.len() + 1];
+    for (at, part) in parts.iter().enumerate().rev() {
+        counts[at] = if part.is_answer { counts[at + 1] + 1 } else { 0 };
+    }
+    counts
+}
+
 /// Entries that are compared as one.
 pub(super) struct Part {
     sum: Hash,
@@ -205,7 +234,8 @@ pub(super) struct Part {
 /// What is compared. Texts of the model that follow each other are one: some clients send them back in other pieces.
 pub(super) fn parts(entries: &[Entry]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    let mut text = String::new();
+    // The hash of the model's texts that follow each other.
+    let mut text: Option<Hasher> = None;
     for (at, entry) in entries.iter().enumerate() {
         let is_answer = entry.role == Role::Assistant;
         let is_text = is_answer && entry.kind == Kind::Text;
@@ -213,14 +243,16 @@ pub(super) fn parts(entries: &[Entry]) -> Vec<Part> {
             continue;
         }
         if is_text {
-            let goes_on = !text.is_empty();
-            text.extend(entry.content.split_whitespace());
-            if goes_on {
+            if text.is_some() {
                 parts.pop();
             }
-            parts.push(Part { sum: blake3::hash(text.as_bytes()), end: at + 1, is_answer });
+            let hasher = text.get_or_insert_default();
+            for word in entry.content.split_whitespace() {
+                hasher.update(word.as_bytes());
+            }
+            parts.push(Part { sum: hasher.finalize(), end: at + 1, is_answer });
         } else {
-            text.clear();
+            text = None;
             parts.push(Part { sum: sum(entry), end: at + 1, is_answer });
         }
     }

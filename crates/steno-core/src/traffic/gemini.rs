@@ -97,16 +97,17 @@ fn add_candidate(answer: &mut Object, piece: &Object) {
     let Value::Array(whole) = answer.entry("candidates").or_insert_with(|| json!([])) else {
         return;
     };
-    let at = whole.iter().position(|candidate| candidate["index"] == index).unwrap_or_else(|| {
+    if whole.is_empty() {
         whole.push(json!({"index": index, "content": {"role": "model", "parts": []}}));
-        whole.len() - 1
-    });
+    }
+    // Only the first candidate is read.
+    let Some(first) = whole.first_mut().filter(|first| first["index"] == index) else { return };
     if let Some(reason) = piece.get("finishReason") {
-        whole[at]["finishReason"] = reason.clone();
+        first["finishReason"] = reason.clone();
     }
     let said =
         piece.get("content").and_then(|content| content.get("parts")).and_then(Value::as_array);
-    if let Some(Value::Array(parts)) = whole[at].pointer_mut("/content/parts") {
+    if let Some(Value::Array(parts)) = first.pointer_mut("/content/parts") {
         said.into_iter().flatten().for_each(|part| add_part(parts, part));
     }
 }

@@ -3,7 +3,7 @@
 //! Instructions and prompts are told when the request comes, what the model said when the answer has ended, and results
 //! of tools when the next request brings them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use blake3::Hash;
 use serde_json::json;
@@ -22,7 +22,10 @@ use crate::json::{Object, Value};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Telling {
     conversations: Conversations,
-    open: Vec<(String, Open)>,
+    /// The exchanges that have not ended, by their ids; several of one id end in their order.
+    open: HashMap<String, VecDeque<Open>>,
+    /// How many requests have come.
+    requests: u64,
     /// What items of responses said, for requests that only refer to them.
     items: HashMap<String, Option<Entry>>,
     /// The tools that were called, by the id of the call.
@@ -34,6 +37,8 @@ pub(crate) struct Telling {
 #[derive(Clone, Debug)]
 struct Open {
     exchange: Exchange,
+    /// Which request it is, counted from 0.
+    number: u64,
     /// The conversation and the point in it; none where no message was understood.
     asked: Option<(Place, Hash)>,
     structured: bool,
@@ -55,9 +60,7 @@ impl Telling {
                 Vec::new()
             }
             PieceKind::End => {
-                let at = self.open.iter().position(|(id, _)| *id == piece.exchange);
-                let Some(at) = at else { return Vec::new() };
-                let (_, mut open) = self.open.swap_remove(at);
+                let Some(mut open) = self.end(&piece.exchange) else { return Vec::new() };
                 open.exchange.take(piece);
                 self.reply(&open)
             }
@@ -66,13 +69,23 @@ impl Telling {
 
     /// Tells what had come of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
-        let mut open = std::mem::take(&mut self.open);
-        open.sort_by_key(|(_, open)| open.exchange.at.map(|at| at.instant()));
-        open.iter().flat_map(|(_, open)| self.reply(open)).collect()
+        let mut open: Vec<Open> = std::mem::take(&mut self.open).into_values().flatten().collect();
+        open.sort_by_key(|open| (open.exchange.at.map(|at| at.instant()), open.number));
+        open.iter().flat_map(|open| self.reply(open)).collect()
+    }
+
+    /// Takes out the exchange of an id that came first.
+    fn end(&mut self, id: &str) -> Option<Open> {
+        let same_id = self.open.get_mut(id)?;
+        let open = same_id.pop_front();
+        if same_id.is_empty() {
+            self.open.remove(id);
+        }
+        open
     }
 
     fn find(&mut self, id: &str) -> Option<&mut Open> {
-        self.open.iter_mut().find(|(open, _)| open == id).map(|(_, open)| open)
+        self.open.get_mut(id)?.front_mut()
     }
 
     fn request(&mut self, piece: &Piece<'_>) -> Vec<Entry> {
@@ -81,9 +94,10 @@ impl Telling {
         let request = if dialect == Dialect::Other { None } else { exchange.asked() };
         let asked = request.map(|request| Asked::of(dialect, &request));
         let structured = asked.as_ref().is_some_and(|asked| asked.structured);
-        let mut open = Open { exchange, asked: None, structured };
+        let mut open = Open { exchange, number: self.requests, asked: None, structured };
+        self.requests += 1;
         let told = asked.map(|asked| self.tell(asked, &mut open)).unwrap_or_default();
-        self.open.push((piece.exchange.clone().into_owned(), open));
+        self.open.entry(piece.exchange.clone().into_owned()).or_default().push_back(open);
         told
     }
 

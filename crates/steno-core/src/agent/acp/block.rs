@@ -9,6 +9,9 @@ use crate::json::{Object, Value};
 /// Texts of more bytes are not compared line by line.
 const COMPARED: usize = 1 << 20;
 
+/// Steps that comparing two texts may take for each of their bytes.
+const STEPS_PER_BYTE: usize = 64;
+
 /// Lines that are shown before and after a change.
 const CONTEXT: usize = 3;
 
@@ -104,10 +107,42 @@ pub fn diff(change: &Object) -> String {
     if old.len() + new.len() > COMPARED {
         return format!("{path}\n{new}");
     }
+    let most_steps = STEPS_PER_BYTE * (old.len() + new.len());
     let [old, new] = [old, new].map(|text| text.lines().collect::<Vec<_>>());
+    if !is_alike(&old, &new, most_steps) {
+        let [removed, added] = [("-", &old), ("+", &new)].map(|(mark, lines)| {
+            lines.iter().map(|line| format!("{mark}{line}\n")).collect::<String>()
+        });
+        return format!("{path}\n{removed}{added}");
+    }
     let groups = group_diff_ops(capture_diff_slices(Algorithm::Myers, &old, &new), CONTEXT);
     let changes = groups.iter().map(|group| hunk(group, &old, &new));
     format!("{path}\n{}", changes.collect::<Vec<_>>().join("...\n"))
+}
+
+/// Whether comparing two texts line by line takes no more than so many steps. The steps grow with the square of the
+/// number of lines that differ, so texts that have little in common are not worth comparing.
+fn is_alike(old: &[&str], new: &[&str], most_steps: usize) -> bool {
+    let most_changes = most_steps.isqrt();
+    // How far each diagonal reaches in `old`, as in Myers' algorithm; one place on either side is never reached.
+    let middle = most_changes + 1;
+    let mut reach = vec![0_usize; 2 * middle + 1];
+    for changes in 0..=most_changes {
+        for at in (middle - changes..=middle + changes).step_by(2) {
+            let is_insertion =
+                at == middle - changes || (at < middle + changes && reach[at - 1] < reach[at + 1]);
+            let mut old_at = if is_insertion { reach[at + 1] } else { reach[at - 1] + 1 };
+            let Some(mut new_at) = (old_at + middle).checked_sub(at) else { continue };
+            while old_at < old.len() && new_at < new.len() && old[old_at] == new[new_at] {
+                (old_at, new_at) = (old_at + 1, new_at + 1);
+            }
+            reach[at] = old_at;
+            if old_at >= old.len() && new_at >= new.len() {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// What happened to a file of which no lines are told.

@@ -13,9 +13,9 @@ mod tool;
 mod turn;
 mod update;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use self::replay::Replay;
+use self::replay::{KnownNames, Replay};
 use self::saying::Key;
 use self::terminal::Terminal;
 use self::tool::Tool;
@@ -45,6 +45,14 @@ pub(crate) struct Fold {
     turn: Option<usize>,
     /// What the agent says of earlier turns.
     replay: Option<Replay>,
+    /// What is known of the entries before the last replay.
+    known_names: KnownNames,
+    /// Places of entries that only repeated others. They are emptied and dropped at the end, so that no place moves.
+    repeated: HashSet<usize>,
+    /// Compactions by their ids, and where they stand.
+    compactions: HashMap<String, usize>,
+    /// The `_meta` values that each entry has, by the entry's place and their hash.
+    noted_metas: HashSet<(usize, blake3::Hash)>,
     model: Option<String>,
     at: Option<Timestamp>,
 }
@@ -91,6 +99,8 @@ impl Fold {
         self.end_turn(None);
         self.settle_replay();
         self.settle_tools();
+        self.fill_results();
+        self.drop_repeated();
         self.drop_echoes();
         self.entries.retain(|entry| !is_empty(entry));
         (self.facts, self.entries)

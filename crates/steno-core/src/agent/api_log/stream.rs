@@ -1,5 +1,7 @@
 //! Puts the events of a stream together to the message that would have come in one piece.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, json};
 
 use super::open_response::OpenResponse;
@@ -13,6 +15,8 @@ pub(crate) struct Stream {
     /// The JSON of tool calls so far, by the place of their block.
     inputs: Map<String, Value>,
     completion: Option<Object>,
+    /// Where the choices of the completion stand, by their indices.
+    choices: HashMap<usize, usize>,
     response: OpenResponse,
 }
 
@@ -123,7 +127,7 @@ impl Stream {
 
     fn block_stop(&mut self, event: &Object) {
         let index = place(event);
-        let Some(Value::String(input)) = self.inputs.shift_remove(&index.to_string()) else {
+        let Some(Value::String(input)) = self.inputs.swap_remove(&index.to_string()) else {
             return;
         };
         let input = serde_json::from_str(&input).unwrap_or(Value::String(input));
@@ -170,6 +174,9 @@ impl Stream {
         let same = |open: &Object| open.get("id") == chunk.get("id");
         let ended =
             if self.completion.as_ref().is_some_and(same) { None } else { self.completion.take() };
+        if self.completion.is_none() {
+            self.choices.clear();
+        }
         let completion = self.completion.get_or_insert_with(Object::new);
         for field in ["id", "created", "model", "usage"] {
             if let Some(value) = chunk.get(field).filter(|value| !value.is_null()) {
@@ -180,15 +187,18 @@ impl Stream {
         let whole = completion.entry("choices").or_insert_with(|| json!([]));
         let choices = list(&chunk, "choices").iter();
         if let Value::Array(whole) = whole {
-            choices.filter_map(Value::as_object).for_each(|choice| add_choice(whole, choice));
+            let places = &mut self.choices;
+            choices
+                .filter_map(Value::as_object)
+                .for_each(|choice| add_choice(whole, places, choice));
         }
         ended
     }
 }
 
-fn add_choice(whole: &mut Vec<Value>, piece: &Object) {
+fn add_choice(whole: &mut Vec<Value>, places: &mut HashMap<usize, usize>, piece: &Object) {
     let index = place(piece);
-    let at = whole.iter().position(|choice| choice["index"] == json!(index)).unwrap_or_else(|| {
+    let at = *places.entry(index).or_insert_with(|| {
         whole.push(json!({"index": index, "message": {"role": "assistant", "content": ""}}));
         whole.len() - 1
     });

@@ -33,7 +33,8 @@ impl Fold {
 
     /// The entry that tells of a request.
     fn telling(&mut self, asked: &Asked) -> Option<&mut Entry> {
-        self.entries.get_mut(asked.entry?)
+        let at = asked.entry.filter(|at| !self.repeated.contains(at))?;
+        self.entries.get_mut(at)
     }
 
     fn failed(&mut self, error: &Value) {
@@ -50,6 +51,7 @@ impl Fold {
             && let Some(entry) = self.telling(asked)
         {
             entry.message_id = Some(id.to_owned());
+            self.learn_message_id(asked.entry, id);
         }
         if result.contains_key("stopReason") {
             self.end_turn(Some(result));

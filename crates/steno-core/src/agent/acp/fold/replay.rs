@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use blake3::{Hash, Hasher};
+
 use super::saying::Key;
 use super::tool::Tool;
 use super::{Fold, about};
@@ -15,6 +17,14 @@ pub(super) struct Replay {
     begin: usize,
     messages: HashMap<Key, usize>,
     tools: HashMap<String, Tool>,
+}
+
+/// Hashes of what the first entries are known by. Each entry is hashed once, however often a session is loaded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownNames {
+    names: HashSet<Hash>,
+    /// How many entries are hashed.
+    count: usize,
 }
 
 impl Fold {
@@ -32,38 +42,64 @@ impl Fold {
         let Some(replay) = self.replay.take() else { return };
         self.settle_tools();
         self.open = None;
-        let repeated = self.entries.split_off(replay.begin);
-        let known: HashSet<Name> = self.entries.iter().flat_map(names).collect();
-        let mut moved = HashMap::new();
-        for (at, mut entry) in repeated.into_iter().enumerate() {
-            if names(&entry).iter().any(|name| known.contains(name)) {
+        self.learn_names(replay.begin);
+        for at in replay.begin..self.entries.len() {
+            let names = hashed_names(&self.entries[at]);
+            if names.iter().any(|name| self.known_names.names.contains(name)) {
+                self.repeat(at);
                 continue;
             }
-            moved.insert(replay.begin + at, self.entries.len());
-            let mark = about("replayed", true);
-            entry.metadata.get_or_insert_default().extend(mark);
-            self.entries.push(entry);
+            let metadata = self.entries[at].metadata.get_or_insert_default();
+            metadata.extend(about("replayed", true));
         }
-        self.follow(replay, &moved);
+        self.restore_known(replay);
     }
 
-    /// Finds again what stands elsewhere now; what was known before is known again.
-    fn follow(&mut self, replay: Replay, moved: &HashMap<usize, usize>) {
-        for asked in self.asked.values_mut() {
-            let is_before = |at: &usize| *at < replay.begin;
-            asked.entry = asked
-                .entry
-                .and_then(|at| Some(at).filter(is_before).or_else(|| moved.get(&at).copied()));
+    /// Removes the entries that only repeated others.
+    pub(super) fn drop_repeated(&mut self) {
+        let repeated = std::mem::take(&mut self.repeated);
+        let mut at = 0..;
+        self.entries.retain(|_| at.next().is_none_or(|at| !repeated.contains(&at)));
+    }
+
+    /// Notes the id that a prompt was given when it was answered.
+    pub(super) fn learn_message_id(&mut self, at: Option<usize>, id: &str) {
+        let Some(at) = at.filter(|at| *at < self.known_names.count) else { return };
+        let Entry { role, kind, .. } = &self.entries[at];
+        self.known_names.names.insert(hash_name("message", (role, *kind), id));
+    }
+
+    fn learn_names(&mut self, end: usize) {
+        let known = &mut self.known_names;
+        for at in known.count..end {
+            if !self.repeated.contains(&at) {
+                known.names.extend(hashed_names(&self.entries[at]));
+            }
         }
+        known.count = end;
+    }
+
+    /// Empties an entry that repeats another; its place stays.
+    fn repeat(&mut self, at: usize) {
+        let entry =
+            std::mem::replace(&mut self.entries[at], Entry::new(Role::System, Kind::Other, ""));
+        self.repeated.insert(at);
+        if let Some(id) = entry.message_id.filter(|id| self.compactions.get(id) == Some(&at)) {
+            self.compactions.remove(&id);
+        }
+    }
+
+    /// What was known before a replay is known again, together with what is new in it.
+    fn restore_known(&mut self, replay: Replay) {
         let mut messages = replay.messages;
         for (key, at) in self.messages.drain() {
-            if let Some(at) = moved.get(&at) {
-                messages.entry(key).or_insert(*at);
+            if !self.repeated.contains(&at) {
+                messages.entry(key).or_insert(at);
             }
         }
         let mut tools = replay.tools;
         for (id, tool) in self.tools.drain() {
-            if let Some(tool) = tool.moved(moved) {
+            if let Some(tool) = tool.without(&self.repeated) {
                 tools.entry(id).or_insert(tool);
             }
         }
@@ -72,20 +108,22 @@ impl Fold {
     }
 }
 
-/// What an entry is known by.
-#[derive(PartialEq, Eq, Hash)]
-enum Name {
-    Tool(Kind, String),
-    Message(Role, Kind, String),
-    Text(Role, Kind, String),
+/// Hashes of what an entry is known by: its tool call, or its id and its text.
+fn hashed_names(entry: &Entry) -> Vec<Hash> {
+    let speaker = (&entry.role, entry.kind);
+    if let Some(id) = &entry.tool_call_id {
+        // The role of a call is always the same.
+        return vec![hash_name("tool", (&Role::Tool, entry.kind), id)];
+    }
+    let message = entry.message_id.as_ref().map(|id| hash_name("message", speaker, id));
+    let text = Some(entry.content.trim()).filter(|text| !text.is_empty());
+    message.into_iter().chain(text.map(|text| hash_name("text", speaker, text))).collect()
 }
 
-fn names(entry: &Entry) -> Vec<Name> {
-    let (role, kind) = (&entry.role, entry.kind);
-    if let Some(id) = &entry.tool_call_id {
-        return vec![Name::Tool(kind, id.clone())];
+fn hash_name(field: &str, (role, kind): (&Role, Kind), value: &str) -> Hash {
+    let mut hasher = Hasher::new();
+    for part in [field, role.as_str(), &kind.to_string(), value] {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
-    let message = entry.message_id.clone().map(|id| Name::Message(role.clone(), kind, id));
-    let text = Some(entry.content.trim().to_owned()).filter(|text| !text.is_empty());
-    message.into_iter().chain(text.map(|text| Name::Text(role.clone(), kind, text))).collect()
+    hasher.finalize()
 }

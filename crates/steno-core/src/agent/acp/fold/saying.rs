@@ -56,17 +56,19 @@ impl Fold {
         let model = meta.get("_claude/model").and_then(Value::as_str);
         let entry = &mut self.entries[at];
         entry.model = model.map(str::to_owned).or(entry.model.take());
-        note(entry.metadata.get_or_insert_default(), meta);
+        self.note_meta(at, meta);
     }
-}
 
-/// Adds one more `_meta` to those that were told of the same thing: agents replace them.
-pub(super) fn note(metadata: &mut Object, meta: &Value) {
-    match metadata.get_mut("_meta") {
-        None => drop(metadata.insert("_meta".to_owned(), meta.clone())),
-        Some(Value::Array(all)) if !all.contains(meta) => all.push(meta.clone()),
-        Some(Value::Array(_)) => {}
-        Some(one) if one != meta => *one = Value::Array(vec![one.take(), meta.clone()]),
-        Some(_) => {}
+    /// Adds a `_meta` value to those of an entry, unless it has the same one already.
+    pub(super) fn note_meta(&mut self, at: usize, meta: &Value) {
+        let metadata = self.entries[at].metadata.get_or_insert_default();
+        if !self.noted_metas.insert((at, blake3::hash(meta.to_string().as_bytes()))) {
+            return;
+        }
+        match metadata.get_mut("_meta") {
+            None => drop(metadata.insert("_meta".to_owned(), meta.clone())),
+            Some(Value::Array(all)) => all.push(meta.clone()),
+            Some(one) => *one = Value::Array(vec![one.take(), meta.clone()]),
+        }
     }
 }

@@ -8,6 +8,10 @@ use super::update::body;
 use crate::agent::fields;
 use crate::json::{Object, Value};
 
+/// The output of a terminal that is repeated in every tool call that shows the terminal, in bytes. Of more, a log of
+/// many calls that show one terminal would be read as many times its size.
+const LONG_OUTPUT: usize = 1 << 10;
+
 /// A terminal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Terminal {
@@ -21,6 +25,16 @@ impl Terminal {
     /// One that has shown a text.
     pub(super) fn of(text: &str) -> Self {
         Self { shown: text.as_bytes().to_vec(), about: Object::new() }
+    }
+
+    /// Whether it has shown nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.shown.is_empty()
+    }
+
+    /// Whether it has shown so much that only one tool call gets it.
+    pub(super) fn is_long(&self) -> bool {
+        self.shown.len() > LONG_OUTPUT
     }
 
     /// What it has shown.

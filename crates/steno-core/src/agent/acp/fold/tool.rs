@@ -1,15 +1,14 @@
 //! Tools: everything that is told of one, by announcements, updates and requests for permission, is one call and
 //! one result.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::super::block;
 use super::Fold;
-use super::saying::note;
 use super::terminal::Terminal;
 use crate::agent::entries;
 use crate::agent::fields;
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::Entry;
 use crate::json::{Object, Value};
 
 /// A tool that was called.
@@ -24,11 +23,10 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// The same where its entries stand elsewhere; nothing where its call is gone.
-    pub(super) fn moved(self, places: &HashMap<usize, usize>) -> Option<Self> {
-        let call = *places.get(&self.call)?;
-        let result = self.result.and_then(|at| places.get(&at).copied());
-        Some(Self { call, result, ..self })
+    /// The tool without a result that was repeated; nothing where its call was repeated.
+    pub(super) fn without(self, repeated: &HashSet<usize>) -> Option<Self> {
+        let result = self.result.filter(|at| !repeated.contains(at));
+        (!repeated.contains(&self.call)).then_some(Self { result, ..self })
     }
 }
 
@@ -60,13 +58,18 @@ impl Fold {
         }
         let call = &mut self.entries[tool.call];
         describe(call, update);
+        if let Some(meta) = update.get("_meta").filter(|meta| !meta.is_null()) {
+            self.note_meta(tool.call, meta);
+        }
+        name_tool(&mut self.entries[tool.call], update);
+        let call = &mut self.entries[tool.call];
         if let Some(parent) = update.get("_meta").and_then(parent) {
             call.source = format!("subagent:{parent}");
         }
         let is_done = matches!(fields::text(update, "status"), Some("completed" | "failed"));
         self.tools.insert(id.to_owned(), tool);
         if is_done {
-            self.show_result(id);
+            self.add_result(id);
         }
     }
 
@@ -89,36 +92,60 @@ impl Fold {
         Tool { call, result: None, content: Value::Null, output: Value::Null, pieces }
     }
 
-    /// Writes down what a tool has answered by now.
-    pub(super) fn show_result(&mut self, id: &str) {
-        let Some(mut tool) = self.tools.remove(id) else { return };
-        let text = self.output(&tool);
+    /// Notes that a tool has answered by now. The result stands where that was first told; its text is filled in once
+    /// all was heard, because every later update may change it.
+    fn add_result(&mut self, id: &str) {
+        let Some(tool) = self.tools.get(id) else { return };
+        let at = tool.result.unwrap_or_else(|| {
+            let result = entries::tool_result(Some(id), String::new(), false);
+            self.push(result)
+        });
+        let entry = &mut self.entries[at];
+        entry.created_at = self.at.or(entry.created_at);
+        if let Some(tool) = self.tools.get_mut(id) {
+            tool.result = Some(at);
+        }
+    }
+
+    /// Writes down what the tools have answered, in the order in which they were called.
+    pub(super) fn fill_results(&mut self) {
+        let mut shown_terminals = HashSet::new();
+        for id in self.called_tools() {
+            if let Some(tool) = self.tools.remove(&id) {
+                self.fill_result(&id, &tool, &mut shown_terminals);
+            }
+        }
+    }
+
+    fn fill_result(&mut self, id: &str, tool: &Tool, shown_terminals: &mut HashSet<String>) {
+        let Some(at) = tool.result else { return };
+        let text = self.output(tool, shown_terminals);
         let call = &self.entries[tool.call];
-        let (name, source) = (call.tool_name.clone(), call.source.clone());
-        let status = call.metadata.as_ref().and_then(|about| about.get("status")).cloned();
-        let at = match tool.result {
-            Some(at) => at,
-            None => self.push(Entry::new(Role::Tool, Kind::ToolResult, "")),
-        };
-        tool.result = Some(at);
-        let failed = status.as_ref().and_then(Value::as_str) == Some("failed");
+        let status = call.metadata.as_ref().and_then(|about| about.get("status"));
+        let failed = status.and_then(Value::as_str) == Some("failed");
         let mut result = entries::tool_result(Some(id), text, failed);
-        result.created_at = self.at.or(self.entries[at].created_at);
-        (result.tool_name, result.source) = (name, source);
-        if let Some(terminal) = self.terminal_of(&tool) {
+        result.created_at = self.entries[at].created_at;
+        (result.tool_name, result.source) = (call.tool_name.clone(), call.source.clone());
+        if let Some(terminal) = self.terminal_of(tool) {
             let about = result.metadata.get_or_insert_default();
             about.insert("terminal".to_owned(), terminal.about.clone().into());
         }
         self.entries[at] = result;
-        self.tools.insert(id.to_owned(), tool);
     }
 
     /// Settles all tools, in the order in which they were called.
     pub(super) fn settle_tools(&mut self) {
-        let called = self.tools.iter().map(|(id, tool)| (tool.call, id.clone()));
+        let now = self.at;
+        self.called_tools().iter().for_each(|id| self.settle_tool(id));
+        self.at = now;
+    }
+
+    /// The ids of all tools, in the order in which they were called.
+    fn called_tools(&self) -> Vec<String> {
+        let called = self.tools.iter().map(|(id, tool)| (tool.call, id));
         let mut called: Vec<_> = called.collect();
-        called.sort();
-        called.iter().for_each(|(_, id)| self.settle_tool(id));
+        called.sort_unstable();
+        called.into_iter().map(|(_, id)| id.clone()).collect()
     }
 
     /// A tool that never ended: what it has answered is shown, and its state is no longer to come.
@@ -131,9 +158,9 @@ impl Fold {
             let status = if cancelled { "cancelled" } else { "unknown" };
             about.insert("status".to_owned(), status.into());
         }
-        if tool.result.is_some() || !self.output(tool).is_empty() {
-            self.at = self.entries[tool.result.unwrap_or(tool.call)].created_at;
-            self.show_result(id);
+        if tool.result.is_none() && self.has_output(tool) {
+            self.at = self.entries[tool.call].created_at;
+            self.add_result(id);
         }
     }
 
@@ -145,28 +172,58 @@ impl Fold {
     }
 
     /// What a tool answered, from wherever its agent puts that.
-    fn output(&self, tool: &Tool) -> String {
+    fn output(&self, tool: &Tool, shown_terminals: &mut HashSet<String>) -> String {
         let mut text = String::new();
-        for part in fields::items(&tool.content) {
-            let Some(object) = part.as_object() else { continue };
-            let said = match fields::text(object, "type") {
-                Some("content") => object.get("content").map(block::texts).unwrap_or_default(),
-                Some("diff") => block::diff(object),
-                Some("terminal") => {
-                    let id = fields::text(object, "terminalId").unwrap_or_default();
-                    self.terminals.get(id).map(Terminal::text).unwrap_or_default()
-                }
-                _ => block::text(part),
-            };
+        for part in fields::items(&tool.content).iter().filter(|part| part.is_object()) {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(&said);
+            match self.shown_terminal(part) {
+                Some((id, terminal))
+                    if terminal.is_long() && !shown_terminals.insert(id.to_owned()) =>
+                {
+                    text.push_str("(this terminal is shown above)");
+                }
+                Some((_, terminal)) => text.push_str(&terminal.text()),
+                None => text.push_str(&part_text(part)),
+            }
         }
-        [text, tool.pieces.clone()]
-            .into_iter()
-            .find(|text| !text.is_empty())
-            .unwrap_or_else(|| fields::plain(&tool.output))
+        if !text.is_empty() {
+            return text;
+        }
+        let pieces = Some(tool.pieces.clone()).filter(|pieces| !pieces.is_empty());
+        pieces.unwrap_or_else(|| fields::plain(&tool.output))
+    }
+
+    /// Whether a tool answered anything.
+    fn has_output(&self, tool: &Tool) -> bool {
+        let parts = fields::items(&tool.content).iter().filter(|part| part.is_object());
+        let mut is_empty = parts.map(|part| match self.shown_terminal(part) {
+            Some((_, terminal)) => terminal.is_empty(),
+            None => part_text(part).is_empty(),
+        });
+        !is_empty.all(|is_empty| is_empty)
+            || !tool.pieces.is_empty()
+            || !fields::plain(&tool.output).is_empty()
+    }
+
+    /// The terminal that a part of a tool's content shows, with its id.
+    fn shown_terminal<'a>(&'a self, part: &'a Value) -> Option<(&'a str, &'a Terminal)> {
+        let object =
+            part.as_object().filter(|part| fields::text(part, "type") == Some("terminal"))?;
+        let id = fields::text(object, "terminalId")?;
+        Some((id, self.terminals.get(id)?))
+    }
+}
+
+/// The text of a part of a tool's content. A terminal of which nothing is told has none.
+fn part_text(part: &Value) -> String {
+    let Some(object) = part.as_object() else { return String::new() };
+    match fields::text(object, "type") {
+        Some("content") => object.get("content").map(block::texts).unwrap_or_default(),
+        Some("diff") => block::diff(object),
+        Some("terminal") => String::new(),
+        _ => block::text(part),
     }
 }
 
@@ -180,9 +237,12 @@ fn describe(call: &mut Entry, update: &Object) {
     for field in BESIDE {
         about.extend(told(field).map(|value| (field.to_owned(), value.clone())));
     }
-    if let Some(meta) = told("_meta") {
-        note(about, meta);
-    }
+}
+
+/// Names the tool of a call: by its name where that is told, else by its kind or its title.
+fn name_tool(call: &mut Entry, update: &Object) {
+    let told = |field: &str| update.get(field).filter(|value| !value.is_null());
+    let about = call.metadata.get_or_insert_default();
     let named = update.get("_meta").and_then(|meta| meta.get("claudeCode")?.get("toolName"));
     let named = told("name").or(named).and_then(Value::as_str).map(str::to_owned);
     let stated = |field| about.get(field).and_then(Value::as_str).map(str::to_owned);

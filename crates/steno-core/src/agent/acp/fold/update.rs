@@ -1,5 +1,7 @@
 //! What an agent tells while it works.
 
+use std::ops::Range;
+
 use super::super::block;
 use super::{Fold, about};
 use crate::agent::fields;
@@ -65,12 +67,13 @@ impl Fold {
     /// The context was shortened; what is told of one such time is one entry.
     fn compaction(&mut self, update: &Object) {
         let id = fields::text(update, "compactionId").map(str::to_owned);
-        let is_same = |entry: &Entry| entry.kind == Kind::Compaction && entry.message_id == id;
-        let known = self.entries.iter().rposition(|entry| id.is_some() && is_same(entry));
+        let known = id.as_ref().and_then(|id| self.compactions.get(id).copied());
         let at = known.unwrap_or_else(|| {
             let mut entry = Entry::new(Role::System, Kind::Compaction, "");
-            entry.message_id = id;
-            self.push(entry)
+            entry.message_id.clone_from(&id);
+            let at = self.push(entry);
+            self.compactions.extend(id.map(|id| (id, at)));
+            at
         });
         let entry = &mut self.entries[at];
         if let Some(summary) = update.get("summary").filter(|summary| !summary.is_null()) {
@@ -130,23 +133,31 @@ impl Fold {
     /// Drops what only repeats the prompt before it; its name goes to the prompt.
     pub(super) fn drop_echoes(&mut self) {
         let mut kept: Vec<Entry> = Vec::with_capacity(self.entries.len());
+        // The place of the last prompt, and where its text stands without the blanks around it.
+        let mut last_prompt: Option<(usize, Range<usize>)> = None;
         for mut entry in std::mem::take(&mut self.entries) {
             let is_echo = entry.extra.shift_remove(ECHO).is_some();
-            let is_prompt =
-                |entry: &&mut Entry| entry.role == Role::User && entry.kind == Kind::Text;
-            let said = kept
-                .iter_mut()
-                .rev()
-                .find(is_prompt)
-                .filter(|prompt| is_echo && prompt.content.trim() == entry.content.trim());
-            match said {
-                Some(prompt) => prompt.message_id = entry.message_id.or(prompt.message_id.take()),
-                None if is_echo && entry.content.is_empty() => {}
-                None => kept.push(entry),
+            let repeats = |(at, range): &(usize, Range<usize>)| {
+                is_echo && kept[*at].content[range.clone()] == *entry.content.trim()
+            };
+            if let Some((at, _)) = last_prompt.clone().filter(repeats) {
+                let prompt = &mut kept[at];
+                prompt.message_id = entry.message_id.or(prompt.message_id.take());
+            } else if !is_echo || !entry.content.is_empty() {
+                if entry.role == Role::User && entry.kind == Kind::Text {
+                    last_prompt = Some((kept.len(), trimmed_range(&entry.content)));
+                }
+                kept.push(entry);
             }
         }
         self.entries = kept;
     }
+}
+
+/// Where a text stands without the blanks around it.
+fn trimmed_range(text: &str) -> Range<usize> {
+    let start = text.len() - text.trim_start().len();
+    start..start + text.trim().len()
 }
 
 /// The mark of what a user is said to have said; it never leaves the fold.
