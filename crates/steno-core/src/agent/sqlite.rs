@@ -3,18 +3,21 @@
 //! A database whose newest rows are still in its write-ahead log is read from a copy of both files, since opening it
 //! in place would leave files beside it. So is one whose bytes come from the vault.
 
+mod long_values;
 mod row;
 pub(crate) mod rows;
 mod snapshot;
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, ToSql};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 
 use crate::durable::{FileError, OnPath};
 use crate::format::FormatError;
@@ -30,6 +33,9 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// How long to wait for a writer that holds the database.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The longest value that readers take, in bytes: as long as the longest line of a file.
+const VALUE_LIMIT: usize = crate::lines::LINE_LIMIT;
 
 /// By what a database is known, and how its sessions are listed.
 #[derive(Debug)]
@@ -59,6 +65,8 @@ pub(crate) struct Database {
     path: PathBuf,
     /// Whether all names of columns are text; in a damaged file they may not be.
     has_names: bool,
+    /// Whether values of more than [`VALUE_LIMIT`] bytes read as null.
+    hides_long_values: Cell<bool>,
     // Removed after the connection is closed.
     snapshot: Option<Arc<Snapshot>>,
 }
@@ -189,7 +197,8 @@ impl Database {
         connection.busy_timeout(PATIENCE).map_err(invalid)?;
         connection.pragma_update(None, "trusted_schema", false).map_err(invalid)?;
         let has_names = has_names(&connection).unwrap_or(false);
-        Ok(Self { connection, path: path.to_owned(), has_names, snapshot: None })
+        let hides_long_values = Cell::new(false);
+        Ok(Self { connection, path: path.to_owned(), has_names, hides_long_values, snapshot: None })
     }
 
     /// Whether all tables of the schema are there, as plain tables.
@@ -223,19 +232,55 @@ impl Database {
         Ok(texts)
     }
 
-    /// Visits all rows, one at a time.
+    /// Visits all rows, one at a time. A value that is too long is not loaded, and reads as null.
     pub(crate) fn each(
         &self,
         query: &str,
         values: &[&dyn ToSql],
         mut visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        let mut statement = self.connection.prepare_cached(query).map_err(|e| self.invalid(e))?;
-        let mut rows = statement.query(values).map_err(|e| self.invalid(e))?;
-        while let Some(row) = rows.next().map_err(|e| self.invalid(e))? {
-            visit(&Row::new(row, self.has_names))?;
+        let mut visited = 0;
+        loop {
+            match self.each_after(query, values, &mut visited, &mut visit) {
+                Err(VisitError::Database(error))
+                    if error.sqlite_error_code() == Some(ErrorCode::TooBig)
+                        && !self.hides_long_values.replace(true) =>
+                {
+                    long_values::hide(&self.connection, VALUE_LIMIT)
+                        .map_err(|e| self.invalid(e))?;
+                }
+                Err(VisitError::Database(error)) => return Err(self.invalid(error)),
+                Err(VisitError::Visitor(error)) => return Err(error),
+                Ok(()) => return Ok(()),
+            }
         }
-        Ok(())
+    }
+
+    /// Visits the rows after the first `visited` ones, and counts them.
+    fn each_after(
+        &self,
+        query: &str,
+        values: &[&dyn ToSql],
+        visited: &mut usize,
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), VisitError> {
+        let limit = i32::try_from(VALUE_LIMIT).unwrap_or(i32::MAX);
+        let before = self.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, limit)?;
+        let result = (|| {
+            let mut statement = self.connection.prepare_cached(query)?;
+            let mut rows = statement.query(values)?;
+            let mut number = 0;
+            while let Some(row) = rows.next()? {
+                number += 1;
+                if number > *visited {
+                    *visited = number;
+                    visit(&Row::new(row, self.has_names)).map_err(VisitError::Visitor)?;
+                }
+            }
+            Ok(())
+        })();
+        self.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, before)?;
+        result
     }
 
     /// What `read` makes of the row that a query finds; of the last where it finds several.
@@ -260,7 +305,25 @@ impl Database {
 
     /// One row cannot be read.
     pub(crate) fn problem(&self, row: &str, reason: impl std::fmt::Display) -> Problem {
-        Problem::of(&self.path, format!("{row}: {reason}"))
+        let note = if self.hides_long_values.get() {
+            format!(" (values of more than {} MiB are kept, but not read)", VALUE_LIMIT >> 20)
+        } else {
+            String::new()
+        };
+        Problem::of(&self.path, format!("{row}: {reason}{note}"))
+    }
+}
+
+/// Why not all rows were visited.
+#[derive(Debug)]
+enum VisitError {
+    Database(rusqlite::Error),
+    Visitor(FormatError),
+}
+
+impl From<rusqlite::Error> for VisitError {
+    fn from(error: rusqlite::Error) -> Self {
+        VisitError::Database(error)
     }
 }
 

@@ -9,7 +9,7 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 
 use super::restore::{RestoreError, is_taken};
-use super::rows::replay;
+use super::rows::{RESTORE_LIMIT, replay};
 use super::sealed::{Problems, Sealed};
 use crate::agent;
 use crate::agent::sqlite::rows::{Claim, MergeError, Merged, Replay};
@@ -73,7 +73,7 @@ fn claiming<T>(
 /// The kept rows; a log of which any line cannot be read is not put back in part.
 fn whole(kept: &Path) -> Result<Replay, RestoreError> {
     let problems = Problems::default();
-    let replay = replay(kept, &problems).on("read", kept)?;
+    let replay = replay(kept, RESTORE_LIMIT, &problems).on("read", kept)?;
     let found = problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match found.first() {
         Some(problem) => Err(io::Error::other(problem.to_string())).on("read", kept)?,

@@ -10,14 +10,20 @@ use super::likeness::Likeness;
 use super::sealed::{Problems, Sealed, SealedWriter};
 use super::{SessionDir, file_name};
 use crate::agent::sqlite::Database;
-use crate::agent::sqlite::rows::{Replay, Slots};
-use crate::durable::FileError;
+use crate::agent::sqlite::rows::{Replay, Slots, each_hash};
+use crate::durable::{FileError, OnPath};
 use crate::format::FormatError;
 use crate::problem::Problem;
 use crate::source::{Bundle, Source};
 
 /// What a log has after the name of its database.
 const SUFFIX: &str = ".rows.jsonl";
+
+/// The longest line of a row that is read.
+const READ_LIMIT: usize = crate::lines::LINE_LIMIT;
+
+/// The longest line of a row that is put back: twice what SQLite allows for a row.
+pub(super) const RESTORE_LIMIT: usize = 2 << 30;
 
 impl SessionDir {
     /// Keeps the rows of a session that are new or changed, and notes which are gone. Gives the stem of the log and how
@@ -34,13 +40,16 @@ impl SessionDir {
         let (mut writer, mut slots) = self.log(&stem, header)?;
         let before = writer.sealed().length();
         database.each_line(origin.schema, bundle.key.as_deref(), &mut |line| {
-            if slots.is_news(line.slot, line.bytes) {
-                push(&mut writer, line.bytes)?;
+            let hash = line.hash().on("read", main.path())?;
+            if slots.is_news(line.slot, hash) {
+                line.each_piece(&mut |piece| writer.push(piece).map_err(io::Error::other))
+                    .on("keep a row of", main.path())?;
+                writer.push(b"\n")?;
             }
             Ok(())
         })?;
         for line in slots.gone() {
-            push(&mut writer, &line)?;
+            writer.push(&[line.as_slice(), b"\n"].concat())?;
         }
         writer.set_place(main.path(), &bundle.root);
         if writer.has_news() {
@@ -84,10 +93,6 @@ fn continued(path: &Path, wanted: &FileHeader) -> Result<Option<(SealedWriter, S
     Ok(slots.ok().map(|slots| (writer, slots)))
 }
 
-fn push(writer: &mut SealedWriter, line: &[u8]) -> Result<(), FileError> {
-    writer.push(&[line, b"\n"].concat())
-}
-
 /// Compares the rows of a session with those of a kept log. A row that was changed is more; one as it was kept before it
 /// was changed is less, unless there is more too.
 pub(super) fn likeness(log: &Path, bundle: &Bundle) -> Result<Likeness, FormatError> {
@@ -95,14 +100,17 @@ pub(super) fn likeness(log: &Path, bundle: &Bundle) -> Result<Likeness, FormatEr
     let read = || Sealed::open(log).map(|sealed| sealed.reader(0));
     let Ok(mut slots) = Slots::read(read()?, log, &mut |_| ()) else { return Ok(Likeness::Other) };
     let mut known = HashSet::new();
-    for line in read()?.split(b'\n') {
-        let Ok(line) = line else { return Ok(Likeness::Other) };
-        known.insert(blake3::hash(&line));
+    let hashed = each_hash(read()?, |hash| {
+        known.insert(hash);
+    });
+    if hashed.is_err() {
+        return Ok(Likeness::Other);
     }
     let (mut has_more, mut has_old) = (false, false);
     Database::open(bundle)?.each_line(origin.schema, bundle.key.as_deref(), &mut |line| {
-        let is_known = known.contains(&blake3::hash(line.bytes));
-        if slots.is_news(line.slot, line.bytes) {
+        let hash = line.hash().on("read", &bundle.root)?;
+        let is_known = known.contains(&hash);
+        if slots.is_news(line.slot, hash) {
             has_more |= !is_known;
             has_old |= is_known;
         }
@@ -125,13 +133,13 @@ pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
         if let Some(bytes) = made.get() {
             return Ok(Box::new(Cursor::new(Arc::clone(bytes))));
         }
-        let bytes: Arc<[u8]> = replay(&path, &problems)?.into_bytes()?.into();
+        let bytes: Arc<[u8]> = replay(&path, READ_LIMIT, &problems)?.into_bytes()?.into();
         Ok(Box::new(Cursor::new(Arc::clone(made.get_or_init(|| bytes)))))
     })
 }
 
-/// Replays a kept log; damage and bad lines are reported.
-pub(super) fn replay(path: &Path, problems: &Problems) -> io::Result<Replay> {
+/// Replays a kept log; damage, bad lines and those of more than `row_limit` bytes are reported.
+pub(super) fn replay(path: &Path, row_limit: usize, problems: &Problems) -> io::Result<Replay> {
     // The log is read twice: only once is damage told.
     let told = OnceLock::new();
     let open = || -> io::Result<Box<dyn BufRead>> {
@@ -141,7 +149,7 @@ pub(super) fn replay(path: &Path, problems: &Problems) -> io::Result<Replay> {
         };
         Ok(Box::new(Sealed::open(path).map_err(io::Error::other)?.lenient_reader(problems)))
     };
-    Replay::of(path, &open, &mut |problem| {
+    Replay::of(path, &open, row_limit, &mut |problem| {
         problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
     })
 }

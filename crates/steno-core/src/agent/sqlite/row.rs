@@ -60,7 +60,8 @@ impl<'a> Row<'a> {
             return Object::new();
         }
         let names = self.row.as_ref().column_names();
-        let unknown = names.into_iter().filter(|name| !known.contains(name));
+        // A view that hides long values has the row's number as a column.
+        let unknown = names.into_iter().filter(|name| !known.contains(name) && *name != "rowid");
         unknown.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 

@@ -9,14 +9,14 @@ mod field;
 mod merge;
 mod replay;
 mod slots;
-mod table;
+pub(super) mod table;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use claim::Claim;
 pub(crate) use merge::{MergeError, Merged};
 pub(crate) use replay::Replay;
-pub(crate) use slots::Slots;
+pub(crate) use slots::{Slots, each_hash};
 
 /// The version of the log that this code writes and reads.
 const VERSION: u64 = 1;

@@ -116,6 +116,33 @@ fn a_newer_log_makes_a_newer_copy() {
     }
 }
 
+#[test]
+fn a_value_that_is_too_long_reads_as_null() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("n.db");
+    let connection = Connection::open(&file).unwrap();
+    connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT, more)").unwrap();
+    for (id, length) in [("a", 1), ("b", VALUE_LIMIT + 1), ("c", 2), ("d", VALUE_LIMIT + 1)] {
+        let insert = "INSERT INTO notes VALUES (?1, zeroblob(?2), 'more')";
+        connection.execute(insert, (id, length as i64)).unwrap();
+    }
+    drop(connection);
+    let database = Database::open(&Bundle::file(&file)).unwrap();
+    let mut read = Vec::new();
+    let query = "SELECT * FROM notes ORDER BY rowid";
+    database
+        .each(query, &[], |row| {
+            read.push((row.text("id").unwrap(), row.bytes("body").map(<[u8]>::len)));
+            assert_eq!(row.rest(&["id", "body"]).keys().collect::<Vec<_>>(), ["more"]);
+            Ok(())
+        })
+        .unwrap();
+    let read: Vec<_> = read.iter().map(|(id, length)| (id.as_str(), *length)).collect();
+    assert_eq!(read, [("a", Some(1)), ("b", None), ("c", Some(2)), ("d", None)]);
+    let problem = database.problem("note b", "no body").to_string();
+    assert!(problem.ends_with("(values of more than 64 MiB are kept, but not read)"), "{problem}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

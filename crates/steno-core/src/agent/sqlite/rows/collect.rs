@@ -1,33 +1,62 @@
 //! Lists what belongs to a session in a database: its rows, those that it needs, and what made the tables.
 
+use std::io;
+
+use blake3::{Hash, Hasher};
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde::Serialize;
+use serde_json::json;
 
 use super::field::to_json;
 use super::table::{Table, plain_tables, quoted};
 use super::{About, Create, Part, Share, VERSION};
+use crate::agent::sqlite::long_values::{LongValue, TakePiece};
 use crate::agent::sqlite::{Database, Schema};
 use crate::format::FormatError;
-use crate::json::{Object, Value};
+use crate::json::Value;
 use crate::source::Fingerprint;
+
+/// Values of more bytes are not held: they are read in pieces whenever their line is.
+const LONG_VALUE: usize = 1 << 20;
 
 /// A line for a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     /// The slot that it fills.
     pub(crate) slot: &'a [u8],
-    /// The line, without its newline.
-    pub(crate) bytes: &'a [u8],
+    parts: &'a [LinePart],
+    connection: &'a Connection,
 }
 
-#[derive(Serialize)]
-struct RowLine<'a> {
-    of: Vec<Value>,
-    #[serde(skip_serializing_if = "Share::is_own")]
-    share: Share,
-    #[serde(skip_serializing_if = "Value::is_null")]
-    rowid: Value,
-    values: &'a Object,
+/// A part of a line.
+#[derive(Debug)]
+enum LinePart {
+    Bytes(Vec<u8>),
+    Value(LongValue),
+}
+
+impl Line<'_> {
+    /// Hands out the line in pieces, without its newline.
+    pub(crate) fn each_piece(&self, take: TakePiece<'_>) -> io::Result<()> {
+        for part in self.parts {
+            match part {
+                LinePart::Bytes(bytes) => take(bytes)?,
+                LinePart::Value(value) => value.write_json(self.connection, take)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The hash of the line, without its newline.
+    pub(crate) fn hash(&self) -> io::Result<Hash> {
+        let mut hasher = Hasher::new();
+        self.each_piece(&mut |piece| {
+            hasher.update(piece);
+            Ok(())
+        })?;
+        Ok(hasher.finalize())
+    }
 }
 
 /// The rows of one table that belong to a session.
@@ -35,6 +64,8 @@ struct Rows {
     table: Table,
     query: String,
     share: Share,
+    /// Whether the query leaves out long values, and tells which.
+    is_short: bool,
 }
 
 impl Database {
@@ -47,12 +78,14 @@ impl Database {
     ) -> Result<(), FormatError> {
         let _view = self.connection.unchecked_transaction().map_err(|e| self.invalid(e))?;
         for (slot, line) in self.made_by().map_err(|error| self.invalid(error))? {
-            take(Line { slot: &slot, bytes: &line })?;
+            let parts = [LinePart::Bytes(line)];
+            take(Line { slot: &slot, parts: &parts, connection: &self.connection })?;
         }
         for rows in self.parts(schema)? {
             self.each_row(&rows, key, &mut |row| {
-                let (slot, line) = row_line(&rows, row).map_err(|error| self.invalid(error))?;
-                take(Line { slot: &slot, bytes: &line })
+                let (slot, parts) =
+                    row_line(self, &rows, row).map_err(|error| self.invalid(error))?;
+                take(Line { slot: &slot, parts: &parts, connection: &self.connection })
             })?;
         }
         Ok(())
@@ -65,18 +98,50 @@ impl Database {
         key: Option<&str>,
     ) -> Result<Fingerprint, FormatError> {
         let _view = self.connection.unchecked_transaction().map_err(|e| self.invalid(e))?;
-        let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
+        let (mut hasher, mut bytes) = (Hasher::new(), 0);
         for rows in self.parts(schema)?.iter().filter(|rows| rows.share == Share::Own) {
             add(&mut hasher, rows.query.as_bytes(), b'q');
             self.each_row(rows, key, &mut |row| {
-                for index in 0..=rows.table.columns.len() {
-                    let value = row.get_ref(index).map_err(|error| self.invalid(error))?;
-                    bytes += add_value(&mut hasher, value);
-                }
+                let added = self.add_row(&mut hasher, rows, row);
+                bytes += added.map_err(|error| self.invalid(error))?;
                 Ok(())
             })?;
         }
         Ok(Fingerprint { bytes, sum: hasher.finalize() })
+    }
+
+    fn add_row(
+        &self,
+        hasher: &mut Hasher,
+        rows: &Rows,
+        row: &rusqlite::Row<'_>,
+    ) -> rusqlite::Result<u64> {
+        let mut bytes = add_value(hasher, row.get_ref(0)?);
+        for index in 0..rows.table.columns.len() {
+            bytes += match rows.long_value(row, index)? {
+                Some(value) => self.add_long(hasher, &value).map_err(as_database_error)?,
+                None => add_value(hasher, row.get_ref(index + 1)?),
+            };
+        }
+        Ok(bytes)
+    }
+
+    /// What stands for a long value in the name of a slot.
+    fn hashed(&self, value: &LongValue) -> io::Result<Value> {
+        let mut hasher = Hasher::new();
+        self.add_long(&mut hasher, value)?;
+        Ok(json!({"blake3": hasher.finalize().to_hex().as_str()}))
+    }
+
+    fn add_long(&self, hasher: &mut Hasher, value: &LongValue) -> io::Result<u64> {
+        let length = value.length(&self.connection)?;
+        let kind = if value.is_text { b't' } else { b'b' };
+        hasher.update(&[kind]).update(&length.to_le_bytes());
+        value.each_piece(&self.connection, &mut |piece| {
+            hasher.update(piece);
+            Ok(())
+        })?;
+        Ok(length)
     }
 
     /// Lines for the database as a whole and for its tables, indices and triggers.
@@ -109,6 +174,10 @@ impl Database {
     /// The tables that have rows of a session: those that the schema names, and those that name the session.
     fn parts(&self, schema: &Schema) -> Result<Vec<Rows>, FormatError> {
         let invalid = |error| self.invalid(error);
+        let encoding: rusqlite::Result<String> =
+            self.connection.pragma_query_value(None, "encoding", |row| row.get(0));
+        // Text of another encoding must be translated as a whole.
+        let is_utf8 = encoding.map_err(invalid)? == "UTF-8";
         let mut parts = Vec::new();
         for (name, _) in plain_tables(&self.connection).map_err(invalid)? {
             let table = Table::of(&self.connection, &name).map_err(invalid)?;
@@ -119,13 +188,15 @@ impl Database {
                 (None, Some(owner)) => (format!("{} = ?1", quoted(owner)), Share::Own),
                 (None, None) => continue,
             };
-            let query = table.select(&condition);
+            let short = table.select_short(&condition, LONG_VALUE).filter(|_| is_utf8);
+            let is_short = short.is_some();
+            let query = short.unwrap_or_else(|| table.select(&condition));
             // Another version of the agent may lack a column, but not in what makes the database its own.
             let is_needed = schema.tables.iter().any(|(needed, _)| *needed == name);
             match self.connection.prepare(&query) {
                 Err(error) if is_needed => return Err(self.invalid(error)),
                 Err(_) => {}
-                Ok(_) => parts.push(Rows { table, query, share }),
+                Ok(_) => parts.push(Rows { table, query, share, is_short }),
             }
         }
         Ok(parts)
@@ -148,28 +219,89 @@ impl Database {
     }
 }
 
-fn row_line(rows: &Rows, row: &rusqlite::Row<'_>) -> rusqlite::Result<(Vec<u8>, Vec<u8>)> {
+impl Rows {
+    /// The value of a column that the query has left out.
+    fn long_value(
+        &self,
+        row: &rusqlite::Row<'_>,
+        index: usize,
+    ) -> rusqlite::Result<Option<LongValue>> {
+        let count = self.table.columns.len();
+        if !self.is_short {
+            return Ok(None);
+        }
+        let ValueRef::Text(kind) = row.get_ref(1 + count + index)? else { return Ok(None) };
+        Ok(Some(LongValue {
+            table: self.table.name.clone(),
+            column: self.table.columns[index].clone(),
+            rowid: row.get(1 + 2 * count)?,
+            is_text: kind == b"text",
+        }))
+    }
+}
+
+/// The slot of a row and the parts of its line.
+fn row_line(
+    database: &Database,
+    rows: &Rows,
+    row: &rusqlite::Row<'_>,
+) -> rusqlite::Result<(Vec<u8>, Vec<LinePart>)> {
     let table = &rows.table;
     let rowid = to_json(row.get_ref(0)?);
-    let mut values = Object::new();
-    for (index, column) in table.columns.iter().enumerate() {
-        values.insert(column.clone(), to_json(row.get_ref(index + 1)?));
+    let mut values = Vec::new();
+    for index in 0..table.columns.len() {
+        values.push(match rows.long_value(row, index)? {
+            Some(value) => Err(value),
+            None => Ok(to_json(row.get_ref(index + 1)?)),
+        });
     }
     let mut of = vec!["row".into(), table.name.as_str().into()];
-    of.extend(table.identity.iter().map(|index| values[&table.columns[*index]].clone()));
+    for index in &table.identity {
+        of.push(match &values[*index] {
+            Ok(value) => value.clone(),
+            Err(long) => database.hashed(long).map_err(as_database_error)?,
+        });
+    }
     // Rows whose identity is null are not one another's.
     if of.len() == 2 || of.contains(&Value::Null) {
         of.push(rowid.clone());
     }
     let slot = print(&of);
-    Ok((slot, print(&RowLine { of, share: rows.share, rowid, values: &values })))
+    let mut line = [b"{\"of\":", slot.as_slice()].concat();
+    if !rows.share.is_own() {
+        line.extend([b",\"share\":".to_vec(), print(&rows.share)].concat());
+    }
+    if !rowid.is_null() {
+        line.extend([b",\"rowid\":".to_vec(), print(&rowid)].concat());
+    }
+    line.extend_from_slice(b",\"values\":{");
+    let mut parts = Vec::new();
+    for (column, value) in table.columns.iter().zip(values) {
+        if !line.ends_with(b"{") {
+            line.push(b',');
+        }
+        line.extend([print(column), b":".to_vec()].concat());
+        match value {
+            Ok(value) => line.extend(print(&value)),
+            Err(long) => {
+                parts.extend([LinePart::Bytes(std::mem::take(&mut line)), LinePart::Value(long)]);
+            }
+        }
+    }
+    line.extend_from_slice(b"}}");
+    parts.push(LinePart::Bytes(line));
+    Ok((slot, parts))
+}
+
+fn as_database_error(error: io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(error.into())
 }
 
 fn print<T: Serialize>(line: &T) -> Vec<u8> {
     serde_json::to_vec(line).expect("keys are text")
 }
 
-fn add_value(hasher: &mut blake3::Hasher, value: ValueRef<'_>) -> u64 {
+fn add_value(hasher: &mut Hasher, value: ValueRef<'_>) -> u64 {
     match value {
         ValueRef::Null => add(hasher, b"", b'n'),
         ValueRef::Integer(number) => add(hasher, &number.to_le_bytes(), b'i'),
@@ -180,7 +312,7 @@ fn add_value(hasher: &mut blake3::Hasher, value: ValueRef<'_>) -> u64 {
 }
 
 /// Adds bytes so that no other bytes give the same sum.
-fn add(hasher: &mut blake3::Hasher, bytes: &[u8], kind: u8) -> u64 {
+fn add(hasher: &mut Hasher, bytes: &[u8], kind: u8) -> u64 {
     let length = bytes.len() as u64;
     hasher.update(&[kind]).update(&length.to_le_bytes()).update(bytes);
     length

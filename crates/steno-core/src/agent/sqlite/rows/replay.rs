@@ -11,11 +11,10 @@ use rusqlite::{Connection, MAIN_DB, params_from_iter};
 use serde::Deserialize;
 
 use super::field::Field;
-use super::slots::{self, Slots};
+use super::slots::Slots;
 use super::table::{Table, quoted};
 use super::{About, Create, Share, VERSION};
 use crate::json::{Object, Value};
-use crate::lines::Line;
 use crate::problem::{Problem, json_reason};
 
 /// The database that a log describes.
@@ -38,10 +37,12 @@ struct RowLine {
 }
 
 impl Replay {
-    /// Replays the log that `open` opens, which is known as `path`.
+    /// Replays the log that `open` opens, which is known as `path`. A row whose line is longer than `row_limit` bytes is
+    /// left out and reported.
     pub(crate) fn of(
         path: &Path,
         open: &dyn Fn() -> io::Result<Box<dyn BufRead>>,
+        row_limit: usize,
         problem: &mut dyn FnMut(Problem),
     ) -> io::Result<Self> {
         let slots = Slots::read(open()?, path, problem)?;
@@ -54,7 +55,9 @@ impl Replay {
                 Err(reason) => problem(Problem::at(path, number, reason)),
             }
         }
-        replay.rows(&slots, path, open, problem)?;
+        replay.rows(&slots, open()?, row_limit, &mut |number, reason| {
+            problem(Problem::at(path, number, reason));
+        })?;
         for (number, index) in indices {
             if let Err(error) = replay.connection.execute(&index, []) {
                 problem(Problem::at(path, number, error));
@@ -127,25 +130,27 @@ impl Replay {
     fn rows(
         &mut self,
         slots: &Slots,
-        path: &Path,
-        open: &dyn Fn() -> io::Result<Box<dyn BufRead>>,
-        problem: &mut dyn FnMut(Problem),
+        input: Box<dyn BufRead>,
+        row_limit: usize,
+        problem: &mut dyn FnMut(u64, String),
     ) -> io::Result<()> {
         self.connection.execute_batch("BEGIN").map_err(io::Error::other)?;
-        slots::each(open()?, |line| {
-            if slots.holds_row(&line)
-                && let Err(reason) = self.row(&line)
-            {
-                problem(Problem::at(path, line.number, reason));
+        slots.each_row(input, row_limit, |number, line| match line {
+            Some(line) => {
+                if let Err(reason) = self.row(&line) {
+                    problem(number, reason);
+                }
             }
-            Ok(())
+            None => {
+                let limit = row_limit >> 20;
+                problem(number, format!("a row of more than {limit} MiB is kept, but not read"));
+            }
         })?;
         self.connection.execute_batch("COMMIT").map_err(io::Error::other)
     }
 
-    fn row(&mut self, line: &Line) -> Result<(), String> {
-        let row: RowLine =
-            serde_json::from_slice(&line.bytes).map_err(|error| json_reason(&error))?;
+    fn row(&mut self, line: &[u8]) -> Result<(), String> {
+        let row: RowLine = serde_json::from_slice(line).map_err(|error| json_reason(&error))?;
         let name = row.of.get(1).and_then(Value::as_str).ok_or("no table is named")?;
         let (table, share) =
             self.tables.get_mut(name).ok_or_else(|| format!("no such table: {name}"))?;

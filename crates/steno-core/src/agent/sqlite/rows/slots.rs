@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lines::{Line, LineEnd, Lines};
+use crate::lines::{LineEnd, Lines};
 use crate::problem::{Problem, json_reason};
 
-/// No row can be longer: it is twice what SQLite allows.
-const LIMIT: usize = 2 << 30;
+/// How much of a line is read at once.
+const PIECE: usize = 4 << 20;
 
 /// How the slot of a row begins.
 const ROW: &[u8] = b"[\"row\",";
@@ -48,19 +48,16 @@ impl Slots {
         problem: &mut dyn FnMut(Problem),
     ) -> io::Result<Self> {
         let mut slots = Self::default();
-        each(input, |line| {
-            match serde_json::from_slice::<Head<'_>>(&line.bytes) {
-                Ok(Head { of, gone: true }) => {
-                    slots.filled.remove(of.get().as_bytes());
-                }
-                Ok(Head { of, .. }) => {
-                    let slot = of.get().as_bytes().to_vec();
-                    let sum = blake3::hash(&line.bytes);
+        each_beginning(input, |line| {
+            let number = line.number;
+            match slot_of(&line) {
+                Ok((slot, true)) => drop(slots.filled.remove(&slot)),
+                Ok((slot, false)) => {
                     let text = (!slot.starts_with(ROW)).then_some(line.bytes);
-                    let filled = Filled { line: line.number, sum, is_seen: false, text };
+                    let filled = Filled { line: number, sum: line.hash, is_seen: false, text };
                     slots.filled.insert(slot, filled);
                 }
-                Err(error) => problem(Problem::at(path, line.number, json_reason(&error))),
+                Err(reason) => problem(Problem::at(path, number, reason)),
             }
             Ok(())
         })?;
@@ -77,18 +74,47 @@ impl Slots {
     }
 
     /// Whether a line is a row's and counts.
-    pub(super) fn holds_row(&self, line: &Line) -> bool {
-        let Ok(head) = serde_json::from_slice::<Head<'_>>(&line.bytes) else { return false };
-        let filled = self.filled.get(head.of.get().as_bytes());
-        filled.is_some_and(|filled| filled.line == line.number && filled.text.is_none())
+    fn holds_row(&self, number: u64, slot: &[u8]) -> bool {
+        let filled = self.filled.get(slot);
+        filled.is_some_and(|filled| filled.line == number && filled.text.is_none())
     }
 
-    /// Notes that a slot is still filled; whether the line for it is a new one.
-    pub(crate) fn is_news(&mut self, slot: &[u8], line: &[u8]) -> bool {
+    /// Hands out the lines of rows that count. Of one that is longer than `limit` it gives only the number.
+    pub(super) fn each_row(
+        &self,
+        input: impl BufRead,
+        limit: usize,
+        mut take: impl FnMut(u64, Option<Vec<u8>>),
+    ) -> io::Result<()> {
+        let mut lines = Lines::with_limit(input, PIECE);
+        while let Some(mut line) = lines.read()? {
+            let slot = slot_in(&line.bytes, line.end != LineEnd::Limit);
+            let is_wanted = slot.is_ok_and(|(slot, _)| self.holds_row(line.number, slot));
+            let (mut bytes, mut length) = (Vec::new(), 0);
+            loop {
+                length += line.bytes.len();
+                if is_wanted && length <= limit {
+                    bytes.append(&mut line.bytes);
+                }
+                if line.end != LineEnd::Limit {
+                    break;
+                }
+                let Some(next) = lines.read()? else { break };
+                line = next;
+            }
+            if is_wanted && line.end == LineEnd::Newline {
+                take(line.number, Some(bytes).filter(|_| length <= limit));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a slot is still filled; whether the line for it, known by its hash, is a new one.
+    pub(crate) fn is_news(&mut self, slot: &[u8], hash: blake3::Hash) -> bool {
         match self.filled.get_mut(slot) {
             Some(filled) => {
                 filled.is_seen = true;
-                filled.sum != blake3::hash(line)
+                filled.sum != hash
             }
             None => true,
         }
@@ -108,16 +134,63 @@ impl Slots {
     }
 }
 
+/// A line of a log, of which only the beginning is held if it is long.
+struct LineBeginning {
+    number: u64,
+    bytes: Vec<u8>,
+    is_whole: bool,
+    /// The hash of the whole line.
+    hash: blake3::Hash,
+}
+
 /// Hands out the lines of a log; what has no end is not written yet.
-pub(super) fn each(
+fn each_beginning(
     input: impl BufRead,
-    mut take: impl FnMut(Line) -> io::Result<()>,
+    mut take: impl FnMut(LineBeginning) -> io::Result<()>,
 ) -> io::Result<()> {
-    for line in Lines::with_limit(input, LIMIT) {
-        let line = line?;
-        if line.end == LineEnd::Newline {
-            take(line)?;
+    let mut lines = Lines::with_limit(input, PIECE);
+    while let Some(first) = lines.read()? {
+        let (number, mut end) = (first.number, first.end);
+        let is_whole = end != LineEnd::Limit;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&first.bytes);
+        while end == LineEnd::Limit {
+            let Some(next) = lines.read()? else { break };
+            hasher.update(&next.bytes);
+            end = next.end;
+        }
+        if end == LineEnd::Newline {
+            take(LineBeginning { number, bytes: first.bytes, is_whole, hash: hasher.finalize() })?;
         }
     }
     Ok(())
+}
+
+/// Hands out the hash of each line of a log.
+pub(crate) fn each_hash(input: impl BufRead, mut take: impl FnMut(blake3::Hash)) -> io::Result<()> {
+    each_beginning(input, |line| {
+        take(line.hash);
+        Ok(())
+    })
+}
+
+fn slot_of(line: &LineBeginning) -> Result<(Vec<u8>, bool), String> {
+    slot_in(&line.bytes, line.is_whole).map(|(slot, gone)| (slot.to_vec(), gone))
+}
+
+/// The slot of a line, and whether the line empties it. A line that is not whole is one of a row with a long value.
+fn slot_in(bytes: &[u8], is_whole: bool) -> Result<(&[u8], bool), String> {
+    if is_whole {
+        let head: Head<'_> = serde_json::from_slice(bytes).map_err(|error| json_reason(&error))?;
+        return Ok((head.of.get().as_bytes(), head.gone));
+    }
+    let rest = bytes.strip_prefix(b"{\"of\":").ok_or("a long line that is no row's")?;
+    let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<&RawValue>();
+    match values.next() {
+        Some(Ok(slot)) if slot.get().as_bytes().starts_with(ROW) => {
+            Ok((slot.get().as_bytes(), false))
+        }
+        Some(Err(error)) => Err(json_reason(&error)),
+        _ => Err("a long line that is no row's".to_owned()),
+    }
 }

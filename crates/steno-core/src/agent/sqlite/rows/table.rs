@@ -7,19 +7,21 @@ const ROWID: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
 /// A plain table.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(in crate::agent::sqlite) struct Table {
     pub(super) name: String,
     /// Its columns, without those that are computed.
-    pub(super) columns: Vec<String>,
+    pub(in crate::agent::sqlite) columns: Vec<String>,
     /// Which of the columns tell rows apart; none where only their numbers do.
     pub(super) identity: Vec<usize>,
     /// The name of the rows' numbers, where they are no column.
-    pub(super) rowid: Option<&'static str>,
+    pub(in crate::agent::sqlite) rowid: Option<&'static str>,
+    /// The name of the rows' numbers, also where a column holds them; none where rows have no numbers.
+    number: Option<&'static str>,
 }
 
 impl Table {
     /// The table of this name; without columns if there is none.
-    pub(super) fn of(connection: &Connection, name: &str) -> Result<Self> {
+    pub(in crate::agent::sqlite) fn of(connection: &Connection, name: &str) -> Result<Self> {
         let query = "SELECT name, pk, type FROM pragma_table_info(?1) ORDER BY cid";
         let mut statement = connection.prepare_cached(query)?;
         let columns = statement
@@ -32,18 +34,37 @@ impl Table {
         let is_numbered = primary.len() == 1 && primary.iter().all(is_number);
         let names: Vec<String> = columns.into_iter().map(|(name, ..)| name).collect();
         let identity = if primary.is_empty() { unique(connection, name, &names)? } else { primary };
-        let rowid = if is_numbered { None } else { rowid(connection, name, &names) };
-        Ok(Self { name: name.to_owned(), columns: names, identity, rowid })
+        let number = rowid(connection, name, &names);
+        let rowid = number.filter(|_| !is_numbered);
+        Ok(Self { name: name.to_owned(), columns: names, identity, rowid, number })
     }
 
     /// A query for rows: their number, or null, then all columns.
     pub(super) fn select(&self, condition: &str) -> String {
-        let columns = self.names(0..self.columns.len()).join(", ");
+        self.query(&self.names(0..self.columns.len()).join(", "), condition)
+    }
+
+    fn query(&self, columns: &str, condition: &str) -> String {
         let identity = self.names(self.identity.iter().copied()).join(", ");
         let rowid = self.rowid.unwrap_or("NULL");
         let order = self.rowid.unwrap_or(&identity);
         let order = if order.is_empty() { String::new() } else { format!(" ORDER BY {order}") };
-        format!("SELECT {rowid}, {columns} FROM {} WHERE {condition}{order}", quoted(&self.name))
+        let name = quoted(&self.name);
+        format!("SELECT {rowid}, {columns} FROM main.{name} WHERE {condition}{order}")
+    }
+
+    /// The same query without values of more than `limit` bytes, which are null. After all columns stands for each of them
+    /// the type of such a value, and last the row's number. None where rows have no numbers.
+    pub(super) fn select_short(&self, condition: &str, limit: usize) -> Option<String> {
+        let names = self.names(0..self.columns.len());
+        let is_long = |name: &String| format!("coalesce(octet_length({name}), 0) > {limit}");
+        let values = names
+            .iter()
+            .map(|name| format!("CASE WHEN {} THEN NULL ELSE {name} END", is_long(name)));
+        let types =
+            names.iter().map(|name| format!("CASE WHEN {} THEN typeof({name}) END", is_long(name)));
+        let columns: Vec<String> = values.chain(types).chain([self.number?.to_owned()]).collect();
+        Some(self.query(&columns.join(", "), condition))
     }
 
     /// The condition that finds the row of an identity, given as parameters from number `first` on.
@@ -88,7 +109,9 @@ fn rowid(connection: &Connection, table: &str, columns: &[String]) -> Option<&'s
 }
 
 /// All plain tables, each with the statement that made it. Tables that a virtual one keeps for itself are not.
-pub(super) fn plain_tables(connection: &Connection) -> Result<Vec<(String, String)>> {
+pub(in crate::agent::sqlite) fn plain_tables(
+    connection: &Connection,
+) -> Result<Vec<(String, String)>> {
     let query = "SELECT name, sql FROM sqlite_master AS own \
                  WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' \
                  AND name NOT LIKE 'sqlite^_%' ESCAPE '^' AND NOT EXISTS ( \
@@ -101,6 +124,6 @@ pub(super) fn plain_tables(connection: &Connection) -> Result<Vec<(String, Strin
 }
 
 /// A name that stands for itself in a statement, whatever is in it.
-pub(super) fn quoted(name: &str) -> String {
+pub(in crate::agent::sqlite) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

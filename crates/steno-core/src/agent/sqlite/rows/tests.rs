@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use rusqlite::Connection;
-use rusqlite::types::Value as Cell;
+use rusqlite::types::{Value as Cell, ValueRef};
 
 use super::*;
 use crate::agent::kept::Kept;
 use crate::agent::sqlite::{Database, Schema, sessions};
+use crate::json::Value;
 use crate::problem::Problem;
 use crate::source::Bundle;
 use crate::vault::SessionDir;
@@ -45,6 +46,9 @@ const TABLES: &str = "
     INSERT INTO \"odd \"\"name\" VALUES ('a', 1, 'a1'), ('b', 2, 'b1'), ('a', x'ff00', 'a2');
     INSERT INTO keyed VALUES (1, 2, 'a'), (1, 3, 'b');";
 
+/// The longest line of a row that these tests read.
+const ROW_LIMIT: usize = 16 << 20;
+
 fn made(folder: &Path) -> (PathBuf, Connection) {
     let file = folder.join("notes.db");
     let connection = Connection::open(&file).unwrap();
@@ -57,8 +61,15 @@ fn lines(bundle: &Bundle) -> Vec<String> {
     Database::open(bundle)
         .unwrap()
         .each_line(&SCHEMA, bundle.key.as_deref(), &mut |line| {
-            assert!(line.bytes.starts_with(&[b"{\"of\":", line.slot].concat()));
-            lines.push(String::from_utf8(line.bytes.to_vec()).unwrap());
+            let mut bytes = Vec::new();
+            line.each_piece(&mut |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(line.hash().unwrap(), blake3::hash(&bytes));
+            assert!(bytes.starts_with(&[b"{\"of\":", line.slot].concat()));
+            lines.push(String::from_utf8(bytes).unwrap());
             Ok(())
         })
         .unwrap();
@@ -70,7 +81,8 @@ fn replayed(log: &str) -> (Replay, Vec<Problem>) {
     let bytes = log.as_bytes().to_vec();
     let open =
         move || -> std::io::Result<Box<dyn BufRead>> { Ok(Box::new(Cursor::new(bytes.clone()))) };
-    let replay = Replay::of(Path::new("log"), &open, &mut |problem| problems.push(problem));
+    let replay =
+        Replay::of(Path::new("log"), &open, ROW_LIMIT, &mut |problem| problems.push(problem));
     (replay.unwrap(), problems)
 }
 
@@ -243,6 +255,101 @@ fn purged(folder: &Path) -> (Replay, PathBuf, Connection) {
     connection.execute_batch("DELETE FROM session WHERE id = 'a'").unwrap();
     assert_eq!(count(&connection, ODD), 1);
     (replay, file, connection)
+}
+
+/// Values that are read in pieces: quotes, controls and letters of several bytes stand on every border of a piece.
+fn long_values() -> [Cell; 3] {
+    let text = "\"\\\n\u{1}\u{7f}\u{e9}\u{20ac}\u{1f600}x".repeat(1 << 17);
+    let bytes: Vec<u8> = (0..(3_u32 << 20) + 1).map(|at| (at % 251) as u8).collect();
+    [Cell::Text(text), Cell::Blob(bytes), Cell::Integer(1)]
+}
+
+#[test]
+fn long_values_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, connection) = made(folder.path());
+    let odd = super::table::quoted(ODD);
+    connection
+        .execute_batch("CREATE TABLE numbered (id INTEGER PRIMARY KEY, session_id, x)")
+        .unwrap();
+    for value in long_values() {
+        let insert = format!("INSERT INTO {odd} VALUES ('a', ?1, NULL)");
+        connection.execute(&insert, [&value]).unwrap();
+        connection.execute("INSERT INTO numbered VALUES (NULL, 'a', ?1)", [&value]).unwrap();
+    }
+    // Text that is no UTF-8, and a long value by which rows are told apart.
+    let text = "INSERT INTO numbered VALUES (7, 'a', CAST(zeroblob(2000001) || x'ff' AS TEXT))";
+    connection.execute_batch(text).unwrap();
+    let other = format!("UPDATE {odd} SET other = ?1 WHERE other = 'a1'");
+    connection.execute(&other, [&long_values()[0]]).unwrap();
+    let bundle = sessions(&file, &SCHEMA).remove(0);
+    let lines = lines(&bundle);
+    assert!(lines.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+    let (replay, problems) = replayed(&(lines.join("\n") + "\n"));
+    assert_eq!(problems, []);
+    for query in [
+        format!("SELECT \"x y\" FROM {odd} WHERE session_id = 'a' ORDER BY rowid"),
+        format!("SELECT other FROM {odd} WHERE session_id = 'a' ORDER BY rowid"),
+        "SELECT x FROM numbered ORDER BY id".to_owned(),
+        "SELECT typeof(x) FROM numbered ORDER BY id".to_owned(),
+    ] {
+        assert!(
+            raw_values(&replay.connection, &query) == raw_values(&connection, &query),
+            "{query}"
+        );
+    }
+}
+
+fn raw_values(connection: &Connection, query: &str) -> Vec<Vec<u8>> {
+    let mut statement = connection.prepare(query).unwrap();
+    let mut rows = statement.query([]).unwrap();
+    let mut values = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        values.push(match row.get_ref(0).unwrap() {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
+            other => format!("{other:?}").into_bytes(),
+        });
+    }
+    values
+}
+
+#[test]
+fn long_values_are_kept_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, connection) = made(folder.path());
+    let odd = super::table::quoted(ODD);
+    let insert = format!("INSERT INTO {odd} VALUES ('a', ?1, 'long')");
+    connection.execute(&insert, [&long_values()[0]]).unwrap();
+    let id = "s".parse().unwrap();
+    let dir =
+        crate::vault::Vault::new(folder.path().join("vault")).session(&"x".parse().unwrap(), &id);
+    let keep = || {
+        let bundle = sessions(&file, &SCHEMA).remove(0);
+        dir.keep_all(&bundle, crate::vault::keep::Growth::Ended).unwrap()
+    };
+    assert!(keep() > 1 << 20);
+    assert_eq!(keep(), 0);
+    let before = sessions(&file, &SCHEMA)[0].fingerprint().unwrap();
+    connection.execute_batch(&format!("UPDATE {odd} SET \"x y\" = \"x y\" || '.'")).unwrap();
+    assert_ne!(sessions(&file, &SCHEMA)[0].fingerprint().unwrap(), before);
+    assert!(keep() > 1 << 20);
+    assert_eq!(keep(), 0);
+}
+
+#[test]
+fn a_row_that_is_too_long_is_reported_and_the_others_are_read() {
+    let long = "x".repeat(ROW_LIMIT);
+    let log = format!(
+        r#"{{"of":["table","t"],"sql":"CREATE TABLE t(a)"}}
+{{"of":["row","t",1],"rowid":1,"values":{{"a":1}}}}
+{{"of":["row","t",2],"rowid":2,"values":{{"a":"{long}"}}}}
+{{"of":["row","t",3],"rowid":3,"values":{{"a":3}}}}
+"#
+    );
+    let (replay, problems) = replayed(&log);
+    assert_eq!(count(&replay.connection, "t"), 2);
+    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["log:3: a row of more than 16 MiB is kept, but not read"]);
 }
 
 #[test]
