@@ -35,10 +35,11 @@ const WORKSPACE: &str = "workspace.json";
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
+    let mut subagents = transcript::SubagentFiles::default();
     for file in tree.files() {
         if sqlite::is_database(file) {
             bundles.extend(in_database(file));
-        } else if transcript::is_transcript(file) && !transcript::is_owned(file, tree.root()) {
+        } else if transcript::is_transcript(file) && !subagents.is_owned(file, tree.root()) {
             bundles.push(transcript::bundle(file));
         }
     }

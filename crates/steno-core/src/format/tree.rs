@@ -60,6 +60,8 @@ pub struct Tree {
     is_folder: bool,
     files: Vec<PathBuf>,
     failures: Vec<FileError>,
+    /// Whether all files were opened once, after one could not be.
+    is_checked: bool,
 }
 
 impl Tree {
@@ -68,7 +70,7 @@ impl Tree {
         let root = path.to_owned();
         if !fs::metadata(path).on("open", path)?.is_dir() {
             let (files, failures) = (vec![root.clone()], Vec::new());
-            return Ok(Self { root, is_folder: false, files, failures });
+            return Ok(Self { root, is_folder: false, files, failures, is_checked: false });
         }
         let (mut files, mut failures) = (Vec::new(), Vec::new());
         for folder in folders(path)? {
@@ -76,7 +78,7 @@ impl Tree {
             files.extend(folder.files);
         }
         files.sort();
-        Ok(Self { root, is_folder: true, files, failures })
+        Ok(Self { root, is_folder: true, files, failures, is_checked: false })
     }
 
     /// The path itself.
@@ -110,13 +112,29 @@ impl Tree {
 
     /// Leaves out a file below the root that cannot be read, so that it costs only itself; whether there is such a file.
     pub(crate) fn pass_over(&mut self, error: &FileError) -> bool {
-        let is_below = self.is_folder && self.files.contains(&error.path);
-        if is_below {
-            self.files.retain(|file| *file != error.path);
-            // One that has vanished meanwhile is none that could not be read.
-            self.failures.extend(Some(error.again()).filter(|error| !error.is_missing()));
+        // The files are sorted, whatever was left out.
+        let place = self.files.binary_search(&error.path).ok().filter(|_| self.is_folder);
+        let Some(place) = place else { return false };
+        self.files.remove(place);
+        // One that has vanished meanwhile is none that could not be read.
+        self.failures.extend(Some(error.again()).filter(|error| !error.is_missing()));
+        if !std::mem::replace(&mut self.is_checked, true) {
+            self.leave_out_unreadable();
         }
-        is_below
+        true
+    }
+
+    /// Leaves out all files that cannot be opened. Where one is, there may be many, and after each of them its reader
+    /// begins anew.
+    fn leave_out_unreadable(&mut self) {
+        let failures = &mut self.failures;
+        self.files.retain(|file| match fs::File::open(file).on("open", file) {
+            Ok(_) => true,
+            Err(error) => {
+                failures.extend(Some(error).filter(|error| !error.is_missing()));
+                false
+            }
+        });
     }
 
     /// Leaves out the files of sessions that were found.

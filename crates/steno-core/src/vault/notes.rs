@@ -3,6 +3,7 @@
 //! A session's notes are a log of their own, written as live logs are and never sealed. Nothing in it is rewritten: a
 //! note that was removed is one more line that says so.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -69,7 +70,8 @@ impl Note {
 
     /// The notes of no entry in `entries`: those of the session, and those of entries that it no longer has.
     pub fn of_session<'a>(notes: &'a [Note], entries: &[Entry]) -> Vec<&'a Note> {
-        let is_there = |id: Uuid| entries.iter().any(|entry| entry.entry_id == id);
+        let ids: HashSet<Uuid> = entries.iter().map(|entry| entry.entry_id).collect();
+        let is_there = |id: Uuid| ids.contains(&id);
         notes.iter().filter(|note| !note.entry.is_some_and(is_there)).collect()
     }
 }
@@ -83,14 +85,16 @@ impl SessionDir {
             other => other.on("read", &path)?,
         };
         let mut notes = Notes::default();
+        let mut all = WrittenNotes::default();
         for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
             // What has no newline yet is still being written.
             let Some(line) = line.strip_suffix(b"\n") else { break };
             match parse(line) {
-                Ok(line) => notes.take(line),
+                Ok(line) => all.take(line),
                 Err(reason) => notes.problems.push(Problem::at(&path, at as u64 + 1, reason)),
             }
         }
+        notes.all = all.notes.into_iter().flatten().collect();
         Ok(notes)
     }
 
@@ -138,13 +142,27 @@ impl SessionDir {
     }
 }
 
-impl Notes {
+/// Notes while their log is read: one that was removed leaves its place empty.
+#[derive(Default)]
+struct WrittenNotes {
+    notes: Vec<Option<Note>>,
+    /// The places of the notes of each id.
+    places: HashMap<Uuid, Vec<usize>>,
+}
+
+impl WrittenNotes {
     fn take(&mut self, line: Line) {
         match line.text {
             Some(text) => {
-                self.all.push(Note { id: line.id, at: line.at, entry: line.entry, text });
+                self.places.entry(line.id).or_default().push(self.notes.len());
+                let note = Note { id: line.id, at: line.at, entry: line.entry, text };
+                self.notes.push(Some(note));
             }
-            None => self.all.retain(|note| note.id != line.id),
+            None => {
+                for place in self.places.remove(&line.id).unwrap_or_default() {
+                    self.notes[place] = None;
+                }
+            }
         }
     }
 }

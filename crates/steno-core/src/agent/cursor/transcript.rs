@@ -2,6 +2,7 @@
 //!
 //! A session's file stands alone or in a folder of its own, with its subagents' files in `subagents/` beside it.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -59,15 +60,27 @@ pub(super) fn is_transcript(file: &Path) -> bool {
     })
 }
 
-/// Whether a file is a subagent's and will be found with its session, which is at or below `path` too.
-pub(super) fn is_owned(file: &Path, path: &Path) -> bool {
-    let Some(folder) = file.parent().filter(|folder| folder.ends_with(SUBAGENTS)) else {
-        return false;
-    };
-    let Some(above) = folder.parent().filter(|above| above.starts_with(path)) else {
-        return false;
-    };
-    listed(above).iter().any(|main| owned_by(main).contains(&file.to_owned()))
+/// The files of subagents that are found with their sessions. Each folder is listed once.
+#[derive(Default)]
+pub(super) struct SubagentFiles {
+    by_folder: HashMap<PathBuf, HashSet<PathBuf>>,
+}
+
+impl SubagentFiles {
+    /// Whether a file is a subagent's and will be found with its session, which is at or below `path` too.
+    pub(super) fn is_owned(&mut self, file: &Path, path: &Path) -> bool {
+        let Some(folder) = file.parent().filter(|folder| folder.ends_with(SUBAGENTS)) else {
+            return false;
+        };
+        let Some(above) = folder.parent().filter(|above| above.starts_with(path)) else {
+            return false;
+        };
+        if !self.by_folder.contains_key(folder) {
+            let owned = listed(above).iter().flat_map(|main| owned_by(main)).collect();
+            self.by_folder.insert(folder.to_owned(), owned);
+        }
+        self.by_folder.get(folder).is_some_and(|owned| owned.contains(file))
+    }
 }
 
 /// A session with its subagents.
@@ -84,18 +97,29 @@ pub(super) fn bundle(file: &Path) -> Bundle {
 fn owned_by(file: &Path) -> Vec<PathBuf> {
     let Some(folder) = file.parent() else { return Vec::new() };
     let is_named = file.file_stem() == folder.file_name();
-    if !is_named && listed(folder) != [file] {
+    if !is_named && !is_only_one(file, folder) {
         return Vec::new();
     }
     listed(&folder.join(SUBAGENTS)).into_iter().filter(|file| is_transcript(file)).collect()
 }
 
+/// Whether a folder has no other file of lines; it is listed only up to that.
+fn is_only_one(file: &Path, folder: &Path) -> bool {
+    let Ok(listing) = fs::read_dir(folder) else { return false };
+    let mut files = listing.flatten().map(|item| item.path()).filter(|file| is_lines(file));
+    files.all(|other| other == file)
+}
+
 fn listed(folder: &Path) -> Vec<PathBuf> {
     let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<_> = listing.flatten().map(|item| item.path()).collect();
-    files.retain(|file| file.is_file() && file.extension().is_some_and(|end| end == "jsonl"));
+    files.retain(|file| is_lines(file));
     files.sort();
     files
+}
+
+fn is_lines(file: &Path) -> bool {
+    file.extension().is_some_and(|end| end == "jsonl") && file.is_file()
 }
 
 /// Reads one session, then what its subagents said.

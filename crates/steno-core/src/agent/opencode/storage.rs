@@ -71,11 +71,11 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
     let there = there(bundle, main);
     let mut messages: Vec<_> = there.sources.iter().filter(|s| is_below(s, "message")).collect();
     messages.sort_by(|a, b| a.name().cmp(b.name()));
-    let flat = flat_parts(&there)?;
+    let files = PartFiles::of(&there)?;
     for source in messages {
         match record(source)? {
             Ok(mut message) => {
-                let found = parts(&there, &mut message, source, &flat)?;
+                let found = parts(&mut message, source, &files)?;
                 let (parts, problems): (Vec<_>, Vec<_>) =
                     found.into_iter().partition(Result::is_ok);
                 problems.into_iter().filter_map(Result::err).for_each(|p| conversation.problem(p));
@@ -96,36 +96,45 @@ fn there(bundle: &Bundle, main: &Source) -> Bundle {
 
 /// The parts of a message; the oldest versions keep them inside.
 fn parts(
-    bundle: &Bundle,
     message: &mut Value,
     source: &Source,
-    flat: &HashMap<String, Vec<&Source>>,
+    files: &PartFiles<'_>,
 ) -> Result<Vec<Result<Value, Problem>>, FormatError> {
     if let Some(Value::Array(inside)) = message.get_mut("parts") {
         return Ok(std::mem::take(inside).into_iter().map(Ok).collect());
     }
     let stem = Path::new(source.name()).file_stem().unwrap_or_default().to_string_lossy();
     let id = filled(message, "id").unwrap_or(&stem);
+    let in_folder = files.by_folder.get(id).into_iter().flatten();
     let mut files: Vec<_> =
-        bundle.sources.iter().filter(|file| is_below(file, "part") && folder(file) == id).collect();
-    files.extend(flat.get(id).into_iter().flatten());
+        in_folder.chain(files.by_message.get(id).into_iter().flatten()).copied().collect();
     files.sort_by_key(|file| file.name().rsplit('/').next());
     files.into_iter().map(record).collect()
 }
 
-/// Parts that stand in no folder of a message, by the message that they name.
-fn flat_parts(bundle: &Bundle) -> Result<HashMap<String, Vec<&Source>>, FormatError> {
-    let mut flat: HashMap<String, Vec<&Source>> = HashMap::new();
-    let is_flat = |source: &&Source| is_below(source, "part") && !names_message(source);
-    for source in bundle.sources.iter().filter(is_flat) {
-        // What cannot be read has no message to be told with.
-        if let Ok(part) = record(source)?
-            && let Some(message) = filled(&part, "messageID")
-        {
-            flat.entry(message.to_owned()).or_default().push(source);
+/// The files of all parts.
+struct PartFiles<'a> {
+    /// By the folder in which they stand, which may be named by their message.
+    by_folder: HashMap<&'a str, Vec<&'a Source>>,
+    /// Those that stand in no folder of a message, by the message that they name.
+    by_message: HashMap<String, Vec<&'a Source>>,
+}
+
+impl<'a> PartFiles<'a> {
+    fn of(bundle: &'a Bundle) -> Result<Self, FormatError> {
+        let mut files = Self { by_folder: HashMap::new(), by_message: HashMap::new() };
+        for source in bundle.sources.iter().filter(|source| is_below(source, "part")) {
+            files.by_folder.entry(folder(source)).or_default().push(source);
+            // What cannot be read has no message to be told with.
+            if !names_message(source)
+                && let Ok(part) = record(source)?
+                && let Some(message) = filled(&part, "messageID")
+            {
+                files.by_message.entry(message.to_owned()).or_default().push(source);
+            }
         }
+        Ok(files)
     }
-    Ok(flat)
 }
 
 /// Whether a part stands in a folder that is named by its message.

@@ -118,12 +118,7 @@ impl<'a> Reading<'a> {
         let bytes = source.bytes()?;
         let mut entries = markdown::entries(&String::from_utf8_lossy(&bytes));
         let said: Vec<_> = window.iter().filter(|entry| entry.kind == Kind::Text).collect();
-        let same = |a: &Entry, b: &Entry| a.role == b.role && a.content == b.content;
-        let repeated = (0..=entries.len().min(said.len())).rev().find(|count| {
-            let end = &entries[entries.len() - count..];
-            end.iter().zip(&said).all(|(a, b)| same(a, b))
-        });
-        entries.truncate(entries.len() - repeated.unwrap_or(0));
+        entries.truncate(entries.len() - count_repeated(&entries, &said));
         Ok(entries)
     }
 
@@ -154,6 +149,26 @@ impl<'a> Reading<'a> {
     ) -> Result<Vec<T>, FileError> {
         records::records(source, &mut self.problems, convert)
     }
+}
+
+/// How many of the last entries are the first of `window`, found in one pass (Knuth, Morris and Pratt).
+fn count_repeated(entries: &[Entry], window: &[&Entry]) -> usize {
+    let is_same = |a: &Entry, b: &Entry| a.role == b.role && a.content == b.content;
+    if window.is_empty() {
+        return 0;
+    }
+    // For each beginning of the window, how long a shorter beginning is with which it ends.
+    let mut borders = vec![0; window.len()];
+    let next = |borders: &[usize], mut matched: usize, entry: &Entry| {
+        while matched > 0 && (matched == window.len() || !is_same(entry, window[matched])) {
+            matched = borders[matched - 1];
+        }
+        matched + usize::from(is_same(entry, window[matched]))
+    };
+    for at in 1..window.len() {
+        borders[at] = next(&borders, borders[at - 1], window[at]);
+    }
+    entries.iter().fold(0, |matched, entry| next(&borders, matched, entry))
 }
 
 fn entry(object: Object) -> Result<Entry, EntryError> {

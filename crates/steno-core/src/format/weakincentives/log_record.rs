@@ -40,9 +40,10 @@ pub(super) fn entries(mut record: Object) -> Result<Vec<Entry>, EntryError> {
         _ => return Ok(Vec::new()),
     };
     context.shift_remove("timestamp");
+    let brief = brief(&context);
     for entry in &mut entries {
         entry.created_at = entry.created_at.or(time);
-        entry.metadata = Some(brief(&context));
+        entry.metadata = Some(brief.clone());
     }
     if let Some(first) = entries.first_mut() {
         first.metadata = Some(context);
@@ -94,9 +95,8 @@ fn moment(value: &Value) -> Option<Timestamp> {
 
 /// The context without what only the first entry of a record keeps.
 fn brief(context: &Object) -> Object {
-    let mut brief = context.clone();
-    brief.retain(|key, _| key != "detail" && key != "raw");
-    brief
+    let brief = context.iter().filter(|(key, _)| *key != "detail" && *key != "raw");
+    brief.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn said(entry_type: &str, context: &Object) -> Vec<Entry> {
