@@ -38,9 +38,12 @@ pub(crate) fn sample() -> InputFiles {
     vec![("wire.jsonl".into(), lines.concat().into_bytes())]
 }
 
+/// What is told many times, and the lines that tell it once.
+type RepeatedLine = (&'static str, fn(usize) -> String);
+
 /// Sessions in which one thing is told many times.
 pub(crate) fn inputs() -> Vec<GrowingInput> {
-    let repeated: [(&str, fn(usize) -> String); 14] = [
+    let repeated: [RepeatedLine; 14] = [
         ("lines that are no messages", |_| {
             format!("{}\n", json!({"acp": "agent", "text": "stray"}))
         }),

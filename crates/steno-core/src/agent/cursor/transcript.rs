@@ -96,11 +96,12 @@ pub(super) fn bundle(file: &Path) -> Bundle {
 /// The subagents' files of the one session of a folder: the only one, or the one with the folder's name.
 fn owned_by(file: &Path) -> Vec<PathBuf> {
     let Some(folder) = file.parent() else { return Vec::new() };
+    let subagents = folder.join(SUBAGENTS);
     let is_named = file.file_stem() == folder.file_name();
-    if !is_named && !is_only_one(file, folder) {
+    if !subagents.is_dir() || (!is_named && !is_only_one(file, folder)) {
         return Vec::new();
     }
-    listed(&folder.join(SUBAGENTS)).into_iter().filter(|file| is_transcript(file)).collect()
+    listed(&subagents).into_iter().filter(|file| is_transcript(file)).collect()
 }
 
 /// Whether a folder has no other file of lines; it is listed only up to that.

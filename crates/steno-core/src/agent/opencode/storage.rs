@@ -4,7 +4,7 @@
 //! versions, in `session/info/<id>.json` with `message/` and `part/<id>/` beside `info/`. Parts may also stand in `part/`
 //! itself; then only they tell which message is theirs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,9 +41,12 @@ pub(super) fn session(file: &Path, beside: &mut Beside) -> Option<(String, Bundl
     let mut bundle = Bundle::new(base, vec![named(base, file)?]);
     bundle.key = Some(id.to_owned());
     let parts = if is_oldest { base.join("part").join(id) } else { base.join("part") };
+    // Several messages may state one id, and so have the same parts.
+    let mut known_parts = HashSet::new();
     for message in listed(&base.join("message").join(id)) {
         bundle.sources.extend(named(base, &message));
-        let files = parts_of(&parts, &message);
+        let mut files = parts_of(&parts, &message);
+        files.retain(|part| known_parts.insert(part.clone()));
         bundle.sources.extend(files.iter().filter_map(|part| named(base, part)));
     }
     let others = beside.others(base, file, id);
