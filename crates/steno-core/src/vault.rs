@@ -69,6 +69,38 @@ impl Vault {
         SessionDir { agent: agent.as_str().to_owned(), id: id.clone(), path }
     }
 
+    /// Whether any session is kept; the first one that is found answers.
+    pub fn has_sessions(&self) -> Result<bool, FileError> {
+        for agent in self.agents()? {
+            let dir = self.root.join(agent);
+            let mut entries = fs::read_dir(&dir).on("read folder", &dir)?.flatten();
+            if entries.any(|entry| is_folder(&entry)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The sessions with this very id: at most one of each agent. Other sessions are not looked at.
+    pub fn sessions_named(&self, id: &str) -> Result<Vec<SessionDir>, FileError> {
+        let Ok(id) = id.parse() else { return Ok(Vec::new()) };
+        let agents = self.agents()?;
+        let agents = agents.iter().filter_map(|agent| agent.parse().ok());
+        Ok(agents.map(|agent| self.session(&agent, &id)).filter(SessionDir::exists).collect())
+    }
+
+    /// The sessions whose ids begin with `prefix`, by agent and id.
+    pub fn sessions_with_prefix(&self, prefix: &str) -> Result<Vec<SessionDir>, FileError> {
+        let mut sessions = Vec::new();
+        for agent in self.agents()? {
+            let Ok(name) = agent.parse() else { continue };
+            let ids = folders_with_prefix(&self.root.join(&agent), prefix)?;
+            let ids = ids.iter().filter_map(|id| id.parse().ok());
+            sessions.extend(ids.map(|id| self.session(&name, &id)));
+        }
+        Ok(sessions)
+    }
+
     /// Every kept session, by agent and id.
     pub fn sessions(&self) -> Result<Vec<SessionDir>, FileError> {
         let mut sessions = Vec::new();
@@ -290,8 +322,32 @@ fn entries(dir: &Path) -> Result<Vec<String>, FileError> {
     Ok(names)
 }
 
+/// Names of the folders in a folder, sorted; none when it is not there.
 fn folders(dir: &Path) -> Result<Vec<String>, FileError> {
-    let mut names = entries(dir)?;
-    names.retain(|name| dir.join(name).is_dir());
+    folders_with_prefix(dir, "")
+}
+
+fn folders_with_prefix(dir: &Path, prefix: &str) -> Result<Vec<String>, FileError> {
+    let reader = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.on("read folder", dir)?,
+    };
+    let mut names = Vec::new();
+    for entry in reader {
+        let entry = entry.on("read folder", dir)?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name.starts_with(prefix) && is_folder(&entry) {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
     Ok(names)
+}
+
+/// Whether a directory entry is a folder, or a link to one. Only a link costs a system call of its own.
+fn is_folder(entry: &fs::DirEntry) -> bool {
+    match entry.file_type() {
+        Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+        _ => entry.path().is_dir(),
+    }
 }

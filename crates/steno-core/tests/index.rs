@@ -35,7 +35,12 @@ impl Store {
 
     /// Keeps the lines of a session of ours as a process does that then dies.
     fn keep(&self, name: &str, lines: &[String]) -> SessionDir {
-        let dir = self.vault().session(&"claude-code".parse().unwrap(), &name.parse().unwrap());
+        self.keep_for("claude-code", name, lines)
+    }
+
+    /// The same for another agent, which writes as Claude Code does.
+    fn keep_for(&self, agent: &str, name: &str, lines: &[String]) -> SessionDir {
+        let dir = self.vault().session(&agent.parse().unwrap(), &name.parse().unwrap());
         let _marker = Pending::new(self.path()).mark(&dir).unwrap();
         let path = self.path().join(format!("{name}.jsonl"));
         fs::write(&path, lines.concat()).unwrap();
@@ -470,4 +475,29 @@ fn parts(word: &str) -> Vec<String> {
     }
     parts.retain(|part| !part.is_empty());
     parts
+}
+
+#[test]
+fn sessions_are_told_apart_by_the_beginnings_of_their_ids() {
+    let store = Store::new();
+    for (agent, name) in
+        [("claude-code", "abcd"), ("claude-code", "abcx"), ("codex", "abcd-2"), ("codex", "b")]
+    {
+        store.keep_for(agent, name, &[prompt(name, &format!("words of {name}"))]);
+    }
+    let index = store.index();
+    let like = |beginning: &str| -> Vec<String> {
+        let found = index.like(beginning).unwrap();
+        found.iter().map(|(agent, id)| format!("{agent}/{id}")).collect()
+    };
+    assert_eq!(like("abcd"), ["claude-code/abcd", "codex/abcd-2"]);
+    assert_eq!(like("abcx"), ["claude-code/abcx"]);
+    assert_eq!(like("").len(), 4);
+    assert!(like("c").is_empty() && like("abcd-2-").is_empty());
+    let length = |id: &str| index.distinct_length(&id.parse().unwrap()).unwrap();
+    assert_eq!([length("abcd"), length("abcx"), length("abcd-2"), length("b")], [4, 4, 5, 1]);
+    store.keep_for("claude-code", "b", &[prompt("b", "more words")]);
+    let index = store.index();
+    assert_eq!(index.distinct_length(&"b".parse().unwrap()).unwrap(), 1);
+    assert_eq!(index.distinct_length(&"abcd-2".parse().unwrap()).unwrap(), 5);
 }

@@ -40,6 +40,14 @@ const COLUMNS: &str = "name, agent, native_id, project, branch, title, started, 
     stop_reason, models, thread, parent, subagent_files, entries, cost, trouble, input, cache_read,
     cache_write, cache_write_5m, cache_write_1h, output, reasoning";
 
+/// All agents, each found by one step in the index of names: `DISTINCT` would go through all sessions.
+const AGENTS: &str = "WITH RECURSIVE agents (agent) AS (
+    SELECT min(agent) FROM session
+    UNION ALL
+    SELECT (SELECT min(agent) FROM session WHERE agent > agents.agent) FROM agents
+    WHERE agents.agent IS NOT NULL
+)";
+
 impl Index {
     /// The sessions of one agent or all, newest first.
     pub fn sessions(
@@ -48,6 +56,20 @@ impl Index {
         limit: Option<usize>,
     ) -> Result<Vec<Listed>, IndexError> {
         self.newest(COLUMNS, (agent, limit), listed)
+    }
+
+    /// Passes the same to `take` one by one: of a hundred thousand sessions, one is in memory at a time.
+    pub fn each_session(
+        &self,
+        agent: Option<&str>,
+        limit: Option<usize>,
+        take: &mut dyn FnMut(Listed),
+    ) -> Result<(), IndexError> {
+        let given = |row: &Row<'_>| {
+            listed(row)?.into_iter().for_each(&mut *take);
+            Ok(None)
+        };
+        self.newest::<()>(COLUMNS, (agent, limit), given).map(drop)
     }
 
     /// Gives the same one by one, as far as a list shows it.
@@ -85,14 +107,48 @@ impl Index {
 
     /// The agents and ids of all sessions whose ids begin so.
     pub fn like(&self, beginning: &str) -> Result<Vec<(String, SessionId)>, IndexError> {
-        let sql = "SELECT agent, name FROM session WHERE substr(name, 1, length(?1)) = ?1
-            ORDER BY agent, name";
+        // No id has a character after '~'.
+        let sql = format!(
+            "{AGENTS} SELECT session.agent, name FROM agents JOIN session
+             ON session.agent = agents.agent AND name >= ?1 AND name < ?1 || char(127)
+             ORDER BY session.agent, name"
+        );
         let all = || -> rusqlite::Result<Vec<(String, String)>> {
-            let mut all = self.connection.prepare_cached(sql)?;
+            let mut all = self.connection.prepare_cached(&sql)?;
             all.query_map([beginning], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         };
         let all = self.on(all())?.into_iter();
         Ok(all.filter_map(|(agent, name)| Some((agent, name.parse().ok()?))).collect())
+    }
+
+    /// How many characters of a session's id tell it from every other id; all of them if one continues or equals it.
+    pub fn distinct_length(&self, id: &SessionId) -> Result<usize, IndexError> {
+        // Of all ids in order, one of the two beside it shares the longest beginning with it.
+        let sql = format!(
+            "{AGENTS} SELECT
+                (SELECT max(name) FROM session WHERE agent = agents.agent AND name < ?1),
+                (SELECT min(name) FROM session WHERE agent = agents.agent AND name > ?1),
+                (SELECT name FROM session WHERE agent = agents.agent AND name = ?1)
+             FROM agents"
+        );
+        let id = id.as_str();
+        let shared = |other: &str| {
+            id.bytes().zip(other.bytes()).take_while(|(own, other)| own == other).count()
+        };
+        let find = || -> rusqlite::Result<usize> {
+            let (mut longest, mut owners) = (0, 0);
+            let mut agents = self.connection.prepare_cached(&sql)?;
+            let mut rows = agents.query([id])?;
+            while let Some(row) = rows.next()? {
+                for column in 0..2 {
+                    let neighbour = row.get_ref(column)?.as_str_or_null()?;
+                    longest = longest.max(neighbour.map_or(0, shared));
+                }
+                owners += usize::from(row.get_ref(2)? != ValueRef::Null);
+            }
+            Ok(if owners > 1 { id.len() } else { id.len().min(longest + 1) })
+        };
+        self.on(find())
     }
 
     /// The session that began last.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
-use steno_core::index::{Heading, Index, Listed};
+use steno_core::index::{Heading, Index, IndexError, Listed};
 use steno_core::thread;
 use steno_core::view::answer::SessionRow;
 use steno_core::{Session, SessionId, Status, Timestamp};
@@ -57,18 +57,41 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
 }
 
 fn print_json(ui: &mut Ui, store: &Store, args: &Args) -> Result<Exit, CommandError> {
+    let ask = |index: &Index| {
+        let mut listing = JsonListing::default();
+        let add = &mut |listed| listing.add(store, listed);
+        index.each_session(args.agent.as_deref(), args.limit, add)?;
+        Ok(listing)
+    };
+    let listing = store.ask(ui, ask)?.1;
+    listing.failure.map_or(Ok(()), Err)?;
+    ui.out().write_all(&listing.lines)?;
     let mut exit = Exit::Done;
-    let ask = |index: &Index| index.sessions(args.agent.as_deref(), args.limit);
-    for Listed { session, trouble } in store.ask(ui, ask)?.1 {
-        match trouble {
-            None => {
-                serde_json::to_writer(ui.out(), &SessionRow::of(&settled(store, session)))?;
-                writeln!(ui.out())?;
-            }
-            Some(reason) => exit = unreadable(ui, &session.id, &reason),
-        }
+    for (id, reason) in &listing.troubles {
+        exit = unreadable(ui, id, reason);
     }
     Ok(exit)
+}
+
+/// Sessions as JSON Lines. They are printed once the index has given all of them without an error.
+#[derive(Default)]
+struct JsonListing {
+    lines: Vec<u8>,
+    troubles: Vec<(SessionId, String)>,
+    failure: Option<serde_json::Error>,
+}
+
+impl JsonListing {
+    fn add(&mut self, store: &Store, Listed { session, trouble }: Listed) {
+        if let Some(reason) = trouble {
+            return self.troubles.push((session.id, reason));
+        }
+        let session = settled(store, session);
+        match serde_json::to_writer(&mut self.lines, &SessionRow::of(&session)) {
+            Ok(()) => self.lines.push(b'\n'),
+            Err(error) => self.failure = Some(error),
+        }
+    }
 }
 
 fn print_list(
@@ -80,7 +103,11 @@ fn print_list(
     let (agent, is_terminal) = (args.agent.as_deref(), ui.is_terminal());
     let ask = |index: &Index| {
         // A person types the beginning of an id; a pipe gets all of it.
-        let shown = if is_terminal { distinct_length(index.like("")?) } else { usize::MAX };
+        let shown = match args.limit {
+            _ if !is_terminal => usize::MAX,
+            Some(limit) => distinct_length_of_newest(index, agent, limit)?,
+            None => distinct_length(index.like("")?),
+        };
         let mut listing = Listing::new(scene, store, shown);
         index.each_heading(agent, args.limit, &mut |heading| listing.add(heading))?;
         Ok(listing)
@@ -175,13 +202,28 @@ pub(crate) fn started(at: Timestamp, this_year: i16) -> String {
     at.wall().strftime(form).to_string()
 }
 
+/// How many characters of an id are shown at least.
+pub(crate) const SHORTEST_ID: usize = 8;
+
+/// How many characters tell the newest sessions from all others, without a look at all others.
+fn distinct_length_of_newest(
+    index: &Index,
+    agent: Option<&str>,
+    limit: usize,
+) -> Result<usize, IndexError> {
+    let mut ids = Vec::new();
+    index.each_heading(agent, Some(limit), &mut |heading| ids.push(heading.id))?;
+    let mut lengths = ids.iter().map(|id| index.distinct_length(id));
+    lengths.try_fold(SHORTEST_ID, |longest, length| Ok(longest.max(length?)))
+}
+
 /// How many characters of their ids tell the sessions apart; at least eight.
 fn distinct_length(sessions: Vec<(String, SessionId)>) -> usize {
     let mut ids: Vec<&str> = sessions.iter().map(|(_, id)| id.as_str()).collect();
     ids.sort_unstable();
     let common =
         |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
-    ids.windows(2).map(|pair| common(pair) + 1).max().unwrap_or(0).max(8)
+    ids.windows(2).map(|pair| common(pair) + 1).max().unwrap_or(0).max(SHORTEST_ID)
 }
 
 #[cfg(test)]

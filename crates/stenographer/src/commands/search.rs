@@ -5,6 +5,7 @@ use steno_core::index::mark::{Line, Shown};
 use steno_core::index::{Filter, Hit, Index, Order, Query, Search};
 use steno_core::view::answer::HitRow;
 
+use super::list::SHORTEST_ID;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::scope::Scope;
@@ -158,11 +159,6 @@ fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
 /// As much of a session's id as tells it from all others, at least eight characters.
 fn short(index: &Index, hit: &Hit) -> Result<String, CommandError> {
     let id = hit.session.as_str();
-    for length in 8..id.len() {
-        let beginning: String = id.chars().take(length).collect();
-        if index.like(&beginning)?.len() <= 1 {
-            return Ok(beginning);
-        }
-    }
-    Ok(id.to_owned())
+    let length = index.distinct_length(&hit.session)?.max(SHORTEST_ID).min(id.len());
+    Ok(id[..length].to_owned())
 }
