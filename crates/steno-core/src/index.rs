@@ -8,6 +8,9 @@
 //! Many processes use one index. Writers take SQLite's write lock at once (`BEGIN IMMEDIATE`) and hold it for some
 //! dozen megabytes at most; readers never wait. A [`pending::Marker`] stands for each session while it is kept,
 //! so that a process which dies before the index knows of it is noticed by the next one.
+//!
+//! # Read-only
+//! A store that cannot be written is still read: [`IndexSource`] asks the index as it is, or one in memory.
 
 mod activity;
 mod ask;
@@ -21,11 +24,13 @@ pub mod pending;
 mod put;
 pub mod query;
 mod rank;
+mod read_only;
 mod refresh;
 mod scan;
 mod schema;
 pub mod search;
 mod sessions;
+mod source;
 pub mod text;
 mod usage;
 
@@ -38,9 +43,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use self::activity::{Activity, Counted};
 pub use self::draft::{Draft, Prepared};
 pub use self::query::Query;
+use self::read_only::IndexAccess;
+pub use self::read_only::WriteObstacle;
 pub use self::refresh::{GATHERED, Pass, Refreshed};
 pub use self::search::{Filter, Hit, Order, Search};
 pub use self::sessions::{Heading, Listed};
+pub use self::source::{IndexAnswer, IndexCondition, IndexSource};
 use crate::durable::{self, FileError, OnPath};
 use crate::format::FormatError;
 
@@ -55,6 +63,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Index {
     connection: Connection,
     path: PathBuf,
+    access: IndexAccess,
     store: PathBuf,
     healed: Option<Healed>,
     identity: Option<u64>,
@@ -97,6 +106,17 @@ pub enum IndexError {
     /// Another process puts something else in for the same session.
     #[error("another process changes what the index has of {0}")]
     Overtaken(PathBuf),
+    /// There is no index that this version can read, and none may be made.
+    #[error("the store has no index that this version can read: {0}")]
+    Absent(PathBuf),
+    /// The store cannot be written, has no index, and holds too much for one in memory.
+    #[error("{obstacle}, there is no usable index, and one in memory would be too large: {store}")]
+    TooLarge {
+        /// The store.
+        store: PathBuf,
+        /// Why no index can be written.
+        obstacle: WriteObstacle,
+    },
     /// What was asked for makes no sense.
     #[error(transparent)]
     Query(#[from] query::QueryError),
@@ -204,7 +224,8 @@ impl Index {
         connection.set_prepared_statement_cache_capacity(64);
         schema::settings(&connection).map_err(at)?;
         let identity = identity(&path);
-        Ok(Self { connection, path, store: store.to_owned(), healed, identity, room: draft::ROOM })
+        let (access, store) = (IndexAccess::Writable, store.to_owned());
+        Ok(Self { connection, path, access, store, healed, identity, room: draft::ROOM })
     }
 
     /// Moves what was written out of the log, if that is much and nobody is in the way.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,7 +11,7 @@ use jiff::tz::TimeZone;
 use steno_core::cost::Prices;
 use steno_core::cost::charge::{Charges, Mode};
 use steno_core::cost::report::{By, Group, Sum};
-use steno_core::index::{Filter, Index, IndexError, Listed};
+use steno_core::index::{Filter, Index, IndexCondition, IndexError, IndexSource, Listed};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::view::lanes::Lanes;
 use steno_core::view::pictures::Pictures;
@@ -20,6 +21,9 @@ use crate::error::WebError;
 
 /// How long the index is taken to be up to date.
 const FRESH: Duration = Duration::from_millis(400);
+
+/// How long it takes until a store that could not be written is tried again.
+const RETRY: Duration = Duration::from_secs(10);
 
 /// How many connections to the index wait for a question.
 const IDLE: usize = 2;
@@ -38,11 +42,15 @@ pub(crate) struct Library {
     pub(crate) clock: Clock,
     /// What tokens cost.
     pub(crate) prices: Prices,
-    /// What names the time since the machine was started.
-    pub(crate) boot: Option<String>,
     pub(crate) vault: Vault,
+    source: IndexSource,
     idle: Mutex<Vec<Index>>,
     looked: Mutex<Option<Instant>>,
+    /// When the store could not be written.
+    blocked: Mutex<Option<Instant>>,
+    condition: Mutex<IndexCondition>,
+    /// How many sessions were taken into the index.
+    taken: AtomicUsize,
     opened: Mutex<Vec<Arc<Opened>>>,
     listing: Mutex<Option<(Edition, Arc<Listing>)>>,
 }
@@ -76,8 +84,12 @@ pub(crate) struct Listing {
     pub(crate) failures: HashMap<(String, String), u64>,
 }
 
-/// Sizes and times of the index's files: they change with what is in it.
-pub(crate) type Edition = [Option<(u64, SystemTime)>; 2];
+/// Sizes and times of the index's files, and how often it was written here: they change with what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edition {
+    files: [Option<(u64, SystemTime)>; 2],
+    taken: usize,
+}
 
 /// What was billed, with the cost of each.
 pub(crate) struct Accounts {
@@ -89,21 +101,25 @@ pub(crate) struct Accounts {
 impl Library {
     /// The store of these options.
     pub(crate) fn new(options: &crate::Options) -> Self {
+        let vault = Vault::new(options.store.join("vault"));
         Self {
-            vault: Vault::new(options.store.join("vault")),
+            source: IndexSource::new(&options.store, &vault, options.boot.clone()),
+            vault,
             store: options.store.clone(),
             zone: options.zone.clone(),
             clock: options.clock.clone(),
             prices: options.prices.clone(),
-            boot: options.boot.clone(),
             idle: Mutex::default(),
             looked: Mutex::default(),
+            blocked: Mutex::default(),
+            condition: Mutex::default(),
+            taken: AtomicUsize::default(),
             opened: Mutex::default(),
             listing: Mutex::default(),
         }
     }
 
-    /// What the index answers, with all that is kept by now.
+    /// What the index answers, with all that is kept by now; as it is where the store cannot be written.
     pub(crate) fn ask<T>(
         &self,
         ask: impl Fn(&Index) -> Result<T, IndexError>,
@@ -115,32 +131,63 @@ impl Library {
             self.rest(index);
             return Ok(answer);
         }
-        let (index, answer) = Index::answering(&self.store, |index| self.refresh(index), &ask)?;
-        self.rest(index);
-        Ok(answer)
+        // What cannot be written is neither prepared for writing nor compared with the vault at every request.
+        if self.is_blocked()
+            && let Ok(answer) = Index::open_read_only(&self.store).and_then(|index| ask(&index))
+        {
+            return Ok(answer);
+        }
+        let answer = self.source.ask(&mut |index| self.catch_up(index), &ask)?;
+        *held(&self.condition) = answer.condition;
+        *held(&self.blocked) = answer.index.is_read_only().then(Instant::now);
+        self.rest(answer.index);
+        Ok(answer.value)
     }
 
-    /// Holds an index for the next question, unless enough of them wait: each holds pages of its own.
+    /// Why sessions may be missing from what the page shows.
+    pub(crate) fn notice(&self) -> Option<String> {
+        held(&self.condition).notice()
+    }
+
+    /// Holds an index for the next question, unless enough of them wait: each holds pages of its own. One that is
+    /// read-only may not see what others write, and is opened anew.
     fn rest(&self, index: Index) {
         let mut idle = held(&self.idle);
-        if idle.len() < IDLE {
+        if idle.len() < IDLE && !index.is_read_only() {
             idle.push(index);
         }
     }
 
-    /// Takes in what is new, unless somebody has just done so.
+    /// Takes in what is new, unless another thread has just done so, or has just failed.
     fn refresh(&self, index: &Index) -> Result<(), IndexError> {
         let mut looked = held(&self.looked);
-        if looked.is_none_or(|looked| looked.elapsed() > FRESH) {
-            index.catch_up(&self.vault, self.boot.as_deref(), &mut |_, _| {})?;
+        let is_fresh = looked.is_some_and(|looked| looked.elapsed() <= FRESH);
+        if !is_fresh && !self.is_blocked() {
+            self.catch_up(index)?;
             *looked = Some(Instant::now());
         }
         Ok(())
     }
 
-    /// What the index's files look like now; another picture means that something has changed.
+    /// Takes in what is new.
+    fn catch_up(&self, index: &Index) -> Result<(), IndexError> {
+        let refreshed = self.source.catch_up(index, &mut |_, _| {})?;
+        self.taken.fetch_add(refreshed.taken, Ordering::Relaxed);
+        if !index.is_in_memory() {
+            *held(&self.condition) = IndexCondition::Current;
+        }
+        Ok(())
+    }
+
+    /// Whether the store could not be written a moment ago.
+    fn is_blocked(&self) -> bool {
+        held(&self.blocked).is_some_and(|since| since.elapsed() < RETRY)
+    }
+
+    /// What the index looks like now; another picture means that something has changed.
     pub(crate) fn edition(&self) -> Edition {
-        ["index.db", "index.db-wal"].map(|name| stamp(&self.store.join(name)))
+        let files = ["index.db", "index.db-wal"].map(|name| stamp(&self.store.join(name)));
+        Edition { files, taken: self.taken.load(Ordering::Relaxed) }
     }
 
     /// All sessions, newest first.

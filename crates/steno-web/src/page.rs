@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::assets::VERSION;
 use crate::heading;
+use crate::library::Library;
 use crate::render::plain::clean;
 
 /// The pages that every page leads to, and their names.
@@ -28,6 +29,11 @@ pub(crate) fn shell(title: &str, current: &str, body: &Markup) -> Markup {
         (heading::theme_button())
     };
     framed(title, (current, &bar), &html! { main #main { (body) } })
+}
+
+/// Says that sessions may be missing, where the index could not be brought up to date.
+pub(crate) fn notice(library: &Library) -> Markup {
+    html! { @if let Some(notice) = library.notice() { p.stale role="status" { (notice) } } }
 }
 
 /// A page whose bar and body are its own.

@@ -74,8 +74,8 @@ pub(crate) enum Answer {
     Indexing(String),
     /// The sessions.
     Listed(Result<Vec<Listed>, String>),
-    /// Nothing more is to be listed.
-    UpToDate,
+    /// Nothing more is to be listed. The text says why sessions may be missing.
+    UpToDate(Option<String>),
     /// What a search has found.
     Found(u64, Result<Vec<Found>, String>),
     /// A session.
@@ -89,7 +89,7 @@ pub(crate) enum Answer {
 /// Runs the browser until the user has enough of it.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     let store = Store::new(scene);
-    if store.vault.sessions()?.is_empty() {
+    if !store.vault.has_sessions()? {
         ui.note(
             "nothing is kept yet; `steno sync` keeps what the agents on this machine have left",
         );

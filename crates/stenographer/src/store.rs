@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use steno_core::durable::FileError;
 use steno_core::format::{self, Found};
-use steno_core::index::{Healed, Index, IndexError, Pass, Refreshed};
+use steno_core::index::{Healed, Index, IndexCondition, IndexError, IndexSource, Pass};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::view::pictures::Pictures;
 use steno_core::{Bundle, Transcript};
@@ -20,42 +20,45 @@ const SHOWN: usize = 5;
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) vault: Vault,
-    root: PathBuf,
+    index: IndexSource,
     cwd: PathBuf,
 }
 
 impl Store {
     pub(crate) fn new(scene: &Scene) -> Self {
         let vault = Vault::new(scene.store.join("vault"));
-        Self { vault, root: scene.store.clone(), cwd: scene.cwd.clone() }
+        let index = IndexSource::new(&scene.store, &vault, Scene::boot());
+        Self { vault, index, cwd: scene.cwd.clone() }
     }
 
     /// The index as it is.
     pub(crate) fn index(&self) -> Result<Index, IndexError> {
-        Index::open(&self.root)
+        self.index.open()
     }
 
-    /// The index, with all that is kept by now, and what it answers. One that is damaged is built anew first.
+    /// The index, with all that is kept by now, and what it answers. One that is damaged is built anew first. Where the
+    /// store cannot be written, the index answers as it is; what it may lack is printed.
     pub(crate) fn ask<T>(
         &self,
         ui: &mut Ui,
         ask: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<(Index, T), CommandError> {
-        Ok(Index::answering(&self.root, |index| self.refresh(ui, index).map(drop), ask)?)
+        let mut refresh = |index: &Index| self.refresh(ui, index).map(drop);
+        let answer = self.index.ask(&mut refresh, &ask).map_err(with_hint)?;
+        report_condition(ui, answer.condition);
+        Ok((answer.index, answer.value))
     }
 
-    /// What the index answers with all that is kept by now; `pass` is told of each session that is taken in.
+    /// The same without printing: the answer and how complete the index was. `pass` is called for each session that is
+    /// taken in.
     pub(crate) fn ask_passing<T>(
         &self,
         pass: Pass<'_>,
         ask: impl Fn(&Index) -> Result<T, IndexError>,
-    ) -> Result<T, CommandError> {
-        let take_in = |index: &Index| self.take_in(index, pass).map(drop);
-        Ok(Index::answering(&self.root, take_in, ask)?.1)
-    }
-
-    fn take_in(&self, index: &Index, pass: Pass<'_>) -> Result<Refreshed, IndexError> {
-        index.catch_up(&self.vault, Scene::boot().as_deref(), pass)
+    ) -> Result<(T, IndexCondition), CommandError> {
+        let mut refresh = |index: &Index| self.index.catch_up(index, &mut *pass).map(drop);
+        let answer = self.index.ask(&mut refresh, &ask).map_err(with_hint)?;
+        Ok((answer.value, answer.condition))
     }
 
     /// Takes into the index what was kept since it was last looked after; gives how many sessions those were.
@@ -66,7 +69,7 @@ impl Store {
             None => {}
         }
         let mut progress = ui.progress("indexing");
-        let refreshed = self.take_in(index, &mut |_, dir| progress.step(dir.id()));
+        let refreshed = self.index.catch_up(index, &mut |_, dir| progress.step(dir.id()));
         progress.finish();
         let refreshed = refreshed?;
         if refreshed.pending > 0 {
@@ -107,12 +110,9 @@ impl Store {
         if name == "latest" {
             return self.latest().map(Some);
         }
-        let sessions = self.vault.sessions()?;
-        let (exact, like): (Vec<_>, Vec<_>) = sessions
-            .into_iter()
-            .filter(|session| session.id().as_str().starts_with(name))
-            .partition(|session| session.id().as_str() == name);
-        let candidates = if exact.is_empty() { like } else { exact };
+        let exact = self.vault.sessions_named(name)?;
+        let candidates =
+            if exact.is_empty() { self.vault.sessions_with_prefix(name)? } else { exact };
         match candidates.as_slice() {
             [] => Ok(None),
             [session] => Ok(Some(session.clone())),
@@ -139,13 +139,32 @@ impl Store {
 
     /// The session that began last.
     pub(crate) fn latest(&self) -> Result<SessionDir, CommandError> {
-        // Whoever wants it did not ask about the index.
-        let (_, latest) = self.ask(&mut Ui::silent(), Index::latest)?;
+        // Whoever wants it did not ask about the index, unless the answer may be wrong.
+        let (latest, condition) = self.ask_passing(&mut |_, _| {}, Index::latest)?;
+        report_condition(&mut Ui::stdio(), condition);
         let (agent, id) = latest.ok_or_else(|| {
             CommandError::user("nothing is kept yet")
                 .hint("run `steno sync`, `steno import PATH` or `steno record`")
         })?;
         Ok(self.vault.session(&agent.parse()?, &id))
+    }
+}
+
+/// Adds what to do where a store without an index cannot be read at once.
+fn with_hint(error: IndexError) -> CommandError {
+    let is_too_large = matches!(error, IndexError::TooLarge { .. });
+    let error = CommandError::user(error);
+    if is_too_large {
+        return error.hint("run `steno reindex` where the store can be written");
+    }
+    error
+}
+
+/// Prints what the index may lack, and what to do about it.
+fn report_condition(ui: &mut Ui, condition: IndexCondition) {
+    if let Some(notice) = condition.notice() {
+        ui.warning(notice);
+        condition.hint().into_iter().for_each(|hint| ui.note(format_args!("hint: {hint}")));
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use rusqlite::{OptionalExtension, params};
 
 use super::pending::Pending;
-use super::{Index, IndexError};
+use super::{Index, IndexAccess, IndexError};
 use crate::vault::{SessionDir, Vault};
 
 /// How many bytes are gathered before they are put in, under one lock.
@@ -25,6 +25,15 @@ pub struct Refreshed {
     pub pending: usize,
 }
 
+/// How an agent's folder in the vault differs from the index.
+#[derive(Debug)]
+pub(super) struct FolderChange {
+    /// The sessions that the index does not have in whole.
+    pub(super) come: Vec<SessionDir>,
+    /// The rows of sessions that the vault no longer has.
+    pub(super) gone: Vec<i64>,
+}
+
 /// Told of each session before it is taken in: how many there are, and which it is.
 pub type Pass<'a> = &'a mut dyn FnMut(usize, &SessionDir);
 
@@ -34,13 +43,16 @@ impl Index {
         let pending = Pending::new(&self.store);
         let marked = pending.sessions(vault)?;
         let mut refreshed = Refreshed::default();
+        let is_shared = self.access != IndexAccess::Memory;
         let mut claimed = Vec::new();
         let mut wanted = Vec::new();
         for dir in &marked {
-            match pending.claim(dir) {
+            // An index in memory leaves the markers to the one of the store.
+            let marker = if is_shared { pending.claim(dir) } else { None };
+            match marker {
                 Some(marker) => claimed.push(marker),
                 // Somebody is at it. A session that is recorded may take hours; any other is in soon.
-                None if dir.is_imported()? => {
+                None if is_shared && dir.is_imported()? => {
                     refreshed.pending += 1;
                     continue;
                 }
@@ -51,7 +63,11 @@ impl Index {
         let folders = self.changed_folders(vault)?;
         let is_marked: HashSet<_> = marked.iter().map(SessionDir::path).collect();
         for (agent, _) in &folders {
-            let come = self.come_and_gone(vault, agent)?;
+            let FolderChange { come, gone } = self.compare_folder(vault, agent)?;
+            if !gone.is_empty() {
+                let mut gone = gone.into_iter();
+                self.transaction(|| gone.try_for_each(|session| self.remove(session)))?;
+            }
             wanted.extend(come.into_iter().filter(|dir| !is_marked.contains(dir.path())));
         }
         // One that was marked and never kept is not there.
@@ -70,7 +86,7 @@ impl Index {
     }
 
     /// Whether the index has all that is kept of a session.
-    fn is_up_to_date(&self, dir: &SessionDir) -> Result<bool, IndexError> {
+    pub(super) fn is_up_to_date(&self, dir: &SessionDir) -> Result<bool, IndexError> {
         let query = "SELECT kept FROM session WHERE agent = ?1 AND name = ?2";
         let names = params![dir.agent(), dir.id().as_str()];
         let find = || {
@@ -103,7 +119,7 @@ impl Index {
     }
 
     /// The agents whose folders have changed, with the time that each has now.
-    fn changed_folders(&self, vault: &Vault) -> Result<Vec<(String, i64)>, IndexError> {
+    pub(super) fn changed_folders(&self, vault: &Vault) -> Result<Vec<(String, i64)>, IndexError> {
         let known = || -> rusqlite::Result<HashMap<String, i64>> {
             let mut all = self.connection.prepare_cached("SELECT agent, changed FROM folder")?;
             all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
@@ -120,8 +136,12 @@ impl Index {
         Ok(changed)
     }
 
-    /// The sessions of an agent that the index does not have; those that are gone are removed from it.
-    fn come_and_gone(&self, vault: &Vault, agent: &str) -> Result<Vec<SessionDir>, IndexError> {
+    /// Compares the sessions of an agent in the vault with those in the index.
+    pub(super) fn compare_folder(
+        &self,
+        vault: &Vault,
+        agent: &str,
+    ) -> Result<FolderChange, IndexError> {
         let known = || -> rusqlite::Result<HashMap<String, (i64, bool)>> {
             let query = "SELECT name, id, kept >= 0 FROM session WHERE agent = ?1";
             let mut all = self.connection.prepare_cached(query)?;
@@ -130,19 +150,14 @@ impl Index {
         let mut known = self.on(known())?;
         let mut come = vault.sessions_of(agent)?;
         come.retain(|dir| known.remove(dir.id().as_str()).is_none_or(|(_, whole)| !whole));
-        if !known.is_empty() {
-            let mut gone = known.into_values().map(|(session, _)| session);
-            self.transaction(|| gone.try_for_each(|session| self.remove(session)))?;
-        }
-        Ok(come)
+        let gone = known.into_values().map(|(session, _)| session).collect();
+        Ok(FolderChange { come, gone })
     }
 
     /// Compares all sessions with the vault once after each start of the machine, which `boot` names: when that stopped,
     /// the index may have lost what it was told last, though the vault has not.
     pub fn doubt(&self, vault: &Vault, boot: &str) -> Result<(), IndexError> {
-        let query = "SELECT value FROM meta WHERE name = 'boot'";
-        let known = self.connection.query_row(query, [], |row| row.get::<_, String>(0)).optional();
-        let known = self.on(known)?;
+        let known = self.known_boot()?;
         if known.as_deref() == Some(boot) {
             return Ok(());
         }
@@ -164,6 +179,13 @@ impl Index {
             let sql = "INSERT OR REPLACE INTO meta VALUES ('boot', ?1)";
             self.on(self.connection.execute(sql, [boot])).map(|_| ())
         })
+    }
+
+    /// Names the start of the machine since which the index was compared with the vault.
+    pub(super) fn known_boot(&self) -> Result<Option<String>, IndexError> {
+        let query = "SELECT value FROM meta WHERE name = 'boot'";
+        let known = self.connection.query_row(query, [], |row| row.get(0)).optional();
+        self.on(known)
     }
 
     fn note_folders(&self, folders: &[(String, i64)]) -> Result<(), IndexError> {

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use regex::Regex;
 use regex_syntax::hir::{Hir, HirKind};
-use rusqlite::{Connection, OpenFlags, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 
 use super::search::{Candidate, MOMENT, Search};
 use super::{Index, IndexError, blocks};
@@ -31,10 +31,9 @@ impl Index {
         let texts = self.on(self.texts_that_can_match(search, regex))?;
         let blocks: Vec<&[Place]> = texts.chunk_by(|a, b| a.block == b.block).collect();
         let share = blocks.len().div_ceil(THREADS).max(1);
-        let path = &self.path;
+        let (path, access) = (&self.path, self.access);
         let work = |blocks: &[&[Place]]| -> rusqlite::Result<Vec<i64>> {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let connection = Connection::open_with_flags(path, flags)?;
+            let connection = access.connect(path)?;
             connection.busy_timeout(super::PATIENCE)?;
             let mut found = Vec::new();
             for texts in blocks {

@@ -36,6 +36,7 @@ pub(crate) async fn page(
         let total = accounts.charges.total(&accounts.costs, &wanted);
         let body = html! {
             h1 { "Cost" }
+            (page::notice(library))
             (figures(&accounts, &total))
             nav.tabs aria-label="Add up by" {
                 @for name in GROUPS.map(By::name).into_iter().chain(["block"]) {

@@ -62,6 +62,7 @@ fn rows(library: &Library, filter: &str) -> Result<Markup, WebError> {
     let shown = &found[..found.len().min(SHOWN)];
     let days = shown.chunk_by(|a, b| day(library, &a.session) == day(library, &b.session));
     Ok(html! {
+        (page::notice(library))
         p.found role="status" {
             (found.len()) @if found.len() == 1 { " session" } @else { " sessions" }
             @if found.len() > SHOWN { ", the newest " (SHOWN) " of them below" }

@@ -31,6 +31,7 @@ pub(crate) async fn page(
         let body = html! {
             h1 { "Search" }
             (form(&asked))
+            (page::notice(library))
             @match found {
                 _ if asked.q.trim().is_empty() => p.empty {
                     "Words, \"a phrase\", -not, begin*, one OR other, /regex/: in all that was said, thought, run or answered."

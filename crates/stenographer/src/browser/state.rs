@@ -126,8 +126,11 @@ impl State {
             Answer::Indexing(what) => self.working = Some(what),
             Answer::Listed(Ok(all)) => self.sessions.set(all),
             Answer::Listed(Err(trouble)) => self.notice = Some(trouble),
-            Answer::UpToDate => {
+            Answer::UpToDate(notice) => {
                 self.working = None;
+                if notice.is_some() {
+                    self.notice = notice;
+                }
                 // What was just taken in may match too.
                 effect = self.search();
             }

@@ -34,7 +34,7 @@ impl Desk {
     fn with_sessions(width: u16, height: u16) -> Self {
         let mut desk = Self::new(width, height);
         desk.state.answer(Answer::Listed(Ok(sessions())));
-        desk.state.answer(Answer::UpToDate);
+        desk.state.answer(Answer::UpToDate(None));
         desk
     }
 
@@ -268,7 +268,7 @@ fn hits_show_what_matches_however_long_the_line_is() {
     desk.state.answer(Answer::Read(name, Box::new(Ok(transcript()))));
     assert_eq!(desk.at(), "❯     bug();");
     // What was kept meanwhile may match too.
-    let again = desk.state.answer(Answer::UpToDate);
+    let again = desk.state.answer(Answer::UpToDate(None));
     assert_eq!(again, Some(Effect::Ask(Ask::Search(5, "bug".to_owned()))));
 }
 

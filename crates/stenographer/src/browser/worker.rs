@@ -69,8 +69,8 @@ impl Worker {
     fn answer(&self, ask: Ask) {
         match ask {
             Ask::List => {
-                self.list();
-                self.tell(Answer::UpToDate);
+                let notice = self.list();
+                self.tell(Answer::UpToDate(notice));
             }
             Ask::Search(ticket, text) => self.search(ticket, &text),
             Ask::Read(name) => {
@@ -90,8 +90,8 @@ impl Worker {
         let _ = self.answers.send(answer);
     }
 
-    /// The sessions that are known, at once; then those that are there.
-    fn list(&self) {
+    /// The sessions that are known, at once; then those that are there. Returns why some may be missing.
+    fn list(&self) -> Option<String> {
         let all = |index: &Index| index.sessions(None, None);
         let known = self.store.index().and_then(|index| all(&index));
         if let Ok(known) = known {
@@ -102,13 +102,16 @@ impl Worker {
             done += 1;
             self.tell(Answer::Indexing(format!("indexing {done} of {count}")));
         };
-        let listed = self.store.ask_passing(&mut pass, all).map(|mut listed| {
+        let mut notice = None;
+        let listed = self.store.ask_passing(&mut pass, all).map(|(mut listed, condition)| {
+            notice = condition.notice();
             for one in listed.iter_mut().filter(|one| one.trouble.is_none()) {
                 one.session = settled(&self.store, one.session.clone());
             }
             listed
         });
         self.tell(Answer::Listed(listed.map_err(|error| error.in_one_line())));
+        notice
     }
 
     fn search(&self, ticket: u64, text: &str) {

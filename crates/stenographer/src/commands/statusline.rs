@@ -8,13 +8,14 @@ use jiff::civil::Time;
 use steno_core::cost::Prices;
 use steno_core::cost::block::Block;
 use steno_core::cost::charge::{Charges, Mode};
-use steno_core::index::{Filter, Index};
+use steno_core::index::Filter;
 
 use self::told::Told;
 use crate::amount::{dollars, short};
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
+use crate::store::Store;
 use crate::ui::Ui;
 
 /// Print one line for an agent's status line: model, costs, pace and context.
@@ -61,7 +62,7 @@ impl Kept {
             return None;
         }
         // One that is built anew knows nothing yet.
-        let index = Index::open(&scene.store).ok().filter(|index| index.healed().is_none())?;
+        let index = Store::new(scene).index().ok().filter(|index| index.healed().is_none())?;
         let charges = index.charges(&Filter::default()).ok()?;
         let prices = Config::load(scene).and_then(|config| config.prices());
         let costs = charges.costs(&prices.unwrap_or_else(|_| Prices::bundled()), Mode::Auto);

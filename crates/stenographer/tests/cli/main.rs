@@ -29,6 +29,8 @@ mod leslie;
 mod model;
 mod moved;
 mod places;
+#[cfg(target_os = "linux")]
+mod read_only;
 #[cfg(unix)]
 mod readme;
 mod record;

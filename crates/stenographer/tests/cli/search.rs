@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::harness::{Dice, Home, Output};
 
 /// What one session of the tree is called.
-fn id(session: usize) -> String {
+pub(crate) fn id(session: usize) -> String {
     format!("{session:08}-2fa1-41d2-883f-0016d3cca427")
 }
 
