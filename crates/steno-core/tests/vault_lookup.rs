@@ -1,7 +1,5 @@
 //! Sessions of the vault by their names.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 
 use steno_core::vault::{SessionDir, Vault};
