@@ -172,7 +172,7 @@ impl Draft {
     }
 
     /// All tokens so far; those of parts once the rest is taken out too.
-    fn total(&self) -> Usage {
+    pub(super) fn total(&self) -> Usage {
         let mut total = self.tally.total();
         total.add(&self.bills.total());
         total

@@ -9,6 +9,7 @@ use crate::entry::Entry;
 use crate::format::{self, FormatError, Item};
 use crate::session::Session;
 use crate::vault::SessionDir;
+use crate::vault::record::RecordReader;
 
 /// How often a session is begun anew when its first entries turn out to be others in the index.
 const ATTEMPTS: usize = 3;
@@ -60,6 +61,8 @@ enum Told {
     Stated(Session),
     /// All that is known of it.
     All(Session),
+    /// The same, without its tokens; the entries have them.
+    AllButTokens(Session),
 }
 
 /// A session that is read.
@@ -77,7 +80,16 @@ impl Parts<'_> {
     /// Reads the session item by item; damage costs what it hit.
     fn read(&mut self) -> Result<Told, FormatError> {
         let dir = self.dir;
-        if !dir.is_imported()? || dir.is_recorded()? {
+        if !dir.is_imported()? {
+            let reader = RecordReader::new(dir.id(), dir.agent()).folding();
+            let session = dir.stream_record(reader, false, &mut |item| {
+                if let Item::Entry(entry) = item {
+                    self.push(*entry);
+                }
+            })?;
+            return Ok(Told::AllButTokens(session));
+        }
+        if dir.is_recorded()? {
             let transcript = dir.read()?;
             transcript.entries.into_iter().for_each(|entry| self.push(entry));
             return Ok(Told::All(transcript.session));
@@ -116,6 +128,10 @@ impl Parts<'_> {
         let session = match told {
             Told::Stated(session) => self.draft.complete(session),
             Told::All(session) => session,
+            Told::AllButTokens(mut session) => {
+                session.totals.usage = self.draft.total();
+                session
+            }
         };
         let last = self.draft.finish(session, kept);
         if !is_parted {

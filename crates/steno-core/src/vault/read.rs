@@ -13,11 +13,13 @@ use super::sealed::{Problems, Sealed};
 use super::{SessionDir, rows};
 use crate::agent::acp;
 use crate::durable::{FileError, OnPath};
-use crate::format::{self, FormatError};
+use crate::entry::Entry;
+use crate::format::{self, Emit, FormatError, Item};
 use crate::numbering::Numbering;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Status, Totals, Transcript};
 use crate::source::{Bundle, Source};
+use crate::timestamp::Timestamp;
 
 /// Why a session has stopped whose recorder was killed.
 pub const UNENDED: &str = "the recorder stopped without ending the session";
@@ -160,17 +162,47 @@ impl SessionDir {
 
     /// What was recorded; beside the agent's own files it is only a part.
     fn read_record(&self, is_joined: bool) -> Result<Transcript, FileError> {
-        let mut reading = Reading::new(self);
-        let problems = Arc::clone(&reading.problems);
-        self.each_recorded_line(&problems, &mut |path, line| reading.line(path, line))?;
-        let (mut reader, mut transcript) = reading.finish(is_joined);
-        self.settle_status(&mut transcript)?;
-        if transcript.session.status != Status::Running {
-            reader.session = transcript.session;
-            transcript.entries.extend(reader.finish());
-            transcript.session = reader.session;
-        }
+        let (mut entries, mut problems) = (Vec::new(), ProblemList::default());
+        let reader = RecordReader::new(self.id(), self.agent()).folding().counting();
+        let session = self.stream_record(reader, is_joined, &mut |item| match item {
+            Item::Entry(entry) => entries.push(*entry),
+            Item::Problem(problem) => problems.push(problem),
+        })?;
+        let mut transcript = Transcript::new(session);
+        (transcript.entries, transcript.problems) = (entries, problems.into_problems());
         Ok(transcript)
+    }
+
+    /// Gives each entry and problem of what was recorded to `emit` as it is read, and the session at the end.
+    pub(crate) fn stream_record(
+        &self,
+        mut reader: RecordReader,
+        is_joined: bool,
+        emit: Emit<'_>,
+    ) -> Result<Session, FileError> {
+        let (problems, mut number, mut last) = (Problems::default(), 0, None);
+        let mut emit_all = |entries: Vec<Entry>, emit: Emit<'_>| {
+            for entry in entries {
+                last = entry.created_at;
+                emit(Item::Entry(Box::new(entry)));
+            }
+        };
+        self.each_recorded_line(&problems, &mut |path, line| {
+            number += 1;
+            match reader.line(line) {
+                Ok(entries) => emit_all(entries, emit),
+                Err(error) => emit(Item::Problem(Problem::at(path, number, error))),
+            }
+        })?;
+        emit_all(reader.folded(is_joined), emit);
+        for problem in problems.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            emit(Item::Problem(problem));
+        }
+        self.settle_status(&mut reader.session, last)?;
+        if reader.session.status != Status::Running {
+            reader.finish().into_iter().for_each(|entry| emit(Item::Entry(Box::new(entry))));
+        }
+        Ok(reader.session)
     }
 
     /// Gives each line that recorders wrote to `take`, sealed or not.
@@ -204,8 +236,12 @@ impl SessionDir {
     }
 
     /// A session that nobody records any more but that was never closed has failed.
-    fn settle_status(&self, transcript: &mut Transcript) -> Result<(), FileError> {
-        let session = &mut transcript.session;
+    /// `last` is when its last entry was said.
+    fn settle_status(
+        &self,
+        session: &mut Session,
+        last: Option<Timestamp>,
+    ) -> Result<(), FileError> {
         let users_path = self.users_path();
         if session.status != Status::Running || !users_path.exists() {
             return Ok(());
@@ -214,7 +250,7 @@ impl SessionDir {
         if users.try_lock().is_ok() {
             session.status = Status::Failed;
             session.stop_reason = Some(UNENDED.to_owned());
-            session.ended = transcript.entries.last().and_then(|entry| entry.created_at);
+            session.ended = last;
         }
         Ok(())
     }
@@ -275,38 +311,5 @@ fn lines(
             return Ok(());
         }
         take(path, &line);
-    }
-}
-
-/// A recorded session while its lines are being read.
-struct Reading {
-    reader: RecordReader,
-    transcript: Transcript,
-    problems: Problems,
-    line: u64,
-}
-
-impl Reading {
-    fn new(dir: &SessionDir) -> Self {
-        let reader = RecordReader::new(dir.id(), dir.agent()).folding();
-        let transcript = Transcript::new(reader.session.clone());
-        Self { reader, transcript, problems: Problems::default(), line: 0 }
-    }
-
-    fn line(&mut self, path: &Path, line: &[u8]) {
-        self.line += 1;
-        match self.reader.line(line) {
-            Ok(entries) => self.transcript.entries.extend(entries),
-            Err(error) => self.transcript.problems.push(Problem::at(path, self.line, error)),
-        }
-    }
-
-    fn finish(mut self, is_joined: bool) -> (RecordReader, Transcript) {
-        self.transcript.entries.extend(self.reader.folded(is_joined));
-        self.transcript.session.clone_from(&self.reader.session);
-        let mut found = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        self.transcript.problems.append(&mut found);
-        drop(found);
-        (self.reader, self.transcript)
     }
 }

@@ -151,7 +151,8 @@ pub(crate) struct RecordReader {
     numbering: Numbering,
     sum: Sum,
     computed: Sum,
-    tally: Tally,
+    /// Counts tokens, for whoever wants to know them: that takes some bytes for each message.
+    tally: Option<Tally>,
     /// What the lines of a wire tell, for whoever reads rather than records.
     fold: Option<Box<Fold>>,
     /// What pieces of traffic with models tell, for the same.
@@ -163,13 +164,18 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        let (sum, computed, tally) = (FIRST_SUM, FIRST_SUM, Tally::default());
+        let (sum, computed, tally) = (FIRST_SUM, FIRST_SUM, None);
         Self { session, numbering, sum, computed, tally, fold: None, telling: None }
     }
 
     /// The same, for whom the lines of a wire and pieces of traffic become entries.
     pub(crate) fn folding(self) -> Self {
         Self { fold: Some(Box::default()), telling: Some(Box::default()), ..self }
+    }
+
+    /// The same, and the session has the tokens of all entries.
+    pub(crate) fn counting(self) -> Self {
+        Self { tally: Some(Tally::default()), ..self }
     }
 
     /// What the lines of a wire came to, numbered. Of a session that has other files too, they are told apart.
@@ -183,7 +189,7 @@ impl RecordReader {
         }
         for entry in &mut entries {
             self.numbering.assign(entry);
-            self.session.note(entry, &mut self.tally);
+            self.note(entry);
         }
         entries
     }
@@ -236,7 +242,7 @@ impl RecordReader {
         let mut entries = self.telling.as_mut().map(|telling| telling.finish()).unwrap_or_default();
         for entry in &mut entries {
             self.numbering.assign(entry);
-            self.session.note(entry, &mut self.tally);
+            self.note(entry);
         }
         entries
     }
@@ -250,7 +256,15 @@ impl RecordReader {
             }
             entry.created_at.get_or_insert(at);
             self.numbering.assign(entry);
-            self.session.note(entry, &mut self.tally);
+            self.note(entry);
+        }
+    }
+
+    /// Adds an entry to the session.
+    fn note(&mut self, entry: &Entry) {
+        match &mut self.tally {
+            Some(tally) => self.session.note(entry, tally),
+            None => self.session.note_facts(entry),
         }
     }
 
