@@ -3,6 +3,7 @@
 //! A capture only appends [`Piece`]s. `Telling` puts them together to exchanges, finds the conversation that each
 //! request extends, and tells every message once. Nothing here knows sockets.
 
+mod body;
 pub mod capture;
 mod conversations;
 pub mod debug;

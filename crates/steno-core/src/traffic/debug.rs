@@ -20,11 +20,12 @@ impl DebugLines {
     pub fn take(&mut self, piece: Piece<'_>) -> Option<(DebugFile, String)> {
         match piece.traffic {
             PieceKind::Request => {
-                let exchange = Exchange::begin(&piece);
+                let mut exchange = Exchange::begin(&piece);
                 if exchange.dialect() == Dialect::Other {
                     return None;
                 }
                 let line = self.request(&exchange);
+                exchange.body = Vec::new();
                 self.open.insert(piece.exchange.into_owned(), exchange);
                 line
             }
@@ -34,7 +35,7 @@ impl DebugLines {
                 Some(response(&exchange))
             }
             _ => {
-                self.open.get_mut(piece.exchange.as_ref())?.take(piece);
+                self.open.get_mut(piece.exchange.as_ref())?.take_some(piece, usize::MAX);
                 None
             }
         }

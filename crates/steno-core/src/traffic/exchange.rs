@@ -1,11 +1,9 @@
 //! One exchange: a request, and the answer as it came.
 
-use std::io::Read;
-
+use super::body::{ANSWER_LIMIT, DecodedBody, REQUEST_LIMIT};
 use super::dialect::Dialect;
 use super::piece::{Headers, Piece, PieceKind};
 use crate::json::Object;
-use crate::source::DOCUMENT_LIMIT;
 use crate::timestamp::Timestamp;
 
 /// A request and its answer, as far as it has come.
@@ -31,6 +29,10 @@ pub struct Exchange {
     pub head_after: u64,
     /// The answer's bytes, each chunk with the microseconds until it came.
     pub chunks: Vec<(u64, Vec<u8>)>,
+    /// Microseconds until the last of them.
+    pub last_after: u64,
+    /// Whether bytes of the answer are left out here because they are too many.
+    pub is_shortened: bool,
     /// How it ended, if it did.
     pub end: Option<End>,
 }
@@ -70,13 +72,37 @@ impl Exchange {
                 self.head_after = after;
                 self.headers = piece.headers;
             }
-            PieceKind::Chunk => self.chunks.push((after, piece.bytes())),
+            PieceKind::Chunk => {
+                self.last_after = after;
+                self.chunks.push((after, piece.bytes()));
+            }
             PieceKind::End => {
                 let error = piece.error.map(std::borrow::Cow::into_owned);
                 self.end = Some(End { after, error });
             }
             PieceKind::Settings | PieceKind::Request => {}
         }
+    }
+
+    /// Takes a later piece for somebody who only reads the answer: it is held as one chunk, with at most `room` more
+    /// bytes. Gives how many were added.
+    pub(super) fn take_some(&mut self, piece: Piece<'_>, room: usize) -> usize {
+        if piece.traffic != PieceKind::Chunk {
+            self.take(piece);
+            return 0;
+        }
+        let (after, bytes) = (piece.after.unwrap_or_default(), piece.bytes());
+        self.last_after = after;
+        if self.chunks.is_empty() {
+            self.chunks.push((after, Vec::new()));
+        }
+        let Some((_, held)) = self.chunks.first_mut() else { return 0 };
+        // One byte more than the limit tells that the answer is longer.
+        let room = room.min((ANSWER_LIMIT + 1).saturating_sub(held.len()));
+        let added = bytes.len().min(room);
+        held.extend_from_slice(&bytes[..added]);
+        self.is_shortened |= added < bytes.len();
+        added
     }
 
     /// The API that was asked.
@@ -86,14 +112,26 @@ impl Exchange {
 
     /// What was asked, where that is a JSON object.
     pub fn asked(&self) -> Option<Object> {
-        let body = decoded(&self.request_headers, &self.body);
-        crate::agent::repair::parse(&body).ok()
+        crate::agent::repair::parse(&self.request_body().bytes).ok()
     }
 
-    /// The whole answer as it came so far, decompressed.
+    /// The answer as it came so far, decompressed, up to the limit of what is read.
     pub fn answer(&self) -> Vec<u8> {
         let parts: Vec<_> = self.chunks.iter().map(|(_, bytes)| bytes.as_slice()).collect();
-        decoded(&self.headers, &parts.concat())
+        DecodedBody::new(&self.headers, &parts.concat(), ANSWER_LIMIT).bytes.into_owned()
+    }
+
+    /// The body of the request, decompressed.
+    pub(super) fn request_body(&self) -> DecodedBody<'_> {
+        DecodedBody::new(&self.request_headers, &self.body, REQUEST_LIMIT)
+    }
+
+    /// The body of an answer that was taken in as one chunk, decompressed.
+    pub(super) fn answer_body(&self) -> DecodedBody<'_> {
+        let bytes = self.chunks.first().map_or(&[][..], |(_, bytes)| bytes);
+        let mut body = DecodedBody::new(&self.headers, bytes, ANSWER_LIMIT);
+        body.is_too_large |= self.is_shortened;
+        body
     }
 
     /// When something happened that came so many microseconds after the request.
@@ -102,24 +140,4 @@ impl Exchange {
         let instant = self.at?.instant().checked_add(after).ok()?;
         Some(Timestamp::from_instant(instant, 6))
     }
-}
-
-/// Bytes as they were before they were compressed, as far as they go.
-fn decoded(headers: &Headers, bytes: &[u8]) -> Vec<u8> {
-    let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-encoding");
-    let coding = headers.iter().find(named).map(|(_, value)| value.to_ascii_lowercase());
-    let mut out = Vec::new();
-    // A stream that was cut gives what it held up to there.
-    let _ = match coding.as_deref().map(str::trim) {
-        Some("gzip" | "x-gzip") => read_some(flate2::read::MultiGzDecoder::new(bytes), &mut out),
-        Some("deflate") => read_some(flate2::read::ZlibDecoder::new(bytes), &mut out),
-        Some("br") => read_some(brotli_decompressor::Decompressor::new(bytes, 4096), &mut out),
-        Some("zstd") => zstd::Decoder::new(bytes).and_then(|decoder| read_some(decoder, &mut out)),
-        _ => return bytes.to_vec(),
-    };
-    out
-}
-
-fn read_some(input: impl Read, out: &mut Vec<u8>) -> std::io::Result<usize> {
-    input.take(DOCUMENT_LIMIT).read_to_end(out)
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::body::{ANSWER_LIMIT, too_large};
 use super::dialect::Dialect;
 use super::exchange::Exchange;
 use super::{gemini, request};
@@ -37,15 +38,8 @@ impl Reply {
     /// Puts together what came back in an exchange.
     pub(super) fn of(exchange: &Exchange) -> Self {
         let dialect = exchange.dialect();
-        let body = exchange.answer();
-        let Assembled { whole, error } = match exchange.status {
-            Some(status) if !(200..300).contains(&status) => {
-                Assembled { whole: None, error: Some(refusal(status, &body)) }
-            }
-            Some(_) => assemble(dialect, &body),
-            None => Assembled::default(),
-        };
-        let mut reply = whole.map(|whole| Self::whole(dialect, &whole)).unwrap_or_default();
+        let Assembled { whole, error } = assemble_answer(exchange);
+        let mut reply = whole.map(|whole| Self::whole(dialect, whole)).unwrap_or_default();
         let cut = match &exchange.end {
             Some(end) => end.error.clone(),
             None => Some("the recording ended in the middle of it".to_owned()),
@@ -55,8 +49,14 @@ impl Reply {
         reply
     }
 
-    fn whole(dialect: Dialect, whole: &Object) -> Self {
+    fn whole(dialect: Dialect, mut whole: Object) -> Self {
         let gemini = dialect == Dialect::Generate;
+        let error = object(&whole, "error").map(message);
+        if !gemini {
+            // It is told apart from the entries.
+            whole.shift_remove("error");
+        }
+        let whole = &whole;
         let mut entries = if gemini { gemini::entries(whole) } else { answered(whole) };
         entries.iter_mut().for_each(request::settle);
         let incomplete = whole.get("incomplete_details").and_then(|details| details.get("reason"));
@@ -73,19 +73,34 @@ impl Reply {
             usage: usage.filter(|usage| !usage.is_empty()),
             stated_usage: whole.get("usage").or(whole.get("usageMetadata")).cloned(),
             items: items(whole),
-            error: object(whole, "error").map(message),
+            error,
         }
     }
 }
 
-/// The entries of a response of Anthropic or OpenAI; its error is told apart.
+/// Puts the body of an answer together.
+fn assemble_answer(exchange: &Exchange) -> Assembled {
+    let body = exchange.answer_body();
+    let oversize = body.is_too_large.then(|| too_large("answer", ANSWER_LIMIT));
+    let mut assembled = match exchange.status {
+        Some(status) if !(200..300).contains(&status) => {
+            Assembled { whole: None, error: Some(refusal(status, &body.bytes)) }
+        }
+        // Of a document, the beginning says nothing.
+        Some(_) if body.is_too_large && !is_stream(&body.bytes) => Assembled::default(),
+        Some(_) => assemble(exchange.dialect(), &body.bytes),
+        None => Assembled::default(),
+    };
+    assembled.error = oversize.or(assembled.error);
+    assembled
+}
+
+/// The entries of a response of Anthropic or OpenAI.
 fn answered(whole: &Object) -> Vec<Entry> {
     if !["output", "choices", "content"].iter().any(|field| whole.contains_key(*field)) {
         return Vec::new();
     }
-    let mut whole = whole.clone();
-    whole.shift_remove("error");
-    response_entries(&whole)
+    response_entries(whole)
 }
 
 /// The items of a response that have ids; those of which only ciphertext came say nothing.
@@ -225,5 +240,7 @@ fn message(error: &Object) -> String {
 }
 
 fn shown(body: &[u8]) -> String {
-    String::from_utf8_lossy(body).chars().take(SHOWN).collect()
+    // A character has at most four bytes.
+    let start = &body[..body.len().min(4 * SHOWN)];
+    String::from_utf8_lossy(start).chars().take(SHOWN).collect()
 }

@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use blake3::Hash;
 use serde_json::json;
 
+use super::body::{ANSWER_LIMIT, REQUEST_LIMIT, too_large};
 use super::conversations::{Conversations, Place};
 use super::dialect::Dialect;
 use super::exchange::Exchange;
@@ -15,17 +16,20 @@ use super::piece::{Piece, PieceKind};
 use super::reply::Reply;
 use super::request::Asked;
 use crate::agent::fields::text;
+use crate::agent::repair;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Object, Value};
+
+/// The most bytes of answers that are held of all exchanges that have not ended.
+const OPEN_LIMIT: usize = 2 * ANSWER_LIMIT;
 
 /// What was told so far, and the exchanges that have not ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Telling {
     conversations: Conversations,
-    /// The exchanges that have not ended, by their ids; several of one id end in their order.
-    open: HashMap<String, VecDeque<Open>>,
-    /// How many requests have come.
-    requests: u64,
+    open: Vec<(String, Open)>,
+    /// Bytes of answers that are held of those.
+    held: usize,
     /// What items of responses said, for requests that only refer to them.
     items: HashMap<String, Option<Entry>>,
     /// The tools that were called, by the id of the call.
@@ -54,13 +58,20 @@ impl Telling {
             }
             PieceKind::Request => self.request(&piece),
             PieceKind::Response | PieceKind::Chunk => {
-                if let Some(open) = self.find(&piece.exchange) {
-                    open.exchange.take(piece);
-                }
+                let room = OPEN_LIMIT.saturating_sub(self.held);
+                let added = self.find(&piece.exchange).map(|open| {
+                    // What is not understood is not read.
+                    let is_read = open.exchange.dialect() != Dialect::Other;
+                    open.exchange.take_some(piece, if is_read { room } else { 0 })
+                });
+                self.held += added.unwrap_or_default();
                 Vec::new()
             }
             PieceKind::End => {
-                let Some(mut open) = self.end(&piece.exchange) else { return Vec::new() };
+                let at = self.open.iter().position(|(id, _)| *id == piece.exchange);
+                let Some(at) = at else { return Vec::new() };
+                let (_, mut open) = self.open.swap_remove(at);
+                self.held -= open.exchange.chunks.first().map_or(0, |(_, bytes)| bytes.len());
                 open.exchange.take(piece);
                 self.reply(&open)
             }
@@ -69,19 +80,17 @@ impl Telling {
 
     /// Tells what had come of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
-        let mut open: Vec<Open> = std::mem::take(&mut self.open).into_values().flatten().collect();
-        open.sort_by_key(|open| (open.exchange.at.map(|at| at.instant()), open.number));
-        open.iter().flat_map(|open| self.reply(open)).collect()
+        let mut open = std::mem::take(&mut self.open);
+        self.held = 0;
+        open.sort_by_key(|(_, open)| open.exchange.at.map(|at| at.instant()));
+        open.iter().flat_map(|(_, open)| self.reply(open)).collect()
     }
 
-    /// Takes out the exchange of an id that came first.
-    fn end(&mut self, id: &str) -> Option<Open> {
-        let same_id = self.open.get_mut(id)?;
-        let open = same_id.pop_front();
-        if same_id.is_empty() {
-            self.open.remove(id);
-        }
-        open
+    /// Bytes of answers that are held at present.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        let open = self.open.iter().flat_map(|(_, open)| &open.exchange.chunks);
+        open.map(|(_, bytes)| bytes.len()).sum()
     }
 
     fn find(&mut self, id: &str) -> Option<&mut Open> {
@@ -91,13 +100,22 @@ impl Telling {
     fn request(&mut self, piece: &Piece<'_>) -> Vec<Entry> {
         let exchange = Exchange::begin(piece);
         let dialect = exchange.dialect();
-        let request = if dialect == Dialect::Other { None } else { exchange.asked() };
+        let body = (dialect != Dialect::Other).then(|| exchange.request_body());
+        let is_too_large = body.as_ref().is_some_and(|body| body.is_too_large);
+        let body = body.filter(|body| !body.is_too_large);
+        let request = body.and_then(|body| repair::parse(&body.bytes).ok());
         let asked = request.map(|request| Asked::of(dialect, &request));
         let structured = asked.as_ref().is_some_and(|asked| asked.structured);
-        let mut open = Open { exchange, number: self.requests, asked: None, structured };
-        self.requests += 1;
-        let told = asked.map(|asked| self.tell(asked, &mut open)).unwrap_or_default();
-        self.open.entry(piece.exchange.clone().into_owned()).or_default().push_back(open);
+        let mut open = Open { exchange, asked: None, structured };
+        // The answer is read without it.
+        open.exchange.body = Vec::new();
+        let mut told = asked.map(|asked| self.tell(asked, &mut open)).unwrap_or_default();
+        if is_too_large {
+            let mut notice = failure(too_large("request", REQUEST_LIMIT), about(dialect));
+            notice.created_at = open.exchange.at;
+            told.push(notice);
+        }
+        self.open.push((piece.exchange.clone().into_owned(), open));
         told
     }
 
@@ -155,7 +173,7 @@ impl Telling {
         }
         entries.extend(reply.error.map(|error| failure(error, metadata)));
         let end = exchange.end.as_ref().map(|end| end.after);
-        let end = end.or(exchange.chunks.last().map(|(after, _)| *after)).unwrap_or_default();
+        let end = end.unwrap_or(exchange.last_after);
         entries.iter_mut().for_each(|entry| entry.created_at = exchange.moment(end));
         self.with_source(entries, open.asked.map(|(place, _)| place))
     }
