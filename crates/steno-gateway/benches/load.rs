@@ -7,6 +7,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,9 +21,9 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use steno_core::vault::Vault;
 use steno_core::vault::record::{Closing, Opening};
-use steno_core::vault::recorder::Recorder;
+use steno_core::vault::resumable::{RecordedSession, ResumableRecorder};
 use steno_core::{Clock, Status};
-use steno_gateway::{Bound, Options, Proxies, Upstream, Upstreams};
+use steno_gateway::{Bound, Options, Proxies, TrafficSession, Upstream, Upstreams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -174,7 +175,10 @@ fn main() {
     let dir = Vault::new(folder.path()).session(&"load".parse().unwrap(), &"s".parse().unwrap());
     let clock = Clock::system();
     let opening = Opening { agent: "load".to_owned(), ..Opening::default() };
-    let recorder = Recorder::open(dir.clone(), &opening, clock.clone()).unwrap();
+    let session =
+        RecordedSession { dir: dir.clone(), opening, clock: clock.clone(), unit: "exchange" };
+    let (recorder, failure) = ResumableRecorder::open(session);
+    assert!(failure.is_none(), "{failure:?}");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let upstream = start_upstream(&runtime);
@@ -185,10 +189,12 @@ fn main() {
         upstreams,
         proxies: Proxies::default(),
         clock,
-        on_failure: Box::new(|reason| panic!("{reason}")),
+        on_change: Arc::new(|change| panic!("{change:?}")),
         listener: None,
     };
-    let gateway = Bound::new("127.0.0.1:0".parse().unwrap()).unwrap().start(options, recorder);
+    let gateway = Bound::new("127.0.0.1:0".parse().unwrap())
+        .unwrap()
+        .start(options, TrafficSession { recorder, subagents: true });
     let ways = [("direct", upstream), ("plain proxy", plain), ("gateway", gateway.address())];
     let mut medians = [const { Vec::new() }; 3];
     let mut memory = Vec::new();
@@ -219,7 +225,7 @@ fn main() {
         memory.iter().map(|kb| kb / 1024).collect::<Vec<_>>()
     );
     drop(runtime);
-    gateway.stop().close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    gateway.stop().recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
     check(&dir);
 }
 

@@ -3,19 +3,19 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use steno_core::Clock;
-use steno_core::vault::recorder::Recorder;
+use steno_core::vault::resumable::ResumableRecorder;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use crate::connect::{self, Proxies};
 use crate::guard::Guard;
-use crate::log::Log;
-pub use crate::log::{Listener, OnFailure};
 use crate::proxy::Proxy;
+pub use crate::recording::{Listener, OnChange, RecordingChange, TrafficSession};
+use crate::recording::{RecordingHandle, TrafficRecorder};
 use crate::server;
 use crate::upstream::Upstreams;
 
@@ -27,8 +27,8 @@ pub struct Options {
     pub proxies: Proxies,
     /// What time it is.
     pub clock: Clock,
-    /// Told once, when the recording has failed; the traffic goes on.
-    pub on_failure: OnFailure,
+    /// Is called when recording pauses or resumes; the traffic goes on in either case.
+    pub on_change: OnChange,
     /// Takes every piece that was recorded.
     pub listener: Option<Listener>,
 }
@@ -52,8 +52,16 @@ pub enum GatewayError {
 pub struct Gateway {
     address: SocketAddr,
     runtime: Runtime,
-    recorder: Arc<Recorder>,
-    syncing: JoinHandle<()>,
+    recording: RecordingHandle,
+}
+
+/// What is left of a gateway that has ended.
+#[derive(Debug)]
+pub struct StoppedGateway {
+    /// The recorder, to be closed.
+    pub recorder: ResumableRecorder,
+    /// How many requests were recorded.
+    pub requests: u64,
 }
 
 /// An address that was taken, before anything is recorded.
@@ -83,19 +91,19 @@ impl Bound {
     }
 
     /// Starts to pass requests on, and to record them.
-    pub fn start(self, options: Options, recorder: Recorder) -> Gateway {
-        let recorder = Arc::new(recorder);
-        let (log, syncing) = Log::new(Arc::clone(&recorder), options.on_failure, options.listener);
+    pub fn start(self, options: Options, session: TrafficSession) -> Gateway {
+        let (recorder, recording) =
+            TrafficRecorder::start(session, options.on_change, options.listener);
         let proxy = {
             // The timers of connections belong to the runtime.
             let _entered = self.runtime.enter();
             let guard = Guard::new(self.address);
             let asker = connect::asker(&options.proxies);
             let Options { upstreams, clock, .. } = options;
-            Proxy { asker, upstreams, guard, log: Arc::new(log), clock }
+            Proxy { asker, upstreams, guard, recording: Arc::new(recorder), clock }
         };
         self.runtime.spawn(server::serve(self.listener, Arc::new(proxy)));
-        Gateway { address: self.address, runtime: self.runtime, recorder, syncing }
+        Gateway { address: self.address, runtime: self.runtime, recording }
     }
 }
 
@@ -106,11 +114,13 @@ impl Gateway {
     }
 
     /// Ends it. What is still being passed on is cut, and recorded so.
-    pub fn stop(self) -> Recorder {
+    pub fn stop(self) -> StoppedGateway {
         self.runtime.shutdown_timeout(Duration::from_secs(5));
+        let RecordingHandle { recorder, requests, syncing } = self.recording;
         // The last piece has gone with the runtime, and with it the thread that syncs.
-        let _ = self.syncing.join();
-        Arc::into_inner(self.recorder).expect("nobody records any more")
+        let _ = syncing.join();
+        let recorder = Arc::into_inner(recorder).expect("nobody records any more");
+        StoppedGateway { recorder, requests: requests.load(Ordering::Relaxed) }
     }
 }
 

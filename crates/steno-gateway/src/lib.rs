@@ -6,8 +6,8 @@
 mod connect;
 pub mod gateway;
 mod guard;
-mod log;
 mod proxy;
+mod recording;
 mod refusal;
 pub mod replay;
 pub mod sdk;
@@ -16,5 +16,5 @@ mod tee;
 pub mod upstream;
 
 pub use connect::Proxies;
-pub use gateway::{Bound, Gateway, GatewayError, Options};
+pub use gateway::{Bound, Gateway, GatewayError, Options, RecordingChange, TrafficSession};
 pub use upstream::{Upstream, Upstreams};

@@ -17,10 +17,10 @@ use uuid::Uuid;
 
 use crate::connect::Asker;
 use crate::guard::Guard;
-use crate::log::Log;
+use crate::recording::TrafficRecorder;
 use crate::refusal::refusal;
 use crate::server::{Answer, Body, BodyError};
-use crate::tee::{Passing, Tee, reason};
+use crate::tee::{ExchangeFate, Passing, Tee, reason};
 use crate::upstream::{Upstream, Upstreams};
 
 /// Larger bodies, and those that are no text, are passed on without being recorded.
@@ -43,7 +43,7 @@ pub(crate) struct Proxy {
     pub(crate) asker: Asker,
     pub(crate) upstreams: Upstreams,
     pub(crate) guard: Guard,
-    pub(crate) log: Arc<Log>,
+    pub(crate) recording: Arc<TrafficRecorder>,
     pub(crate) clock: Clock,
 }
 
@@ -63,14 +63,14 @@ impl Proxy {
             Err(error) => return refusal(&asked, StatusCode::BAD_REQUEST, &reason(&error)),
         };
         let id = Uuid::now_v7().simple().to_string();
-        let mut passing =
-            Passing { log: Arc::clone(&self.log), id, began, secrets: Secrets::default() };
+        let (recording, fate) = (Arc::clone(&self.recording), ExchangeFate::Recorded);
+        let mut passing = Passing { recording, fate, id, began, secrets: Secrets::default() };
         let kept = collected.kept.as_deref();
         record(&mut passing, &Asked { at, upstream, uri: &uri, parts: &parts, body: kept });
         let unanswered = Unanswered { passing: Some(passing) };
         readdress(&mut parts, uri);
         let answer = self.asker.request(Request::from_parts(parts, collected.body)).await;
-        let passing = unanswered.answered();
+        let mut passing = unanswered.answered();
         match answer {
             Ok(answer) => answered(answer, passing),
             Err(error) => {
@@ -108,7 +108,7 @@ fn record(passing: &mut Passing, asked: &Asked<'_>) {
         Some(body) => piece.with_bytes(body),
         None => piece,
     };
-    passing.log.keep(&[piece]);
+    passing.fate = passing.record(&[piece]);
 }
 
 impl Answer for Proxy {
@@ -144,14 +144,14 @@ impl Unanswered {
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        if let Some(passing) = &self.passing {
+        if let Some(passing) = &mut self.passing {
             passing.end(Some("the client closed the connection before the answer"));
         }
     }
 }
 
 /// Records the head of an answer, and has its body recorded while it passes.
-fn answered(answer: Response<Incoming>, passing: Passing) -> Response<Body> {
+fn answered(answer: Response<Incoming>, mut passing: Passing) -> Response<Body> {
     let (mut parts, body) = answer.into_parts();
     // What upstream sets may be a secret too, but is not one that it would repeat.
     let mut secrets = passing.secrets.clone();
@@ -159,7 +159,7 @@ fn answered(answer: Response<Incoming>, passing: Passing) -> Response<Body> {
     head.after = Some(passing.after());
     head.status = Some(parts.status.as_u16());
     head.headers = recorded(&parts.headers, &mut secrets);
-    passing.log.keep(&[head]);
+    passing.fate = passing.record(&[head]);
     remove_hop_by_hop(&mut parts.headers);
     Response::from_parts(parts, Tee::new(body, passing).boxed_unsync())
 }

@@ -8,14 +8,30 @@ use std::time::Instant;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use steno_core::traffic::Piece;
+use steno_core::traffic::piece::PieceKind;
 use steno_core::traffic::redact::Secrets;
 
-use crate::log::Log;
+use crate::recording::TrafficRecorder;
 use crate::server::BodyError;
+
+/// How the record of an exchange ends of which a part is missing.
+const CUT: &str = "recording paused: the rest of the answer was not recorded";
+
+/// How much of an exchange is in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExchangeFate {
+    /// All so far.
+    Recorded,
+    /// Only its beginning. Nothing more of the answer may follow: it would read as if nothing were missing.
+    Cut,
+    /// Nothing.
+    Unrecorded,
+}
 
 /// An exchange that is being passed on and recorded.
 pub(crate) struct Passing {
-    pub(crate) log: Arc<Log>,
+    pub(crate) recording: Arc<TrafficRecorder>,
+    pub(crate) fate: ExchangeFate,
     pub(crate) id: String,
     pub(crate) began: Instant,
     pub(crate) secrets: Secrets,
@@ -27,21 +43,38 @@ impl Passing {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Records that the exchange has ended, or why it broke off.
-    pub(crate) fn end(&self, error: Option<&str>) {
-        let error = error.map(|error| self.secrets.without(error));
-        self.log.keep(&[Piece::end(&self.id, self.after(), error.as_deref())]);
+    /// Records pieces, as far as those before them were; gives how much is recorded then.
+    pub(crate) fn record(&self, pieces: &[Piece<'_>]) -> ExchangeFate {
+        let has = |kind| pieces.iter().any(|piece| piece.traffic == kind);
+        match self.fate {
+            ExchangeFate::Recorded if self.recording.append(1, pieces) => ExchangeFate::Recorded,
+            ExchangeFate::Recorded if has(PieceKind::Request) => ExchangeFate::Unrecorded,
+            ExchangeFate::Recorded => ExchangeFate::Cut,
+            ExchangeFate::Cut => {
+                if has(PieceKind::End) {
+                    self.recording.append(0, &[Piece::end(&self.id, self.after(), Some(CUT))]);
+                }
+                ExchangeFate::Cut
+            }
+            ExchangeFate::Unrecorded => ExchangeFate::Unrecorded,
+        }
     }
 
-    fn chunk(&self, data: &Bytes, is_last: bool) {
+    /// Records that the exchange has ended, or why it broke off.
+    pub(crate) fn end(&mut self, error: Option<&str>) {
+        let error = error.map(|error| self.secrets.without(error));
+        self.fate = self.record(&[Piece::end(&self.id, self.after(), error.as_deref())]);
+    }
+
+    fn chunk(&mut self, data: &Bytes, is_last: bool) {
         let hidden = self.secrets.hidden(data);
         let after = self.after();
         let chunk = Piece::chunk(&self.id, after, hidden.as_deref().unwrap_or(data));
-        if is_last {
-            self.log.keep(&[chunk, Piece::end(&self.id, after, None)]);
+        self.fate = if is_last {
+            self.record(&[chunk, Piece::end(&self.id, after, None)])
         } else {
-            self.log.keep(&[chunk]);
-        }
+            self.record(&[chunk])
+        };
     }
 }
 
@@ -53,7 +86,7 @@ pub(crate) struct Tee {
 }
 
 impl Tee {
-    pub(crate) fn new(body: Incoming, passing: Passing) -> Self {
+    pub(crate) fn new(body: Incoming, mut passing: Passing) -> Self {
         let ended = body.is_end_stream();
         if ended {
             passing.end(None);

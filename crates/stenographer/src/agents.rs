@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use steno_acp::leash::Leash;
 use steno_acp::replay::REHEARSAL;
-use steno_acp::scribe::{Assignment, Kept, StoppedError};
+use steno_acp::scribe::{Assignment, Kept, RecordingStatus, StoppedError};
 use steno_core::agent::places::places;
 use steno_core::agent::{gemini, opencode};
 
@@ -15,7 +15,7 @@ use crate::config::{AgentSetting, Config};
 use crate::error::CommandError;
 use crate::scene::Scene;
 use crate::sweep::{Sweep, roots};
-use crate::ui::Ui;
+use crate::ui::{Ui, count};
 
 /// An agent that can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,13 +119,28 @@ pub(crate) fn assignment(scene: &Scene, command: &[OsString]) -> Assignment {
         agent: None,
         thread: None,
         launch: None,
-        stopped,
+        on_change: report_recording,
     }
 }
 
-fn stopped(error: &StoppedError) {
-    let why = std::error::Error::source(error).map(|why| format!(": {why}")).unwrap_or_default();
-    Ui::stdio().warning(format_args!("the recording stops, the agent goes on: {error}{why}"));
+/// Says that recording has paused, resumed or stopped.
+fn report_recording(status: &RecordingStatus<'_>) {
+    let mut ui = Ui::stdio();
+    let cause = |error: &StoppedError| {
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+        format!("{error}{}", cause.unwrap_or_default())
+    };
+    match status {
+        RecordingStatus::Paused(error) => {
+            ui.warning(format_args!("recording paused, the agent continues: {}", cause(error)));
+        }
+        RecordingStatus::Resumed { lost } => {
+            ui.note(format_args!("recording resumed; {} not recorded", count(*lost, "message")));
+        }
+        RecordingStatus::Stopped(error) => {
+            ui.warning(format_args!("recording stopped, the agent continues: {}", cause(error)));
+        }
+    }
 }
 
 /// How agents are held.

@@ -29,7 +29,12 @@ impl Config {
     pub(crate) fn load(scene: &Scene) -> Result<Self, CommandError> {
         let path = scene.store.join("config.toml");
         let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            // Neither is there a configuration in a store that is no folder.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                String::new()
+            }
             Err(error) => {
                 return Err(CommandError::user(format!(
                     "could not read {}: {error}",

@@ -4,28 +4,33 @@ use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
-use steno_core::durable;
+use steno_core::SessionId;
+use steno_core::durable::{self, FileError};
+use steno_core::index::IndexError;
 use steno_core::index::pending::Marker;
 use steno_core::traffic::Piece;
 use steno_core::traffic::debug::{DebugFile, DebugLines};
 use steno_core::vault::SessionDir;
 use steno_core::vault::record::{Closing, Opening};
-use steno_core::vault::recorder::Recorder;
-use steno_gateway::gateway::Listener;
-use steno_gateway::{Bound, Gateway, Options, Proxies, Upstreams};
+use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecording};
+use steno_gateway::gateway::{Listener, StoppedGateway};
+use steno_gateway::{Bound, Gateway, Options, Proxies, RecordingChange, TrafficSession, Upstreams};
 
+use crate::commands::record::{self, Wanted};
 use crate::error::CommandError;
 use crate::indexer::Indexer;
 use crate::scene::Scene;
-use crate::ui::Ui;
+use crate::store::Store;
+use crate::ui::{Ui, count};
 
 /// What wakes a command that waits while its gateway works.
 pub(crate) enum Event {
-    /// The recording has failed, and why.
-    Failed(String),
+    /// Recording has paused or resumed.
+    Recording(RecordingChange),
     /// Somebody wants the program to end.
     Stop,
 }
@@ -53,9 +58,21 @@ pub(crate) struct Traffic {
     pub(crate) events: (Sender<Event>, Receiver<Event>),
 }
 
+/// What was recorded.
+pub(crate) struct RecordedTraffic {
+    /// How many requests are in the record.
+    pub(crate) requests: u64,
+    /// Whether recording paused and resumed.
+    pub(crate) has_gap: bool,
+    /// Whether the record was closed. If not, its end is missing.
+    pub(crate) is_closed: bool,
+}
+
 impl Traffic {
-    /// Opens the session and starts the gateway.
+    /// Opens the session and starts the gateway. If the store cannot be written, a warning is printed and recording begins
+    /// once it can.
     pub(crate) fn start(
+        ui: &mut Ui,
         scene: &Scene,
         dir: SessionDir,
         recording: Recording,
@@ -67,21 +84,26 @@ impl Traffic {
         let project = (!dir.exists()).then(|| scene.cwd.to_string_lossy().into_owned());
         let opening = Opening { agent: dir.agent().to_owned(), project, ..Opening::default() };
         let (sender, receiver) = mpsc::channel();
-        let failed = sender.clone();
+        let changed = sender.clone();
         let (listener, debug) = match &recording.debug_files {
             Some(folder) => debug_files(&scene.cwd.join(folder))?,
             None => (None, None),
         };
-        let recorder = Recorder::open(dir.clone(), &opening, scene.clock.clone())?;
-        recorder.append_traffic(&[Piece::settings(recording.subagents)])?;
+        let clock = scene.clock.clone();
+        let session = RecordedSession { dir: dir.clone(), opening, clock, unit: "exchange" };
+        let (recorder, failure) = ResumableRecorder::open(session);
+        if let Some(error) = failure {
+            report_change(ui, &RecordingChange::Paused(error));
+        }
         let options = Options {
             upstreams: recording.upstreams,
             proxies: proxies(),
             clock: scene.clock.clone(),
-            on_failure: Box::new(move |reason| drop(failed.send(Event::Failed(reason)))),
+            on_change: Arc::new(move |change| drop(changed.send(Event::Recording(change)))),
             listener,
         };
-        let gateway = bound.start(options, recorder);
+        let session = TrafficSession { recorder, subagents: recording.subagents };
+        let gateway = bound.start(options, session);
         Ok(Self { dir, indexer, marker, gateway, debug, events: (sender, receiver) })
     }
 
@@ -90,23 +112,84 @@ impl Traffic {
         format!("http://{}", self.gateway.address())
     }
 
-    /// Ends the gateway and the session.
-    pub(crate) fn finish(mut self, ui: &mut Ui, closing: &Closing) -> Result<(), CommandError> {
-        let recorder = self.gateway.stop();
+    /// Ends the gateway and the session. What cannot be written any more is warned of, and never an error: the program
+    /// that was recorded has ended in its own way.
+    pub(crate) fn finish(mut self, ui: &mut Ui, closing: &Closing) -> RecordedTraffic {
+        let StoppedGateway { recorder, requests } = self.gateway.stop();
+        let mut has_gap = false;
         for event in self.events.1.try_iter() {
-            if let Event::Failed(reason) = event {
-                ui.warning(reason);
+            if let Event::Recording(change) = event {
+                has_gap |= matches!(change, RecordingChange::Resumed(_));
+                report_change(ui, &change);
             }
         }
         if let Some(debug) = self.debug {
             let _ = debug.join();
         }
-        recorder.close(closing)?;
+        let was_paused = recorder.is_paused();
+        match recorder.close(closing) {
+            Ok(None) => {}
+            Ok(Some(gap)) => {
+                has_gap = true;
+                report_change(ui, &RecordingChange::Resumed(gap));
+            }
+            Err(unclosed) => {
+                report_unclosed(ui, &unclosed, was_paused);
+                return RecordedTraffic { requests, has_gap, is_closed: false };
+            }
+        }
         self.indexer.add_kept(&self.dir, self.marker);
         if let Err(error) = self.indexer.flush() {
             ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
         }
-        Ok(())
+        RecordedTraffic { requests, has_gap, is_closed: true }
+    }
+}
+
+/// Says that recording has paused or resumed.
+pub(crate) fn report_change(ui: &mut Ui, change: &RecordingChange) {
+    match change {
+        RecordingChange::Paused(error) => ui.warning(format_args!(
+            "recording paused, requests are still passed on: {error}: {}",
+            error.source
+        )),
+        RecordingChange::Resumed(gap) => {
+            let loss = gap.loss().map(|loss| format!("; {loss} not recorded")).unwrap_or_default();
+            ui.note(format_args!("recording resumed{loss}"));
+        }
+    }
+}
+
+/// Says that the record has no end. That it had paused was said before.
+fn report_unclosed(ui: &mut Ui, unclosed: &UnclosedRecording, was_paused: bool) {
+    if was_paused {
+        let lost = count(unclosed.lost, "exchange");
+        ui.status(format_args!("recording did not resume; {lost} not recorded"));
+    } else {
+        let error = &unclosed.error;
+        ui.warning(format_args!("{unclosed}: {error}: {}", error.source));
+    }
+}
+
+/// The session to record into. A store that cannot be read keeps no program from running: then it is the session of the
+/// name that was asked for, or a new one.
+pub(crate) fn session_to_record(
+    ui: &mut Ui,
+    scene: &Scene,
+    wanted: &Wanted<'_>,
+) -> Result<SessionDir, CommandError> {
+    let store = Store::new(scene);
+    let error = match record::session_dir(&store, wanted) {
+        Err(error) if error.error.is::<FileError>() || error.error.is::<IndexError>() => error,
+        found => return found,
+    };
+    let agent = wanted.agent.unwrap_or(&wanted.default);
+    match wanted.session.filter(|id| id.as_str() != "latest") {
+        Some(id) => Ok(store.vault.session(agent, id)),
+        None => {
+            ui.warning(format_args!("recording into a new session: {}", error.error));
+            Ok(store.vault.session(agent, &SessionId::fresh()))
+        }
     }
 }
 

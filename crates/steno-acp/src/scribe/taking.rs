@@ -1,8 +1,10 @@
 //! What is taken down of one connection: each session in a log of its own.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 use memchr::memchr;
 use memchr::memmem::Finder;
@@ -11,18 +13,24 @@ use steno_core::agent::acp::address::{self, Address};
 use steno_core::agent::acp::redact::Redactor;
 use steno_core::agent::acp::route::{Line, Router};
 use steno_core::agent::acp::wire::{Side, Wire};
+use steno_core::durable::FileError;
 use steno_core::index::pending::{Marker, Pending};
 use steno_core::lines::LINE_LIMIT;
-use steno_core::vault::Vault;
+use steno_core::vault::gap::RecordingGap;
 use steno_core::vault::record::{Closing, Opening};
-use steno_core::vault::recorder::Recorder;
+use steno_core::vault::resumable::{NotRecorded, RecordedSession, ResumableRecorder};
+use steno_core::vault::retry::RetrySchedule;
 use steno_core::vault::wire_lines::WireLines;
+use steno_core::vault::{SessionDir, Vault};
 use steno_core::{SessionId, Status, Timestamp};
 
-use super::{Assignment, Kept, StoppedError, naming};
+use super::{Assignment, Kept, RecordingStatus, StoppedError, naming};
 
 /// Bytes that may wait for a session to be named; then they get one of their own.
 const NAMELESS: usize = 1 << 20;
+
+/// What is counted as lost during a gap.
+const UNIT: &str = "message";
 
 /// What a message says that ends a turn.
 static STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"stopReason\""));
@@ -42,19 +50,35 @@ pub(super) struct Taking {
     lines: WireLines,
     writing: Option<String>,
     has_news: bool,
-    /// The store is of no use; nothing more is taken down.
+    /// Sessions whose recording is paused, and what those have lost that were resumed before the others.
+    paused: usize,
+    lost: u64,
+    overflow: Overflow,
+    /// Nothing more is taken down.
     is_over: bool,
+}
+
+/// What was dropped because too much waited for the store.
+struct Overflow {
+    /// When it began, until its end is marked in the records.
+    since: Option<Timestamp>,
+    /// Sides whose next line has lost its beginning.
+    torn_sides: HashSet<Side>,
+    /// Lines that were dropped.
+    dropped_lines: Arc<AtomicU64>,
 }
 
 /// A session that is being taken down.
 struct Taken {
-    recorder: Recorder,
+    recorder: ResumableRecorder,
+    schedule: RetrySchedule,
     /// Has the next search take the session in: nobody is to wait for that here.
     _marker: Option<Marker>,
 }
 
 impl Taking {
-    pub(super) fn new(assignment: Assignment) -> Self {
+    pub(super) fn new(assignment: Assignment, dropped_lines: Arc<AtomicU64>) -> Self {
+        let overflow = Overflow { since: None, torn_sides: HashSet::new(), dropped_lines };
         Self {
             vault: Vault::new(assignment.store.join("vault")),
             assignment,
@@ -66,6 +90,9 @@ impl Taking {
             lines: WireLines::default(),
             writing: None,
             has_news: false,
+            paused: 0,
+            lost: 0,
+            overflow,
             is_over: false,
         }
     }
@@ -74,6 +101,13 @@ impl Taking {
     pub(super) fn piece(&mut self, side: Side, at: Timestamp, mut bytes: &[u8]) {
         if self.is_over {
             return;
+        }
+        self.resume_if_due();
+        self.end_overflow();
+        if self.overflow.torn_sides.contains(&side) {
+            let Some(end) = memchr(b'\n', bytes) else { return };
+            self.overflow.torn_sides.remove(&side);
+            bytes = &bytes[end + 1..];
         }
         let mut ends_turn = false;
         while let Some(end) = memchr(b'\n', bytes) {
@@ -101,18 +135,48 @@ impl Taking {
 
     /// Has all that was taken down on disk.
     pub(super) fn commit(&mut self) {
-        if !std::mem::take(&mut self.has_news) || self.is_over {
+        if self.is_over {
             return;
         }
-        let failure = self.sessions.values().find_map(|taken| taken.recorder.commit().err());
-        if let Some(error) = failure {
-            self.stop(&error.into());
+        self.resume_if_due();
+        if !std::mem::take(&mut self.has_news) {
+            return;
+        }
+        let mut failures = Vec::new();
+        for taken in self.sessions.values_mut() {
+            if let Err(error) = taken.recorder.commit() {
+                taken.schedule.note_failure(Instant::now());
+                failures.push(error);
+            }
+        }
+        failures.into_iter().for_each(|error| self.note_pause(error));
+    }
+
+    /// Too much waits for the store: from here on lines of a side are missing.
+    pub(super) fn note_overflow(&mut self, side: Side, at: Timestamp) {
+        self.torn.remove(&side);
+        self.overflow.torn_sides.insert(side);
+        if self.overflow.since.is_none() && !self.is_over {
+            self.overflow.since = Some(at);
+            (self.assignment.on_change)(&RecordingStatus::Paused(&StoppedError::TooSlow));
         }
     }
 
-    /// The store is too slow, and something was not kept.
-    pub(super) fn give_up(&mut self) {
-        self.stop(&StoppedError::TooSlow);
+    /// Marks that lines are missing which were dropped, in all sessions: nobody knows whose they were.
+    fn end_overflow(&mut self) {
+        let Some(since) = self.overflow.since.take() else { return };
+        // A line whose end is heard next has lost its beginning, and counts too.
+        let torn = self.overflow.torn_sides.len() as u64;
+        let lost = self.overflow.dropped_lines.swap(0, Ordering::AcqRel) + torn;
+        let (reason, unit) = (StoppedError::TooSlow.to_string(), UNIT.to_owned());
+        let gap = RecordingGap { since, reason, lost, unit };
+        let mut failures = Vec::new();
+        for taken in self.sessions.values_mut() {
+            let marked = taken.recorder.append(0, |recorder| recorder.append_gap(&gap));
+            failures.extend(taken.failure_of(marked));
+        }
+        failures.into_iter().for_each(|error| self.note_pause(error));
+        (self.assignment.on_change)(&RecordingStatus::Resumed { lost });
     }
 
     /// The connection has ended; gives the sessions that were taken down whole.
@@ -132,12 +196,16 @@ impl Taking {
         }
         let closing = closing.unwrap_or(Closing { status: Status::Completed, reason: None });
         for (name, taken) in std::mem::take(&mut self.sessions) {
-            let dir = taken.recorder.dir().clone();
-            if let Err(error) = taken.recorder.close(&closing) {
-                self.stop(&error.into());
-                break;
+            let (dir, was_paused) = (taken.recorder.dir().clone(), taken.recorder.is_paused());
+            match taken.recorder.close(&closing) {
+                Ok(gap) => {
+                    gap.into_iter().for_each(|gap| self.note_resumption(gap.lost));
+                    kept.push(Kept { dir, name });
+                }
+                // That it has paused was said before.
+                Err(_) if was_paused => {}
+                Err(unclosed) => self.note_pause(unclosed.error),
             }
-            kept.push(Kept { dir, name });
         }
         kept
     }
@@ -194,23 +262,30 @@ impl Taking {
     fn append(&mut self) -> Result<(), StoppedError> {
         let Some(session) = &self.writing else { return Ok(()) };
         if !self.sessions.contains_key(session) {
-            let taken = self.open(session)?;
+            let (taken, failure) = self.open(session)?;
             self.sessions.insert(session.clone(), taken);
+            failure.into_iter().for_each(|error| self.note_pause(error));
         }
         self.has_news = true;
-        Ok(self.sessions[session].recorder.append_wire(&self.lines)?)
+        let lines = &self.lines;
+        let taken = self.writing.as_ref().and_then(|session| self.sessions.get_mut(session));
+        let failure = taken.and_then(|taken| {
+            let lost = lines.len() as u64;
+            let appended = taken.recorder.append(lost, |recorder| recorder.append_wire(lines));
+            taken.failure_of(appended)
+        });
+        failure.into_iter().for_each(|error| self.note_pause(error));
+        Ok(())
     }
 
-    fn open(&self, name: &str) -> Result<Taken, StoppedError> {
+    /// Opens a session; one whose store cannot be written is paused, and the failure is given too.
+    fn open(&self, name: &str) -> Result<(Taken, Option<FileError>), StoppedError> {
         let assignment = &self.assignment;
         let agent = assignment.agent.clone();
         let agent =
             agent.unwrap_or_else(|| naming::agent(self.told.as_deref(), &assignment.command));
         let id = SessionId::for_native(agent.as_str(), name);
         let dir = self.vault.session(&agent, &id);
-        if dir.is_recorded()? && !dir.is_wire()? {
-            return Err(StoppedError::Recorded(id));
-        }
         let opening = Opening {
             agent: agent.as_str().to_owned(),
             project: Some(assignment.project.to_string_lossy().into_owned()),
@@ -221,14 +296,102 @@ impl Taking {
         };
         // That it cannot be marked is no reason not to keep it.
         let _marker = Pending::new(&assignment.store).mark(&dir).ok();
-        let recorder = Recorder::open(dir, &opening, assignment.clock.clone())?;
-        Ok(Taken { recorder, _marker })
+        let usable = check_usable(&dir);
+        let session = RecordedSession { dir, opening, clock: assignment.clock.clone(), unit: UNIT };
+        let (recorder, failure) = match usable {
+            Ok(()) => ResumableRecorder::open(session),
+            Err(StoppedError::Store(error)) => {
+                (ResumableRecorder::paused(session, &error), Some(error))
+            }
+            Err(error) => return Err(error),
+        };
+        let mut schedule = RetrySchedule::default();
+        if failure.is_some() {
+            schedule.note_failure(Instant::now());
+        }
+        Ok((Taken { recorder, schedule, _marker }, failure))
+    }
+
+    /// Tries the store again, for each session whose recording is paused.
+    fn resume_if_due(&mut self) {
+        if self.paused == 0 {
+            return;
+        }
+        let (mut resumed, mut refusal) = (Vec::new(), None);
+        for taken in self.sessions.values_mut().filter(|taken| taken.recorder.is_paused()) {
+            match taken.try_resume() {
+                Ok(gap) => resumed.extend(gap.map(|gap| gap.lost)),
+                Err(error) => refusal = Some(error),
+            }
+        }
+        resumed.into_iter().for_each(|lost| self.note_resumption(lost));
+        if let Some(error) = refusal {
+            self.stop(&error);
+        }
+    }
+
+    /// Says that recording pauses, unless that of another session does already.
+    fn note_pause(&mut self, error: FileError) {
+        self.paused += 1;
+        if self.paused == 1 {
+            (self.assignment.on_change)(&RecordingStatus::Paused(&error.into()));
+        }
+    }
+
+    /// Says that recording continues, once that of all sessions does.
+    fn note_resumption(&mut self, lost: u64) {
+        self.lost += lost;
+        self.paused = self.paused.saturating_sub(1);
+        if self.paused == 0 {
+            let lost = std::mem::take(&mut self.lost);
+            (self.assignment.on_change)(&RecordingStatus::Resumed { lost });
+        }
     }
 
     /// Tells once that nothing more is taken down.
     fn stop(&mut self, error: &StoppedError) {
         if !std::mem::replace(&mut self.is_over, true) {
-            (self.assignment.stopped)(error);
+            (self.assignment.on_change)(&RecordingStatus::Stopped(error));
         }
     }
 }
+
+impl Taken {
+    /// Tries the store again if an attempt is due; an error means that the session must not be recorded into.
+    fn try_resume(&mut self) -> Result<Option<RecordingGap>, StoppedError> {
+        let began = Instant::now();
+        if !self.schedule.is_due(began) {
+            return Ok(None);
+        }
+        let usable = check_usable(self.recorder.dir());
+        match usable.and_then(|()| Ok(self.recorder.try_resume()?)) {
+            Ok(gap) => {
+                self.schedule.note_success(Instant::now());
+                Ok(gap)
+            }
+            Err(StoppedError::Store(_)) => {
+                self.schedule.note_failed_attempt(began, Instant::now());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The failure that has paused the recording, if this was it.
+    fn failure_of(&mut self, appended: Result<(), NotRecorded>) -> Option<FileError> {
+        let Err(NotRecorded::Failed(error)) = appended else { return None };
+        self.schedule.note_failure(Instant::now());
+        Some(error)
+    }
+}
+
+/// Makes sure that a session holds nothing but the wire of an agent.
+fn check_usable(dir: &SessionDir) -> Result<(), StoppedError> {
+    if dir.is_recorded()? && !dir.is_wire()? {
+        return Err(StoppedError::Recorded(dir.id().clone()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! The lines of a live log: an envelope of ours around each record, whose own bytes stand in it verbatim.
 //!
 //! A line is `{"sum":…,"at":…,` and one of: `"open":{…}` when a recorder begins, `"id":…,"raw":…` for a record,
-//! `"bad":…` for bytes that are no record (base64), `"close":{…}` when the recorder ends.
+//! `"bad":…` for bytes that are no record (base64), `"gap":{…}` when recording continues after a pause, `"close":{…}` when
+//! the recorder ends.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::gap::RecordingGap;
 use super::live::{FIRST_SUM, Sum};
 use crate::agent::acp::Fold;
 use crate::agent::acp::wire::Wire;
@@ -101,6 +103,15 @@ pub(crate) fn close_body(at: Timestamp, close: &Closing) -> Vec<u8> {
     body(at, &Close { close })
 }
 
+/// The body of a line that marks a gap, which ended at `at`.
+pub(crate) fn gap_body(at: Timestamp, gap: &RecordingGap) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Gap<'a> {
+        gap: &'a RecordingGap,
+    }
+    body(at, &Gap { gap })
+}
+
 /// The body of a line for bytes that are no record.
 pub(crate) fn bad_body(at: Timestamp, bytes: &[u8], reason: &str) -> Vec<u8> {
     #[derive(Serialize)]
@@ -141,6 +152,8 @@ struct Envelope<'a> {
     #[serde(default)]
     close: Option<Closing>,
     #[serde(default)]
+    gap: Option<RecordingGap>,
+    #[serde(default)]
     reason: Option<String>,
 }
 
@@ -153,6 +166,8 @@ pub(crate) struct RecordReader {
     computed: Sum,
     /// Counts tokens, for whoever wants to know them: that takes some bytes for each message.
     tally: Option<Tally>,
+    /// The session is the wire of a protocol.
+    is_wire: bool,
     /// What the lines of a wire tell, for whoever reads rather than records.
     fold: Option<Box<Fold>>,
     /// What pieces of traffic with models tell, for the same.
@@ -165,7 +180,8 @@ impl RecordReader {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
         let (sum, computed, tally) = (FIRST_SUM, FIRST_SUM, None);
-        Self { session, numbering, sum, computed, tally, fold: None, telling: None }
+        let (is_wire, fold, telling) = (false, None, None);
+        Self { session, numbering, sum, computed, tally, is_wire, fold, telling }
     }
 
     /// The same, for whom the lines of a wire and pieces of traffic become entries.
@@ -213,6 +229,8 @@ impl RecordReader {
             self.opened(envelope.at, open);
         } else if let Some(close) = envelope.close {
             self.closed(envelope.at, close);
+        } else if let Some(gap) = envelope.gap {
+            return Ok(self.read_gap(envelope.at, &gap));
         } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
             if let Some(wire) = Wire::of_record(raw.get().as_bytes()) {
                 if let Some(fold) = &mut self.fold {
@@ -227,6 +245,24 @@ impl RecordReader {
             return Err(RecordError::Bad(envelope.reason.unwrap_or_default()));
         }
         Ok(Vec::new())
+    }
+
+    /// Reads a gap that ended at `at`; gives the notice that tells of it. That of a wire comes with the other lines.
+    pub(crate) fn read_gap(&mut self, at: Timestamp, gap: &RecordingGap) -> Vec<Entry> {
+        // Another recorder may have closed the session during the gap.
+        self.session.status = Status::Running;
+        self.session.ended = None;
+        let mut notice = gap.to_entry(at);
+        if let Some(fold) = self.fold.as_mut().filter(|_| self.is_wire) {
+            fold.add_gap(at, notice);
+            return Vec::new();
+        }
+        if self.is_wire {
+            return Vec::new();
+        }
+        self.numbering.assign(&mut notice);
+        self.note(&notice);
+        vec![notice]
     }
 
     fn entries(&mut self, raw: &[u8]) -> Result<Vec<Entry>, RecordError> {
@@ -277,6 +313,7 @@ impl RecordReader {
         self.session.status = Status::Running;
         self.session.ended = None;
         self.session.started.get_or_insert(at);
+        self.is_wire |= open.protocol.is_some();
         self.session.project = open.project.or(self.session.project.take());
         self.session.native_id = open.native_id.or(self.session.native_id.take());
         self.session.thread = open.thread.or(self.session.thread.take());

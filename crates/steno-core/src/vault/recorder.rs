@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::SessionDir;
 use super::combine::Ticket;
 use super::desk::{Desk, Incoming, Outcome};
+use super::gap::RecordingGap;
 use super::live::{LiveLog, LivePaths, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
 use super::sealed::{Problems, Sealed};
@@ -77,6 +78,24 @@ fn recorded(outcome: Outcome) -> Result<Recorded, FileError> {
 impl Recorder {
     /// Begins a session, or goes on with one that is there.
     pub fn open(dir: SessionDir, opening: &Opening, clock: Clock) -> Result<Self, FileError> {
+        let mut recorder = Self::attach(dir, opening, clock)?;
+        recorder.begin(Some(opening))?;
+        Ok(recorder)
+    }
+
+    /// Continues a recording of this process whose recorder has failed. [`Recorder::append_gap`] is to follow.
+    pub(super) fn reopen(
+        dir: SessionDir,
+        opening: &Opening,
+        clock: Clock,
+    ) -> Result<Self, FileError> {
+        let mut recorder = Self::attach(dir, opening, clock)?;
+        recorder.begin(None)?;
+        Ok(recorder)
+    }
+
+    /// Opens the log and reads what is recorded, without writing a line.
+    fn attach(dir: SessionDir, opening: &Opening, clock: Clock) -> Result<Self, FileError> {
         durable::create_private_dir(dir.path())?;
         let users_path = dir.users_path();
         let users = open_lock(&users_path)?;
@@ -91,9 +110,7 @@ impl Recorder {
         let (log_path, head_path) = dir.live_paths(base);
         let paths = LivePaths { log: &log_path, head: &head_path, lock: &dir.lock_path() };
         let log = LiveLog::open(&paths, reader.sum())?;
-        let mut recorder = Self { dir, desk: Desk::new(log, reader), users, clock, cut: 0 };
-        recorder.begin(opening)?;
-        Ok(recorder)
+        Ok(Self { dir, desk: Desk::new(log, reader), users, clock, cut: 0 })
     }
 
     /// The session.
@@ -131,6 +148,16 @@ impl Recorder {
     fn append_bodies<'a>(&self, bodies: impl Iterator<Item = &'a [u8]>) -> Result<(), FileError> {
         let (mut tail, mut reader) = self.desk.lock()?;
         bodies.for_each(|body| reader.wrote(tail.append(body)));
+        tail.write()
+    }
+
+    /// Marks a gap that ends now. It is in the file when this returns, and on disk after the next [`Recorder::commit`].
+    pub fn append_gap(&self, gap: &RecordingGap) -> Result<(), FileError> {
+        let at = self.clock.now();
+        let (mut tail, mut reader) = self.desk.lock()?;
+        reader.wrote(tail.append(&record::gap_body(at, gap)));
+        reader.read_gap(at, gap);
+        drop(reader);
         tail.write()
     }
 
@@ -193,15 +220,18 @@ impl Recorder {
         Incoming { at, id, body, entries }
     }
 
-    fn begin(&mut self, opening: &Opening) -> Result<(), FileError> {
+    /// Writes what a recorder says first, and syncs it.
+    fn begin(&mut self, opening: Option<&Opening>) -> Result<(), FileError> {
         let (mut tail, mut reader) = self.desk.lock()?;
         let at = self.clock.now();
         if tail.lost() > 0 {
             let reason = format!("{} bytes that were kept are missing here", tail.lost());
             reader.wrote(tail.append(&record::bad_body(at, b"", &reason)));
         }
-        reader.wrote(tail.append(&record::open_body(at, opening)));
-        reader.opened(at, opening.clone());
+        if let Some(opening) = opening {
+            reader.wrote(tail.append(&record::open_body(at, opening)));
+            reader.opened(at, opening.clone());
+        }
         let cut = tail.cut();
         drop(reader);
         tail.write()?;

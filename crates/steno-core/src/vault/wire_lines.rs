@@ -37,6 +37,11 @@ impl WireLines {
         self.ends.is_empty()
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Forgets them.
     pub fn clear(&mut self) {
         self.bytes.clear();

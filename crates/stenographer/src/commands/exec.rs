@@ -16,8 +16,7 @@ use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::store::Store;
-use crate::traffic::{Recording, Traffic};
+use crate::traffic::{self, RecordedTraffic, Recording, Traffic};
 use crate::ui::Ui;
 
 /// Run a program and record every model that it asks.
@@ -58,35 +57,35 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let default = agent_name(&args.command[0]);
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
     let wanted = record::Wanted { agent, session, flag: "--name", default };
-    let dir = record::session_dir(&Store::new(scene), &wanted)?;
+    let dir = traffic::session_to_record(ui, scene, &wanted)?;
     let recording = Recording {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         upstreams: environment.upstreams.clone(),
         subagents: args.subagents,
         debug_files: args.debug_files.clone(),
     };
-    let traffic = Traffic::start(scene, dir.clone(), recording)?;
+    let traffic = Traffic::start(ui, scene, dir.clone(), recording)?;
     let mut command = Command::new(&args.command[0]);
     command.args(&args.command[1..]).envs(environment.variables(&traffic.address()));
     let ended = child::run(&mut command);
-    traffic.finish(ui, &closing(&ended))?;
+    let recorded = traffic.finish(ui, &closing(&ended));
     let status = ended.map_err(|error| {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not run {program}: {error}"))
     })?;
-    tell(ui, &dir)?;
+    report(ui, &dir, &recorded);
     Ok(Exit::Ended(child::code(status)))
 }
 
 /// Says where the record is, or that there is none.
-fn tell(ui: &mut Ui, dir: &SessionDir) -> Result<(), CommandError> {
+fn report(ui: &mut Ui, dir: &SessionDir, recorded: &RecordedTraffic) {
     let id = dir.id();
-    if dir.exchanges()?.is_empty() {
+    if recorded.requests > 0 {
+        let path = dir.path().display();
+        ui.status(format_args!("recorded as {id} in {path}; see `steno show {id}`"));
+    } else if recorded.is_closed && !recorded.has_gap {
         ui.warning("no request came through the gateway, so nothing was recorded");
-        return Ok(());
     }
-    ui.status(format_args!("recorded as {id} in {}; see `steno show {id}`", dir.path().display()));
-    Ok(())
 }
 
 fn closing(ended: &std::io::Result<ExitStatus>) -> Closing {

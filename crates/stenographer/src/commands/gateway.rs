@@ -12,8 +12,7 @@ use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::store::Store;
-use crate::traffic::{Event, Recording, Traffic};
+use crate::traffic::{self, Event, Recording, Traffic};
 use crate::ui::Ui;
 
 /// Record whatever programs ask of models through a proxy on this machine.
@@ -46,7 +45,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     let default = steno_core::traffic::AGENT.parse()?;
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
     let wanted = record::Wanted { agent, session, flag: "--name", default };
-    let dir = record::session_dir(&Store::new(scene), &wanted)?;
+    let dir = traffic::session_to_record(ui, scene, &wanted)?;
     let names = listed(&upstreams);
     let recording = Recording {
         listen: args.listen,
@@ -54,7 +53,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         subagents: true,
         debug_files: args.debug_files,
     };
-    let traffic = Traffic::start(scene, dir.clone(), recording)?;
+    let traffic = Traffic::start(ui, scene, dir.clone(), recording)?;
     let stop = traffic.events.0.clone();
     ctrlc::set_handler(move || drop(stop.send(Event::Stop))).map_err(CommandError::user)?;
     if !args.listen.ip().is_loopback() {
@@ -63,10 +62,13 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     writeln!(ui.out(), "{}", traffic.address())?;
     ui.flush()?;
     ui.status(format_args!("recording into {}; upstreams: {names}", dir.id()));
-    while let Ok(Event::Failed(reason)) = traffic.events.1.recv() {
-        ui.warning(format_args!("{reason}; requests are still passed on"));
+    while let Ok(Event::Recording(change)) = traffic.events.1.recv() {
+        traffic::report_change(ui, &change);
     }
-    traffic.finish(ui, &Closing { status: Status::Completed, reason: None })?;
+    let recorded = traffic.finish(ui, &Closing { status: Status::Completed, reason: None });
+    if !recorded.is_closed {
+        return Ok(Exit::Failed);
+    }
     ui.status(format_args!("recorded as {id}; see `steno show {id}`", id = dir.id()));
     Ok(Exit::Done)
 }

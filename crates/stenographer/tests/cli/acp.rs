@@ -337,7 +337,7 @@ fn a_broken_store_does_not_disturb_the_agent() {
     let mut said = String::new();
     stderr.read_to_string(&mut said).unwrap();
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.starts_with("warning: the recording stops, the agent goes on: "), "{said}");
+    assert!(said.starts_with("warning: recording paused, the agent continues: "), "{said}");
 }
 
 #[cfg(target_os = "linux")]
@@ -353,7 +353,7 @@ fn a_full_store_does_not_disturb_the_agent() {
         .collect();
     let output = home.finish(steno, input.as_bytes());
     assert_eq!((output.code, output.stdout == input), (0, true), "{}", output.stderr);
-    assert!(output.stderr.contains("the recording stops"), "{}", output.stderr);
+    assert!(output.stderr.contains("recording paused"), "{}", output.stderr);
     let listed = home.steno(&["show", "s", "--json"]);
     assert!(listed.stdout.lines().count() > 10, "{listed}");
 }

@@ -17,6 +17,8 @@ mod diff;
 #[cfg(unix)]
 mod exec;
 mod export;
+#[cfg(target_os = "linux")]
+mod full_store;
 #[cfg(unix)]
 mod gateway;
 mod harness;

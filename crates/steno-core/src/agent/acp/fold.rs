@@ -94,6 +94,13 @@ impl Fold {
         self.asked.clear();
     }
 
+    /// Adds the notice of a gap in the record that ended at `at`. What is said after it does not continue what was said
+    /// before it.
+    pub(crate) fn add_gap(&mut self, at: Timestamp, notice: Entry) {
+        (self.at, self.open) = (Some(at), None);
+        self.push(notice);
+    }
+
     /// What was said, once all was heard.
     pub(crate) fn finish(mut self) -> Folded {
         self.end_turn(None);

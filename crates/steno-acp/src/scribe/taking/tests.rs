@@ -1,0 +1,41 @@
+//! What is left out of the record, and how the record says so.
+
+use steno_core::Clock;
+
+use super::*;
+
+fn line(text: &str) -> Vec<u8> {
+    format!("{{\"method\":\"x\",\"params\":{{\"sessionId\":\"s\",\"say\":\"{text}\"}}}}\n")
+        .into_bytes()
+}
+
+#[test]
+fn lines_that_were_dropped_are_marked_and_none_is_glued_together() {
+    let root = tempfile::tempdir().unwrap();
+    let assignment = Assignment {
+        store: root.path().to_owned(),
+        clock: Clock::system(),
+        project: root.path().to_owned(),
+        command: vec!["agent".into()],
+        agent: None,
+        thread: None,
+        launch: None,
+        on_change: |_| {},
+    };
+    let (dropped, at) = (Arc::<AtomicU64>::default(), Clock::system().now());
+    let mut taking = Taking::new(assignment, Arc::clone(&dropped));
+    taking.piece(Side::Client, at, &line("before"));
+    taking.piece(Side::Agent, at, b"{\"the beginning of");
+    taking.note_overflow(Side::Agent, at);
+    dropped.fetch_add(2, Ordering::AcqRel);
+    taking.piece(Side::Agent, at, &[b" its end\n".as_slice(), &line("after")].concat());
+    let kept = taking.end(None);
+    let transcript = kept[0].dir.read().unwrap();
+    let said: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[1].ends_with(": the store is too slow; 3 messages not recorded"), "{said:?}");
+    assert_eq!(transcript.problems, []);
+    let wire = format!("{:?}", transcript.entries);
+    assert!(wire.contains("before") && wire.contains("after"), "{wire}");
+    assert!(!wire.contains("beginning of") && !wire.contains("its end"), "{wire}");
+}

@@ -1,0 +1,67 @@
+//! A gap in a record: the time in which the store could not be written.
+
+use serde::{Deserialize, Serialize};
+
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Object, Value};
+use crate::timestamp::Timestamp;
+
+/// The time in which nothing was recorded. The line that holds it says when it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingGap {
+    /// When recording paused.
+    pub since: Timestamp,
+    /// Why it paused.
+    pub reason: String,
+    /// How many things were not recorded, or only in part.
+    pub lost: u64,
+    /// What is counted, in the singular: `exchange`, `message`.
+    pub unit: String,
+}
+
+impl RecordingGap {
+    /// How many things were not recorded, such as `12 exchanges`; none if nothing was lost.
+    pub fn loss(&self) -> Option<String> {
+        let plural = if self.lost == 1 { "" } else { "s" };
+        (self.lost > 0).then(|| format!("{} {}{plural}", self.lost, self.unit))
+    }
+
+    /// The notice that readers show for a gap that ended at `until`. It has no number yet.
+    pub(crate) fn to_entry(&self, until: Timestamp) -> Entry {
+        let loss = self.loss().map(|loss| format!("; {loss} not recorded")).unwrap_or_default();
+        let since = self.since;
+        let text = format!("recording paused from {since} to {until}: {}{loss}", self.reason);
+        let mut entry = Entry::new(Role::System, Kind::Notice, text);
+        entry.created_at = Some(until);
+        let gap = serde_json::to_value(self).expect("our types have string keys");
+        let mut metadata = Object::from_iter([("recording_gap".to_owned(), gap)]);
+        if let Some(Value::Object(gap)) = metadata.get_mut("recording_gap") {
+            gap.insert("until".to_owned(), until.to_string().into());
+        }
+        entry.metadata = Some(metadata);
+        entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_notice_says_when_why_and_how_much() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let gap = |lost| RecordingGap {
+            since: at("2026-01-05T09:00:00Z"),
+            reason: "No space left on device".to_owned(),
+            lost,
+            unit: "exchange".to_owned(),
+        };
+        let text = |lost| gap(lost).to_entry(at("2026-01-05T09:01:00Z")).content;
+        let span = "recording paused from 2026-01-05T09:00:00Z to 2026-01-05T09:01:00Z";
+        assert_eq!(text(0), format!("{span}: No space left on device"));
+        assert_eq!(text(1), format!("{span}: No space left on device; 1 exchange not recorded"));
+        assert_eq!(text(12), format!("{span}: No space left on device; 12 exchanges not recorded"));
+        let entry = gap(2).to_entry(at("2026-01-05T09:01:00Z"));
+        assert_eq!((entry.kind, entry.usage), (Kind::Notice, None));
+    }
+}

@@ -1,0 +1,152 @@
+//! A store is made unusable by putting a file in the place of a folder, which stops root as well.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::entry::Kind;
+use crate::session::Status;
+use crate::vault::Vault;
+
+fn session(root: &Path, protocol: Option<&str>) -> RecordedSession {
+    let dir = Vault::new(root).session(&"test".parse().unwrap(), &"s".parse().unwrap());
+    let protocol = protocol.map(str::to_owned);
+    let opening = Opening { agent: "test".to_owned(), protocol, ..Opening::default() };
+    RecordedSession { dir, opening, clock: Clock::system(), unit: "message" }
+}
+
+fn say(recorder: &ResumableRecorder, text: &str) -> Result<(), NotRecorded> {
+    let line = format!("{{\"role\":\"user\",\"content\":\"{text}\"}}");
+    recorder.append(1, |recorder| recorder.record(line.as_bytes()).map(drop))
+}
+
+fn failing(_: &Recorder) -> Result<(), FileError> {
+    let source = io::Error::from(io::ErrorKind::StorageFull);
+    Err(FileError { action: "write", path: "log".into(), source })
+}
+
+fn contents(dir: &SessionDir) -> Vec<String> {
+    dir.read().unwrap().entries.into_iter().map(|entry| entry.content).collect()
+}
+
+#[test]
+fn what_is_lost_in_between_is_marked_in_its_place() {
+    let root = tempfile::tempdir().unwrap();
+    let (recorder, failure) = ResumableRecorder::open(session(root.path(), None));
+    assert!(failure.is_none());
+    say(&recorder, "before").unwrap();
+    assert!(matches!(recorder.append(1, failing), Err(NotRecorded::Failed(_))));
+    assert!(matches!(say(&recorder, "lost"), Err(NotRecorded::Paused)));
+    assert_eq!(recorder.try_resume().unwrap().unwrap().lost, 2);
+    assert!(recorder.try_resume().unwrap().is_none());
+    say(&recorder, "after").unwrap();
+    let dir = recorder.dir().clone();
+    recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    let transcript = dir.read().unwrap();
+    assert!(transcript.problems.is_empty(), "{:?}", transcript.problems);
+    let numbers: Vec<_> = transcript.entries.iter().map(|entry| entry.sequence).collect();
+    assert_eq!(numbers, [0, 1, 2]);
+    let said = contents(&dir);
+    assert_eq!((said[0].as_str(), said[2].as_str()), ("before", "after"));
+    assert!(said[1].starts_with("recording paused from "), "{}", said[1]);
+    assert!(said[1].ends_with("; 2 messages not recorded"), "{}", said[1]);
+    assert_eq!(transcript.entries[1].kind, Kind::Notice);
+    assert_eq!(transcript.session.status, Status::Completed);
+    // A later recorder counts on after the gap.
+    let (next, _) = ResumableRecorder::open(session(root.path(), None));
+    let recorded = next.append(1, |next| next.record(b"{\"role\":\"user\",\"content\":\"x\"}"));
+    assert_eq!(recorded.unwrap().entries.unwrap()[0].sequence, 3);
+}
+
+#[test]
+fn the_gap_has_the_cause_that_the_system_gave() {
+    let root = tempfile::tempdir().unwrap();
+    let (recorder, _) = ResumableRecorder::open(session(root.path(), None));
+    let recorder = &recorder;
+    thread::scope(|scope| {
+        let appended = recorder.append(1, |_| -> Result<(), FileError> {
+            let (sender, other_failed) = std::sync::mpsc::channel();
+            scope.spawn(move || {
+                let appended = recorder.append(1, |recorder| {
+                    let _ = sender.send(());
+                    failing(recorder)
+                });
+                assert!(appended.is_err());
+            });
+            other_failed.recv().unwrap();
+            let source = io::Error::from_raw_os_error(28);
+            Err(FileError { action: "write", path: "log".into(), source })
+        });
+        assert!(appended.is_err());
+    });
+    let gap = recorder.try_resume().unwrap().unwrap();
+    assert_eq!((gap.reason.as_str(), gap.lost), ("No space left on device", 2));
+}
+
+#[test]
+fn a_store_that_appears_later_is_recorded_into_from_then_on() {
+    let root = tempfile::tempdir().unwrap();
+    let vault = root.path().join("vault");
+    fs::write(&vault, "a file where a folder should be").unwrap();
+    let (recorder, failure) = ResumableRecorder::open(session(&vault, None));
+    assert!(failure.is_some() && recorder.is_paused());
+    assert!(matches!(say(&recorder, "lost"), Err(NotRecorded::Paused)));
+    assert!(recorder.try_resume().is_err());
+    fs::remove_file(&vault).unwrap();
+    assert_eq!(recorder.try_resume().unwrap().unwrap().lost, 1);
+    say(&recorder, "after").unwrap();
+    let dir = recorder.dir().clone();
+    recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    assert_eq!(contents(&dir).len(), 2);
+    assert_eq!(contents(&dir)[1], "after");
+}
+
+#[test]
+fn one_that_never_worked_says_what_is_missing() {
+    let root = tempfile::tempdir().unwrap();
+    let vault = root.path().join("vault");
+    fs::write(&vault, "a file where a folder should be").unwrap();
+    let (recorder, _) = ResumableRecorder::open(session(&vault, None));
+    let _ = say(&recorder, "lost");
+    let unclosed = recorder.close(&Closing { status: Status::Completed, reason: None });
+    assert_eq!(unclosed.unwrap_err().lost, 1);
+}
+
+#[test]
+fn an_answer_after_the_gap_belongs_to_its_question_before_it() {
+    use crate::agent::acp::wire::Side;
+    use crate::vault::wire_lines::WireLines;
+
+    let root = tempfile::tempdir().unwrap();
+    let (recorder, _) = ResumableRecorder::open(session(root.path(), Some("acp")));
+    let say = |side: Side, line: &str| {
+        let mut lines = WireLines::default();
+        lines.push(Clock::system().now(), (side, format!("{line}\n").as_bytes()), false);
+        recorder.append(1, |recorder| recorder.append_wire(&lines)).unwrap();
+    };
+    let chunk = |text: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}}}}}"#
+        )
+    };
+    say(
+        Side::Client,
+        r#"{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"Hi"}]}}"#,
+    );
+    say(Side::Agent, &chunk("Good "));
+    assert!(recorder.append(3, failing).is_err());
+    recorder.try_resume().unwrap();
+    say(Side::Agent, &chunk("day"));
+    say(
+        Side::Agent,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn","usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7}}}"#,
+    );
+    let dir = recorder.dir().clone();
+    recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    let said = contents(&dir);
+    assert_eq!((said[0].as_str(), said[1].as_str(), said[3].as_str()), ("Hi", "Good ", "day"));
+    assert!(said[2].ends_with("; 3 messages not recorded"), "{said:?}");
+    let transcript = dir.read().unwrap();
+    assert_eq!(transcript.entries[3].usage.map(|usage| usage.output), Some(2));
+    assert_eq!(transcript.session.totals.usage.output, 2);
+}
