@@ -3,7 +3,9 @@
 use std::fmt::Display;
 
 use axum::Json;
+use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
@@ -59,12 +61,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 /// The body of a request; what is wrong with it is told as an object.
 pub(crate) struct Body<T>(T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let body = Json::from_request(request, state).await;
-        body.map(|body| Self(body.0)).map_err(|error| refused(&error))
+    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+        if request.body().size_hint().lower() > app.body_bytes as u64 {
+            return Err(WebError::BodyTooLarge.into());
+        }
+        let body = tokio::time::timeout(app.body_timeout, Json::from_request(request, app)).await;
+        match body.map_err(|_| WebError::BodyTimeout)? {
+            Ok(Json(body)) => Ok(Self(body)),
+            Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                Err(WebError::BodyTooLarge.into())
+            }
+            Err(error) => Err(refused(&error)),
+        }
     }
 }
 

@@ -39,6 +39,15 @@ pub enum WebError {
     /// An action that could not be done.
     #[error("{0}")]
     Action(String),
+    /// A request body that is too large.
+    #[error("the body of the request is too large")]
+    BodyTooLarge,
+    /// A request body that did not arrive in time.
+    #[error("the body of the request did not arrive in time")]
+    BodyTimeout,
+    /// As many event streams are open as may be.
+    #[error("too many event streams are open")]
+    TooManyStreams,
     /// The address could not be bound.
     #[error("could not listen on {address}: {reason}")]
     Listen {
@@ -60,6 +69,9 @@ impl WebError {
             WebError::Query(_) | WebError::Moment(_) | WebError::Action(_) => {
                 StatusCode::BAD_REQUEST
             }
+            WebError::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            WebError::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            WebError::TooManyStreams => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -4,25 +4,48 @@
 //! be ours, an `Origin` has to be ours, and every request brings a cookie that only the token in the first address gives.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY,
-    SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN,
+    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use sha2::{Digest, Sha256};
+
+use crate::connections::ConnectionSlot;
 
 /// What a page may load and run: only what the server itself gives.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
+/// Where a local file leads to, with the token.
+pub(crate) const LAUNCH_PATH: &str = "/open";
+
+/// Leads to the page from our own origin.
+const LAUNCH_PAGE: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Steno</title>\n\
+     <meta http-equiv=\"refresh\" content=\"0;url=/\">\n<a href=\"/\">Open the page</a>\n";
+
+/// What is to be done when the token is used for the first time.
+#[derive(Default)]
+pub(crate) struct FirstVisit(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl FirstVisit {
+    pub(crate) fn set(&self, action: Box<dyn FnOnce() + Send>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(action);
+    }
+
+    fn run_once(&self) {
+        let action = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        action.into_iter().for_each(|action| action());
+    }
+}
+
 /// Who may ask.
-#[derive(Debug)]
 pub(crate) struct Guard {
     /// What the first address brings.
     pub(crate) token: String,
@@ -32,6 +55,8 @@ pub(crate) struct Guard {
     pub(crate) everywhere: bool,
     /// The cookie's name: browsers send those of all ports of a host.
     pub(crate) cookie: String,
+    /// What is to be done when the token is used for the first time.
+    pub(crate) first_visit: FirstVisit,
 }
 
 impl Guard {
@@ -73,11 +98,17 @@ impl Guard {
         if !self.is_token(token) {
             return Some(refused(StatusCode::UNAUTHORIZED, "this token is not the server's"));
         }
+        self.first_visit.run_once();
+        let cookie = format!("{}={token}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
+        if uri.path() == LAUNCH_PATH {
+            // A browser that comes from a local file would not send the cookie along a redirect: it is for visits
+            // from our own pages. This page is one.
+            return Some(([(SET_COOKIE, cookie)], Html(LAUNCH_PAGE)).into_response());
+        }
         let rest = query.split('&').filter(|pair| !pair.starts_with("token="));
         let rest = rest.collect::<Vec<_>>().join("&");
         let address =
             if rest.is_empty() { uri.path().to_owned() } else { format!("{}?{rest}", uri.path()) };
-        let cookie = format!("{}={token}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
         Some((StatusCode::SEE_OTHER, [(LOCATION, address), (SET_COOKIE, cookie)]).into_response())
     }
 }
@@ -98,6 +129,8 @@ pub(crate) async fn check(
     } else if !guard.has_cookie(headers) {
         let reason = "open the address that `steno serve` has printed: it holds a token";
         refused(StatusCode::UNAUTHORIZED, reason)
+    } else if !verify_connection(&request) {
+        refused(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open")
     } else {
         next.run(request).await
     };
@@ -116,6 +149,13 @@ fn protect(headers: &mut HeaderMap) {
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
+/// Notes that the connection of a request may be used; returns whether there is room for it.
+fn verify_connection(request: &Request) -> bool {
+    let slot = request.extensions().get::<Arc<ConnectionSlot>>();
+    slot.is_none_or(|slot| slot.verify())
+}
+
+/// A refusal; the connection is closed after it, so that refused clients hold none.
 fn refused(status: StatusCode, reason: &'static str) -> Response {
-    (status, Body::from(format!("{reason}\n"))).into_response()
+    (status, [(CONNECTION, "close")], Body::from(format!("{reason}\n"))).into_response()
 }

@@ -6,6 +6,7 @@ mod api;
 mod asked;
 mod assets;
 mod chart;
+mod connections;
 mod error;
 pub mod export;
 mod guard;
@@ -17,6 +18,8 @@ mod pages;
 mod render;
 mod routes;
 mod server;
+mod write_timeout;
 
+pub use connections::ConnectionLimits;
 pub use error::WebError;
 pub use server::{Options, Resume, Server};

@@ -2,14 +2,16 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::extract::{Query, State};
+use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive, KeepAliveStream};
 use futures_core::Stream;
 use serde::Deserialize;
-use tokio::sync::mpsc::{self, Receiver};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use crate::error::WebError;
 use crate::heading;
@@ -30,32 +32,65 @@ pub(crate) struct Watched {
 #[derive(Clone, PartialEq)]
 enum Seen {
     Session { size: u64, noted: u64 },
-    All(Edition),
+    All(String),
 }
 
-/// Events until the page is closed.
+impl Seen {
+    /// The id of an event that was sent in this state: a browser that reconnects brings the last one back.
+    fn event_id(&self) -> String {
+        match self {
+            Seen::Session { size, noted } => format!("{size}-{noted}"),
+            Seen::All(edition) => edition.clone(),
+        }
+    }
+
+    /// The state that an event id stands for.
+    fn from_event_id(id: &str, watched: &Watched) -> Option<Self> {
+        if watched.id.is_none() {
+            return Some(Seen::All(id.to_owned()));
+        }
+        let (size, noted) = id.split_once('-')?;
+        Some(Seen::Session { size: size.parse().ok()?, noted: noted.parse().ok()? })
+    }
+}
+
+/// Events until the page is closed, or the stream has lived long enough: browsers then open a new one.
 pub(crate) async fn events(
     State(app): State<App>,
     Query(watched): Query<Watched>,
-) -> Sse<KeepAliveStream<Told>> {
+    headers: HeaderMap,
+) -> Result<Sse<KeepAliveStream<EventStream>>, WebError> {
+    let permit = app.take_event_stream()?;
     let (sender, receiver) = mpsc::channel(4);
-    tokio::spawn(async move {
-        let mut last = None;
-        while !sender.is_closed() {
-            let asked = watched.clone();
-            if let Ok(seen) = app.work(move |library| look(library, &asked)).await {
-                let before = last.replace(seen.clone());
-                if let Some(before) = before.filter(|before| *before != seen) {
-                    let Ok(event) = tell(&app, &watched, (&before, &seen)).await else { break };
-                    if sender.send(event).await.is_err() {
-                        break;
-                    }
-                }
+    let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let last = last_id.and_then(|id| Seen::from_event_id(id, &watched));
+    let lifetime = app.event_stream_lifetime;
+    tokio::spawn(tokio::time::timeout(lifetime, send_changes(app, watched, last, sender)));
+    Ok(Sse::new(EventStream { receiver, _permit: permit }).keep_alive(KeepAlive::default()))
+}
+
+/// Looks again and again and sends what has changed, until nobody listens any more.
+async fn send_changes(app: App, watched: Watched, mut last: Option<Seen>, sender: Sender<Event>) {
+    while !sender.is_closed() {
+        let asked = watched.clone();
+        if let Ok(seen) = app.work(move |library| look(library, &asked)).await {
+            let event = match last.replace(seen.clone()) {
+                Some(before) if before == seen => None,
+                Some(before) => match tell(&app, &watched, (&before, &seen)).await {
+                    Ok(event) => Some(event),
+                    Err(_) => break,
+                },
+                // An event without data only sets the id.
+                None => Some(Event::default()),
+            };
+            if let Some(event) = event
+                && sender.send(event.id(seen.event_id())).await.is_err()
+            {
+                break;
             }
-            tokio::time::sleep(PAUSE).await;
         }
-    });
-    Sse::new(Told(receiver)).keep_alive(KeepAlive::default())
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 fn look(library: &Library, watched: &Watched) -> Result<Seen, WebError> {
@@ -64,7 +99,17 @@ fn look(library: &Library, watched: &Watched) -> Result<Seen, WebError> {
         return Ok(Seen::Session { size: dir.size()?, noted: dir.noted() });
     }
     library.ask(|_| Ok(()))?;
-    Ok(Seen::All(library.edition()))
+    Ok(Seen::All(edition_id(&library.edition())))
+}
+
+/// The sizes and times of the index's files as one word.
+fn edition_id(edition: &Edition) -> String {
+    let file_id = |file: &Option<(u64, SystemTime)>| {
+        let (size, modified) = file.unwrap_or((0, SystemTime::UNIX_EPOCH));
+        let nanoseconds = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        format!("{size}.{}", nanoseconds.as_nanos())
+    };
+    edition.iter().map(file_id).collect::<Vec<_>>().join("-")
 }
 
 /// How many entries the session has now, that its notes are others, or that the list is.
@@ -90,12 +135,16 @@ async fn tell(
 }
 
 /// The events of one page.
-pub(crate) struct Told(Receiver<Event>);
+pub(crate) struct EventStream {
+    receiver: Receiver<Event>,
+    /// Its place among the streams that may be open.
+    _permit: OwnedSemaphorePermit,
+}
 
-impl Stream for Told {
+impl Stream for EventStream {
     type Item = Result<Event, std::convert::Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|event| event.map(Ok))
+        self.receiver.poll_recv(context).map(|event| event.map(Ok))
     }
 }

@@ -1,15 +1,18 @@
 //! Which address is answered by what.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{DefaultBodyLimit, Path};
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::connections::ConnectionLimits;
 use crate::error::WebError;
 use crate::guard::{self, Guard};
 use crate::library::Library;
@@ -23,9 +26,37 @@ pub(crate) struct App {
     pub(crate) library: Arc<Library>,
     /// How a session is made ready to go on with, unless the page may only read.
     pub(crate) resume: Option<Resume>,
+    /// Bytes of the body of a request.
+    pub(crate) body_bytes: usize,
+    /// Time for the body of a request.
+    pub(crate) body_timeout: Duration,
+    /// How long an event stream stays open.
+    pub(crate) event_stream_lifetime: Duration,
+    event_streams: Arc<Semaphore>,
 }
 
 impl App {
+    pub(crate) fn new(
+        library: Arc<Library>,
+        resume: Option<Resume>,
+        limits: &ConnectionLimits,
+    ) -> Self {
+        Self {
+            library,
+            resume,
+            body_bytes: limits.body_bytes,
+            body_timeout: limits.body_timeout,
+            event_stream_lifetime: limits.event_stream_lifetime,
+            event_streams: Arc::new(Semaphore::new(limits.event_streams)),
+        }
+    }
+
+    /// Takes a place for an event stream; the stream holds it as long as it is open.
+    pub(crate) fn take_event_stream(&self) -> Result<OwnedSemaphorePermit, WebError> {
+        let permit = Arc::clone(&self.event_streams).try_acquire_owned();
+        permit.map_err(|_| WebError::TooManyStreams)
+    }
+
     /// How a session is made ready to go on with; an error where the page may only read.
     pub(crate) fn changing(&self) -> Result<Resume, WebError> {
         self.resume.clone().ok_or_else(|| WebError::Action("this page may only read".to_owned()))
@@ -43,7 +74,7 @@ impl App {
 }
 
 /// All addresses, behind the guard.
-pub(crate) fn router(library: Arc<Library>, resume: Option<Resume>, guard: Arc<Guard>) -> Router {
+pub(crate) fn router(app: App, guard: Arc<Guard>) -> Router {
     let session = Router::new()
         .route("/", get(pages::session::page))
         .route("/part", get(pages::session::part))
@@ -77,8 +108,9 @@ pub(crate) fn router(library: Arc<Library>, resume: Option<Resume>, guard: Arc<G
         .route("/api/cost", get(api::cost))
         .route("/api/diff", get(api::diff))
         .fallback(|| async { WebError::Unknown("page".to_owned()) })
+        .layer(DefaultBodyLimit::max(app.body_bytes))
         .layer(middleware::from_fn_with_state(guard, guard::check))
-        .with_state(App { library, resume })
+        .with_state(app)
 }
 
 async fn asset(Path((version, name)): Path<(String, String)>) -> Response {

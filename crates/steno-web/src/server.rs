@@ -11,10 +11,11 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use uuid::Uuid;
 
+use crate::connections::{ConnectionLimits, serve_connections};
 use crate::error::WebError;
-use crate::guard::Guard;
+use crate::guard::{FirstVisit, Guard, LAUNCH_PATH};
 use crate::library::Library;
-use crate::routes;
+use crate::routes::{self, App};
 
 /// Makes a session ready to go on with, given its agent and id; gives the command to run.
 pub type Resume = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
@@ -36,6 +37,8 @@ pub struct Options {
     pub address: SocketAddr,
     /// How a session is made ready to go on with; nothing where the page may only read.
     pub resume: Option<Resume>,
+    /// What clients may use up.
+    pub limits: ConnectionLimits,
 }
 
 /// A server that has its address.
@@ -64,6 +67,7 @@ impl Server {
             hosts: hosts(address),
             everywhere: address.ip().is_unspecified(),
             cookie: format!("steno-{}", address.port()),
+            first_visit: FirstVisit::default(),
         });
         Ok(Self { runtime, listener, address, guard, options })
     }
@@ -73,12 +77,24 @@ impl Server {
         format!("http://{}/?token={}", self.address, self.guard.token)
     }
 
+    /// The address for a local file to lead to: one that works although the browser comes from another place.
+    pub fn launch_url(&self) -> String {
+        format!("http://{}{LAUNCH_PATH}?token={}", self.address, self.guard.token)
+    }
+
+    /// Calls `action` when the token is used for the first time.
+    pub fn on_first_visit(&mut self, action: Box<dyn FnOnce() + Send>) {
+        self.guard.first_visit.set(action);
+    }
+
     /// Answers until the program ends.
     pub fn run(self) -> Result<(), WebError> {
         let library = Arc::new(Library::new(&self.options));
-        let router = routes::router(library, self.options.resume.clone(), self.guard);
-        let served = axum::serve(self.listener, router).into_future();
-        self.runtime.block_on(served).map_err(WebError::Stopped)
+        let Options { resume, limits, .. } = self.options;
+        let app = App::new(library, resume, &limits);
+        let router = routes::router(app, self.guard);
+        let served = self.runtime.spawn(serve_connections(self.listener, router, limits));
+        self.runtime.block_on(served).map_err(|error| WebError::Stopped(error.into()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use steno_web::{Options, Resume, Server, WebError};
+use steno_web::{ConnectionLimits, Options, Resume, Server, WebError};
 
 use super::resume;
 use crate::config::Config;
@@ -62,6 +62,7 @@ fn bind(scene: &Scene, args: &Args) -> Result<Server, CommandError> {
         boot: Scene::boot(),
         address: SocketAddr::new(args.host, args.port.unwrap_or(PORT)),
         resume: (!args.read_only).then(|| resuming(scene)),
+        limits: ConnectionLimits::default(),
     };
     match Server::bind(options.clone()) {
         Err(WebError::Listen { reason, .. }) if args.port.is_none() && is_taken(&reason) => {

@@ -36,10 +36,16 @@ fn site_with(flags: &[&str]) -> (Site, String, String) {
     let mut site = Site::new();
     site.keep("one", &[user("Hello")]);
     site.serve_with(flags);
+    let [host, cookie] = site_headers(&site);
+    (site, host, cookie)
+}
+
+/// The host and the cookie that a served site asks for.
+pub(crate) fn site_headers(site: &Site) -> [String; 2] {
     let host = site.at("").replace("http://", "");
     let token = site.first("/").split_once("token=").unwrap().1.to_owned();
     let cookie = format!("Cookie: steno-{}={token}", host.rsplit(':').next().unwrap());
-    (site, format!("Host: {host}"), cookie)
+    [format!("Host: {host}"), cookie]
 }
 
 #[test]

@@ -6,6 +6,8 @@
 mod axe;
 mod driver;
 mod fixtures;
+#[cfg(target_os = "linux")]
+mod flooded;
 mod guarded;
 mod hostile;
 mod openapi;

@@ -133,7 +133,38 @@ impl Site {
 
     /// Serves the page as these flags say; programs are looked for in the home folder's `bin`.
     pub(crate) fn serve_with(&mut self, flags: &[&str]) {
+        let command = self.command(&[&["serve"], flags].concat());
+        self.serve_by(command);
+    }
+
+    /// The same with a folder for the files of programs that run.
+    pub(crate) fn serve_in_runtime_dir(&mut self, folder: &Path, flags: &[&str]) {
         let mut command = self.command(&[&["serve"], flags].concat());
+        command.env("XDG_RUNTIME_DIR", folder);
+        self.serve_by(command);
+    }
+
+    /// The same with at most so many open files.
+    pub(crate) fn serve_with_open_files(&mut self, count: u32) {
+        let program = env!("CARGO_BIN_EXE_steno");
+        let script = format!("ulimit -n {count} && exec {program} serve --port 0");
+        self.serve_by(self.program("/bin/sh", &["-c", &script]));
+    }
+
+    /// The id of the server's process.
+    pub(crate) fn server_id(&self) -> u32 {
+        self.server.as_ref().unwrap().id()
+    }
+
+    /// Stops the server as Ctrl-C does, and waits for its end.
+    pub(crate) fn interrupt(&mut self) {
+        let mut server = self.server.take().unwrap();
+        let sent = Command::new("kill").args(["-INT", &server.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        server.wait().unwrap();
+    }
+
+    fn serve_by(&mut self, mut command: Command) {
         command.env("PATH", self.path().join("bin"));
         let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -154,7 +185,11 @@ impl Site {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_steno"));
+        self.program(env!("CARGO_BIN_EXE_steno"), args)
+    }
+
+    fn program(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(args).current_dir(self.path()).env_clear().env("HOME", self.path());
         command.env("STENO_HOME", self.path().join("store")).env("TZ", "UTC");
         command
