@@ -1,8 +1,9 @@
 //! `steno serve`: the local page.
 
+mod launch;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use steno_web::{ConnectionLimits, Options, Resume, Server, WebError};
@@ -39,15 +40,17 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let server = bind(scene, args)?;
+    let mut server = bind(scene, args)?;
     let url = server.url();
     writeln!(ui.out(), "{url}")?;
     ui.flush()?;
     if !args.host.is_loopback() {
         ui.warning("who has this address and can reach this machine can read all sessions");
     }
-    if args.open && !show(&url) {
-        ui.warning("could not open a browser");
+    if args.open
+        && let Err(error) = launch::open_page(&mut server)
+    {
+        ui.warning(format_args!("could not open a browser: {error}"));
     }
     server.run()?;
     Ok(Exit::Done)
@@ -99,16 +102,4 @@ fn resuming(scene: &Scene) -> Resume {
         };
         prepared().map_err(|error| error.in_one_line())
     })
-}
-
-/// Has the system open an address; tells whether it could.
-fn show(url: &str) -> bool {
-    let (program, first) = match std::env::consts::OS {
-        "macos" => ("open", None),
-        "windows" => ("cmd", Some(["/c", "start", ""])),
-        _ => ("xdg-open", None),
-    };
-    let mut command = Command::new(program);
-    command.args(first.into_iter().flatten()).arg(url);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 
 use crate::driver::wait;
 use crate::site::{Site, user};
@@ -178,11 +179,43 @@ fn the_system_is_asked_to_open_the_page() {
     let program = site.path().join("bin/xdg-open");
     std::fs::create_dir(program.parent().unwrap()).unwrap();
     let opened = site.path().join("opened");
-    std::fs::write(&program, format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display())).unwrap();
+    std::fs::write(&program, format!("#!/bin/sh\necho \"$@\" > {}\n", opened.display())).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     site.serve_with(&["--port", "0", "--open"]);
     let read = || std::fs::read_to_string(&opened).ok().filter(|text| text.ends_with('\n'));
-    assert_eq!(wait("the browser", read).trim(), site.first("/"));
+    let arguments = wait("the browser", read);
+    let token = site.first("").split_once("token=").unwrap().1.to_owned();
+    assert!(!arguments.contains(&token), "{arguments}");
+    let file = Path::new(arguments.trim());
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(file), mode(file.parent().unwrap())), (0o600, 0o700));
+    let page = std::fs::read_to_string(file).unwrap();
+    let address = page.split("url=").nth(1).unwrap().split('"').next().unwrap();
+    assert!(address.contains(&token), "{page}");
+    // The file goes once it has led to the page; the page leads on from our own origin, with the cookie.
+    let host = format!("Host: {}", site.at("").replace("http://", ""));
+    let (status, answer) =
+        asked(&site, &format!("GET {}", address.replace(&site.at(""), "")), &[host]);
+    assert!(status == 200 && answer.contains("content=\"0;url=/\""), "{answer}");
+    assert!(answer.contains("set-cookie: steno-"), "{answer}");
+    assert!(!file.exists() && !file.parent().unwrap().exists());
+}
+
+#[test]
+fn stopping_the_server_removes_the_file_that_leads_to_the_page() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut site = Site::new();
+    let program = site.path().join("bin/xdg-open");
+    std::fs::create_dir(program.parent().unwrap()).unwrap();
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = site.path().join("runtime");
+    std::fs::create_dir(&folder).unwrap();
+    site.serve_in_runtime_dir(&folder, &["--port", "0", "--open"]);
+    let count = || std::fs::read_dir(&folder).unwrap().count();
+    wait("the file", || (count() == 1).then_some(()));
+    site.interrupt();
+    assert_eq!(count(), 0);
 }
 
 #[test]

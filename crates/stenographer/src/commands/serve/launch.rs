@@ -1,0 +1,91 @@
+//! Opens the page in the browser without showing the token to other users of the machine.
+//!
+//! The arguments of a process are visible to everybody, so the browser is not given the address but a file that only the
+//! owner can read and that leads there. The file is removed once the page was visited, after a minute, or when the
+//! program is stopped.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use steno_web::Server;
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::scene::Scene;
+
+/// How long a browser has to read the file.
+const FILE_LIFETIME: Duration = Duration::from_secs(60);
+
+/// A file that leads to the page; removed when dropped.
+struct LaunchFile {
+    file: NamedTempFile,
+    _folder: TempDir,
+}
+
+/// A launch file that whoever comes first removes.
+#[derive(Clone)]
+struct SharedLaunchFile(Arc<Mutex<Option<LaunchFile>>>);
+
+impl SharedLaunchFile {
+    fn remove(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Has the system open the page; fails if no browser could be started.
+pub(super) fn open_page(server: &mut Server) -> io::Result<()> {
+    let launch_file = LaunchFile::create(&server.launch_url())?;
+    let path = launch_file.file.path().to_owned();
+    let shared = SharedLaunchFile(Arc::new(Mutex::new(Some(launch_file))));
+    let (visited, stopped, expired) = (shared.clone(), shared.clone(), shared);
+    server.on_first_visit(Box::new(move || visited.remove()));
+    // Without a handler, the file is left behind for the system to remove; its token is worth nothing by then.
+    let _ = ctrlc::set_handler(move || {
+        stopped.remove();
+        std::process::exit(130);
+    });
+    start_browser(&path)?;
+    thread::spawn(move || {
+        thread::sleep(FILE_LIFETIME);
+        expired.remove();
+    });
+    Ok(())
+}
+
+impl LaunchFile {
+    /// Writes the file into a folder that only the owner can enter.
+    fn create(url: &str) -> io::Result<Self> {
+        let mut folder = tempfile::Builder::new();
+        folder.prefix("steno-");
+        #[cfg(unix)]
+        folder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let runtime_dir = Scene::variable("XDG_RUNTIME_DIR");
+        let folder = match runtime_dir.filter(|dir| Path::new(dir).is_dir()) {
+            Some(runtime_dir) => folder.tempdir_in(runtime_dir)?,
+            None => folder.tempdir()?,
+        };
+        let mut file = tempfile::Builder::new().suffix(".html").tempfile_in(folder.path())?;
+        write!(
+            file,
+            "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Steno</title>\n\
+             <meta http-equiv=\"refresh\" content=\"0;url={url}\">\n<a href=\"{url}\">Open the page</a>\n"
+        )?;
+        file.flush()?;
+        Ok(Self { file, _folder: folder })
+    }
+}
+
+/// Has the system open a file in the browser.
+fn start_browser(file: &Path) -> io::Result<()> {
+    let (program, first) = match std::env::consts::OS {
+        "macos" => ("open", None),
+        "windows" => ("cmd", Some(["/c", "start", ""])),
+        _ => ("xdg-open", None),
+    };
+    let mut command = Command::new(program);
+    command.args(first.into_iter().flatten()).arg(file);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
+}
