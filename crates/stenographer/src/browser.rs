@@ -109,7 +109,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         }
     };
     for path in browser.written {
-        writeln!(ui.out(), "{}", path.display())?;
+        ui.path_line(&path)?;
     }
     ui.flush()?;
     Ok(exit)

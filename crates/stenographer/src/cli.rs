@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::browser;
 use crate::commands;
@@ -66,11 +66,18 @@ enum Command {
 /// Runs what the command line asks for.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let cli = match Cli::try_parse_from(as_called(args)) {
+    let parsed = Cli::command().try_get_matches_from(as_called(args)).and_then(|matches| {
+        let is_json = prints_json(&matches);
+        Ok((Cli::from_arg_matches(&matches)?, is_json))
+    });
+    let (cli, is_json) = match parsed {
         Err(error) if is_hook() && error.use_stderr() => return Ok(Exit::Done),
         other => other.unwrap_or_else(|error| error.exit()),
     };
     ui.set_quiet(cli.quiet);
+    if is_json {
+        ui.set_json_output();
+    }
     if Scene::variable("NO_COLOR").is_some() {
         ui.set_plain();
     }
@@ -119,6 +126,17 @@ impl Command {
     fn takes_in_much(&self) -> bool {
         use Command::{Cost, Import, Inspect, Reindex, Sync, Watch};
         matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_) | Cost(_))
+    }
+}
+
+/// Whether the command was called with `--json`. Other systems' commands print as those systems do.
+fn prints_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some(("as", _)) => false,
+        Some((_, inner)) => {
+            matches!(inner.try_get_one::<bool>("json"), Ok(Some(true))) || prints_json(inner)
+        }
+        None => false,
     }
 }
 

@@ -8,6 +8,7 @@ mod config;
 mod error;
 mod hooks;
 mod indexer;
+mod json_output;
 mod keeper;
 mod moment;
 mod project;

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::ui::defused;
+
 /// Rows under a heading.
 pub(crate) struct Table<const N: usize> {
     /// All cells, one after the other.
@@ -34,10 +36,10 @@ impl<const N: usize> Table<N> {
 
     fn cell(&mut self, text: &str) -> Cell {
         let begin = self.text.len();
-        if text.bytes().any(|byte| byte == b'\n' || byte == b'\t') {
-            self.text.push_str(&text.replace(['\n', '\t'], " "));
-        } else {
+        if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
             self.text.push_str(text);
+        } else {
+            self.text.push_str(&defused(text).replace(['\n', '\t'], " "));
         }
         Cell { end: self.text.len() as u32, columns: columns(&self.text[begin..]) as u32 }
     }
@@ -157,6 +159,13 @@ mod tests {
         table.row(["日本", "xxxxxxxxxx\txxxxxxxxxx"]);
         table.row(["\n", "日"]);
         assert_eq!(table.render(20), "A     B\n日本  xxxxxxxxxx xx…\n      日\n");
+    }
+
+    #[test]
+    fn cells_cannot_drive_a_terminal() {
+        let mut table = Table::new(["A", "B"]);
+        table.row(["\u{1b}[2J", "x\u{202e}y\rz"]);
+        assert_eq!(table.render(80), "A          B\n\\u{1b}[2J  x\\u{202e}y\\u{d}z\n");
     }
 
     #[test]

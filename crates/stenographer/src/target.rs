@@ -69,7 +69,8 @@ impl Export<'_> {
             match self.out.filter(|path| *path != Path::new("-")) {
                 // It can be made again: nobody has to wait for the disk.
                 Some(path) => durable::replace_unsynced(path, text.as_bytes())?,
-                None => ui.out().write_all(text.as_bytes())?,
+                None if self.target.is_shared() => ui.transcript_text(&text)?,
+                None => ui.json_text(&text)?,
             }
             return Ok(());
         }
@@ -78,7 +79,7 @@ impl Export<'_> {
             return Err(error.hint("name it with -o DIR"));
         };
         for path in self.files(dir, &scene.clock)? {
-            writeln!(ui.out(), "{}", path.display())?;
+            ui.path_line(&path)?;
         }
         Ok(())
     }

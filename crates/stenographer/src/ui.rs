@@ -2,11 +2,13 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use steno_core::Problem;
 
 use crate::error::{CommandError, Exit};
+use crate::json_output::{JsonEscaper, escaped_json, is_unsafe};
 
 /// The program's two outputs.
 pub(crate) struct Ui {
@@ -82,6 +84,29 @@ impl Ui {
         &mut self.out
     }
 
+    /// Has all results escaped as JSON must be before anybody sees it.
+    pub(crate) fn set_json_output(&mut self) {
+        self.out = Box::new(io::BufWriter::new(JsonEscaper::new(io::stdout())));
+    }
+
+    /// Prints a table or another list for people: escaped wherever it goes.
+    pub(crate) fn listing_text(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(defused(text).as_bytes())
+    }
+
+    /// Prints JSON that is a result in itself: escaped on a terminal, as it is into a pipe.
+    pub(crate) fn json_text(&mut self, text: &str) -> io::Result<()> {
+        match self.terminal {
+            true => self.out.write_all(&escaped_json(text)),
+            false => self.out.write_all(text.as_bytes()),
+        }
+    }
+
+    /// Prints a path in a line of its own: escaped on a terminal, as it is into a pipe.
+    pub(crate) fn path_line(&mut self, path: &Path) -> io::Result<()> {
+        self.transcript_text(&format!("{}\n", path.display()))
+    }
+
     /// Prints text from a transcript: escaped on a terminal, as it is into a pipe.
     pub(crate) fn transcript_text(&mut self, text: &str) -> io::Result<()> {
         if self.terminal {
@@ -111,7 +136,7 @@ impl Ui {
     /// Asks a question on stderr; only `y` or `yes` on standard input confirms it.
     pub(crate) fn confirms(&mut self, question: impl Display) -> bool {
         let _ = self.flush();
-        let _ = write!(io::stderr(), "{question}");
+        let _ = write!(io::stderr(), "{}", defused(&question.to_string()));
         let mut answer = String::new();
         let _ = io::stdin().read_line(&mut answer);
         matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
@@ -215,10 +240,7 @@ pub(crate) fn defused(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.extend(c.escape_unicode()),
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                out.extend(c.escape_unicode());
-            }
+            c if is_unsafe(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
     }

@@ -128,7 +128,7 @@ fn list(
         ui.status("nothing is noted");
     } else if !args.json {
         let text = table.render(ui.width());
-        ui.transcript_text(&text)?;
+        ui.listing_text(&text)?;
     }
     Ok(Exit::Done)
 }

@@ -101,7 +101,7 @@ impl Exporting<'_> {
             .sort_by_key(|(_, session)| std::cmp::Reverse(session.started.map(|at| at.instant())));
         let path = dir.join("index.html");
         durable::replace_unsynced(&path, index(&listed, &self.scene.zone).as_bytes())?;
-        Ok(writeln!(ui.out(), "{}", path.display())?)
+        Ok(ui.path_line(&path)?)
     }
 
     /// A session as it may be shared.

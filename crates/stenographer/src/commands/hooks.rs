@@ -148,7 +148,7 @@ fn print(ui: &mut Ui, rows: &[Row], json: bool) -> Result<(), CommandError> {
         table.row([row.agent.to_owned(), row.state.to_string(), row.settings.clone()]);
     }
     let text = table.render(ui.width());
-    ui.transcript_text(&text)?;
+    ui.listing_text(&text)?;
     for problem in rows.iter().filter_map(|row| row.last_problem.as_ref()) {
         ui.note(format_args!("last problem: {problem}"));
     }

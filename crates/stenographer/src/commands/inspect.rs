@@ -55,7 +55,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     if !args.json && !rows.is_empty() {
         let total = Some(&total).filter(|_| args.total);
         let text = table(&rows, total).render(ui.width());
-        ui.transcript_text(&text)?;
+        ui.listing_text(&text)?;
     }
     Ok(exit)
 }

@@ -45,7 +45,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         restored.extend(session.restore_earlier(to.as_deref(), args.force).map_err(explained)?);
     }
     for file in restored {
-        writeln!(ui.out(), "{}", file.path.display())?;
+        ui.path_line(&file.path)?;
         if let Some(backup) = &file.backup {
             let (path, backup) = (file.path.display(), backup.display());
             ui.status(format_args!("what stood at {path} is kept as {backup}"));

@@ -84,7 +84,7 @@ fn go_on(
         plan.restore(ui)
     })?;
     if is_printed {
-        writeln!(ui.out(), "{line}")?;
+        ui.transcript_text(&format!("{line}\n"))?;
         return Ok(Exit::Done);
     }
     ui.flush()?;

@@ -133,7 +133,7 @@ fn print(
     if hit.copies > 0 {
         words.push(format!("(and {} more)", hit.copies));
     }
-    ui.transcript_text(&format!("{}\n", words.join(" ")))?;
+    ui.listing_text(&format!("{}\n", words.join(" ")))?;
     for line in lines {
         print_line(ui, line)?;
     }
@@ -143,7 +143,7 @@ fn print(
 /// The line, with what matches in bold where a person looks.
 fn print_line(ui: &mut Ui, line: &Line) -> Result<(), CommandError> {
     if !ui.is_styled() {
-        return Ok(ui.transcript_text(&format!("  {}\n", line.text))?);
+        return Ok(ui.listing_text(&format!("  {}\n", line.text))?);
     }
     let mut text = String::from("  ");
     let mut at = 0;

@@ -65,7 +65,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         ui.status("nothing is kept yet; run `steno sync`");
     } else {
         let text = overview.page(ui, args.limit);
-        ui.transcript_text(&text)?;
+        ui.listing_text(&text)?;
     }
     Ok(Exit::Done)
 }

@@ -24,6 +24,7 @@ mod gateway;
 mod harness;
 #[cfg(unix)]
 mod hooks;
+mod hostile_text;
 mod killed;
 #[cfg(unix)]
 mod leslie;

@@ -63,7 +63,7 @@ fn print_open(ui: &mut Ui, scene: &Scene, block: &Block) -> Result<(), CommandEr
         let cost = end.cost.map(|cost| format!(" ({})", dollars(cost)));
         words.push(format!("{} tokens{} by then", short(end.tokens), cost.unwrap_or_default()));
     }
-    Ok(writeln!(ui.out(), "{}", words.join(" · "))?)
+    Ok(ui.listing_text(&format!("{}\n", words.join(" · ")))?)
 }
 
 /// When a block began, on the user's clock.

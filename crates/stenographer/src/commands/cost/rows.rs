@@ -52,7 +52,7 @@ pub(super) fn print_chart(
     (charges, total): (&Charges, &Sum),
 ) -> Result<(), CommandError> {
     let text = chart.render(ui.width(), ui.is_terminal());
-    ui.transcript_text(&text)?;
+    ui.listing_text(&text)?;
     if !total.unpriced.is_empty() {
         let models = answer::unpriced(charges, total).join(", ");
         ui.status(format_args!("no price is known of: {models} (`config.toml` can state one)"));

@@ -90,7 +90,7 @@ fn restore(ui: &mut Ui, place: &Place, id: &str) -> Result<Exit, CommandError> {
     let id: RunId = id.parse()?;
     place.store.restore(&id)?;
     let folder = place.shown.join("runs").join(id.as_str());
-    writeln!(ui.out(), "Restored to {}", folder.display())?;
+    ui.transcript_text(&format!("Restored to {}\n", folder.display()))?;
     Ok(Exit::Done)
 }
 

@@ -29,6 +29,6 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     }
     // A path that is cut is none.
     let text = table.render(usize::MAX);
-    ui.transcript_text(&text)?;
+    ui.listing_text(&text)?;
     Ok(Exit::Done)
 }

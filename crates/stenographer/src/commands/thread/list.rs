@@ -43,6 +43,6 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, wanted: &Wanted) -> Result<Exit, C
         ]);
     }
     let text = table.render(ui.width());
-    ui.transcript_text(&text)?;
+    ui.listing_text(&text)?;
     Ok(Exit::Done)
 }

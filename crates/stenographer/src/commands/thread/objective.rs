@@ -94,6 +94,6 @@ fn print(
         ]);
     }
     let text = table.render(ui.width());
-    ui.transcript_text(&text)?;
+    ui.listing_text(&text)?;
     Ok(Exit::Done)
 }

@@ -39,7 +39,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         return json_line(ui, &row);
     }
     let text = One { scene, threads: &threads, relations: &relations, thread: &thread }.text(ui)?;
-    ui.transcript_text(&text)?;
+    ui.listing_text(&text)?;
     Ok(Exit::Done)
 }
 

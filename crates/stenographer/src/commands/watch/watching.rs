@@ -335,7 +335,7 @@ impl<'a> Watching<'a> {
         let (entries, bytes) = (count(news.entries, "entry"), count(news.bytes_new, "byte"));
         let agent = news.agent;
         let time = time.strftime("%H:%M:%S");
-        self.ui.transcript_text(&format!("{time} {agent}  {name}  {entries}, {bytes} new\n"))?;
+        self.ui.listing_text(&format!("{time} {agent}  {name}  {entries}, {bytes} new\n"))?;
         Ok(self.ui.flush()?)
     }
 

@@ -28,7 +28,7 @@ pub(super) fn run(ui: &mut Ui, threads: &Threads, json: bool) -> Result<Exit, Co
     for thread in all.iter().filter(|thread| !known(thread)) {
         tree.push(thread, 0);
     }
-    ui.transcript_text(&tree.text)?;
+    ui.listing_text(&tree.text)?;
     Ok(Exit::Done)
 }
 
