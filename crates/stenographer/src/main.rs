@@ -13,6 +13,7 @@ mod keeper;
 mod moment;
 mod project;
 mod projects;
+mod protected_paths;
 mod scene;
 mod scope;
 mod seen;
@@ -23,6 +24,7 @@ mod target;
 mod threads;
 mod traffic;
 mod ui;
+mod write_permission;
 
 use std::process::ExitCode;
 

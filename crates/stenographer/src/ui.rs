@@ -133,6 +133,11 @@ impl Ui {
         self.say(message);
     }
 
+    /// Whether a person can be asked: stdin and stderr are a terminal.
+    pub(crate) fn can_ask(&self) -> bool {
+        !self.silent && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// Asks a question on stderr; only `y` or `yes` on standard input confirms it.
     pub(crate) fn confirms(&mut self, question: impl Display) -> bool {
         let _ = self.flush();

@@ -147,6 +147,29 @@ impl SessionDir {
         put_all_back(targets)
     }
 
+    /// Where `restore` would put the session's files, and with `with_earlier` also `restore_earlier`. Writes nothing.
+    pub fn restore_targets(
+        &self,
+        to: Option<&Path>,
+        with_earlier: bool,
+    ) -> Result<Vec<PathBuf>, RestoreError> {
+        let mut files = self.last_files()?;
+        if with_earlier {
+            let newest = self.newest_files()?.into_iter();
+            files.extend(newest.flat_map(|(stem, newest)| {
+                (0..=newest).map(move |generation| (stem.clone(), generation))
+            }));
+        }
+        let mut targets = BTreeSet::new();
+        for (stem, generation) in files {
+            let sealed = self.whole_file(&stem, generation)?;
+            if sealed.header().form != Form::Excerpt {
+                targets.insert(target::place(sealed.header(), to)?);
+            }
+        }
+        Ok(targets.into_iter().collect())
+    }
+
     /// A kept file that is as it was written: nothing else may say what goes where.
     pub(super) fn whole_file(&self, stem: &str, generation: u32) -> Result<Sealed, FileError> {
         let path = self.kept_path(stem, generation);

@@ -8,11 +8,15 @@ use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
 use crate::ui::Ui;
+use crate::write_permission::WritePermission;
 
 /// Put back the files of an imported session, byte for byte, with their times and modes.
 ///
 /// They go where they stood, so that the agent's own resume works after it has purged them. Nothing is written when
 /// a file would replace other content. Prints the path of each file.
+///
+/// Files that stood outside of the folders where the agent keeps its sessions need `--to`, or a yes at a terminal. Files that
+/// other programs run or trust, such as those in `~/.ssh`, are never written.
 ///
 /// With `--force`, what is replaced is kept beside it as `NAME.steno-backup`. A link in the place of a file is replaced by the
 /// file; what it leads to is not touched.
@@ -40,6 +44,14 @@ pub(crate) struct Args {
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let session = Store::new(scene).kept(&args.session)?;
     let to = args.to.as_ref().map(|to| scene.cwd.join(to));
+    let targets = session.restore_targets(to.as_deref(), args.earlier).map_err(explained)?;
+    let find_projects =
+        || Ok(session.read()?.session.project.into_iter().map(PathBuf::from).collect());
+    let permission = WritePermission::new(scene, &session, &find_projects);
+    match &to {
+        Some(_) => permission.check_protected(&targets)?,
+        None => permission.check(ui, &targets)?,
+    }
     let mut restored = session.restore(to.as_deref(), args.force).map_err(explained)?;
     if args.earlier {
         restored.extend(session.restore_earlier(to.as_deref(), args.force).map_err(explained)?);

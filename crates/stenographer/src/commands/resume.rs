@@ -18,12 +18,14 @@ use crate::project;
 use crate::scene::Scene;
 use crate::store::Store;
 use crate::ui::Ui;
+use crate::write_permission::WritePermission;
 
 /// Go on with a session in the agent that held it.
 ///
 /// Puts back those of the session's files and rows that the agent has purged, then runs the agent's own resume command in
 /// the session's folder. A folder that has moved is found by its repository, or named by `--project`. Files that are
-/// there are left as they are. What cannot be put back is told, and the agent is not started.
+/// there are left as they are. What cannot be put back is told, and the agent is not started. Files that stood outside of the
+/// folders where the agent keeps its sessions are put back only after a yes at a terminal.
 ///
 /// A thread of the project in the working folder goes on as `steno run` does: in the agent's session where the agent still
 /// has it, else in a new one that is told what was said.
@@ -114,7 +116,7 @@ fn planned(
         None => project::of(scene, &transcript.session, resume.needs_folder())?,
     };
     let from = transcript.session.project.as_deref().map(Path::new);
-    let plan = Plan { session, resume, moved: Move { from, to: &folder } };
+    let plan = Plan { scene, session, resume, moved: Move { from, to: &folder } };
     let line = plan.command_line(&transcript)?;
     prepare(&plan)?;
     Ok(line)
@@ -128,6 +130,7 @@ fn without_command(agent: &str) -> CommandError {
 
 /// A session and the folder to go on in.
 struct Plan<'a> {
+    scene: &'a Scene,
     session: SessionDir,
     resume: &'static Resume,
     moved: Move<'a>,
@@ -205,7 +208,13 @@ impl Plan<'_> {
     }
 
     fn restore(&self, ui: &mut Ui) -> Result<(), CommandError> {
-        for (file, target) in self.missing()? {
+        let missing = self.missing()?;
+        let targets: Vec<PathBuf> = missing.iter().map(|(_, target)| target.clone()).collect();
+        let find_projects =
+            || Ok(self.moved.from.into_iter().chain([self.moved.to]).map(Path::to_owned).collect());
+        let permission = WritePermission::new(self.scene, &self.session, &find_projects);
+        permission.check(ui, &targets)?;
+        for (file, target) in missing {
             file.put_at(&target).map_err(|error| self.unable(error))?;
             ui.status(format_args!("{} was put back", target.display()));
         }

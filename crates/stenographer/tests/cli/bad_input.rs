@@ -243,7 +243,7 @@ fn a_context_that_is_too_large_to_be_read_is_kept() {
     assert!(output.stderr.contains("context.jsonl: a document of more than 128 MiB"), "{output}");
     assert!(output.stderr.contains(": 0 entries, 209715200 bytes new"), "{output}");
     std::fs::remove_file(&path).unwrap();
-    home.steno(&["restore", output.stdout.trim()]).ok();
+    home.steno(&["restore", output.stdout.trim(), "--to", "task"]).ok();
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 200 << 20);
 }
 

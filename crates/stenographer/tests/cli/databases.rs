@@ -237,7 +237,7 @@ fn a_file_with_several_sessions_is_kept_once() {
     fs::remove_file(&file).unwrap();
     assert_eq!(["t1", "t2"].map(|id| shown(&home, id)), before);
     assert!(before[1].contains("said 4") && !before[1].contains("said 3"));
-    home.steno(&["restore", "t2"]).ok();
+    home.steno(&["restore", "t2", "--to", "logs"]).ok();
     assert_eq!(fs::read_to_string(&file).unwrap(), calls + &call(4, "t2"));
     home.steno(&["verify"]).ok();
     fs::remove_dir_all(home.path().join("store/vault/litellm/t1")).unwrap();

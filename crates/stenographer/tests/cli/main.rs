@@ -20,6 +20,8 @@ mod export;
 #[cfg(target_os = "linux")]
 mod full_store;
 #[cfg(unix)]
+mod foreign_store;
+#[cfg(unix)]
 mod gateway;
 mod harness;
 #[cfg(unix)]

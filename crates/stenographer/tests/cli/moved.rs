@@ -167,7 +167,9 @@ fn a_database_that_moved_goes_on_with_what_is_kept() {
     home.steno(&["import", "data"]).ok();
     assert_eq!(tokens(&home), [30]);
     fs::remove_file(&new).unwrap();
-    home.steno(&["restore", "ses_1"]).ok();
+    let mut restore = home.command(&["restore", "ses_1"]);
+    restore.env("OPENCODE_DB", &new);
+    home.finish(restore, b"").ok();
     assert!(new.is_file() && !old.exists());
     // The copy has gone on by itself.
     say(&copy, 4);

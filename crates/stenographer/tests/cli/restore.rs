@@ -6,6 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::harness::Home;
 
+/// The folder of the imported run: not one where an agent keeps its sessions, so it has to be named.
+const RUN: &str = "out/runs/2026-01-05-mine-s";
+
 /// An imported run, whose files were changed long ago.
 fn imported() -> (Home, SystemTime) {
     let home = Home::new();
@@ -24,11 +27,11 @@ fn imported() -> (Home, SystemTime) {
 #[test]
 fn files_come_back_with_their_bytes_and_times() {
     let (home, then) = imported();
-    let run = home.path().join("out/runs/2026-01-05-mine-s");
+    let run = home.path().join(RUN);
     let path = run.join("transcript.json");
     let before = fs::read(&path).unwrap();
     fs::remove_dir_all(home.path().join("out")).unwrap();
-    insta::assert_snapshot!(home.steno(&["restore", "2026"]), @"
+    insta::assert_snapshot!(home.steno(&["restore", "2026", "--to", RUN]), @"
     $HOME/out/runs/2026-01-05-mine-s/metadata.json
     $HOME/out/runs/2026-01-05-mine-s/transcript.json
     --- exit 0
@@ -42,17 +45,17 @@ fn files_come_back_with_their_bytes_and_times() {
 #[test]
 fn other_content_is_not_replaced_unless_forced() {
     let (home, _) = imported();
-    let path = home.path().join("out/runs/2026-01-05-mine-s/transcript.json");
+    let path = home.path().join(RUN).join("transcript.json");
     fs::remove_file(path.with_file_name("metadata.json")).unwrap();
     fs::write(&path, "mine").unwrap();
-    insta::assert_snapshot!(home.steno(&["restore", "2026"]), @"
+    insta::assert_snapshot!(home.steno(&["restore", "2026", "--to", RUN]), @"
     --- stderr
     error: another file stands at: $HOME/out/runs/2026-01-05-mine-s/transcript.json
     hint: use --force to replace it, or --to DIR
     --- exit 1
     ");
     assert!(!path.with_file_name("metadata.json").exists(), "nothing was written");
-    insta::assert_snapshot!(home.steno(&["restore", "2026", "--force"]), @"
+    insta::assert_snapshot!(home.steno(&["restore", "2026", "--force", "--to", RUN]), @"
     $HOME/out/runs/2026-01-05-mine-s/metadata.json
     $HOME/out/runs/2026-01-05-mine-s/transcript.json
     --- stderr
@@ -63,7 +66,7 @@ fn other_content_is_not_replaced_unless_forced() {
     let backup = path.with_file_name("transcript.json.steno-backup");
     assert_eq!(fs::read(&backup).unwrap(), b"mine");
     fs::write(&path, "mine again").unwrap();
-    home.steno(&["restore", "2026", "--force"]).ok();
+    home.steno(&["restore", "2026", "--force", "--to", RUN]).ok();
     assert_eq!(fs::read(&backup).unwrap(), b"mine");
     assert_eq!(fs::read(backup.with_extension("steno-backup.1")).unwrap(), b"mine again");
     insta::assert_snapshot!(home.steno(&["restore", "s"]), @"
@@ -81,7 +84,7 @@ fn modes_and_times_far_away_come_back() {
     let line = b"{\"role\":\"user\",\"content\":\"hello\"}\n";
     home.steno_with(&["record", "--agent", "mine", "--session", "s"], line).ok();
     home.steno(&["export", "s", "--format", "devflow", "-o", "out"]).ok();
-    let run = home.path().join("out/runs/2026-01-05-mine-s");
+    let run = home.path().join(RUN);
     let [open, closed] = ["metadata.json", "transcript.json"].map(|name| run.join(name));
     let far = SystemTime::UNIX_EPOCH + Duration::from_secs(10_400_000_000);
     fs::File::options().write(true).open(&open).unwrap().set_modified(far).unwrap();
@@ -93,7 +96,7 @@ fn modes_and_times_far_away_come_back() {
     sync.env("STENO_NOW", "2026-01-05T09:15:32.5Z");
     home.finish(sync, b"").ok();
     fs::remove_dir_all(home.path().join("out")).unwrap();
-    home.steno(&["restore", "2026"]).ok();
+    home.steno(&["restore", "2026", "--to", RUN]).ok();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&open), mode(&closed), mode(&run)), (0o644, 0o600, 0o700));
     assert_eq!(fs::metadata(&open).unwrap().modified().unwrap(), far);
@@ -103,10 +106,10 @@ fn modes_and_times_far_away_come_back() {
 #[test]
 fn what_a_killed_run_left_is_removed() {
     let (home, _) = imported();
-    let folders = ["out/runs/2026-01-05-mine-s", "store", "store/vault/devflow/2026-01-05-mine-s"];
+    let folders = [RUN, "store", "store/vault/devflow/2026-01-05-mine-s"];
     let left = folders.map(|folder| home.file(&format!("{folder}/.steno-x1.tmp"), "half"));
     fs::remove_file(home.path().join(folders[0]).join("transcript.json")).unwrap();
-    home.steno(&["restore", "2026"]).ok();
+    home.steno(&["restore", "2026", "--to", RUN]).ok();
     assert_eq!(left.each_ref().map(|path| path.exists()), [false, true, true]);
     home.steno(&["import", "out"]).ok();
     assert!(!left.iter().any(|path| path.exists()));
@@ -177,14 +180,14 @@ fn what_a_file_held_before_it_was_rewritten_comes_back_beside_it() {
 fn links_are_replaced_and_never_followed() {
     use std::os::unix::fs::symlink;
     let (home, _) = imported();
-    let path = home.path().join("out/runs/2026-01-05-mine-s/transcript.json");
+    let path = home.path().join(RUN).join("transcript.json");
     let elsewhere = home.file("elsewhere.json", "mine");
     fs::remove_file(&path).unwrap();
     for target in [elsewhere.as_path(), "nowhere".as_ref()] {
         symlink(target, &path).unwrap();
-        let refused = home.steno(&["restore", "2026"]);
+        let refused = home.steno(&["restore", "2026", "--to", RUN]);
         assert!(refused.stderr.contains("another file stands at"), "{refused}");
-        home.steno(&["restore", "2026", "--force"]).ok();
+        home.steno(&["restore", "2026", "--force", "--to", RUN]).ok();
         assert!(fs::symlink_metadata(&path).unwrap().is_file());
         assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
         fs::remove_file(&path).unwrap();
@@ -193,7 +196,7 @@ fn links_are_replaced_and_never_followed() {
     assert_eq!(fs::read_link(backup).unwrap(), Path::new("nowhere"));
     // Neither is a folder, nor anything else.
     fs::create_dir(&path).unwrap();
-    let refused = home.steno(&["restore", "2026", "--force"]);
+    let refused = home.steno(&["restore", "2026", "--force", "--to", RUN]);
     assert!(refused.stderr.contains("what stands there is not a file"), "{refused}");
 }
 

@@ -52,9 +52,9 @@ const AGENTS: [(&str, &str, &str); 12] = [
         "pi --session $HOME/.pi/agent/sessions/--p--/2026_$ID.jsonl",
     ),
     (".factory/sessions/-p/$ID.jsonl", DROID, "droid --resume $ID"),
-    ("kimi/$ID/agents/main/wire.jsonl", KIMI, "kimi --session $ID"),
+    (".kimi-code/sessions/$ID/agents/main/wire.jsonl", KIMI, "kimi --session $ID"),
     ("code/birds/.aider.chat.history.md", AIDER, "aider --restore-chat-history"),
-    ("export/$ID.json", OPENCODE, "opencode --session $ID"),
+    (".local/share/opencode/$ID.json", OPENCODE, "opencode --session $ID"),
     (".local/share/goose/sessions/$ID.jsonl", GOOSE, "goose session --resume --session-id $ID"),
 ];
 
