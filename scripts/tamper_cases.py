@@ -188,4 +188,8 @@ def cases():
 
 # Only a remembered head can show these, and no reader can know.
 ONLY_SINCE = {"older vault", "older store"}
+# The files of the vault are newer than such a journal, which is what an interrupted write looks like, too.
+UNKNOWN_TO_READERS = {"older journal and head"}
+# Never acknowledged: not read, not damage, but named.
+INTERRUPTED = {"bytes after a sealed file"}
 SINCE_OR_PLAIN = {"journal cut at a line end", "journal cut in a line", "older journal", "older journal and head"}
