@@ -17,13 +17,14 @@ use std::path::{Path, PathBuf};
 
 use foldhash::fast::RandomState;
 
+pub use self::tree::FileListing;
 use self::tree::Tree;
 use crate::agent;
 use crate::durable::FileError;
 use crate::entry::Entry;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Totals, Transcript};
-use crate::source::Bundle;
+use crate::source::{Bundle, Source, take_read_failures};
 use crate::traffic;
 
 /// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
@@ -68,6 +69,15 @@ pub fn readers() -> impl Iterator<Item = &'static Reader> {
 /// The reader of what `agent` wrote; ours for those that only speak through `steno record`.
 pub fn reader_of(agent: &str) -> &'static Reader {
     readers().find(|reader| reader.agent == agent).unwrap_or(&native::READER)
+}
+
+/// The reader of a kept session of `agent`: that of the agent, unless it was kept from a document of ours.
+pub(crate) fn reader_of_kept(agent: &str, bundle: &Bundle) -> &'static Reader {
+    let is_ours = |source: &Source| native::is_document(source).unwrap_or(false);
+    match bundle.sources.as_slice() {
+        [only] if only.name().ends_with(".json") && is_ours(only) => &native::READER,
+        _ => reader_of(agent),
+    }
 }
 
 /// One thing that a reader found.
@@ -142,6 +152,11 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     tree::files(path)
 }
 
+/// As [`files`], with the folders that could not be listed.
+pub fn list_files(path: &Path) -> Result<FileListing, FileError> {
+    tree::list_files(path)
+}
+
 /// Every session of any format at or below `path`. No file belongs to sessions of two formats.
 pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
     look(path).map(|look| look.found)
@@ -159,6 +174,7 @@ pub struct Look {
 /// As [`find`], and tells what was passed over because it could not be opened.
 pub fn look(path: &Path) -> Result<Look, FileError> {
     let mut found = Vec::new();
+    take_read_failures();
     let mut tree = Tree::at(path)?;
     let mut taken: HashSet<PathBuf, RandomState> = HashSet::default();
     for reader in readers() {
@@ -176,7 +192,13 @@ pub fn look(path: &Path) -> Result<Look, FileError> {
             found.push(Found { reader, bundle });
         }
     }
-    Ok(Look { found, failures: tree.into_failures() })
+    let mut failures = tree.into_failures();
+    for failure in take_read_failures() {
+        if !failures.iter().any(|known| known.path == failure.path) {
+            failures.push(failure);
+        }
+    }
+    Ok(Look { found, failures })
 }
 
 /// A source that could not be read, or a target that could not be written, as a whole.
@@ -188,4 +210,11 @@ pub enum FormatError {
     /// The content is not of this format.
     #[error("{0}")]
     Invalid(Problem),
+}
+
+impl FormatError {
+    /// Whether the system failed to read the file, whose content may be fine.
+    pub(crate) fn is_of_system(&self) -> bool {
+        matches!(self, Self::File(error) if error.source.raw_os_error().is_some())
+    }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use self::file_reader::FileReader;
+pub(crate) use self::file_reader::take_read_failures;
 use crate::agent::sqlite::{Database, Origin};
 use crate::durable::{FileError, OnPath};
 use crate::format::FormatError;

@@ -11,7 +11,7 @@ use super::cline::sdk::main_file;
 use super::fields::text;
 use super::head::Head;
 use crate::durable::FileError;
-use crate::format::{Found, find};
+use crate::format::{Found, Look, look};
 use crate::source::Bundle;
 
 /// Files by which the folder of a whole session is known.
@@ -36,7 +36,10 @@ const SHARED: [&str; 2] = ["chats", "chatSessions"];
 /// The sessions that `file`, which stands at or below `root`, belongs to, as a look at the whole tree would find them.
 pub fn find_near(file: &Path, root: &Path) -> Result<Vec<Found>, FileError> {
     for place in places(file, root) {
-        let mut found = find(&place)?;
+        let Look { mut found, failures } = look(&place)?;
+        if let Some(failure) = failures.into_iter().find(|failure| failure.path == file) {
+            return Err(failure);
+        }
         found.retain(|found| found.bundle.files().iter().any(|source| source.path() == file));
         if !found.is_empty() {
             return Ok(found);

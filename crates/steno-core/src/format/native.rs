@@ -65,14 +65,17 @@ fn recognises(source: &Source) -> Result<bool, FileError> {
     let path = source.path();
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("jsonl") => Ok(first_shape(source)?.is_some() && !claude_code::recognises(source)?),
-        Some("json") => {
-            let mut start = vec![0; 64];
-            let count = source.open()?.read(&mut start).on("read", path)?;
-            let start = String::from_utf8_lossy(&start[..count]);
-            Ok(start.split_whitespace().collect::<String>().starts_with("{\"session\":{"))
-        }
+        Some("json") => is_document(source),
         _ => Ok(false),
     }
+}
+
+/// Whether a source is a document of ours. It names its agent, which may be any.
+pub(crate) fn is_document(source: &Source) -> Result<bool, FileError> {
+    let mut start = vec![0; 64];
+    let count = source.open()?.read(&mut start).on("read", source.path())?;
+    let start = String::from_utf8_lossy(&start[..count]);
+    Ok(start.split_whitespace().collect::<String>().starts_with("{\"session\":{"))
 }
 
 /// The shape of the first line that has one.

@@ -53,6 +53,20 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     Tree::at(path).map(|tree| tree.files)
 }
 
+/// All files at or below a path, and the folders that could not be listed.
+#[derive(Debug)]
+pub struct FileListing {
+    /// The files, sorted.
+    pub files: Vec<PathBuf>,
+    /// What could not be listed.
+    pub failures: Vec<FileError>,
+}
+
+/// As [`files`], with what could not be listed.
+pub(crate) fn list_files(path: &Path) -> Result<FileListing, FileError> {
+    Tree::at(path).map(|Tree { files, failures, .. }| FileListing { files, failures })
+}
+
 /// What stands at or below a path, for readers that look for their sessions there.
 #[derive(Debug)]
 pub struct Tree {

@@ -1,12 +1,17 @@
 //! Reads a file from a byte on, for those who may want only a little of it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::durable::FileError;
 
 /// Reads little of a file first, for those who only look how it begins, then much at once.
+///
+/// Failures are noted: whoever only asks whether a file is of some format may take one for a no.
 pub(super) struct FileReader {
+    path: PathBuf,
     file: File,
     buffer: Vec<u8>,
     is_begun: bool,
@@ -19,16 +24,49 @@ impl FileReader {
     const THEN: usize = 128 << 10;
 
     pub(super) fn open_at(path: &Path, at: u64) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        if at > 0 {
-            file.seek(SeekFrom::Start(at))?;
+        let open = || {
+            let mut file = File::open(path)?;
+            if at > 0 {
+                file.seek(SeekFrom::Start(at))?;
+            }
+            Ok(file)
+        };
+        let file = open().inspect_err(|error| note_failure("open", path, error))?;
+        let (path, buffer) = (path.to_owned(), SPARE.take());
+        Ok(Self { path, file, buffer, is_begun: false, position: 0, filled: 0 })
+    }
+
+    fn read_once(&mut self, size: usize) -> io::Result<usize> {
+        loop {
+            match self.file.read(&mut self.buffer[..size]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    note_failure("read", &self.path, &error);
+                    return Err(error);
+                }
+                read => return read,
+            }
         }
-        let buffer = SPARE.take();
-        Ok(Self { file, buffer, is_begun: false, position: 0, filled: 0 })
+    }
+}
+
+/// The failures to open or read files on this thread since this was last asked. A file that is not there is none.
+pub(crate) fn take_read_failures() -> Vec<FileError> {
+    FAILURES.take()
+}
+
+fn note_failure(action: &'static str, path: &Path, error: &io::Error) {
+    if let Some(code) = error.raw_os_error()
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        let source = io::Error::from_raw_os_error(code);
+        let failure = FileError { action, path: path.to_owned(), source };
+        FAILURES.with_borrow_mut(|failures| failures.push(failure));
     }
 }
 
 thread_local! {
+    static FAILURES: RefCell<Vec<FileError>> = const { RefCell::new(Vec::new()) };
     /// The room of the last reader, for the next one: most are open for a moment only.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
@@ -56,7 +94,7 @@ impl BufRead for FileReader {
                 self.buffer.resize(size, 0);
             }
             (self.position, self.filled, self.is_begun) = (0, 0, true);
-            self.filled = self.file.read(&mut self.buffer[..size])?;
+            self.filled = self.read_once(size)?;
         }
         Ok(&self.buffer[self.position..self.filled])
     }
@@ -69,6 +107,20 @@ impl BufRead for FileReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_to_read_is_noted_once() {
+        let dir = tempfile::tempdir().unwrap();
+        take_read_failures();
+        assert!(FileReader::open_at(&dir.path().join("nothing"), 0).is_err());
+        assert!(take_read_failures().is_empty(), "a file that is not there is no failure");
+        let mut folder = FileReader::open_at(dir.path(), 0).unwrap();
+        assert!(folder.fill_buf().is_err());
+        let failures = take_read_failures();
+        assert_eq!((failures.len(), failures[0].action), (1, "read"));
+        assert_eq!(failures[0].path, dir.path());
+        assert!(take_read_failures().is_empty());
+    }
 
     #[test]
     fn a_file_is_read_whole_in_pieces_of_any_size() {

@@ -27,7 +27,10 @@ const OPEN_LIMIT: usize = 2 * ANSWER_LIMIT;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Telling {
     conversations: Conversations,
-    open: Vec<(String, Open)>,
+    /// The exchanges that have not ended, by their ids; several of one id end in their order.
+    open: HashMap<String, VecDeque<Open>>,
+    /// How many requests have come.
+    requests: u64,
     /// Bytes of answers that are held of those.
     held: usize,
     /// What items of responses said, for requests that only refer to them.
@@ -68,9 +71,7 @@ impl Telling {
                 Vec::new()
             }
             PieceKind::End => {
-                let at = self.open.iter().position(|(id, _)| *id == piece.exchange);
-                let Some(at) = at else { return Vec::new() };
-                let (_, mut open) = self.open.swap_remove(at);
+                let Some(mut open) = self.end(&piece.exchange) else { return Vec::new() };
                 self.held -= open.exchange.chunks.first().map_or(0, |(_, bytes)| bytes.len());
                 open.exchange.take(piece);
                 self.reply(&open)
@@ -80,16 +81,26 @@ impl Telling {
 
     /// Tells what had come of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
-        let mut open = std::mem::take(&mut self.open);
+        let mut open: Vec<Open> = std::mem::take(&mut self.open).into_values().flatten().collect();
         self.held = 0;
-        open.sort_by_key(|(_, open)| open.exchange.at.map(|at| at.instant()));
-        open.iter().flat_map(|(_, open)| self.reply(open)).collect()
+        open.sort_by_key(|open| (open.exchange.at.map(|at| at.instant()), open.number));
+        open.iter().flat_map(|open| self.reply(open)).collect()
+    }
+
+    /// Takes out the exchange of an id that came first.
+    fn end(&mut self, id: &str) -> Option<Open> {
+        let same_id = self.open.get_mut(id)?;
+        let open = same_id.pop_front();
+        if same_id.is_empty() {
+            self.open.remove(id);
+        }
+        open
     }
 
     /// Bytes of answers that are held at present.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
-        let open = self.open.iter().flat_map(|(_, open)| &open.exchange.chunks);
+        let open = self.open.values().flatten().flat_map(|open| &open.exchange.chunks);
         open.map(|(_, bytes)| bytes.len()).sum()
     }
 
@@ -106,7 +117,8 @@ impl Telling {
         let request = body.and_then(|body| repair::parse(&body.bytes).ok());
         let asked = request.map(|request| Asked::of(dialect, &request));
         let structured = asked.as_ref().is_some_and(|asked| asked.structured);
-        let mut open = Open { exchange, asked: None, structured };
+        let mut open = Open { exchange, number: self.requests, asked: None, structured };
+        self.requests += 1;
         // The answer is read without it.
         open.exchange.body = Vec::new();
         let mut told = asked.map(|asked| self.tell(asked, &mut open)).unwrap_or_default();
@@ -115,7 +127,7 @@ impl Telling {
             notice.created_at = open.exchange.at;
             told.push(notice);
         }
-        self.open.push((piece.exchange.clone().into_owned(), open));
+        self.open.entry(piece.exchange.clone().into_owned()).or_default().push_back(open);
         told
     }
 

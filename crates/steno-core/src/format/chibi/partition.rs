@@ -1,5 +1,7 @@
 //! The order of partitions: the manifest's, with those that it forgot put where their names say.
 
+use std::collections::HashMap;
+
 use super::find::PARTITIONS;
 use crate::json::Value;
 use crate::source::Source;
@@ -9,16 +11,27 @@ pub(super) fn in_order<'a>(
     partitions: Vec<&'a Source>,
     manifest: Option<&[u8]>,
 ) -> Vec<&'a Source> {
-    let listed = listed(manifest);
-    let place = |source: &Source| listed.iter().position(|file| file_name(file) == name(source));
-    let (mut order, mut rest): (Vec<_>, Vec<_>) =
-        partitions.into_iter().partition(|source| place(source).is_some());
-    order.sort_by_key(|source| place(source));
-    rest.sort_by_key(|source| start(source));
-    for source in rest {
-        let later = order.iter().position(|other| start(other) > start(source));
-        order.insert(later.unwrap_or(order.len()), source);
+    let names = listed(manifest);
+    let mut places = HashMap::new();
+    for (place, file) in names.iter().enumerate() {
+        places.entry(file_name(file)).or_insert(place);
     }
+    let place = |source: &Source| places.get(name(source)).copied();
+    let (mut listed, mut forgotten): (Vec<_>, Vec<_>) =
+        partitions.into_iter().partition(|source| place(source).is_some());
+    listed.sort_by_key(|source| place(source));
+    forgotten.sort_by_cached_key(|source| start(source));
+    // Each goes before the first listed one that begins later.
+    let (mut order, mut latest) = (Vec::new(), 0);
+    let mut forgotten = forgotten.into_iter().peekable();
+    for source in listed {
+        latest = latest.max(start(source));
+        while let Some(earlier) = forgotten.next_if(|forgotten| start(forgotten) < latest) {
+            order.push(earlier);
+        }
+        order.push(source);
+    }
+    order.extend(forgotten);
     order
 }
 
