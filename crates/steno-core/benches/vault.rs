@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use steno_core::vault::keep::Growth;
 use steno_core::vault::record::Opening;
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::sealed::Sealed;
@@ -214,7 +213,7 @@ fn zstd(options: &[&str], input: &Path, output: &Path) {
 
 fn seal(root: &Path, source: &Path) {
     let source = Source::on_disk("source.jsonl", source);
-    session(root).keep(&source, root, Growth::Ended).expect("there is room");
+    session(root).keep(&source, root).expect("there is room");
 }
 
 fn read(root: &Path) -> usize {

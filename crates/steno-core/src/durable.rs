@@ -51,21 +51,26 @@ impl FileError {
 
 /// Makes a folder and its parents, readable by the owner only, and durable.
 pub fn create_private_dir(path: &Path) -> Result<(), FileError> {
+    make_private_dir(path)?.iter().try_for_each(|folder| sync_dir(folder))
+}
+
+/// Makes a folder and its parents, readable by the owner only. Gives the folders that have to be synced for that to last.
+pub(crate) fn make_private_dir(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     if path.is_dir() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let above = parent(path);
-    if !above.exists() {
-        create_private_dir(above)?;
-    }
+    let mut changed = if above.exists() { Vec::new() } else { make_private_dir(above)? };
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(path) {
         // Somebody else was faster.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        other => other.on("create folder", path).and_then(|()| sync_dir(above)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        other => other.on("create folder", path)?,
     }
+    changed.push(above.to_owned());
+    Ok(changed)
 }
 
 /// Options that create files readable by the owner only.
@@ -128,8 +133,16 @@ pub fn create_filled(
 
 /// Replaces `path` by `bytes`, all or nothing, without waiting for the disk; for what can be made again.
 pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    replace_unsynced_by(path, |file| file.write_all(bytes))
+}
+
+/// As [`replace_unsynced`], with what `fill` writes.
+pub fn replace_unsynced_by(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), FileError> {
     let mut temp = temporary(path)?;
-    temp.write_all(bytes).on("write", path)?;
+    fill(temp.as_file_mut()).on("write", path)?;
     temp.persist(path).map_err(|error| error.error).on("replace", path)?;
     Ok(())
 }

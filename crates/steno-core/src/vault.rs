@@ -1,20 +1,24 @@
 //! The vault: what agents wrote, kept verbatim.
 //!
 //! `<root>/<agent>/<session>/` holds one sealed file per source file, and a live log while a session is recorded.
-//! A [`SessionDir`] is such a folder; what is in it is told by the files' own headers.
+//! A [`SessionDir`] is such a folder. `<root>/journal.jsonl` lists the files of all sessions.
 
 pub(crate) mod attributes;
 mod combine;
+pub mod commit;
 mod desk;
 mod exact;
 mod exchanges;
+mod faults;
 pub(crate) mod frame;
 pub mod gap;
 pub(crate) mod head;
+pub(crate) mod journal;
 pub mod keep;
 mod last;
 pub mod likeness;
 pub(crate) mod live;
+mod log_scan;
 mod manifest;
 pub mod notes;
 pub mod original;
@@ -33,11 +37,16 @@ pub mod verify;
 pub mod wire_lines;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use self::commit::VaultCommit;
 use self::frame::{FileHeader, Form};
+use self::journal::{FileState, Journal, JournalLine, SessionFiles};
 pub use self::read::UNENDED;
 use self::recorder::RECORD;
+use self::sealed::{KeptFile, NEW_SUFFIX, Sealed};
 use crate::durable::{FileError, OnPath};
 use crate::session::SessionId;
 
@@ -45,20 +54,37 @@ use crate::session::SessionId;
 #[derive(Clone, Debug)]
 pub struct Vault {
     root: PathBuf,
+    journal: Arc<Journal>,
 }
 
 /// The folder of one kept session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SessionDir {
     agent: String,
     id: SessionId,
     path: PathBuf,
+    journal: Arc<Journal>,
 }
+
+impl PartialEq for SessionDir {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+impl Eq for SessionDir {}
 
 impl Vault {
     /// The vault at `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        let root = root.into();
+        let journal = Arc::new(Journal::new(&root));
+        Self { root, journal }
+    }
+
+    /// Begins changes that are acknowledged together.
+    pub fn commit(&self) -> VaultCommit {
+        VaultCommit::new(Arc::clone(&self.journal), self.root.clone())
     }
 
     /// Where the vault is.
@@ -69,7 +95,8 @@ impl Vault {
     /// The folder of a session, there or not.
     pub fn session(&self, agent: &AgentName, id: &SessionId) -> SessionDir {
         let path = self.root.join(agent.as_str()).join(id.as_str());
-        SessionDir { agent: agent.as_str().to_owned(), id: id.clone(), path }
+        let journal = Arc::clone(&self.journal);
+        SessionDir { agent: agent.as_str().to_owned(), id: id.clone(), path, journal }
     }
 
     /// Whether any session is kept; the first one that is found answers.
@@ -102,6 +129,24 @@ impl Vault {
             sessions.extend(ids.map(|id| self.session(&name, &id)));
         }
         Ok(sessions)
+    }
+
+    /// The sessions that the journal lists and whose folders are gone, by agent and id.
+    pub fn missing_sessions(&self) -> Result<Vec<SessionDir>, FileError> {
+        let mut missing = Vec::new();
+        self.journal.each_session(&mut |key, files| {
+            if !files.is_empty() && !self.root.join(key).is_dir() {
+                missing.extend(self.session_of_key(key));
+            }
+        })?;
+        missing.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(missing)
+    }
+
+    /// The session of a name in the journal.
+    fn session_of_key(&self, key: &str) -> Option<SessionDir> {
+        let (agent, id) = key.split_once('/')?;
+        Some(self.session(&agent.parse().ok()?, &id.parse().ok()?))
     }
 
     /// Every kept session, by agent and id.
@@ -176,31 +221,56 @@ impl SessionDir {
 
     /// Whether nothing is kept in it yet.
     pub fn is_empty(&self) -> Result<bool, FileError> {
-        Ok(self.kept_files()?.is_empty() && self.live_logs()?.is_empty())
+        let listed = self.listed()?.unwrap_or_default();
+        let mut logs = listed.iter().filter(|(name, _)| Self::live_base(name).is_some());
+        Ok(self.kept_files()?.is_empty() && logs.next().is_none() && self.live_logs()?.is_empty())
     }
 
     /// The session of another name in the same vault.
     fn sibling(&self, agent: &AgentName, id: &SessionId) -> SessionDir {
-        let root = self.path.ancestors().nth(2).unwrap_or(&self.path);
-        Vault::new(root).session(agent, id)
+        let (root, journal) = (self.root().to_owned(), Arc::clone(&self.journal));
+        Vault { root, journal }.session(agent, id)
     }
 
-    /// How many bytes the session's sealed files have.
-    pub fn stored(&self) -> Result<u64, FileError> {
-        let mut stored = 0;
-        for (stem, generation) in self.kept_files()? {
-            let path = self.kept_path(&stem, generation);
-            stored += fs::metadata(&path).on("read", &path)?.len();
-        }
-        Ok(stored)
+    /// The vault that holds the session.
+    fn root(&self) -> &Path {
+        self.path.ancestors().nth(2).unwrap_or(&self.path)
     }
 
-    /// How many bytes all of its files have, those being recorded included: it grows with whatever is kept.
+    /// The session's name in the journal.
+    pub(crate) fn key(&self) -> String {
+        format!("{}/{}", self.agent, self.id)
+    }
+
+    /// A line of the journal about a file of this session, whose name is to be filled in.
+    fn journal_line(&self, state: FileState) -> JournalLine {
+        let (session, file) = (self.key(), String::new());
+        JournalLine { session, file, state, length: 0, size: None, link: None }
+    }
+
+    /// What the journal says of the session's files; nothing for a vault without one.
+    fn listed(&self) -> Result<Option<SessionFiles>, FileError> {
+        self.journal.files_of(&self.key())
+    }
+
+    /// Begins a change of this session alone.
+    fn begin_commit(&self) -> VaultCommit {
+        VaultCommit::new(Arc::clone(&self.journal), self.root().to_owned())
+    }
+
+    /// How many bytes its files have, those being recorded included: it grows with whatever is kept.
     pub fn size(&self) -> Result<u64, FileError> {
-        let mut size = self.stored()?;
-        for (_, path) in self.live_logs()? {
-            // One that was sealed meanwhile counts there.
-            size += fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let mut size = 0;
+        let names = entries(&self.path)?;
+        for name in &names {
+            let is_log = Self::live_base(name).is_some();
+            let new = format!("{name}{NEW_SUFFIX}");
+            let is_sealed = kept_file(name.strip_suffix(NEW_SUFFIX).unwrap_or(name)).is_some();
+            // Of a file that is being replaced, only the new one counts.
+            if is_log || (is_sealed && names.binary_search(&new).is_err()) {
+                // One that was sealed or renamed meanwhile counts there.
+                size += fs::metadata(self.path.join(name)).map_or(0, |metadata| metadata.len());
+            }
         }
         Ok(size)
     }
@@ -243,10 +313,9 @@ impl SessionDir {
 
     /// The live logs there are, each with where it begins; more than one only after a crash.
     fn live_logs(&self) -> Result<Vec<(u64, PathBuf)>, FileError> {
-        let prefix = format!("{RECORD}.live.");
         let mut logs = Vec::new();
         for name in entries(&self.path)? {
-            if let Some(base) = name.strip_prefix(&prefix).and_then(|base| base.parse().ok()) {
+            if let Some(base) = Self::live_base(&name) {
                 logs.push((base, self.path.join(name)));
             }
         }
@@ -254,10 +323,38 @@ impl SessionDir {
         Ok(logs)
     }
 
-    /// Every sealed file, as the stem of its name and its generation.
+    /// Where the live log of this name begins; nothing for any other file.
+    pub(crate) fn live_base(name: &str) -> Option<u64> {
+        name.strip_prefix(RECORD)?.strip_prefix(".live.")?.parse().ok()
+    }
+
+    /// Every sealed file that the journal lists, as the stem of its name and its generation.
     fn kept_files(&self) -> Result<Vec<(String, u32)>, FileError> {
-        let names = entries(&self.path)?;
-        Ok(names.iter().filter_map(|name| kept_file(name)).collect())
+        let Some(listed) = self.listed()? else {
+            let names = entries(&self.path)?;
+            return Ok(names.iter().filter_map(|name| kept_file(name)).collect());
+        };
+        let kept = listed.iter().filter(|(_, file)| file.state == FileState::Kept);
+        Ok(kept.filter_map(|(name, _)| kept_file(name)).collect())
+    }
+
+    /// A sealed file as the journal lists it.
+    fn kept(&self, stem: &str, generation: u32) -> Result<KeptFile, FileError> {
+        let path = self.kept_path(stem, generation);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let listed = match self.listed()? {
+            None => None,
+            Some(listed) => match listed.get(&name) {
+                Some(file) => Some(file.clone()),
+                None => return Err(io::ErrorKind::NotFound.into()).on("open", &path),
+            },
+        };
+        Ok(KeptFile { path, listed })
+    }
+
+    /// Opens a sealed file as far as the journal lists it.
+    fn open_kept(&self, stem: &str, generation: u32) -> Result<Sealed, FileError> {
+        self.kept(stem, generation)?.open()
     }
 
     /// The header of a file of this session, whose source stands at `path` below `root`.
@@ -275,8 +372,16 @@ impl SessionDir {
             key: None,
             form: Form::Bytes,
             bytes: exact::bytes_of(path),
+            upgraded: None,
         }
     }
+}
+
+/// The head of the log at `path`.
+fn head_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".head");
+    PathBuf::from(name)
 }
 
 /// A source's name as one that any file system takes: other bytes are written `%XX`.
@@ -314,7 +419,7 @@ fn kept_file(name: &str) -> Option<(String, u32)> {
 /// Names of what is in a folder, sorted; none when it is not there.
 fn entries(dir: &Path) -> Result<Vec<String>, FileError> {
     let reader = match fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.on("read folder", dir)?,
     };
     let mut names = Vec::new();

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use steno_core::format;
 use steno_core::inspect::{Inspection, inspect};
 use steno_core::vault::Vault;
-use steno_core::vault::keep::Growth;
 use steno_core::{SessionId, Usage};
 
 /// What `expected.json` and we both state.
@@ -288,7 +287,7 @@ fn kept_sessions_outlive_their_files() {
             let before = found.read().unwrap();
             let id = SessionId::for_native(agent, &format!("{}", kept.len()));
             let dir = vault.session(&agent.parse().unwrap(), &id);
-            dir.keep_all(&found.bundle, Growth::Ended).unwrap();
+            dir.keep_all(&found.bundle).unwrap();
             kept.push((dir, found.reader.agent, before));
         }
         std::fs::remove_dir_all(&copy).unwrap();

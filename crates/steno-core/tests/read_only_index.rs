@@ -12,7 +12,6 @@ use steno_core::index::{
     Filter, Index, IndexCondition, IndexError, IndexSource, Order, Query, Search, WriteObstacle,
 };
 use steno_core::vault::Vault;
-use steno_core::vault::keep::Growth;
 use tempfile::TempDir;
 
 /// A store whose path has signs that mean something in an address.
@@ -48,7 +47,7 @@ impl TestStore {
             )
         };
         fs::write(&path, texts.iter().map(line).collect::<String>()).unwrap();
-        dir.keep(&Source::on_disk("main.jsonl", &path), &path, Growth::Ended).unwrap();
+        dir.keep(&Source::on_disk("main.jsonl", &path), &path).unwrap();
     }
 
     fn refresh(&self) -> Index {

@@ -45,9 +45,18 @@ impl Indexer {
         self.size += prepared.size();
         self.gathered.push(prepared);
         self.markers.extend(marker);
-        if self.size >= GATHERED || self.gathered.len() >= MOST {
-            self.put();
-        }
+    }
+
+    /// Whether so much is gathered that it is to be put in.
+    pub(crate) fn is_full(&self) -> bool {
+        self.size >= GATHERED || self.gathered.len() >= MOST
+    }
+
+    /// Forgets what was gathered, because it was not kept after all. It stays marked.
+    pub(crate) fn discard(&mut self) {
+        self.size = 0;
+        self.gathered.clear();
+        self.markers.clear();
     }
 
     /// Takes a session as it is in the vault.

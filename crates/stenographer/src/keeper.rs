@@ -1,6 +1,6 @@
 //! Takes sessions that were found in files into the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -9,8 +9,9 @@ use steno_core::durable::{self, FileError, OnPath};
 use steno_core::entry::PRIMARY;
 use steno_core::format::{FormatError, Found, Item};
 use steno_core::index::Draft;
+use steno_core::index::pending::Marker;
 use steno_core::source::Wanted;
-use steno_core::vault::keep::Growth;
+use steno_core::vault::commit::VaultCommit;
 use steno_core::vault::likeness::Likeness;
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Bundle, Entry, Kind, Problem, ProblemList, Role, Session, SessionId};
@@ -23,6 +24,9 @@ use crate::seen::{Stamp, stamp};
 /// From how many bytes on a session is not held beside others that wait for the index.
 const LARGE: u64 = 8 << 20;
 
+/// How many sessions are acknowledged together.
+const MAX_BATCH: usize = 128;
+
 /// How many characters of a prompt stand for a title.
 const TITLE: usize = 60;
 
@@ -33,6 +37,11 @@ pub(crate) struct Keeper {
     /// Files with several sessions that were kept, each as it was then and with the session that holds it.
     shared: HashMap<PathBuf, (Option<Stamp>, SessionDir)>,
     projects: Projects,
+    /// What is written and not acknowledged yet, and whose it is.
+    commit: VaultCommit,
+    batch: Vec<SessionId>,
+    /// Sessions of which something could not be acknowledged.
+    failed: HashSet<SessionId>,
     indexer: Indexer,
     /// Whether what is kept goes into the index at once, or waits for the next search.
     pub(crate) is_indexing: bool,
@@ -63,8 +72,35 @@ impl Keeper {
         let known = sessions.map(|session| (session.id().clone(), session)).collect();
         let projects = Projects::load(durable::parent(vault.root()));
         let indexer = Indexer::new(durable::parent(vault.root()));
-        let (shared, is_indexing) = (HashMap::new(), true);
-        Ok(Self { vault, known, shared, projects, indexer, is_indexing, lock: None })
+        let commit = vault.commit();
+        Ok(Self {
+            vault,
+            known,
+            shared: HashMap::new(),
+            projects,
+            commit,
+            batch: Vec::new(),
+            failed: HashSet::new(),
+            indexer,
+            is_indexing: true,
+            lock: None,
+        })
+    }
+
+    /// Acknowledges what was written: it is on disk when this returns, and goes into the index next.
+    pub(crate) fn commit(&mut self) -> Result<(), CommandError> {
+        let batch = std::mem::take(&mut self.batch);
+        if let Err(error) = self.commit.finish() {
+            self.failed.extend(batch);
+            self.indexer.discard();
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// The sessions of which something could not be acknowledged since this was last asked.
+    pub(crate) fn take_failed(&mut self) -> HashSet<SessionId> {
+        std::mem::take(&mut self.failed)
     }
 
     /// Waits until no other process gives names to sessions.
@@ -79,7 +115,13 @@ impl Keeper {
                 options.create(true).append(true).open(&path).on("open", &path)?
             }
         };
-        Ok(self.lock.insert(lock).lock()?)
+        if lock.try_lock().is_err() {
+            // Whoever has it may wait for one of the sessions that we hold.
+            self.commit()?;
+            lock.lock()?;
+        }
+        self.lock = Some(lock);
+        Ok(())
     }
 
     fn unlock(&self) -> Result<(), CommandError> {
@@ -98,13 +140,14 @@ impl Keeper {
         Some(kept).filter(|kept| kept.is_only_told().is_ok_and(|is_told| !is_told))
     }
 
-    /// Keeps what is new of a session.
-    pub(crate) fn keep(&mut self, found: &Found, growth: Growth) -> Result<Kept, CommandError> {
+    /// Keeps what is new of a session. It counts once [`Keeper::commit`] or [`Keeper::flush`] has returned.
+    pub(crate) fn keep(&mut self, found: &Found) -> Result<Kept, CommandError> {
         let (mut entries, mut problems) = (0, ProblemList::default());
         let is_indexing = self.is_indexing;
         let mut draft = is_indexing.then(Draft::default);
         let before = stamps(&found.bundle);
         if is_large(&before) {
+            self.commit()?;
             self.indexer.put();
         }
         let wanted = if is_indexing { Wanted::All } else { Wanted::Counts };
@@ -124,28 +167,27 @@ impl Keeper {
             Item::Problem(problem) => problems.push(problem),
         });
         let session = match read {
+            // What cannot be read is kept all the same: it may be unfinished, or a better reader may come.
             Err(FormatError::File(error)) if is_too_large(&error) => {
                 problems.push(Problem::of(&error.path, &error.source));
+                unread(found)
+            }
+            Err(FormatError::Invalid(problem)) => {
+                problems.push(problem);
                 unread(found)
             }
             other => other?,
         };
         // Two processes must not give one id to two sessions.
         self.lock()?;
-        let kept = self.home(&session.agent, &session.id, &found.bundle).and_then(|home| {
-            let Home { dir, has_all } = home;
-            let marker = self.indexer.mark(&dir);
-            let damage = dir.damage()?;
-            let added = if has_all { 0 } else { self.keep_files(&dir, &found.bundle, growth)? };
-            let is_more = has_all || dir.has_more_than(found.bundle.files().len())?;
-            Ok((added, dir.size()?, is_more, (dir, marker, damage)))
-        });
+        let kept = self.keep_named(&session, &found.bundle);
         if let Some(folder) = &session.project {
             // Only a shortcut for later: what is kept is kept without it.
             let _ = self.projects.note(folder.as_ref());
         }
         self.unlock()?;
-        let (added, stored, is_more, (dir, marker, damage)) = kept?;
+        let Written { dir, marker, damage, added, is_more } = kept?;
+        let stored = dir.size()?;
         self.known.insert(dir.id().clone(), dir.clone());
         let title = session.title.clone().or(prompt);
         let is_read = stamps(&found.bundle) == before && !is_more;
@@ -155,43 +197,63 @@ impl Keeper {
             self.indexer.add(draft.finish(named, Some(stored)), marker);
         } else if is_indexing {
             // More was kept than was read, what it was before tells more, or it is too large to be held.
+            self.commit()?;
             self.indexer.add_kept(&dir, marker);
+        }
+        if self.indexer.is_full() || self.commit.sessions() >= MAX_BATCH {
+            self.commit()?;
+            self.indexer.put();
         }
         Ok(Kept { dir, title, entries, added, stored, problems, damage })
     }
 
-    /// Brings what was kept into the index; what that fails of is taken in by the next search.
+    /// Acknowledges what was written and brings it into the index; what that fails of is taken in by the next search.
     pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
+        self.commit()?;
         self.indexer.flush()
     }
 
+    /// Writes the files of a session into the vault, under the name that they belong to.
+    fn keep_named(&mut self, session: &Session, bundle: &Bundle) -> Result<Written, CommandError> {
+        let Home { dir, has_all } = self.home(&session.agent, &session.id, bundle)?;
+        let marker = self.indexer.mark(&dir);
+        let damage = dir.damage()?;
+        let is_new = dir.is_empty()?;
+        let added = if has_all { 0 } else { self.keep_files(&dir, bundle)? };
+        self.batch.push(dir.id().clone());
+        if !is_new {
+            // Whether more is kept than was found shows in what is listed; and a session that is recorded right now must
+            // not wait for others.
+            self.commit()?;
+        }
+        let is_more = has_all || dir.has_more_than(bundle.files().len())?;
+        Ok(Written { dir, marker, damage, added, is_more })
+    }
+
     /// Keeps the session's files. One that holds several sessions is kept with the first of them that comes by.
-    fn keep_files(
-        &mut self,
-        dir: &SessionDir,
-        bundle: &Bundle,
-        growth: Growth,
-    ) -> Result<u64, CommandError> {
-        let Some(file) = bundle.shared_file() else { return Ok(dir.keep_all(bundle, growth)?) };
+    fn keep_files(&mut self, dir: &SessionDir, bundle: &Bundle) -> Result<u64, CommandError> {
+        let Some(file) = bundle.shared_file() else {
+            return Ok(dir.keep_all_in(bundle, &mut self.commit)?);
+        };
         let now = stamp(file.path());
         if let Some((then, holder)) = self.shared.get(file.path())
             && *then == now
             && holder != dir
         {
-            dir.point_to(holder, bundle)?;
+            dir.point_to(holder, bundle, &mut self.commit)?;
             return Ok(0);
         }
         let holder = dir.holder()?.filter(SessionDir::exists);
         let grown = match &holder {
-            Some(holder) => holder.grow(&file, growth)?,
+            Some(holder) => holder.grow(&file, &mut self.commit)?,
             None => None,
         };
         let (holder, added) = match (holder, grown) {
             (Some(holder), Some(added)) => {
-                dir.point_to(&holder, bundle)?;
+                dir.point_to(&holder, bundle, &mut self.commit)?;
                 (holder, added)
             }
-            _ => (dir.clone(), dir.keep_all(bundle, growth)?),
+            _ => (dir.clone(), dir.keep_all_in(bundle, &mut self.commit)?),
         };
         self.shared.insert(file.path().to_owned(), (now, holder));
         Ok(added)
@@ -199,17 +261,25 @@ impl Keeper {
 
     /// Where a session belongs. One of the same name from another place goes on with what is kept, if it begins with
     /// that; else it gets a name of its own.
-    fn home(&self, agent: &str, id: &SessionId, bundle: &Bundle) -> Result<Home, CommandError> {
+    fn home(&mut self, agent: &str, id: &SessionId, bundle: &Bundle) -> Result<Home, CommandError> {
         let name = agent.parse()?;
+        let unread = self.vault.session(&name, &unread_id(agent, bundle));
+        if !self.batch.contains(unread.id()) && !unread.is_empty()? {
+            return Ok(Home { dir: unread, has_all: false });
+        }
         let dir = self.vault.session(&name, id);
+        let place = format!("{}\n{id}", bundle.root.to_string_lossy());
+        let apart = self.vault.session(&name, &SessionId::for_native(agent, &place));
+        if self.batch.contains(id) || self.batch.contains(apart.id()) {
+            // Only what is listed can be compared.
+            self.commit()?;
+        }
         // Of another agent, or kept by another process since we looked.
         let known = self.known.get(id).unwrap_or(&dir);
         let is_own = known.agent() == agent;
         if known.is_empty()? || (is_own && is_kept_from(known, bundle)?) {
             return Ok(Home { dir, has_all: false });
         }
-        let place = format!("{}\n{id}", bundle.root.to_string_lossy());
-        let apart = self.vault.session(&name, &SessionId::for_native(agent, &place));
         if is_own && apart.is_empty()? {
             match known.likeness(bundle)? {
                 Likeness::More => return Ok(Home { dir, has_all: false }),
@@ -224,6 +294,17 @@ impl Keeper {
         }
         Ok(Home { dir: apart, has_all: false })
     }
+}
+
+/// A session whose files were written.
+struct Written {
+    dir: SessionDir,
+    marker: Option<Marker>,
+    damage: Vec<Problem>,
+    /// Bytes that are new.
+    added: u64,
+    /// Whether more is kept than was found.
+    is_more: bool,
 }
 
 /// Where a session belongs in the vault.
@@ -248,8 +329,13 @@ fn is_too_large(error: &FileError) -> bool {
 /// A session that only its place names.
 fn unread(found: &Found) -> Session {
     let agent = found.reader.agent;
-    let name = found.bundle.root.display().to_string();
-    Session::new(SessionId::for_native(agent, &name), agent)
+    Session::new(unread_id(agent, &found.bundle), agent)
+}
+
+/// The id of a session that could not be read when it was kept first. It stays its id.
+fn unread_id(agent: &str, bundle: &Bundle) -> SessionId {
+    let key = bundle.key.as_deref().map(|key| format!("#{key}")).unwrap_or_default();
+    SessionId::for_native(agent, &format!("{}{key}", bundle.root.display()))
 }
 
 fn is_large(stamps: &[Option<Stamp>]) -> bool {
@@ -266,6 +352,10 @@ fn is_kept_from(dir: &SessionDir, bundle: &Bundle) -> Result<bool, CommandError>
         return Ok(false);
     }
     let kept = dir.bundle()?;
+    if kept.root == dir.path() {
+        // None of its files can be read: nothing says that it is another one.
+        return Ok(true);
+    }
     // A file that holds several sessions now may have held one when it was kept.
     let is_key = kept.key.is_none() || kept.key == bundle.key;
     Ok(is_key && kept.root.to_string_lossy() == bundle.root.to_string_lossy())

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -26,8 +27,8 @@ type Files = HashMap<String, Known>;
 pub(crate) struct Seen {
     path: PathBuf,
     files: Files,
-    /// What was noted since the list was last read or written.
-    fresh: Files,
+    /// The names of what was noted since the list was last read or written.
+    fresh: HashSet<String>,
     /// Sessions that files were kept with and that the vault does not have.
     lost: HashSet<String>,
 }
@@ -55,7 +56,7 @@ impl Seen {
         let sessions = files.values().flat_map(|Known(_, _, sessions)| sessions);
         let lost = sessions.filter(|name| !is_kept(name)).cloned().collect();
         forget(&mut files, &lost);
-        Self { path, files, fresh: HashMap::new(), lost }
+        Self { path, files, fresh: HashSet::new(), lost }
     }
 
     /// Whether the file was kept with this stamp.
@@ -72,8 +73,9 @@ impl Seen {
             self.lost.remove(session);
         }
         let known = Known(size, time, sessions);
-        if self.files.insert(name.clone(), known.clone()).as_ref() != Some(&known) {
-            self.fresh.insert(name, known);
+        if self.files.get(&name) != Some(&known) {
+            self.fresh.insert(name.clone());
+            self.files.insert(name, known);
         }
     }
 
@@ -84,12 +86,16 @@ impl Seen {
         }
         let mut noted = read(&self.path);
         forget(&mut noted, &self.lost);
+        noted.retain(|name, _| !self.fresh.contains(name));
         self.files.extend(noted);
-        self.files.extend(self.fresh.drain());
+        self.fresh.clear();
         let written = Written { readers: format::VERSION, files: &self.files };
-        let text = serde_json::to_vec(&written).expect("names are text");
         durable::create_private_dir(durable::parent(&self.path))?;
-        durable::replace_unsynced(&self.path, &text)
+        durable::replace_unsynced_by(&self.path, |file| {
+            let mut out = BufWriter::new(file);
+            serde_json::to_writer(&mut out, &written)?;
+            out.flush()
+        })
     }
 }
 

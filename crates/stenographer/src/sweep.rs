@@ -6,18 +6,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use steno_core::agent::near;
 use steno_core::agent::places::{Place, in_projects, places};
-use steno_core::durable;
-use steno_core::format::{self, Found};
-use steno_core::vault::keep::Growth;
+use steno_core::durable::{self, FileError};
+use steno_core::format::{self, FileListing, Found};
 use steno_core::{Bundle, ProblemList, SessionId, Source};
 
-use self::files::{digest, growth, is_index, is_torn, parts, place, sources};
+use self::files::{digest, is_index, is_part_of_database, parts, place, sources};
 pub(crate) use self::files::{log_of, modified};
 use crate::error::CommandError;
 use crate::keeper::{Keeper, Kept};
@@ -86,13 +84,19 @@ pub(crate) struct Sweep {
     pub(crate) dry_run: bool,
     /// Set by whoever wants no further session to be begun.
     pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) now: SystemTime,
     /// Files that no session was kept of, as they were then.
     passed: HashMap<PathBuf, Stamp>,
     /// The sessions that files were kept with, until that is noted.
     homes: HashMap<PathBuf, Vec<SessionId>>,
     /// Our own folder: what stands there came from here.
     store: PathBuf,
+}
+
+/// The files that have changed, and the folders that could not be listed.
+#[derive(Default)]
+pub(crate) struct ChangedFiles {
+    pub(crate) changed: HashMap<PathBuf, Stamp>,
+    pub(crate) failures: Vec<FileError>,
 }
 
 /// A session of which something new was kept.
@@ -107,7 +111,18 @@ pub(crate) struct News {
     pub(crate) problems: u64,
 }
 
+/// What a look at everything came to.
+pub(crate) struct SweepResult {
+    pub(crate) failures: Vec<CommandError>,
+    pub(crate) rows: BTreeMap<String, Row>,
+}
+
 impl Sweep {
+    /// Ends the look, and drops what it knows of every file.
+    pub(crate) fn finish(self) -> SweepResult {
+        SweepResult { failures: self.failures, rows: self.rows }
+    }
+
     pub(crate) fn new(ui: &Ui, scene: &Scene) -> Result<Self, CommandError> {
         let keeper = Keeper::new(Store::new(scene).vault)?;
         Ok(Self {
@@ -120,7 +135,6 @@ impl Sweep {
             looks: 0,
             dry_run: false,
             stop: Arc::default(),
-            now: SystemTime::from(scene.clock.now().instant()),
             passed: HashMap::new(),
             homes: HashMap::new(),
             store: real(scene.store.clone()),
@@ -134,7 +148,8 @@ impl Sweep {
 
     /// Keeps what is new at or below a path.
     pub(crate) fn root(&mut self, root: &Path, agents: &[String]) -> Result<(), CommandError> {
-        let mut changed = self.changed(root)?;
+        let ChangedFiles { mut changed, failures } = self.changed(root)?;
+        self.failures.extend(failures.into_iter().map(CommandError::from));
         let mut found = Vec::new();
         for folder in parts(root, changed.keys()) {
             let failures = match format::look(&folder) {
@@ -151,27 +166,39 @@ impl Sweep {
         }
         // The index gives later numbers to later texts.
         found.sort_by_cached_key(modified);
-        let looked = found.iter().flat_map(|found| self.found(found, agents, &changed));
-        let again: HashSet<PathBuf> = looked.collect();
+        let mut again = HashSet::new();
+        // Each is dropped once it is kept: there may be very many.
+        for found in found {
+            again.extend(self.found(&found, agents, &changed));
+        }
+        let failed = self.flush();
         if !self.dry_run {
-            changed.retain(|file, _| !again.contains(file));
+            changed.retain(|file, _| !again.contains(file) && !self.is_of(file, &failed));
             changed.iter().for_each(|(file, stamp)| self.note(file, *stamp));
         }
-        self.flush();
         Ok(())
     }
 
-    /// Brings what was kept into the index.
-    fn flush(&mut self) {
+    /// Acknowledges what was kept and brings it into the index; gives the sessions of which that failed.
+    fn flush(&mut self) -> HashSet<SessionId> {
         self.failures.extend(self.keeper.flush().err());
+        self.keeper.take_failed()
+    }
+
+    /// Whether a file was kept with one of these sessions.
+    fn is_of(&self, file: &Path, sessions: &HashSet<SessionId>) -> bool {
+        let kept_with = self.homes.get(file).into_iter().flatten();
+        kept_with.into_iter().any(|id| sessions.contains(id))
     }
 
     /// The files at or below a path that are not as they were seen.
-    pub(crate) fn changed(&self, root: &Path) -> Result<HashMap<PathBuf, Stamp>, CommandError> {
+    pub(crate) fn changed(&self, root: &Path) -> Result<ChangedFiles, CommandError> {
         let log = Some(log_of(root)).filter(|log| root.is_file() && log.is_file());
-        let files = format::files(root)?.into_iter().chain(log).filter(|file| !is_index(file));
+        let FileListing { files, failures } = format::list_files(root)?;
+        let files = files.into_iter().chain(log).filter(|file| !is_index(file));
         let stamped = files.filter_map(|file| stamp(&file).map(|stamp| (file, stamp)));
-        Ok(stamped.filter(|(file, stamp)| self.is_news(file, *stamp)).collect())
+        let changed = stamped.filter(|(file, stamp)| self.is_news(file, *stamp)).collect();
+        Ok(ChangedFiles { changed, failures })
     }
 
     /// Keeps the session of one file, if that has changed.
@@ -229,11 +256,12 @@ impl Sweep {
                 changed.remove(&again);
             }
         }
+        let failed = self.flush();
+        changed.retain(|path, _| !self.is_of(path, &failed));
         for (path, at) in &changed {
             self.passed.remove(path);
             self.note(path, *at);
         }
-        self.flush();
     }
 
     /// Whether a file is to be looked at: it has changed, and is not our own.
@@ -245,7 +273,9 @@ impl Sweep {
     /// Remembers with which session the files of a bundle were kept.
     fn settle(&mut self, bundle: &Bundle, id: &SessionId) {
         let files = sources(bundle).into_iter().map(|source| source.path().to_owned());
-        for file in files.chain([place(bundle)]) {
+        // A session of a database is known by its rows, too.
+        let rows = bundle.key.is_some().then(|| place(bundle));
+        for file in files.chain(rows) {
             let sessions = self.homes.entry(file).or_default();
             if !sessions.contains(id) {
                 sessions.push(id.clone());
@@ -285,8 +315,7 @@ impl Sweep {
             return Vec::new();
         }
         let done = wanted && self.in_session(found, &sources, changed);
-        let expected = growth(found, self.now) == Growth::Expected;
-        let again = sources.iter().filter(|source| !done || (expected && is_torn(source)));
+        let again = sources.iter().filter(|_| !done);
         again.map(|source| source.path().to_owned()).collect()
     }
 
@@ -305,7 +334,10 @@ impl Sweep {
             // Most sessions of a database that has changed have not.
             Ok(Some(print)) => {
                 let name = place(&found.bundle);
-                if self.seen.knows(&name, digest(&print)) {
+                let is_beside = |source: &&Source| !is_part_of_database(&found.bundle, source);
+                let mut beside = sources.iter().filter(is_beside);
+                let has_news_beside = beside.any(|source| changed.contains_key(source.path()));
+                if !has_news_beside && self.seen.knows(&name, digest(&print)) {
                     return true;
                 }
                 let better = self.keeper.better(found).map(|kept| kept.id().clone());
@@ -341,8 +373,7 @@ impl Sweep {
 
     /// Keeps one session, of which `size` bytes may have changed; whether that is done for now.
     fn session(&mut self, found: &Found, size: u64) -> bool {
-        let (dry_run, growth) = (self.dry_run, growth(found, self.now));
-        let kept = (!dry_run).then(|| self.keeper.keep(found, growth));
+        let kept = (!self.dry_run).then(|| self.keeper.keep(found));
         if let Some(Ok(kept)) = &kept {
             self.settle(&found.bundle, kept.dir.id());
         }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::format::{self, Found, Reader};
 use crate::session::Transcript;
-use crate::vault::keep::Growth;
 use crate::vault::{SessionDir, Vault};
 
 /// A vault that is removed with it.
@@ -28,7 +27,7 @@ impl Kept {
     pub(crate) fn keep(&self, found: &Found) -> (SessionDir, u64) {
         let transcript = found.read().unwrap();
         let dir = self.dir(found.reader.agent, transcript.session.id.as_str());
-        let added = dir.keep_all(&found.bundle, Growth::Ended).unwrap();
+        let added = dir.keep_all(&found.bundle).unwrap();
         (dir, added)
     }
 }

@@ -78,12 +78,11 @@ impl Desk {
 
     /// Takes the log's end, after reading what others have recorded.
     pub(crate) fn lock(&self) -> Result<(Tail<'_>, MutexGuard<'_, RecordReader>), FileError> {
-        let mut tail = self.log.lock()?;
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        for line in tail.take_news() {
+        let tail = self.log.lock(&mut |line| {
             // A damaged line is reported to whoever reads or verifies the session.
-            let _ = reader.line(&line);
-        }
+            let _ = reader.line(line);
+        })?;
         Ok((tail, reader))
     }
 

@@ -9,13 +9,18 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::attributes::Attributes;
 use super::exact;
 use crate::compression;
 
-/// The version of the file format that this code writes and reads.
-pub(crate) const VERSION: u32 = 1;
+/// The version of the file format that this code writes. It reads this one and all before it.
+///
+/// Version 1 chained frames by their compressed bytes, and overwrote the trailer when it grew. Version 2 chains pieces of the
+/// kept bytes, each by a salted hash: merging frames leaves every link as it was, and a piece can be removed later without
+/// breaking the chain. It only appends: frames follow the trailer, and end with a new one.
+pub(crate) const VERSION: u32 = 2;
 /// Raw bytes per frame, about: a frame ends with the line that reaches it.
 pub(crate) const FRAME_SIZE: usize = 1 << 20;
 
@@ -72,6 +77,9 @@ pub struct FileHeader {
     /// The bytes of the path in hexadecimal, where they are no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bytes: Option<String>,
+    /// How many bytes it held as a file of version 1, and the end of its chain then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) upgraded: Option<(u64, Hash)>,
 }
 
 impl FileHeader {
@@ -145,13 +153,138 @@ pub(crate) struct FrameHeader {
     pub(crate) length: u64,
     /// How many they are compressed.
     pub(crate) stored: u64,
-    /// Their hash.
-    pub(crate) blake3: Hash,
-    /// The hash of all this, the compressed bytes, and the chain before it.
+    /// Version 1: the hash of the bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) blake3: Option<Hash>,
+    /// Version 2: the hash of the compressed bytes. The chain does not cover it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<Hash>,
+    /// Version 2: the pieces that the frame holds, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pieces: Vec<FramePiece>,
+    /// The chain after this frame.
     pub(crate) chain: Hash,
-    /// Where the source was found, if that was elsewhere than before; the frame may have no bytes then.
+    /// Version 1: where the source was found, if that was elsewhere than before; the frame may have no bytes then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) moved: Option<Moved>,
+}
+
+/// Bytes of a source that were kept together: one link of the chain.
+///
+/// Its hash is keyed with a random salt, so that the hash alone does not confirm a guess of the bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FramePiece {
+    pub(crate) length: u64,
+    pub(crate) salt: Uuid,
+    pub(crate) hash: Hash,
+    /// Where the source was found, if that was elsewhere than before; the piece may have no bytes then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) moved: Option<Moved>,
+}
+
+impl FramePiece {
+    /// A piece of these bytes, with a new salt.
+    pub(crate) fn new(raw: &[u8], moved: Option<Moved>) -> Self {
+        let salt = Uuid::new_v4();
+        let hash = Hash(salted_hasher(salt).update(raw).finalize());
+        Self { length: raw.len() as u64, salt, hash, moved }
+    }
+
+    /// The hasher that gives this piece's hash for its bytes.
+    pub(crate) fn hasher(&self) -> blake3::Hasher {
+        salted_hasher(self.salt)
+    }
+
+    /// The chain after this piece, which follows `before`.
+    fn link(&self, before: Hash) -> Hash {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(before.0.as_bytes());
+        hasher.update(&self.length.to_le_bytes());
+        hasher.update(self.hash.0.as_bytes());
+        if let Some(moved) = &self.moved {
+            hasher.update(blake3::hash(&print(moved)).as_bytes());
+        }
+        Hash(hasher.finalize())
+    }
+}
+
+fn salted_hasher(salt: Uuid) -> blake3::Hasher {
+    let mut key = [0; blake3::KEY_LEN];
+    key[..16].copy_from_slice(salt.as_bytes());
+    blake3::Hasher::new_keyed(&key)
+}
+
+impl FrameHeader {
+    /// Where the source was found, if the frame says so; the last one counts.
+    pub(crate) fn last_move(&self) -> Option<&Moved> {
+        self.pieces.iter().rev().find_map(|piece| piece.moved.as_ref()).or(self.moved.as_ref())
+    }
+
+    /// The frame's hashes over the source's bytes: how many bytes each covers, its hasher, and what it must give.
+    pub(crate) fn content_hashes(&self) -> Vec<ContentHash> {
+        if let Some(hash) = self.blake3 {
+            return vec![ContentHash { length: self.length, hasher: blake3::Hasher::new(), hash }];
+        }
+        let content = |piece: &FramePiece| ContentHash {
+            length: piece.length,
+            hasher: piece.hasher(),
+            hash: piece.hash,
+        };
+        self.pieces.iter().map(content).collect()
+    }
+
+    /// Checks that the frame follows `before` and that `data` are its compressed bytes.
+    pub(crate) fn check_link(&self, before: Hash, data: &[u8]) -> io::Result<()> {
+        let chain = match self.blake3 {
+            Some(_) if self.pieces.is_empty() => link_version_1(before, self, data),
+            None if self.data == Some(Hash(blake3::hash(data))) => {
+                self.links(before).last().map_or(before, |(_, link)| link)
+            }
+            _ => return Err(damaged(CHANGED_FRAME)),
+        };
+        let length: u64 = self.pieces.iter().map(|piece| piece.length).sum();
+        if chain != self.chain || (self.blake3.is_none() && length != self.length) {
+            return Err(damaged(CHANGED_FRAME));
+        }
+        Ok(())
+    }
+
+    /// Every length of the source at which this frame has a link, with that link.
+    pub(crate) fn links(&self, before: Hash) -> impl Iterator<Item = (u64, Hash)> {
+        let mut at = (self.offset, before);
+        let own = self.blake3.map(|_| (self.offset + self.length, self.chain));
+        own.into_iter().chain(self.pieces.iter().map(move |piece| {
+            at = (at.0 + piece.length, piece.link(at.1));
+            at
+        }))
+    }
+
+    /// Checks the decompressed bytes against the frame's hashes.
+    pub(crate) fn check_content(&self, raw: &[u8]) -> io::Result<()> {
+        let mut rest = raw;
+        for ContentHash { length, mut hasher, hash } in self.content_hashes() {
+            let length = usize::try_from(length).map_err(io::Error::other)?;
+            let Some((piece, after)) = rest.split_at_checked(length) else {
+                return Err(damaged("the frame holds fewer bytes than were kept"));
+            };
+            if hasher.update(piece).finalize() != hash.0 {
+                return Err(damaged("the frame holds other bytes than were kept"));
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+/// Why a frame does not follow the one before it.
+pub(crate) const CHANGED_FRAME: &str = "the frame was changed, or one is missing before it";
+
+/// A hash over the next `length` bytes of a source.
+pub(crate) struct ContentHash {
+    pub(crate) length: u64,
+    pub(crate) hasher: blake3::Hasher,
+    pub(crate) hash: Hash,
 }
 
 /// What stands at the end: where the frames are.
@@ -197,38 +330,45 @@ pub(crate) struct Packed {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Compresses the source's bytes from `offset` on into one frame that follows `chain`.
-pub(crate) fn pack(
-    chain: Hash,
-    offset: u64,
-    raw: &[u8],
-    moved: Option<Moved>,
-) -> io::Result<Packed> {
+/// What a new frame holds.
+pub(crate) struct FrameContent<'a> {
+    /// Where its bytes begin in the source.
+    pub(crate) offset: u64,
+    pub(crate) raw: &'a [u8],
+    pub(crate) pieces: Vec<FramePiece>,
+}
+
+/// Compresses bytes of the source into one frame that follows `chain`.
+pub(crate) fn pack(chain: Hash, content: FrameContent<'_>) -> io::Result<Packed> {
+    let FrameContent { offset, raw, pieces } = content;
     let mut header = FrameHeader {
         offset,
         length: raw.len() as u64,
         stored: 0,
-        blake3: Hash(blake3::hash(raw)),
+        blake3: None,
+        data: None,
+        pieces,
         chain,
-        moved,
+        moved: None,
     };
     compression::compress(raw, |data| {
         header.stored = data.len() as u64;
-        header.chain = link(chain, &header, data);
+        header.data = Some(Hash(blake3::hash(data)));
+        header.chain = header.links(chain).last().map_or(chain, |(_, link)| link);
         let mut bytes = skippable(&header, &[]);
         bytes.extend_from_slice(data);
         Packed { header, bytes }
     })
 }
 
-/// The chain's next link: depends on all that came before and on every byte of this frame.
-pub(crate) fn link(before: Hash, header: &FrameHeader, data: &[u8]) -> Hash {
+/// The next link of a chain of version 1: depends on all that came before and on every byte of this frame.
+fn link_version_1(before: Hash, header: &FrameHeader, data: &[u8]) -> Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(before.0.as_bytes());
     for number in [header.offset, header.length, header.stored] {
         hasher.update(&number.to_le_bytes());
     }
-    hasher.update(header.blake3.0.as_bytes());
+    hasher.update(header.blake3.map_or([0; 32], |hash| *hash.0.as_bytes()).as_slice());
     if let Some(moved) = &header.moved {
         hasher.update(blake3::hash(&print(moved)).as_bytes());
     }
@@ -277,7 +417,7 @@ pub(crate) fn read_end(file: &mut File, size: u64) -> io::Result<Option<(u64, Tr
     }
     let at = size - total;
     file.seek(SeekFrom::Start(at))?;
-    let Ok(content) = read_skippable(file) else {
+    let Some(content) = unless_damaged(read_skippable(file))? else {
         return Ok(None);
     };
     let json = &content[..content.len().saturating_sub(FOOTER)];
@@ -295,7 +435,12 @@ pub(crate) fn holds_frames(rest: &[u8]) -> bool {
 
 /// What a trailer states of the source; all else in it can be computed.
 pub(crate) fn stated(end: &[u8]) -> Option<Attributes> {
-    let json = end.get(8..end.len().checked_sub(FOOTER)?)?;
+    stated_in(end.get(8..)?)
+}
+
+/// The same, without what begins a skippable frame.
+fn stated_in(content: &[u8]) -> Option<Attributes> {
+    let json = content.get(..content.len().checked_sub(FOOTER)?)?;
     parse::<Trailer>(json).ok().map(|trailer| trailer.attributes())
 }
 
@@ -306,6 +451,24 @@ pub(crate) fn read_header<T: Serialize + DeserializeOwned>(
     let content = read_skippable(input)?;
     let header = parse(&content)?;
     Ok((header, 8 + content.len() as u64))
+}
+
+/// What may follow a frame.
+pub(crate) enum NextFrame {
+    /// The header of another one, and the size of that header.
+    Frame(Box<FrameHeader>, u64),
+    /// A trailer of this size, from when the file ended there.
+    Trailer(u64),
+}
+
+/// Reads the header of the next frame, or passes over a trailer.
+pub(crate) fn read_next(input: &mut impl Read) -> io::Result<NextFrame> {
+    let content = read_skippable(input)?;
+    let size = 8 + content.len() as u64;
+    if content.ends_with(END) && stated_in(&content).is_some() {
+        return Ok(NextFrame::Trailer(size));
+    }
+    Ok(NextFrame::Frame(Box::new(parse(&content)?), size))
 }
 
 fn read_skippable(input: &mut impl Read) -> io::Result<Vec<u8>> {
@@ -345,6 +508,16 @@ fn skippable<T: Serialize>(header: &T, footer: &[u8]) -> Vec<u8> {
 
 fn print<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("headers have string keys")
+}
+
+/// What was read, or nothing where the bytes are not what they should be. An error of the system stays one: the bytes may
+/// be fine.
+pub(crate) fn unless_damaged<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.raw_os_error().is_some() => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 pub(crate) fn damaged(what: &str) -> io::Error {

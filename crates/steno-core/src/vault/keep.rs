@@ -1,19 +1,19 @@
 //! Keeps a source file: its bytes are copied into a sealed file that grows as the source does.
 //!
-//! A source whose kept part has changed was rewritten: it starts a new generation, and the old one stays.
+//! Every byte is kept, also of a last line that has no newline yet: if that line goes on later, the rest is appended. A source
+//! whose kept part has changed was rewritten: it starts a new generation, and the old one stays.
 
-use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use super::SessionDir;
-use super::frame::{FileHeader, Form};
-use super::live::open_lock;
+use super::commit::VaultCommit;
+use super::frame::{ContentHash, FileHeader, Form};
+use super::journal::{FileState, JournalLine};
 use super::recorder::RECORD;
-use super::sealed::{Sealed, SealedWriter};
+use super::sealed::{KeptFile, Sealed, SealedWriter};
 use crate::durable::{self, FileError, OnPath};
 use crate::format::FormatError;
-use crate::lines::LINE_LIMIT;
 use crate::source::{Bundle, Source};
 
 /// What keeping a source did.
@@ -43,98 +43,127 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether a source may still grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// It may: a last line without its newline waits until it is whole.
-    Expected,
-    /// It has ended, or is no file of lines: all of it is kept.
-    Ended,
-}
-
 impl SessionDir {
-    /// Keeps every file of a session, and notes which of those kept before are gone. Gives how many bytes are new.
+    /// Keeps every file of a session, and notes which of those kept before are gone. Gives how many bytes are new, which
+    /// are on disk when this returns.
+    pub fn keep_all(&self, bundle: &Bundle) -> Result<u64, FormatError> {
+        let mut commit = self.begin_commit();
+        let added = self.keep_all_in(bundle, &mut commit)?;
+        commit.finish()?;
+        Ok(added)
+    }
+
+    /// As [`SessionDir::keep_all`]; what is new counts once `commit` is finished.
     ///
     /// Of a database only the session's rows are kept, of a file that it shares with others all of it.
-    pub fn keep_all(&self, bundle: &Bundle, growth: Growth) -> Result<u64, FormatError> {
-        let _lock = self.lock_for_keeping()?;
+    pub fn keep_all_in(
+        &self,
+        bundle: &Bundle,
+        commit: &mut VaultCommit,
+    ) -> Result<u64, FormatError> {
+        self.lock_for_keeping(commit)?;
         let (mut added, mut there) = (0, Vec::new());
         if bundle.origin.is_some() {
-            let (stem, rows) = self.keep_rows(bundle)?;
+            let (stem, rows) = self.keep_rows(bundle, commit)?;
             (added, there) = (rows, vec![stem]);
         }
         for source in bundle.kept_sources() {
-            // Only files of lines grow by lines; any other may end as it likes.
-            let lines = source.name().ends_with(".jsonl");
-            let growth = if lines { growth } else { Growth::Ended };
-            let place = Place::of(bundle, Form::Bytes);
-            added += self.keep_locked(&source, &place, growth)?.added;
+            added += self.keep_locked(&source, &Place::of(bundle, Form::Bytes), commit)?.added;
             there.push(super::file_name(source.name()));
         }
         for excerpt in &bundle.excerpts {
             // What nothing is said in any more is not gone: what it said stays true.
             there.push(super::file_name(excerpt.name()));
             if !excerpt.bytes()?.is_empty() {
-                let place = Place::of(bundle, Form::Excerpt);
-                added += self.keep_locked(excerpt, &place, Growth::Expected)?.added;
+                added +=
+                    self.keep_locked(excerpt, &Place::of(bundle, Form::Excerpt), commit)?.added;
             }
         }
         // Where the session's own file is missing, what was found is only a part of it.
         let newest = if bundle.root.exists() { self.newest_files()? } else { Vec::new() };
         for (stem, generation) in newest {
             if !there.contains(&stem) {
-                self.note_gone(&stem, generation)?;
+                self.note_gone(&stem, generation, commit)?;
             }
         }
-        self.write_manifest()?;
         Ok(added)
     }
 
     /// Keeps what is new in `source`, a file below `root`. It is on disk when this returns.
-    pub fn keep(&self, source: &Source, root: &Path, growth: Growth) -> Result<Kept, FileError> {
-        let _lock = self.lock_for_keeping()?;
+    pub fn keep(&self, source: &Source, root: &Path) -> Result<Kept, FileError> {
+        let mut commit = self.begin_commit();
+        self.lock_for_keeping(&mut commit)?;
         let place = Place { root, key: None, form: Form::Bytes };
-        let kept = self.keep_locked(source, &place, growth)?;
-        durable::sync_dir(self.path())?;
+        let kept = self.keep_locked(source, &place, &mut commit)?;
+        commit.finish()?;
         Ok(kept)
     }
 
     /// Takes the session's lock; a session that is recorded is not for files, unless it is the wire of an agent
     /// that has some.
-    pub(super) fn lock_for_keeping(&self) -> Result<File, FileError> {
-        durable::create_private_dir(self.path())?;
-        let lock_path = self.lock_path();
-        let lock = open_lock(&lock_path)?;
-        lock.lock().on("lock", &lock_path)?;
+    pub(super) fn lock_for_keeping(&self, commit: &mut VaultCommit) -> Result<(), FileError> {
+        commit.lock_session(self)?;
         durable::remove_leftovers(self.path());
         if self.is_recorded()? && !self.is_wire()? {
             let error = io::Error::other("the session was recorded live");
             return Err(error).on("keep files in", self.path());
         }
-        Ok(lock)
+        Ok(())
     }
 
-    /// Keeps what is new in a source. The name of a file that is new is on disk only after the folder was synced.
+    /// Keeps what is new in a source.
     pub(super) fn keep_locked(
         &self,
         source: &Source,
         place: &Place<'_>,
-        growth: Growth,
+        commit: &mut VaultCommit,
     ) -> Result<Kept, FileError> {
         let stem = super::file_name(source.name());
         let newest = self.newest_file(&stem)?;
-        if let Some((stem, generation)) = &newest {
-            let path = self.kept_path(stem, *generation);
-            if let Some(kept) = go_on(&path, source, place, growth)? {
-                return Ok(Kept { generation: *generation, ..kept });
-            }
+        if let Some((stem, generation)) = &newest
+            && let Some(kept) = self.go_on(source, place, (stem, *generation), commit)?
+        {
+            return Ok(kept);
         }
-        let generation = newest.map_or(0, |(_, generation)| generation + 1);
+        let generation = self.next_generation(&stem)?;
         let header = self.header(source.name(), source.path(), place.root, generation);
         let header = FileHeader { key: place.key.map(str::to_owned), form: place.form, ..header };
-        let writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
-        let kept = copy(writer, &mut source.open()?, source, growth)?;
+        let mut writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
+        let kept = copy(&mut writer, &mut source.open()?, source)?;
+        commit.add_file(self, writer.finish()?);
+        if let Some((stem, lost)) = newest {
+            self.replace_lost(&stem, lost, &kept, commit)?;
+        }
         Ok(Kept { generation, ..kept })
+    }
+
+    /// The number of the next generation of a source.
+    pub(super) fn next_generation(&self, stem: &str) -> Result<u32, FileError> {
+        let listed = self.listed()?.unwrap_or_default();
+        let names = listed.iter().filter_map(|(name, _)| super::kept_file(name));
+        let newest = names.filter(|(kept, _)| kept == stem).map(|(_, generation)| generation).max();
+        let newest = newest.max(self.newest_file(stem)?.map(|(_, generation)| generation));
+        Ok(newest.map_or(0, |newest| newest + 1))
+    }
+
+    /// Notes that a generation which is damaged or missing was kept anew, if the new one can hold all that it held.
+    fn replace_lost(
+        &self,
+        stem: &str,
+        generation: u32,
+        anew: &Kept,
+        commit: &mut VaultCommit,
+    ) -> Result<(), FileError> {
+        let lost = self.kept(stem, generation)?;
+        let Some(listed) = &lost.listed else { return Ok(()) };
+        let is_damaged = lost.open().and_then(|mut sealed| sealed.check_header()).is_err();
+        if is_damaged && anew.length >= listed.length {
+            let file = lost.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let (length, link) = (listed.length, listed.link.clone());
+            let line = self.journal_line(FileState::Replaced);
+            commit.add_line(self, JournalLine { file, length, link, ..line });
+        }
+        Ok(())
     }
 
     /// Adds what is new to the last generation of a source; nothing when the source does not go on with it.
@@ -142,12 +171,30 @@ impl SessionDir {
         &self,
         source: &Source,
         place: &Place<'_>,
-        growth: Growth,
+        commit: &mut VaultCommit,
     ) -> Result<Option<Kept>, FileError> {
         let newest = self.newest_file(&super::file_name(source.name()))?;
         let Some((stem, generation)) = newest else { return Ok(None) };
-        let kept = go_on(&self.kept_path(&stem, generation), source, place, growth)?;
-        Ok(kept.map(|kept| Kept { generation, ..kept }))
+        self.go_on(source, place, (&stem, generation), commit)
+    }
+
+    /// Adds what is new of a source to the generation that holds its beginning; nothing if that holds something else.
+    fn go_on(
+        &self,
+        source: &Source,
+        place: &Place<'_>,
+        (stem, generation): (&str, u32),
+        commit: &mut VaultCommit,
+    ) -> Result<Option<Kept>, FileError> {
+        let mut input = source.open()?;
+        let file = self.kept(stem, generation)?;
+        let Some(mut writer) = continued(&file, place, &mut input)? else { return Ok(None) };
+        writer.set_place(source.path(), place.root);
+        let kept = copy(&mut writer, &mut input, source)?;
+        if writer.has_news() {
+            commit.add_file(self, writer.finish()?);
+        }
+        Ok(Some(Kept { generation, ..kept }))
     }
 
     /// The last generation of one kept source.
@@ -168,54 +215,50 @@ impl SessionDir {
     }
 
     /// Adds a generation that says that the source is gone, unless the last one says so already.
-    fn note_gone(&self, stem: &str, generation: u32) -> Result<(), FileError> {
-        let Ok(sealed) = Sealed::open(&self.kept_path(stem, generation)) else { return Ok(()) };
+    fn note_gone(
+        &self,
+        stem: &str,
+        generation: u32,
+        commit: &mut VaultCommit,
+    ) -> Result<(), FileError> {
+        let Ok(sealed) = self.open_kept(stem, generation) else { return Ok(()) };
         let mut header = sealed.header().clone();
         if !header.gone {
             (header.gone, header.generation) = (true, generation + 1);
+            header.version = super::frame::VERSION;
             let path = self.kept_path(stem, generation + 1);
-            let mut writer = SealedWriter::create(&path, &header)?;
-            writer.finish()?;
-            writer.sync_content()?;
+            commit.add_file(self, SealedWriter::create(&path, &header)?.finish()?);
         }
         Ok(())
     }
 }
 
-/// Adds what is new of a source to the file that holds its beginning; nothing if that holds something else.
-fn go_on(
-    path: &Path,
-    source: &Source,
-    place: &Place<'_>,
-    growth: Growth,
-) -> Result<Option<Kept>, FileError> {
-    let mut input = source.open()?;
-    let Some(mut writer) = continued(path, place, &mut input)? else { return Ok(None) };
-    writer.set_place(source.path(), place.root);
-    copy(writer, &mut input, source, growth).map(Some)
-}
-
 /// The file to go on with, when the input begins with exactly what it holds; reads past that.
 ///
-/// A damaged file is left as it is: the source then starts a new generation.
+/// A damaged file is left as it is: the source then starts a new generation. An error of the system is none of the file.
 fn continued(
-    path: &Path,
+    file: &KeptFile,
     place: &Place<'_>,
     input: &mut dyn BufRead,
 ) -> Result<Option<SealedWriter>, FileError> {
-    match SealedWriter::open(path) {
+    let is_failure = |error: &FileError| {
+        error.source.kind() == io::ErrorKind::Unsupported
+            || (error.source.raw_os_error().is_some() && !error.is_missing())
+    };
+    match SealedWriter::open(file) {
         Ok(mut writer) => {
             let sealed = writer.sealed();
-            if sealed.check_header().is_err() {
-                return Ok(None);
+            match sealed.check_header() {
+                Err(error) if is_failure(&error) => return Err(error),
+                Err(_) => return Ok(None),
+                Ok(()) => {}
             }
             let header = sealed.header();
             let is_own =
                 !header.gone && header.form == place.form && header.key.as_deref() == place.key;
-            let same = is_own && begins_with_kept(sealed, input).unwrap_or(false);
-            Ok(same.then_some(writer))
+            Ok((is_own && begins_with_kept(sealed, input)?).then_some(writer))
         }
-        Err(error) if error.source.kind() == io::ErrorKind::Unsupported => Err(error),
+        Err(error) if is_failure(&error) => Err(error),
         Err(_) => Ok(None),
     }
 }
@@ -223,53 +266,37 @@ fn continued(
 /// Whether the input begins with exactly the kept bytes; reads past them.
 fn begins_with_kept(sealed: &mut Sealed, input: &mut dyn BufRead) -> Result<bool, FileError> {
     for index in 0..sealed.frame_count() {
-        let header = sealed.frame_header(index)?;
-        let mut hasher = blake3::Hasher::new();
-        let taken =
-            io::copy(&mut input.take(header.length), &mut hasher).on("read", sealed.path())?;
-        if taken != header.length || hasher.finalize() != header.blake3.0 {
-            return Ok(false);
+        for ContentHash { length, mut hasher, hash } in sealed.frame_header(index)?.content_hashes()
+        {
+            let read = io::copy(&mut input.take(length), &mut hasher).on("read", sealed.path())?;
+            if read != length || hasher.finalize() != hash.0 {
+                return Ok(false);
+            }
         }
     }
     Ok(true)
 }
 
-/// Appends the rest of the input, cut after whole lines.
+/// Appends the rest of the input. Frames end with a line, where there is one.
 fn copy(
-    mut writer: SealedWriter,
+    writer: &mut SealedWriter,
     input: &mut dyn BufRead,
     source: &Source,
-    growth: Growth,
 ) -> Result<Kept, FileError> {
     let before = writer.sealed().length();
-    let mut torn = Vec::new();
+    let mut added = 0;
     loop {
         let buffer = input.fill_buf().on("read", source.path())?;
         if buffer.is_empty() {
             break;
         }
-        let whole = memchr::memrchr(b'\n', buffer).map_or(0, |at| at + 1);
-        if whole > 0 {
-            writer.push_line(&mut torn, &buffer[..whole])?;
-        }
-        torn.extend_from_slice(&buffer[whole..]);
         let taken = buffer.len();
+        added += taken as u64;
+        writer.push_lines(buffer)?;
         input.consume(taken);
-        if torn.len() > LINE_LIMIT {
-            // Too long to ever be a record; it need not wait for its end.
-            writer.push_line(&mut torn, &[])?;
-        }
-    }
-    if growth == Growth::Ended {
-        writer.push_line(&mut torn, &[])?;
     }
     writer.set_attributes(source.attributes());
-    if writer.has_news() {
-        writer.finish()?;
-        writer.sync_content()?;
-    }
-    let length = writer.sealed().length();
-    Ok(Kept { generation: 0, added: length - before, length })
+    Ok(Kept { generation: 0, added, length: before + added })
 }
 
 #[cfg(test)]
@@ -287,23 +314,23 @@ mod tests {
     }
 
     #[test]
-    fn growth_rewrites_and_torn_lines() {
+    fn growth_rewrites_and_lines_without_an_end() {
         let temp = tempfile::tempdir().unwrap();
         let vault = Vault::new(temp.path().join("vault"));
         let dir = vault.session(&"a".parse().unwrap(), &"s".parse().unwrap());
         let path = temp.path().join("log.jsonl");
-        let keep = |text: &str, growth| {
+        let keep = |text: &str| {
             fs::write(&path, text).unwrap();
-            dir.keep(&Source::on_disk("log.jsonl", &path), temp.path(), growth).unwrap()
+            dir.keep(&Source::on_disk("log.jsonl", &path), temp.path()).unwrap()
         };
         let kept = |generation, added, length| Kept { generation, added, length };
-        assert_eq!(keep("one\ntw", Growth::Expected), kept(0, 4, 4));
-        assert_eq!(keep("one\ntw", Growth::Expected), kept(0, 0, 4));
-        assert_eq!(keep("one\ntwo\n", Growth::Expected), kept(0, 4, 8));
-        assert_eq!(keep("one\ntwo\nthr", Growth::Ended), kept(0, 3, 11));
-        assert_eq!(keep("one\ntwo\nthree\n", Growth::Expected), kept(0, 3, 14));
-        assert_eq!(keep("one\n2\n", Growth::Expected), kept(1, 6, 6));
-        assert_eq!(keep("one\n", Growth::Expected), kept(2, 4, 4));
+        assert_eq!(keep("one\ntw"), kept(0, 6, 6));
+        assert_eq!(keep("one\ntw"), kept(0, 0, 6));
+        assert_eq!(keep("one\ntwo\n"), kept(0, 2, 8));
+        assert_eq!(keep("one\ntwo\nthr"), kept(0, 3, 11));
+        assert_eq!(keep("one\ntwo\nthree\n"), kept(0, 3, 14));
+        assert_eq!(keep("one\n2\n"), kept(1, 6, 6));
+        assert_eq!(keep("one\n"), kept(2, 4, 4));
         assert_eq!(read(&dir, 0), "one\ntwo\nthree\n");
         assert_eq!(read(&dir, 1), "one\n2\n");
         assert_eq!(read(&dir, 2), "one\n");

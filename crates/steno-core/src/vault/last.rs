@@ -38,7 +38,7 @@ impl SessionDir {
         let mut damage = Vec::new();
         for (stem, generation) in self.newest_files()? {
             let path = self.kept_path(&stem, generation);
-            let checked = Sealed::open(&path).and_then(|mut sealed| {
+            let checked = self.open_kept(&stem, generation).and_then(|mut sealed| {
                 // A write that was interrupted is no damage.
                 let is_torn = sealed.torn().is_some() && sealed.frame_count() == 0;
                 if is_torn { Ok(()) } else { sealed.check_header() }
@@ -50,9 +50,9 @@ impl SessionDir {
 
     /// Whether a generation only says that its source is gone, or is not there itself. The first one never is.
     fn is_gone(&self, stem: &str, generation: u32) -> bool {
-        let path = self.kept_path(stem, generation);
         let is_missing = |error: FileError| error.is_missing();
-        generation > 0 && Sealed::open(&path).map_or_else(is_missing, |sealed| sealed.header().gone)
+        let opened = || self.open_kept(stem, generation);
+        generation > 0 && opened().map_or_else(is_missing, |sealed| sealed.header().gone)
     }
 
     /// Whether a source of the same name in another folder, or compressed, has all that one held which is gone.
@@ -62,14 +62,14 @@ impl SessionDir {
         generation: u32,
         there: &[(String, u32)],
     ) -> Result<bool, FileError> {
-        let Ok(gone) = Sealed::open(&self.kept_path(stem, generation)) else { return Ok(false) };
+        let Ok(gone) = self.open_kept(stem, generation) else { return Ok(false) };
         for (stem, generation) in there {
-            let Ok(other) = Sealed::open(&self.kept_path(stem, *generation)) else { continue };
+            let Ok(other) = self.open_kept(stem, *generation) else { continue };
             if !may_hold(&other, &gone) {
                 continue;
             }
             let other = bytes_source(&other, &Problems::default());
-            let likeness = compare(Sealed::open(gone.path())?, &other)?;
+            let likeness = compare(gone.kept().open()?, &other)?;
             if matches!(likeness, Likeness::Same | Likeness::More) {
                 return Ok(true);
             }

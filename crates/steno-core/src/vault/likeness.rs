@@ -48,7 +48,7 @@ impl SessionDir {
         }
         let mut kept = Vec::new();
         for (stem, generation) in self.newest_files()? {
-            match Sealed::open(&self.kept_path(&stem, generation)) {
+            match self.open_kept(&stem, generation) {
                 Ok(sealed) if sealed.header().gone => {}
                 Ok(sealed) if sealed.header().form == Form::Excerpt => {}
                 Ok(sealed) => kept.push(sealed),
@@ -61,7 +61,7 @@ impl SessionDir {
         }
         if bundle.origin.is_some() {
             let log = kept.iter().find(|sealed| sealed.header().form == Form::Rows);
-            return log.map_or(Ok(Likeness::Other), |log| rows::likeness(log.path(), bundle));
+            return log.map_or(Ok(Likeness::Other), |log| rows::likeness(&log.kept(), bundle));
         }
         Ok(self.likeness_of_files(kept, &bundle.kept_sources())?)
     }
@@ -109,7 +109,7 @@ impl SessionDir {
             return Ok(likeness);
         }
         for generation in 0..newest {
-            let Ok(sealed) = Sealed::open(&self.kept_path(&name, generation)) else { continue };
+            let Ok(sealed) = self.open_kept(&name, generation) else { continue };
             let is_bytes = sealed.header().form == Form::Bytes && !sealed.header().gone;
             if is_bytes && matches!(compare(sealed, source)?, Likeness::Same | Likeness::Less) {
                 return Ok(Likeness::Less);

@@ -13,13 +13,14 @@
 //! processes have written meanwhile. What a killed process left half written is cut off then: nobody was told
 //! that it is safe.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::head::Head;
+use super::head::{Head, HeadFile};
+use super::log_scan::scan_log;
 use crate::durable::{self, FileError, OnPath};
 
 /// The sum before the first line.
@@ -52,6 +53,15 @@ impl Sum {
         Some((Self(sum.try_into().ok()?), body))
     }
 
+    /// Appends the line of this body, which follows `self`, to `out`; gives its sum.
+    pub(crate) fn append_line(&self, body: &[u8], out: &mut Vec<u8>) -> Self {
+        let sum = self.next(body);
+        for part in [Self::PREFIX, &sum.0, Self::SUFFIX, body, b"\n"] {
+            out.extend_from_slice(part);
+        }
+        sum
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or("?")
     }
@@ -77,11 +87,11 @@ pub(crate) struct LiveLog {
 #[derive(Debug)]
 struct State {
     /// Where the file ended when we last looked, always after a whole line.
-    end: u64,
-    /// The sum of the line that ends there.
-    sum: Sum,
+    end: Head,
     /// Where it is written down what is on disk; touched under the lock only.
     head: File,
+    /// Whether the log was read since it was opened.
+    is_read: bool,
 }
 
 /// The files of a live log.
@@ -95,9 +105,12 @@ impl LiveLog {
     /// Opens or makes a log whose first line follows `before`.
     pub(crate) fn open(paths: &LivePaths<'_>, before: Sum) -> Result<Self, FileError> {
         let path = paths.log;
-        // Before the log itself, so that no log is ever without one.
-        let head = Head::open(paths.head)?;
         let new = !path.exists();
+        // Before the log itself, and durably, so that no log is ever without one.
+        let head = Head::open(paths.head)?;
+        if new {
+            durable::sync_dir(durable::parent(path))?;
+        }
         let file = durable::private_options()
             .create(true)
             .read(true)
@@ -108,7 +121,7 @@ impl LiveLog {
             durable::sync_dir(durable::parent(path))?;
         }
         let lock = open_lock(paths.lock)?;
-        let state = State { end: 0, sum: before, head };
+        let state = State { end: Head { length: 0, sum: before }, head, is_read: false };
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -119,32 +132,55 @@ impl LiveLog {
         })
     }
 
-    /// Takes the lock, and takes in what was written since we last had it.
-    pub(crate) fn lock(&self) -> Result<Tail<'_>, FileError> {
+    /// Passes over what the head says is on disk, for whoever only appends.
+    pub(crate) fn skip_to_head(&self) -> Result<(), FileError> {
+        let mut state = self.state();
+        self.lock.lock().on("lock", &self.path)?;
+        let head = HeadFile::read_from(&mut state.head).ok().and_then(|head| head.last);
+        let size = self.file.metadata().on("read", &self.path);
+        self.lock.unlock().on("unlock", &self.path)?;
+        let size = size?.len();
+        if let Some(head) = head.filter(|head| head.length <= size) {
+            state.end = head;
+        }
+        Ok(())
+    }
+
+    /// Takes the lock, and gives each line that was written since we last had it to `take`.
+    pub(crate) fn lock(&self, take: &mut dyn FnMut(&[u8])) -> Result<Tail<'_>, FileError> {
         let state = self.state();
         self.check()?;
         self.lock.lock().on("lock", &self.path)?;
-        let sum = state.sum;
-        let mut tail =
-            Tail { log: self, state, sum, pending: Vec::new(), news: Vec::new(), cut: 0, lost: 0 };
-        tail.catch_up()?;
+        let sum = state.end.sum;
+        let mut tail = Tail { log: self, state, sum, pending: Vec::new(), cut: 0, lost: 0 };
+        tail.catch_up(take)?;
         Ok(tail)
     }
 
     /// Returns after everything that was appended is on disk.
     pub(crate) fn sync(&self) -> Result<(), FileError> {
-        let state = self.state();
-        let (end, sum) = (state.end, state.sum);
-        drop(state);
-        if self.durable.load(Ordering::Acquire) >= end {
+        let end = self.state().end;
+        if self.durable.load(Ordering::Acquire) >= end.length {
             return Ok(());
         }
         self.check()?;
         let result = self.file.sync_data().on("sync", &self.path);
         self.failed.fetch_or(result.is_err(), Ordering::AcqRel);
         result?;
-        self.durable.fetch_max(end, Ordering::AcqRel);
-        self.note_durable(Head { length: end, sum })
+        self.durable.fetch_max(end.length, Ordering::AcqRel);
+        self.note_durable(end)
+    }
+
+    /// Whether the log's path still leads to this log.
+    pub(crate) fn is_in_place(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let (mine, there) = (self.file.metadata(), fs::metadata(&self.path));
+            matches!((mine, there), (Ok(mine), Ok(there)) if mine.ino() == there.ino())
+        }
+        #[cfg(not(unix))]
+        self.path.exists()
     }
 
     /// Refuses to go on after a failure.
@@ -158,13 +194,16 @@ impl LiveLog {
     /// Writes down, next to the log, what is known to be on disk.
     ///
     /// The state is held meanwhile: threads share one lock file, which knows no owners among them.
-    fn note_durable(&self, head: Head) -> Result<(), FileError> {
+    fn note_durable(&self, end: Head) -> Result<(), FileError> {
         let mut state = self.state();
         self.lock.lock().on("lock", &self.path)?;
         // Only where others have written may a greater length have been noted.
-        let alone = self.file.metadata().is_ok_and(|metadata| metadata.len() == state.end);
-        let result =
-            if alone { head.replace(&mut state.head) } else { head.advance(&mut state.head) };
+        let is_alone =
+            self.file.metadata().is_ok_and(|metadata| metadata.len() == state.end.length);
+        let known = if is_alone { None } else { HeadFile::read_from(&mut state.head).ok() };
+        let is_news =
+            known.and_then(|known| known.last).is_none_or(|known| known.length < end.length);
+        let result = if is_news { end.append_to(&state.head) } else { Ok(()) };
         self.lock.unlock().on("unlock", &self.path)?;
         result.on("write the head of", &self.path)
     }
@@ -192,17 +231,11 @@ pub(crate) struct Tail<'a> {
     state: MutexGuard<'a, State>,
     sum: Sum,
     pending: Vec<u8>,
-    news: Vec<Vec<u8>>,
     cut: u64,
     lost: u64,
 }
 
 impl Tail<'_> {
-    /// Whole lines that others wrote since we last had the lock (all lines, the first time).
-    pub(crate) fn take_news(&mut self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut self.news)
-    }
-
     /// How many bytes of an unfinished record were cut off.
     pub(crate) fn cut(&self) -> u64 {
         self.cut
@@ -217,94 +250,101 @@ impl Tail<'_> {
     ///
     /// Gives the line's sum.
     pub(crate) fn append(&mut self, body: &[u8]) -> Sum {
-        let sum = self.sum.next(body);
-        for part in [Sum::PREFIX, &sum.0, Sum::SUFFIX, body, b"\n"] {
-            self.pending.extend_from_slice(part);
-        }
-        self.sum = sum;
-        sum
+        self.sum = self.sum.append_line(body, &mut self.pending);
+        self.sum
     }
 
     /// Writes what was appended, in one piece. Without this, nothing is written.
-    pub(crate) fn write(mut self) -> Result<(), FileError> {
+    pub(crate) fn write(mut self) -> Result<Head, FileError> {
         if let Err(error) = (&self.log.file).write_all(&self.pending) {
             // A full disk must not leave half a record behind.
-            let _ = self.log.file.set_len(self.state.end);
+            let _ = self.log.file.set_len(self.state.end.length);
             self.log.failed.store(true, Ordering::Release);
             return Err(error).on("write", &self.log.path);
         }
-        self.state.end += self.pending.len() as u64;
-        self.state.sum = self.sum;
-        Ok(())
+        self.state.end.length += self.pending.len() as u64;
+        self.state.end.sum = self.sum;
+        Ok(self.state.end)
     }
 
-    fn catch_up(&mut self) -> Result<(), FileError> {
+    /// Reads what is new in the log, and cuts off what an interrupted write left.
+    fn catch_up(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<(), FileError> {
         let path = &self.log.path;
         let size = self.log.file.metadata().on("read", path)?.len();
-        if size < self.state.end {
+        if size < self.state.end.length {
             return Err(io::Error::other("the log was cut while it was open")).on("read", path);
         }
-        if size == self.state.end {
+        let is_first = !std::mem::replace(&mut self.state.is_read, true);
+        if size == self.state.end.length && !is_first {
             return Ok(());
         }
+        let known = self.known_durable(is_first)?;
+        let durable = known.map_or(0, |known| known.length);
         let mut file = &self.log.file;
-        let mut added = Vec::new();
-        file.seek(SeekFrom::Start(self.state.end)).on("read", path)?;
-        file.take(size - self.state.end).read_to_end(&mut added).on("read", path)?;
-        let known = Head::read_from(&mut self.state.head).ok().flatten();
-        let healed = heal(&self.log.file, self.state.end, &mut added, known).on("write", path)?;
-        self.cut = healed.cut;
-        let whole = added.len();
-        for line in added.split_inclusive(|byte| *byte == b'\n') {
-            let line = &line[..line.len() - 1];
-            if let Some((sum, _)) = Sum::split(line) {
-                self.state.sum = sum;
-            }
-            self.news.push(line.to_vec());
+        file.seek(SeekFrom::Start(self.state.end.length)).on("read", path)?;
+        let mut input = BufReader::with_capacity(256 << 10, file);
+        let scan = scan_log(&mut input, self.state.end, durable, &mut |line| take(line.bytes));
+        let scan = scan.on("read", path)?;
+        self.cut = scan.interrupted;
+        self.state.end = scan.end;
+        self.sum = scan.end.sum;
+        if scan.interrupted > 0 {
+            self.log.file.set_len(scan.end.length).on("write", path)?;
         }
-        self.state.end += whole as u64;
-        self.sum = self.state.sum;
+        if scan.lacks_newline {
+            // Closed, so that it is read as a damaged record and nothing is glued to it.
+            (&self.log.file).write_all(b"\n").on("write", path)?;
+            self.state.end.length += 1;
+        }
+        if is_first {
+            self.sync_again(durable)?;
+        }
         if let Some(known) = known.filter(|known| known.length > size) {
-            self.lost = known.length - self.state.end;
-            let head = Head { length: self.state.end, sum: self.sum };
-            head.replace(&mut self.state.head).on("write the head of", path)?;
+            self.lost = known.length - self.state.end.length;
+            self.state.head.set_len(0).on("write the head of", path)?;
+            self.state.end.append_to(&self.state.head).on("write the head of", path)?;
         }
         Ok(())
     }
-}
 
-/// What was done to a log that ended in the middle of a line.
-pub(crate) struct Healed {
-    /// Bytes that were cut off.
-    pub(crate) cut: u64,
-}
+    /// What the head says. The first time, what an interrupted write left in it is removed.
+    fn known_durable(&mut self, is_first: bool) -> Result<Option<Head>, FileError> {
+        let path = &self.log.path;
+        let head = match HeadFile::read_from(&mut self.state.head) {
+            // Recording goes on after damage, which is reported to whoever reads or verifies.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(None),
+            other => other.on("read the head of", path)?,
+        };
+        if head.is_interrupted && is_first {
+            self.state.head.set_len(0).on("write the head of", path)?;
+            if let Some(last) = head.last {
+                last.append_to(&self.state.head).on("write the head of", path)?;
+            }
+        }
+        Ok(head.last)
+    }
 
-/// Makes a log end with a line; `added` are its bytes from `begin` on.
-///
-/// Half a line that nobody was told of is cut off. One that was known to be on disk has lost only its newline: it
-/// gets one, so that it is read as a damaged record and nothing is glued to it.
-pub(crate) fn heal(
-    file: &File,
-    begin: u64,
-    added: &mut Vec<u8>,
-    known: Option<Head>,
-) -> io::Result<Healed> {
-    let whole = memchr::memrchr(b'\n', added).map_or(0, |at| at + 1);
-    let torn = (added.len() - whole) as u64;
-    let (line, size) = (begin + whole as u64, begin + added.len() as u64);
-    if torn == 0 {
-        return Ok(Healed { cut: 0 });
+    /// Brings everything after `durable` to the disk once more.
+    ///
+    /// After a sync that failed, the system may hold bytes that it will never write: they are written again.
+    fn sync_again(&mut self, durable: u64) -> Result<(), FileError> {
+        let (path, end) = (&self.log.path, self.state.end);
+        if end.length <= durable {
+            return Ok(());
+        }
+        let rewrite = || -> io::Result<()> {
+            let (mut from, mut to) = (File::open(path)?, File::options().write(true).open(path)?);
+            from.seek(SeekFrom::Start(durable))?;
+            to.seek(SeekFrom::Start(durable))?;
+            // As plain reads and writes: a file system may copy within a file by sharing blocks, which writes nothing.
+            let from: &mut dyn Read = &mut from.take(end.length - durable);
+            io::copy(from, &mut to)?;
+            to.sync_data()
+        };
+        rewrite().on("write", path)?;
+        self.log.durable.fetch_max(end.length, Ordering::AcqRel);
+        end.append_to(&self.state.head).on("write the head of", path)
     }
-    if known.is_some_and(|known| line < known.length && known.length <= size) {
-        let mut file = file;
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(b"\n")?;
-        added.push(b'\n');
-        return Ok(Healed { cut: 0 });
-    }
-    file.set_len(line)?;
-    added.truncate(whole);
-    Ok(Healed { cut: torn })
 }
 
 impl Drop for Tail<'_> {
@@ -316,8 +356,6 @@ impl Drop for Tail<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     struct Bench {
@@ -341,7 +379,7 @@ mod tests {
     }
 
     fn append(log: &LiveLog, body: &str) {
-        let mut tail = log.lock().unwrap();
+        let mut tail = log.lock(&mut |_| ()).unwrap();
         tail.append(body.as_bytes());
         tail.write().unwrap();
     }
@@ -364,19 +402,21 @@ mod tests {
             assert_eq!(stated, sum.next(body));
             sum = stated;
         }
-        assert_eq!(Head::read(&bench.head).unwrap().unwrap().length, text.len() as u64);
+        let head = HeadFile::read(&bench.head).unwrap();
+        assert_eq!(head.last.unwrap().length, text.len() as u64);
     }
 
     #[test]
-    fn a_torn_tail_is_cut_and_told() {
+    fn a_torn_tail_is_cut_off() {
         let bench = Bench::new();
         append(&bench.open(), "\"n\":1}");
         let whole = fs::read(&bench.log).unwrap();
         fs::write(&bench.log, [whole.as_slice(), b"{\"sum\":\"12"].concat()).unwrap();
         let log = bench.open();
-        let mut tail = log.lock().unwrap();
+        let mut lines = 0;
+        let tail = log.lock(&mut |_| lines += 1).unwrap();
         assert_eq!(tail.cut(), 10);
-        assert_eq!(tail.take_news().len(), 1);
+        assert_eq!(lines, 1);
         drop(tail);
         assert_eq!(fs::read(&bench.log).unwrap(), whole);
     }

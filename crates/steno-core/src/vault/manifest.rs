@@ -1,17 +1,14 @@
-//! The list of a session's sealed files, so that one that was removed shows.
-//!
-//! It is replaced whenever a file is added and never synced: after a crash it may lack the newest files, never name
-//! one that was not there.
+//! The list of a session's sealed files as version 0.1 wrote it. The journal has taken its place; it is only read, for
+//! vaults that have no journal yet.
 
 use std::fs;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::SessionDir;
 use super::frame::damaged;
-use super::live::{FIRST_SUM, Sum};
-use crate::durable::{self, FileError, OnPath};
+use super::live::FIRST_SUM;
+use crate::durable::{FileError, OnPath};
 
 /// The list's own file.
 pub(super) const MANIFEST: &str = "files.json";
@@ -23,54 +20,26 @@ struct Manifest {
 }
 
 impl Manifest {
-    fn new(files: Vec<String>) -> Self {
-        let check = check(&files).as_str().to_owned();
-        Self { check, files }
-    }
-
-    fn print(&self) -> String {
-        serde_json::to_string(self).expect("a list of names") + "\n"
+    fn is_as_written(&self, bytes: &[u8]) -> bool {
+        let check = FIRST_SUM.next(self.files.join("\n").as_bytes());
+        let text = serde_json::to_string(self).expect("a list of names") + "\n";
+        self.check == check.as_str() && text.as_bytes() == bytes
     }
 }
 
 impl SessionDir {
-    fn manifest_path(&self) -> PathBuf {
-        self.path.join(MANIFEST)
-    }
-
-    /// Writes down which sealed files there are now.
-    pub(super) fn write_manifest(&self) -> Result<(), FileError> {
-        let files = self.kept_files()?;
-        let names = files.iter().map(|(stem, generation)| {
-            let path = self.kept_path(stem, *generation);
-            path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-        });
-        let text = Manifest::new(names.collect()).print();
-        let path = self.manifest_path();
-        if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
-            return Ok(());
-        }
-        durable::replace_unsynced(&path, text.as_bytes())?;
-        durable::sync_dir(self.path())
-    }
-
     /// The sealed files that the list names; none when there is no list.
-    pub(super) fn listed_files(&self) -> Result<Vec<String>, FileError> {
-        let path = self.manifest_path();
+    pub(super) fn listed_by_manifest(&self) -> Result<Vec<String>, FileError> {
+        let path = self.path.join(MANIFEST);
         let bytes = match fs::read(&path) {
             Ok(bytes) if !bytes.is_empty() => bytes,
             _ => return Ok(Vec::new()),
         };
-        let read = serde_json::from_slice::<Manifest>(&bytes).ok();
-        let manifest = read
-            .filter(|manifest| Manifest::new(manifest.files.clone()).print().as_bytes() == bytes);
+        let manifest = serde_json::from_slice::<Manifest>(&bytes).ok();
+        let manifest = manifest.filter(|manifest| manifest.is_as_written(&bytes));
         manifest
             .map(|manifest| manifest.files)
             .ok_or_else(|| damaged("damaged list"))
             .on("read", &path)
     }
-}
-
-fn check(files: &[String]) -> Sum {
-    FIRST_SUM.next(files.join("\n").as_bytes())
 }

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::SessionDir;
+use super::journal::{FileState, JournalLine};
 use super::live::{FIRST_SUM, LiveLog, LivePaths, Sum};
+use super::log_scan::has_hole;
 use crate::durable::{FileError, OnPath};
 use crate::entry::Entry;
 use crate::problem::{Problem, json_reason};
@@ -80,15 +82,16 @@ impl SessionDir {
     /// What people have noted about the session.
     pub fn notes(&self) -> Result<Notes, FileError> {
         let path = self.notes_paths().0;
+        let mut notes = Notes::default();
+        notes.problems.extend(self.fault_of_notes()?);
         let text = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Notes::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(notes),
             other => other.on("read", &path)?,
         };
-        let mut notes = Notes::default();
         let mut all = WrittenNotes::default();
         for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            // What has no newline yet is still being written.
-            let Some(line) = line.strip_suffix(b"\n") else { break };
+            // What has no newline yet is still being written; pages that never reached the disk hold no note.
+            let Some(line) = line.strip_suffix(b"\n").filter(|line| !has_hole(line)) else { break };
             match parse(line) {
                 Ok(line) => all.take(line),
                 Err(reason) => notes.problems.push(Problem::at(&path, at as u64 + 1, reason)),
@@ -129,11 +132,16 @@ impl SessionDir {
         let (log, head) = self.notes_paths();
         let paths = LivePaths { log: &log, head: &head, lock: &self.lock_path() };
         let body = serde_json::to_vec(line).expect("a note has string keys");
+        self.journal.begin()?;
         let log = LiveLog::open(&paths, FIRST_SUM)?;
-        let mut tail = log.lock()?;
+        log.skip_to_head()?;
+        let mut tail = log.lock(&mut |_| ())?;
         tail.append(&body[1..]);
-        tail.write()?;
-        log.sync()
+        let end = tail.write()?;
+        log.sync()?;
+        let (file, link) = (NOTES.to_owned(), Some(end.sum.as_str().to_owned()));
+        let line = self.journal_line(FileState::Open);
+        self.journal.append(&[JournalLine { file, length: end.length, link, ..line }])
     }
 
     /// The log of notes, and its head.

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::frame::Form;
 use super::restore::{RestoreError, is_same, is_taken, put_back};
-use super::sealed::Sealed;
+use super::sealed::KeptFile;
 use super::{SessionDir, restore_rows};
 use crate::durable::FileError;
 
@@ -14,7 +14,7 @@ use crate::durable::FileError;
 pub struct Original {
     /// Where it stood.
     pub path: PathBuf,
-    kept: PathBuf,
+    kept: KeptFile,
     form: Form,
 }
 
@@ -29,8 +29,8 @@ impl SessionDir {
             let path = sealed.header().place();
             let kept = match form {
                 Form::Excerpt => continue,
-                Form::Pointer => self.pointed_to(&sealed)?.path().to_owned(),
-                Form::Bytes | Form::Rows => sealed.path().to_owned(),
+                Form::Pointer => self.pointed_to(&sealed)?.kept(),
+                Form::Bytes | Form::Rows => sealed.kept(),
             };
             originals.push(Original { path, kept, form });
         }
@@ -41,7 +41,7 @@ impl SessionDir {
     pub fn modified(&self) -> Result<Option<SystemTime>, FileError> {
         let mut modified = None;
         for (stem, generation) in self.last_files()? {
-            let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
+            let sealed = self.open_kept(&stem, generation)?;
             if sealed.header().form != Form::Excerpt {
                 modified = modified.max(sealed.modified());
             }

@@ -4,8 +4,9 @@ use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 
+use super::commit::VaultCommit;
 use super::frame::{FileHeader, Form, damaged};
-use super::keep::{Growth, Place};
+use super::keep::Place;
 use super::sealed::{Sealed, SealedWriter};
 use super::{SessionDir, file_name};
 use crate::durable::{FileError, OnPath};
@@ -23,36 +24,44 @@ struct Pointer {
 
 impl SessionDir {
     /// Notes that `holder` keeps the file of this session too.
-    pub fn point_to(&self, holder: &SessionDir, bundle: &Bundle) -> Result<(), FileError> {
+    pub fn point_to(
+        &self,
+        holder: &SessionDir,
+        bundle: &Bundle,
+        commit: &mut VaultCommit,
+    ) -> Result<(), FileError> {
         let Some(file) = bundle.shared_file() else { return Ok(()) };
-        let _lock = self.lock_for_keeping()?;
+        if commit.holds(holder) {
+            // A pointer names a generation that is listed.
+            commit.finish()?;
+        }
+        self.lock_for_keeping(commit)?;
         let stem = file_name(file.name());
         let newest = self.newest_file(&stem)?;
         let held = holder.newest_file(&stem)?.map(|(_, generation)| generation);
         let (agent, session) = (holder.agent().to_owned(), holder.id().as_str().to_owned());
         let pointer = Pointer { agent, session, generation: held };
         if let Some((stem, generation)) = &newest {
-            let sealed = Sealed::open(&self.kept_path(stem, *generation))?;
+            let sealed = self.open_kept(stem, *generation)?;
             let is_same = sealed.header().key == bundle.key && !sealed.header().gone;
             if is_same && sealed.header().form == Form::Pointer && pointer_in(sealed)? == pointer {
                 return Ok(());
             }
         }
-        let generation = newest.map_or(0, |(_, generation)| generation + 1);
+        let generation = self.next_generation(&stem)?;
         let header = self.header(file.name(), file.path(), &bundle.root, generation);
         let header = FileHeader { key: bundle.key.clone(), form: Form::Pointer, ..header };
         let mut writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
         let line = serde_json::to_string(&pointer).expect("names are text") + "\n";
         writer.push(line.as_bytes())?;
-        writer.finish()?;
-        writer.sync_content()?;
-        self.write_manifest()
+        commit.add_file(self, writer.finish()?);
+        Ok(())
     }
 
     /// The session that keeps this one's file, where it is another.
     pub fn holder(&self) -> Result<Option<SessionDir>, FileError> {
         for (stem, generation) in self.newest_files()? {
-            let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
+            let sealed = self.open_kept(&stem, generation)?;
             if sealed.header().form == Form::Pointer && !sealed.header().gone {
                 return self.target(sealed).map(|(holder, _)| Some(holder));
             }
@@ -62,15 +71,14 @@ impl SessionDir {
 
     /// Keeps what is new in a file that was kept here for several sessions. Gives how many bytes those are, or nothing
     /// when the file does not go on with what is kept: it was rotated, and may no longer tell of this session.
-    pub fn grow(&self, file: &Source, growth: Growth) -> Result<Option<u64>, FileError> {
-        let _lock = self.lock_for_keeping()?;
+    pub fn grow(&self, file: &Source, commit: &mut VaultCommit) -> Result<Option<u64>, FileError> {
+        self.lock_for_keeping(commit)?;
         let newest = self.newest_file(&file_name(file.name()))?;
         let Some((stem, generation)) = newest else { return Ok(None) };
-        let sealed = Sealed::open(&self.kept_path(&stem, generation))?;
+        let sealed = self.open_kept(&stem, generation)?;
         let FileHeader { root, key, .. } = sealed.header();
         let place = Place { root: root.as_ref(), key: key.as_deref(), form: Form::Bytes };
-        let growth = if file.name().ends_with(".jsonl") { growth } else { Growth::Ended };
-        Ok(self.grow_locked(file, &place, growth)?.map(|kept| kept.added))
+        Ok(self.grow_locked(file, &place, commit)?.map(|kept| kept.added))
     }
 
     /// The file that a pointer of this session points to.
@@ -79,17 +87,20 @@ impl SessionDir {
             let reason = format!("the file is kept with {}, where it is missing", holder.id());
             io::Error::new(io::ErrorKind::NotFound, reason)
         };
-        let (holder, generation) = self.target(Sealed::open(pointer.path())?)?;
+        let (holder, generation) = self.target(pointer.kept().open()?)?;
         let stem = file_name(&pointer.header().name);
         let last = || -> Result<_, FileError> {
             let mut last = holder.last_files()?.into_iter();
             Ok(last.find(|(name, _)| *name == stem).map(|(_, generation)| generation))
         };
         let generation = if generation.is_some() { generation } else { last()? };
-        let path = generation.map(|generation| holder.kept_path(&stem, generation));
-        let path = path.filter(|path| path.exists());
-        let path = path.ok_or_else(|| missing(&holder)).on("read", pointer.path())?;
-        let sealed = Sealed::open(&path)?;
+        let generation = generation.ok_or_else(|| missing(&holder)).on("read", pointer.path())?;
+        let sealed = match holder.open_kept(&stem, generation) {
+            Err(error) if error.is_missing() => {
+                return Err(missing(&holder)).on("read", pointer.path());
+            }
+            other => other?,
+        };
         if sealed.header().form != Form::Bytes || sealed.header().gone {
             return Err(missing(&holder)).on("read", pointer.path());
         }
@@ -128,10 +139,12 @@ mod tests {
         let bundle = |key: &str| Bundle { key: Some(key.to_owned()), ..Bundle::file(&log) };
         let keep = |text: &str| {
             std::fs::write(&log, text).unwrap();
-            holder.keep_all(&bundle("h"), Growth::Ended).unwrap();
+            holder.keep_all(&bundle("h")).unwrap();
         };
         keep("first\n");
-        other.point_to(&holder, &bundle("o")).unwrap();
+        let mut commit = vault.commit();
+        other.point_to(&holder, &bundle("o"), &mut commit).unwrap();
+        commit.finish().unwrap();
         keep("second\n");
         let bytes = || other.bundle().unwrap().sources[0].bytes().unwrap();
         assert_eq!(bytes(), b"first\n");
@@ -139,8 +152,8 @@ mod tests {
         let header = Sealed::open(&path).unwrap().header().clone();
         let mut writer = SealedWriter::create(&path, &header).unwrap();
         writer.push(b"{\"agent\":\"a\",\"session\":\"h\"}\n").unwrap();
-        writer.finish().unwrap();
-        writer.sync().unwrap();
+        commit.add_file(&other, writer.finish().unwrap());
+        commit.finish().unwrap();
         assert_eq!(bytes(), b"second\n");
     }
 }

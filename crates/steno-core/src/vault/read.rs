@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use super::frame::Form;
+use super::log_scan::has_hole;
 use super::record::{self, RecordReader};
 use super::recorder::RECORD;
 use super::sealed::{Problems, Sealed};
@@ -31,6 +32,12 @@ impl SessionDir {
         let notes = self.notes()?;
         transcript.notes.extend(notes.all);
         transcript.problems.extend(notes.problems);
+        for fault in self.faults()? {
+            let is_known = transcript.problems.iter().any(|problem| problem.path == fault.path);
+            if !is_known {
+                transcript.problems.push(fault);
+            }
+        }
         Ok(transcript)
     }
 
@@ -49,7 +56,8 @@ impl SessionDir {
     fn read_files(&self) -> Result<Transcript, FormatError> {
         let problems = Problems::default();
         let bundle = self.bundle_reporting(&problems)?;
-        let mut transcript = format::read(format::reader_of(self.agent()), &bundle)?;
+        let reader = format::reader_of_kept(self.agent(), &bundle);
+        let mut transcript = format::read(reader, &bundle)?;
         transcript.session.id = self.id().clone();
         transcript.session.agent = self.agent().to_owned();
         let mut found = problems.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +81,7 @@ impl SessionDir {
         let (mut gone, mut is_placed) = (Vec::new(), false);
         for (stem, generation) in files {
             let path = self.kept_path(&stem, generation);
-            let sealed = match Sealed::open(&path) {
+            let sealed = match self.open_kept(&stem, generation) {
                 Ok(sealed) => sealed,
                 // A later generation tells what the source holds now; verify tells of the damage.
                 Err(_) if !last.contains(&(stem.clone(), generation)) => continue,
@@ -140,15 +148,25 @@ impl SessionDir {
 
     /// Whether a recorder has kept something of the session.
     pub fn is_recorded(&self) -> Result<bool, FileError> {
-        Ok(self.record_path().exists() || !self.live_logs()?.is_empty())
+        Ok(self.has_sealed_record()? || self.first_recorded_line()?.is_some())
+    }
+
+    /// Whether a part of what was recorded is sealed.
+    pub(super) fn has_sealed_record(&self) -> Result<bool, FileError> {
+        Ok(self.kept_files()?.iter().any(|(stem, _)| stem == RECORD))
     }
 
     /// Whether what was recorded is the wire of an agent, which may have files too.
     pub fn is_wire(&self) -> Result<bool, FileError> {
+        Ok(self.first_recorded_line()?.is_some_and(|line| record::opens_wire(&line)))
+    }
+
+    /// The first line that was recorded. A log that was begun, but killed before its first line was whole, has none.
+    fn first_recorded_line(&self) -> Result<Option<Vec<u8>>, FileError> {
         let path = self.record_path();
         let mut line = Vec::new();
-        if path.exists() {
-            let sealed = Sealed::open(&path)?;
+        if self.has_sealed_record()? {
+            let sealed = self.open_kept(RECORD, 0)?;
             sealed
                 .lenient_reader(Problems::default())
                 .read_until(b'\n', &mut line)
@@ -157,7 +175,7 @@ impl SessionDir {
             let file = File::open(path).on("open", path)?;
             BufReader::new(file).read_until(b'\n', &mut line).on("read", path)?;
         }
-        Ok(record::opens_wire(&line))
+        Ok(Some(line).filter(|line| line.ends_with(b"\n")))
     }
 
     /// What was recorded; beside the agent's own files it is only a part.
@@ -223,8 +241,8 @@ impl SessionDir {
         }
         let sealed_path = self.record_path();
         let mut length = 0;
-        if sealed_path.exists() {
-            let sealed = Sealed::open(&sealed_path)?;
+        if self.has_sealed_record()? {
+            let sealed = self.open_kept(RECORD, 0)?;
             length = sealed.length();
             lines(&sealed_path, &mut sealed.lenient_reader(Arc::clone(problems)), take)?;
         }
@@ -282,9 +300,9 @@ fn joined(own: Transcript, wire: Transcript) -> Transcript {
 /// Kept bytes as their reader finds them.
 pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
-    let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
+    let (kept, problems) = (sealed.kept(), Arc::clone(problems));
     Source::anywhere(header.name.clone(), header.place(), move |at| {
-        let sealed = Sealed::open(&path).map_err(io::Error::other)?;
+        let sealed = kept.open().map_err(io::Error::other)?;
         let is_whole = problems.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if at > 0 && is_whole {
             return Ok(Box::new(sealed.reader(at)));
@@ -306,8 +324,9 @@ fn lines(
     loop {
         line.clear();
         input.read_until(b'\n', &mut line).on("read", path)?;
-        // What has no newline yet is still being written, or will be cut off by the next recorder.
-        if line.pop() != Some(b'\n') {
+        // What has no newline yet is still being written. It, and pages that never reached the disk, will be cut off by
+        // the next recorder.
+        if line.pop() != Some(b'\n') || has_hole(&line) {
             return Ok(());
         }
         take(path, &line);

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,10 +17,11 @@ use super::SessionDir;
 use super::combine::Ticket;
 use super::desk::{Desk, Incoming, Outcome};
 use super::gap::RecordingGap;
+use super::journal::{FileState, JournalLine};
 use super::live::{LiveLog, LivePaths, open_lock};
 use super::record::{self, Closing, Opening, RecordError, RecordReader};
-use super::sealed::{Problems, Sealed};
-use super::sealing::{finish_sealing, seal_leftovers};
+use super::sealed::Problems;
+use super::sealing::{finish_sealing, remove_sealed_logs, seal_leftovers};
 use super::wire_lines::WireLines;
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Entry;
@@ -110,6 +112,7 @@ impl Recorder {
         let (log_path, head_path) = dir.live_paths(base);
         let paths = LivePaths { log: &log_path, head: &head_path, lock: &dir.lock_path() };
         let log = LiveLog::open(&paths, reader.sum())?;
+        list_log(&dir, &log_path)?;
         Ok(Self { dir, desk: Desk::new(log, reader), users, clock, cut: 0 })
     }
 
@@ -148,7 +151,7 @@ impl Recorder {
     fn append_bodies<'a>(&self, bodies: impl Iterator<Item = &'a [u8]>) -> Result<(), FileError> {
         let (mut tail, mut reader) = self.desk.lock()?;
         bodies.for_each(|body| reader.wrote(tail.append(body)));
-        tail.write()
+        tail.write().map(|_| ())
     }
 
     /// Marks a gap that ends now. It is in the file when this returns, and on disk after the next [`Recorder::commit`].
@@ -158,7 +161,7 @@ impl Recorder {
         reader.wrote(tail.append(&record::gap_body(at, gap)));
         reader.read_gap(at, gap);
         drop(reader);
-        tail.write()
+        tail.write().map(|_| ())
     }
 
     /// Keeps bytes that are no record, with the reason.
@@ -240,25 +243,35 @@ impl Recorder {
     }
 }
 
+/// Has the journal list a live log, unless it does already. Only then is anything acknowledged that is written there.
+fn list_log(dir: &SessionDir, path: &Path) -> Result<(), FileError> {
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_listed = dir.listed()?.is_some_and(|listed| listed.contains_key(&file));
+    if is_listed {
+        return Ok(());
+    }
+    dir.journal.append(&[JournalLine { file, ..dir.journal_line(FileState::Open) }])
+}
+
 /// Finishes what an interrupted sealing began, then reads what is sealed.
 ///
 /// Gives the length of it, which is where the live log begins.
 fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
     let mut reader = RecordReader::new(dir.id(), dir.agent());
-    let lock_path = dir.lock_path();
-    let lock = open_lock(&lock_path)?;
-    lock.lock().on("lock", &lock_path)?;
-    let path = dir.record_path();
+    let mut commit = dir.begin_commit();
+    commit.lock_session(dir)?;
     let mut base = 0;
-    if path.exists() {
-        seal_leftovers(dir)?;
-        let sealed = Sealed::open(&path)?;
+    if dir.has_sealed_record()? {
+        remove_sealed_logs(dir)?;
+        seal_leftovers(dir, &mut commit)?;
+        let sealed = dir.open_kept(RECORD, 0)?;
         base = sealed.length();
+        let path = sealed.path().to_owned();
         // Damage is reported to whoever reads or verifies the session; recording goes on after it.
         for line in sealed.lenient_reader(Problems::default()).split(b'\n') {
             let _ = reader.line(&line.on("read", &path)?);
         }
     }
-    let base = dir.live_logs()?.into_iter().map(|(base, _)| base).max().unwrap_or(base);
-    Ok((base, reader))
+    let newest = dir.live_logs()?.into_iter().map(|(base, _)| base).max();
+    Ok((newest.unwrap_or(0).max(base), reader))
 }

@@ -106,7 +106,7 @@ impl SessionDir {
         let mut targets = Vec::new();
         for (stem, generation) in self.last_files()? {
             let sealed = self.whole_file(&stem, generation)?;
-            let kept = sealed.path().to_owned();
+            let kept = sealed.kept();
             if sealed.header().form == Form::Excerpt {
                 continue;
             }
@@ -114,9 +114,7 @@ impl SessionDir {
             targets.push(match sealed.header().form {
                 Form::Rows => Target::rows(kept, target, force)?,
                 Form::Bytes | Form::Excerpt => Target::file(kept, target, force)?,
-                Form::Pointer => {
-                    Target::file(self.pointed_to(&sealed)?.path().to_owned(), target, force)?
-                }
+                Form::Pointer => Target::file(self.pointed_to(&sealed)?.kept(), target, force)?,
             });
         }
         put_all_back(targets)
@@ -140,7 +138,7 @@ impl SessionDir {
                 let header = sealed.header();
                 if header.form == Form::Bytes && !header.gone {
                     let path = backup::earlier_name(&target::place(header, to)?, generation);
-                    targets.push(Target::file(sealed.path().to_owned(), path, force)?);
+                    targets.push(Target::file(sealed.kept(), path, force)?);
                 }
             }
         }
@@ -173,7 +171,7 @@ impl SessionDir {
     /// A kept file that is as it was written: nothing else may say what goes where.
     pub(super) fn whole_file(&self, stem: &str, generation: u32) -> Result<Sealed, FileError> {
         let path = self.kept_path(stem, generation);
-        let mut sealed = Sealed::open(&path)?;
+        let mut sealed = self.open_kept(stem, generation)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         check_header(sealed.header(), self, &name).on("read", &path)?;
         sealed.check_all()?;

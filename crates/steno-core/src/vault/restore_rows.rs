@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::restore::{RestoreError, is_taken};
 use super::rows::{RESTORE_LIMIT, replay};
-use super::sealed::{Problems, Sealed};
+use super::sealed::{KeptFile, Problems};
 use crate::agent;
 use crate::agent::sqlite::rows::{Claim, MergeError, Merged, Replay};
 use crate::durable::{self, OnPath};
@@ -19,7 +19,7 @@ use crate::durable::{self, OnPath};
 const STEP: i32 = 1000;
 
 /// What would have to be done to the database at `path` for it to hold the kept rows.
-pub(super) fn compare(kept: &Path, path: &Path, force: bool) -> Result<Merged, RestoreError> {
+pub(super) fn compare(kept: &KeptFile, path: &Path, force: bool) -> Result<Merged, RestoreError> {
     let merged = claiming(kept, force, |replay, claim| replay.compare(path, claim))?;
     merged.map_err(|error| RestoreError::rows(path, &error))
 }
@@ -41,9 +41,9 @@ pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
 }
 
 /// Makes a database of the rows alone.
-pub(super) fn make(kept: &Path, path: &Path) -> Result<(), RestoreError> {
-    let bytes = whole(kept)?.into_whole().on("make a database of", kept)?;
-    let attributes = Sealed::open(kept)?.attributes();
+pub(super) fn make(kept: &KeptFile, path: &Path) -> Result<(), RestoreError> {
+    let bytes = whole(kept)?.into_whole().on("make a database of", &kept.path)?;
+    let attributes = kept.open()?.attributes();
     durable::create_private_dir(durable::parent(path))?;
     durable::replace_atomic(path, |file| {
         file.write_all(&bytes)?;
@@ -53,7 +53,7 @@ pub(super) fn make(kept: &Path, path: &Path) -> Result<(), RestoreError> {
 }
 
 /// Puts the rows into the database that is there, after a copy of it was made; gives where that stands.
-pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<PathBuf, RestoreError> {
+pub(super) fn merge(kept: &KeptFile, path: &Path, force: bool) -> Result<PathBuf, RestoreError> {
     let copy = back_up(path)?;
     let merged = claiming(kept, force, |replay, claim| replay.merge(path, claim))?;
     merged.map(|_| copy).map_err(|error| RestoreError::rows(path, &error))
@@ -61,22 +61,22 @@ pub(super) fn merge(kept: &Path, path: &Path, force: bool) -> Result<PathBuf, Re
 
 /// Does something with the kept rows, for the session that they are of.
 fn claiming<T>(
-    kept: &Path,
+    kept: &KeptFile,
     force: bool,
     action: impl FnOnce(&Replay, Claim<'_>) -> T,
 ) -> Result<T, RestoreError> {
-    let header = Sealed::open(kept)?.header().clone();
+    let header = kept.open()?.header().clone();
     let (schemas, key) = (agent::schemas(&header.agent), header.key.as_deref());
     Ok(action(&whole(kept)?, Claim { schemas, key, force }))
 }
 
 /// The kept rows; a log of which any line cannot be read is not put back in part.
-fn whole(kept: &Path) -> Result<Replay, RestoreError> {
+fn whole(kept: &KeptFile) -> Result<Replay, RestoreError> {
     let problems = Problems::default();
-    let replay = replay(kept, RESTORE_LIMIT, &problems).on("read", kept)?;
+    let replay = replay(kept, RESTORE_LIMIT, &problems).on("read", &kept.path)?;
     let found = problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match found.first() {
-        Some(problem) => Err(io::Error::other(problem.to_string())).on("read", kept)?,
+        Some(problem) => Err(io::Error::other(problem.to_string())).on("read", &kept.path)?,
         None => Ok(replay),
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Cursor};
-use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
 
+use super::commit::VaultCommit;
 use super::frame::{FileHeader, Form};
 use super::likeness::Likeness;
-use super::sealed::{Problems, Sealed, SealedWriter};
+use super::sealed::{KeptFile, Problems, Sealed, SealedWriter};
 use super::{SessionDir, file_name};
 use crate::agent::sqlite::Database;
 use crate::agent::sqlite::rows::{Replay, Slots, each_hash};
@@ -28,7 +28,11 @@ pub(super) const RESTORE_LIMIT: usize = 2 << 30;
 impl SessionDir {
     /// Keeps the rows of a session that are new or changed, and notes which are gone. Gives the stem of the log and how
     /// many bytes are new.
-    pub(super) fn keep_rows(&self, bundle: &Bundle) -> Result<(String, u64), FormatError> {
+    pub(super) fn keep_rows(
+        &self,
+        bundle: &Bundle,
+        commit: &mut VaultCommit,
+    ) -> Result<(String, u64), FormatError> {
         let (Some(origin), Some(main)) = (&bundle.origin, bundle.sources.first()) else {
             return Err(FormatError::Invalid(Problem::of(&bundle.root, "no database")));
         };
@@ -54,8 +58,7 @@ impl SessionDir {
         writer.set_place(main.path(), &bundle.root);
         if writer.has_news() {
             writer.set_attributes(main.attributes());
-            writer.finish()?;
-            writer.sync_content()?;
+            commit.add_file(self, writer.finish()?);
         }
         Ok((stem, writer.sealed().length() - before))
     }
@@ -63,21 +66,23 @@ impl SessionDir {
     /// The log to go on with and what its slots hold: the last one, or a new generation where that cannot be read.
     fn log(&self, stem: &str, header: FileHeader) -> Result<(SealedWriter, Slots), FileError> {
         let newest = self.newest_file(stem)?;
-        if let Some((_, generation)) = newest {
-            let path = self.kept_path(stem, generation);
-            if let Some(found) = continued(&path, &header)? {
-                return Ok(found);
-            }
+        if let Some((_, generation)) = newest
+            && let Some(found) = continued(&self.kept(stem, generation)?, &header)?
+        {
+            return Ok(found);
         }
-        let generation = newest.map_or(0, |(_, generation)| generation + 1);
+        let generation = self.next_generation(stem)?;
         let header = FileHeader { generation, ..header };
         let writer = SealedWriter::create(&self.kept_path(stem, generation), &header)?;
         Ok((writer, Slots::default()))
     }
 }
 
-fn continued(path: &Path, wanted: &FileHeader) -> Result<Option<(SealedWriter, Slots)>, FileError> {
-    let mut writer = match SealedWriter::open(path) {
+fn continued(
+    kept: &KeptFile,
+    wanted: &FileHeader,
+) -> Result<Option<(SealedWriter, Slots)>, FileError> {
+    let mut writer = match SealedWriter::open(kept) {
         Ok(writer) => writer,
         Err(error) if error.source.kind() == io::ErrorKind::Unsupported => return Err(error),
         Err(_) => return Ok(None),
@@ -89,16 +94,18 @@ fn continued(path: &Path, wanted: &FileHeader) -> Result<Option<(SealedWriter, S
     if header.gone || header.form != Form::Rows || header.key != wanted.key {
         return Ok(None);
     }
-    let slots = Slots::read(Sealed::open(path)?.reader(0), path, &mut |_| ());
+    let slots = Slots::read(kept.open()?.reader(0), &kept.path, &mut |_| ());
     Ok(slots.ok().map(|slots| (writer, slots)))
 }
 
 /// Compares the rows of a session with those of a kept log. A row that was changed is more; one as it was kept before it
 /// was changed is less, unless there is more too.
-pub(super) fn likeness(log: &Path, bundle: &Bundle) -> Result<Likeness, FormatError> {
+pub(super) fn likeness(log: &KeptFile, bundle: &Bundle) -> Result<Likeness, FormatError> {
     let Some(origin) = &bundle.origin else { return Ok(Likeness::Other) };
-    let read = || Sealed::open(log).map(|sealed| sealed.reader(0));
-    let Ok(mut slots) = Slots::read(read()?, log, &mut |_| ()) else { return Ok(Likeness::Other) };
+    let read = || log.open().map(|sealed| sealed.reader(0));
+    let Ok(mut slots) = Slots::read(read()?, &log.path, &mut |_| ()) else {
+        return Ok(Likeness::Other);
+    };
     let mut known = HashSet::new();
     let hashed = each_hash(read()?, |hash| {
         known.insert(hash);
@@ -127,19 +134,19 @@ pub(super) fn database_name(header: &FileHeader) -> &str {
 /// The database that a log describes, as its reader finds it.
 pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
-    let (path, problems) = (sealed.path().to_owned(), Arc::clone(problems));
+    let (kept, problems) = (sealed.kept(), Arc::clone(problems));
     let made: OnceLock<Arc<[u8]>> = OnceLock::new();
     Source::new(database_name(header), header.place(), move || {
         if let Some(bytes) = made.get() {
             return Ok(Box::new(Cursor::new(Arc::clone(bytes))));
         }
-        let bytes: Arc<[u8]> = replay(&path, READ_LIMIT, &problems)?.into_bytes()?.into();
+        let bytes: Arc<[u8]> = replay(&kept, READ_LIMIT, &problems)?.into_bytes()?.into();
         Ok(Box::new(Cursor::new(Arc::clone(made.get_or_init(|| bytes)))))
     })
 }
 
 /// Replays a kept log; damage, bad lines and those of more than `row_limit` bytes are reported.
-pub(super) fn replay(path: &Path, row_limit: usize, problems: &Problems) -> io::Result<Replay> {
+pub(super) fn replay(kept: &KeptFile, row_limit: usize, problems: &Problems) -> io::Result<Replay> {
     // The log is read twice: only once is damage told.
     let told = OnceLock::new();
     let open = || -> io::Result<Box<dyn BufRead>> {
@@ -147,9 +154,9 @@ pub(super) fn replay(path: &Path, row_limit: usize, problems: &Problems) -> io::
             Ok(()) => Arc::clone(problems),
             Err(()) => Problems::default(),
         };
-        Ok(Box::new(Sealed::open(path).map_err(io::Error::other)?.lenient_reader(problems)))
+        Ok(Box::new(kept.open().map_err(io::Error::other)?.lenient_reader(problems)))
     };
-    Replay::of(path, &open, row_limit, &mut |problem| {
+    Replay::of(&kept.path, &open, row_limit, &mut |problem| {
         problems.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
     })
 }

@@ -1,17 +1,19 @@
 //! A sealed file: one source's bytes, compressed frame by frame, that only ever grows.
 //!
 //! # Layout
-//! A header, then for each frame its header and its zstd data, then a trailer with the place of each frame.
+//! A header, then for each frame its header and its zstd data, then a trailer with the place of each frame. A file that has
+//! grown goes on after its trailer with more frames and a trailer for all of them.
 //!
 //! # Crashes
-//! Growing overwrites the trailer with new frames and writes a new trailer after them, so a crash costs at most
-//! the frames being added: without a whole trailer the file is scanned, and what follows the last whole frame
-//! is dropped by the next writer. Kept frames are never overwritten; merging small ones makes a new file.
+//! The vault's journal lists the size of the file. What follows was never acknowledged: readers pass over it, and the next
+//! writer cuts it off. Nothing before is ever overwritten; a new file, such as one with merged frames, is written beside
+//! the old one (`NAME.zst.new`) and renamed once it is listed.
 //!
 //! # Locking
 //! None here: the session's lock is held by whoever writes. Readers need no lock.
 
 mod chain;
+mod limit;
 mod writer;
 
 #[cfg(test)]
@@ -24,19 +26,70 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::attributes::Attributes;
-use super::frame::{self, FileHeader, FrameHeader, Hash, Moved};
-use crate::durable::{FileError, OnPath};
+use super::frame::{self, FileHeader, FrameHeader, Hash, Moved, NextFrame, Trailer};
+use super::journal::ListedFile;
+use crate::durable::{self, FileError, OnPath};
 use crate::problem::Problem;
 
-pub(crate) use self::writer::SealedWriter;
+pub(crate) use self::writer::{NEW_SUFFIX, SealedWriter, WrittenFile, new_path};
 
 /// Problems that a reader finds while others hold it.
 pub(crate) type Problems = Arc<Mutex<Vec<Problem>>>;
+
+/// A sealed file as the journal lists it; without a listing, as it is.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptFile {
+    pub(crate) path: PathBuf,
+    pub(crate) listed: Option<ListedFile>,
+}
+
+impl KeptFile {
+    /// Opens the file as far as it is listed.
+    ///
+    /// Bytes after that were never acknowledged. A file that is shorter, or whose chain has another end, is damaged. One
+    /// that is listed but was not renamed yet is read where it was written.
+    pub(crate) fn open(&self) -> Result<Sealed, FileError> {
+        let first = self.open_at(&self.path);
+        let is_replaced = first.as_ref().is_err_and(|error| error.source.raw_os_error().is_none());
+        let is_missing = first.as_ref().is_err_and(FileError::is_missing);
+        if self.listed.is_some() && (is_replaced || is_missing) {
+            return self.open_at(&new_path(&self.path)).or(first);
+        }
+        first
+    }
+
+    fn open_at(&self, path: &Path) -> Result<Sealed, FileError> {
+        let mut sealed = Sealed::open(path)?;
+        sealed.path.clone_from(&self.path);
+        let Some(listed) = &self.listed else { return Ok(sealed) };
+        // Of a file that could not be read when the journal was begun, nothing else is listed.
+        if let Some(chain) = listed.chain() {
+            let size = listed.size.unwrap_or(u64::MAX);
+            sealed.limit_to((size, listed.length), chain).on("read", &self.path)?;
+        }
+        sealed.listed = Some(listed.clone());
+        Ok(sealed)
+    }
+
+    /// Puts the file in its place, if it is listed and was not renamed yet.
+    pub(crate) fn settle(&self) -> Result<(), FileError> {
+        let new = new_path(&self.path);
+        if self.listed.is_none() || !new.exists() {
+            return Ok(());
+        }
+        match (self.open_at(&self.path), self.open_at(&new)) {
+            (Err(_), Ok(_)) => std::fs::rename(&new, &self.path).on("replace", &self.path),
+            (Ok(_), _) => durable::remove_file(&new),
+            (Err(_), Err(_)) => Ok(()),
+        }
+    }
+}
 
 /// A sealed file opened for reading.
 #[derive(Debug)]
 pub struct Sealed {
     path: PathBuf,
+    listed: Option<ListedFile>,
     file: File,
     header: FileHeader,
     frames: Vec<(u64, u64)>,
@@ -45,7 +98,7 @@ pub struct Sealed {
     chains: [Hash; 2],
     attributes: Attributes,
     moved: Option<Moved>,
-    /// Where the next frame goes: the end of the last whole one.
+    /// Where the next frame goes.
     end: u64,
     /// Bytes after `end` that are no trailer.
     torn: Option<u64>,
@@ -63,23 +116,26 @@ impl Sealed {
         let (_, chain) = frame::begin(&header);
         let mut sealed = Self::begun(path, file, header, (begin, chain));
         match frame::read_end(&mut sealed.file, size).on("read", path)? {
-            Some((at, trailer)) => {
-                sealed.attributes = trailer.attributes();
-                sealed.frames = trailer.frames;
-                sealed.length = trailer.length;
-                sealed.chains[1] = trailer.chain;
-                sealed.note_move(trailer.moved);
-                sealed.end = at;
-            }
+            Some((_, trailer)) => sealed.take_trailer(size, trailer),
             None => sealed.scan(size).on("read", path)?,
         }
         Ok(sealed)
+    }
+
+    fn take_trailer(&mut self, end: u64, trailer: Trailer) {
+        self.attributes = trailer.attributes();
+        self.frames = trailer.frames;
+        self.length = trailer.length;
+        self.chains[1] = trailer.chain;
+        self.note_move(trailer.moved);
+        self.end = end;
     }
 
     /// A file of which nothing but the header is known, with its size and the chain that begins with it.
     fn begun(path: &Path, file: File, header: FileHeader, (end, chain): (u64, Hash)) -> Self {
         Self {
             path: path.to_owned(),
+            listed: None,
             file,
             header,
             frames: Vec::new(),
@@ -101,6 +157,26 @@ impl Sealed {
     /// The file itself.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file and how it is listed, to be opened again.
+    pub(crate) fn kept(&self) -> KeptFile {
+        KeptFile { path: self.path.clone(), listed: self.listed.clone() }
+    }
+
+    /// The version of its format.
+    pub(crate) fn version(&self) -> u32 {
+        self.header.version
+    }
+
+    /// The size of the file; nothing if it has no whole trailer at its end.
+    pub(crate) fn whole_size(&self) -> Option<u64> {
+        self.torn.is_none().then_some(self.end)
+    }
+
+    /// How many bytes of the source are kept, and the end of the chain over them.
+    pub(crate) fn end(&self) -> (u64, Hash) {
+        (self.length, self.chains[1])
     }
 
     /// How many bytes of the source are kept.
@@ -152,10 +228,13 @@ impl Sealed {
         FrameReader { sealed: self, next: 0, buffer: Vec::new(), position: 0, skip: 0, damage }
     }
 
-    /// The decompressed bytes of a frame; zstd checks them against their checksum.
+    /// The decompressed bytes of a frame, as far as they are kept; zstd checks them against their checksum.
     fn frame(&mut self, index: usize) -> io::Result<Vec<u8>> {
         let (header, data) = self.frame_data(index)?;
-        frame::unpack(&header, &data)
+        let mut raw = frame::unpack(&header, &data)?;
+        let kept = self.length.saturating_sub(self.frames[index].1);
+        raw.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
+        Ok(raw)
     }
 
     fn frame_data(&mut self, index: usize) -> io::Result<(FrameHeader, Vec<u8>)> {
@@ -168,30 +247,37 @@ impl Sealed {
     /// The header of a frame, without its data.
     pub(crate) fn frame_header(&mut self, index: usize) -> Result<FrameHeader, FileError> {
         let path = self.path.clone();
-        self.file.seek(SeekFrom::Start(self.frames[index].0)).on("read", &path)?;
-        Ok(frame::read_header(&mut self.file).on("read", &path)?.0)
+        self.read_frame_header(index).on("read", &path)
+    }
+
+    fn read_frame_header(&mut self, index: usize) -> io::Result<FrameHeader> {
+        self.file.seek(SeekFrom::Start(self.frames[index].0))?;
+        Ok(frame::read_header(&mut self.file)?.0)
     }
 
     /// Finds the frames of a file whose trailer is not whole.
     fn scan(&mut self, size: u64) -> io::Result<()> {
         loop {
             self.file.seek(SeekFrom::Start(self.end))?;
-            let Ok((header, header_size)) = frame::read_header::<FrameHeader>(&mut self.file)
-            else {
+            let Some(next) = frame::unless_damaged(frame::read_next(&mut self.file))? else {
                 break;
             };
-            let Ok(data) = read_data(&mut self.file, &header) else {
-                break;
+            let (header, header_size) = match next {
+                NextFrame::Frame(header, size) => (*header, size),
+                NextFrame::Trailer(size) => {
+                    self.end += size;
+                    continue;
+                }
             };
-            if header.offset != self.length
-                || frame::link(self.chains[1], &header, &data) != header.chain
-            {
+            let data = frame::unless_damaged(read_data(&mut self.file, &header))?;
+            let Some(data) = data else { break };
+            if header.offset != self.length || header.check_link(self.chains[1], &data).is_err() {
                 break;
             }
             self.frames.push((self.end, header.offset));
             self.length += header.length;
             self.chains[1] = header.chain;
-            self.note_move(header.moved);
+            self.note_move(header.last_move().cloned());
             self.end += header_size + header.stored;
         }
         self.torn = Some(size.saturating_sub(self.end));
@@ -214,13 +300,13 @@ impl Sealed {
 }
 
 fn check_version(header: &FileHeader) -> io::Result<()> {
-    if header.version == frame::VERSION {
+    if (1..=frame::VERSION).contains(&header.version) {
         return Ok(());
     }
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
         format!(
-            "vault file of version {}, this steno reads version {}; a newer steno can read it",
+            "vault file of version {}, this steno reads versions up to {}; a newer steno can read it",
             header.version,
             frame::VERSION
         ),
@@ -251,7 +337,8 @@ impl FrameReader {
         let (index, at) = (self.next, self.sealed.frames[self.next].0);
         self.next += 1;
         match (self.sealed.frame(index), &self.damage) {
-            (Err(error), Some(problems)) => {
+            // An error of the system is none of the file: the bytes may be fine.
+            (Err(error), Some(problems)) if error.raw_os_error().is_none() => {
                 let problem =
                     Problem::of(&self.sealed.path, format!("damaged frame at byte {at}: {error}"));
                 let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);

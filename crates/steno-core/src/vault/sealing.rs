@@ -1,25 +1,32 @@
 //! Sealing: moves live logs to the end of a session's sealed file. An interrupted one is finished by the next.
+//!
+//! A live log is removed only after the sealed file was synced, read back and compared with it, and after the journal lists
+//! the sealed file and no longer the log.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::SessionDir;
-use super::head::Head;
-use super::live::{heal, open_lock};
+use super::commit::VaultCommit;
+use super::frame;
+use super::head::{Head, HeadFile};
+use super::journal::{FileState, JournalLine};
+use super::live::FIRST_SUM;
+use super::log_scan::scan_log;
 use super::recorder::RECORD;
-use super::sealed::{Sealed, SealedWriter};
+use super::sealed::SealedWriter;
 use crate::durable::{self, FileError, OnPath};
 
 /// Bytes of a live log that are read at a time.
-const PIECE: u64 = 256 << 10;
+const PIECE_SIZE: usize = 256 << 10;
 
 /// Seals every live log of which a part is sealed already: its sealing was interrupted.
-pub(super) fn seal_leftovers(dir: &SessionDir) -> Result<(), FileError> {
-    let length = Sealed::open(&dir.record_path())?.length();
+pub(super) fn seal_leftovers(dir: &SessionDir, commit: &mut VaultCommit) -> Result<(), FileError> {
+    let length = dir.open_kept(RECORD, 0)?.length();
     for (base, path) in dir.live_logs()? {
         if base < length {
-            seal(dir, base, &path)?;
+            seal(dir, base, &path, commit)?;
         }
     }
     Ok(())
@@ -27,89 +34,142 @@ pub(super) fn seal_leftovers(dir: &SessionDir) -> Result<(), FileError> {
 
 /// Seals all live logs; the caller knows that nobody records.
 pub(crate) fn finish_sealing(dir: &SessionDir) -> Result<(), FileError> {
-    let lock_path = dir.lock_path();
-    let lock = open_lock(&lock_path)?;
-    lock.lock().on("lock", &lock_path)?;
+    let mut commit = dir.begin_commit();
+    commit.lock_session(dir)?;
     for (base, path) in dir.live_logs()? {
-        seal(dir, base, &path)?;
+        seal(dir, base, &path, &mut commit)?;
     }
     Ok(())
 }
 
 /// Moves a live log, which begins at `base`, to the end of the sealed file.
-fn seal(dir: &SessionDir, base: u64, live: &Path) -> Result<(), FileError> {
-    let path = dir.record_path();
-    let mut writer = match SealedWriter::open(&path) {
-        Ok(writer) => writer,
-        Err(error) if error.is_missing() => {
-            SealedWriter::create(&path, &dir.header(RECORD, live, dir.path(), 0))?
+fn seal(
+    dir: &SessionDir,
+    base: u64,
+    live: &Path,
+    commit: &mut VaultCommit,
+) -> Result<(), FileError> {
+    let log = LogToSeal::open(live)?;
+    if !dir.has_sealed_record()? && log.length == 0 {
+        return Ok(());
+    }
+    let mut writer = match dir.has_sealed_record()? {
+        false => {
+            SealedWriter::create(&dir.record_path(), &dir.header(RECORD, live, dir.path(), 0))?
         }
-        // What is damaged is not touched; the log stays beside it, and is read all the same.
-        Err(error) if error.source.kind() == io::ErrorKind::InvalidData => return Ok(()),
-        Err(error) => return Err(error),
+        true => match SealedWriter::open(&dir.kept(RECORD, 0)?) {
+            // What is damaged is not touched; the log stays beside it, and is read all the same.
+            Err(error) if error.source.raw_os_error().is_none() => return Ok(()),
+            other => other?,
+        },
     };
-    let head_path = dir.live_paths(base).1;
-    let file = File::options().read(true).write(true).open(live).on("open", live)?;
-    heal_end(&file, Head::read(&head_path).ok().flatten()).on("write", live)?;
+    match writer.sealed().check_all() {
+        Err(error) if error.source.raw_os_error().is_none() => return Ok(()),
+        other => other?,
+    }
     let sealed = writer.sealed().length().saturating_sub(base);
-    (&file).seek(SeekFrom::Start(sealed)).on("read", live)?;
-    take_in(&mut writer, &file, live)?;
-    writer.finish()?;
-    writer.sync()?;
+    log.read_lines(sealed, &mut |lines| writer.push(lines))?;
+    let written = writer.finish()?;
+    drop(writer);
+    log.compare_with(base, written.reopen()?)?;
+    commit.add_file(dir, written);
+    let file = live.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let removed = dir.journal_line(FileState::Removed);
+    commit.add_line(dir, JournalLine { file, ..removed });
+    commit.finish_locked()?;
     durable::remove_file(live)?;
-    durable::remove_file(&head_path)?;
-    dir.write_manifest()
+    durable::remove_file(&super::head_path(live))
 }
 
-/// Makes a log end with a line. Only its last line is looked at: the log may be larger than what one would hold at once.
-fn heal_end(mut file: &File, known: Option<Head>) -> io::Result<()> {
-    let size = file.metadata()?.len();
-    let (mut begin, mut end) = (size, Vec::new());
-    while begin > 0 && !end.contains(&b'\n') {
-        // Each look goes as far again as all before it.
-        begin = begin.saturating_sub(PIECE.max(size - begin));
-        file.seek(SeekFrom::Start(begin))?;
-        end.clear();
-        file.take(size - begin).read_to_end(&mut end)?;
+/// A live log that nobody writes any more.
+struct LogToSeal<'a> {
+    path: &'a Path,
+    file: File,
+    /// The length of its whole lines: what an interrupted write left after them is not sealed.
+    length: u64,
+}
+
+impl<'a> LogToSeal<'a> {
+    fn open(path: &'a Path) -> Result<Self, FileError> {
+        let mut file = File::open(path).on("open", path)?;
+        let size = file.metadata().on("read", path)?.len();
+        let head = match HeadFile::read(&super::head_path(path)) {
+            Err(error) if error.source.raw_os_error().is_some() => return Err(error),
+            other => other.ok().and_then(|head| head.last).filter(|head| head.length <= size),
+        };
+        let start = head.unwrap_or(Head { length: 0, sum: FIRST_SUM });
+        file.seek(SeekFrom::Start(start.length)).on("read", path)?;
+        let mut input = BufReader::with_capacity(PIECE_SIZE, &file);
+        let scan = scan_log(&mut input, start, start.length, &mut |_| ()).on("read", path)?;
+        Ok(Self { path, file, length: scan.end.length })
     }
-    heal(file, begin, &mut end, known).map(|_| ())
-}
 
-/// Takes in the rest of a log, some lines at a time.
-fn take_in(writer: &mut SealedWriter, log: &File, path: &Path) -> Result<(), FileError> {
-    let mut torn = Vec::new();
-    loop {
-        let before = torn.len();
-        if log.take(PIECE).read_to_end(&mut torn).on("read", path)? == 0 {
-            return writer.push(&torn);
-        }
-        let Some(end) = memchr::memrchr(b'\n', &torn[before..]) else { continue };
-        writer.push(&torn[..=before + end])?;
-        torn.drain(..=before + end);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use super::*;
-
-    #[test]
-    fn only_a_torn_last_line_is_cut_off() {
-        let long = "x".repeat(3 * usize::try_from(PIECE).unwrap());
-        for (log, left) in [
-            (String::new(), 0),
-            ("a\n".to_owned(), 2),
-            ("a\nb".to_owned(), 2),
-            (format!("a\n{long}"), 2),
-            (long.clone(), 0),
-            (format!("{long}\n"), long.len() + 1),
-        ] {
-            let mut file = tempfile::tempfile().unwrap();
-            file.write_all(log.as_bytes()).unwrap();
-            heal_end(&file, None).unwrap();
-            assert_eq!(file.metadata().unwrap().len(), left as u64);
+    /// Gives the log's bytes from `begin` on to `take`, some lines at a time.
+    fn read_lines(
+        &self,
+        begin: u64,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
+        let mut rest = self.reader(begin)?;
+        let mut unfinished = Vec::new();
+        loop {
+            let bytes = rest.fill_buf().on("read", self.path)?;
+            if bytes.is_empty() {
+                return take(&unfinished);
+            }
+            let size = bytes.len();
+            let whole = memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1);
+            unfinished.extend_from_slice(&bytes[..whole]);
+            if whole > 0 {
+                take(&unfinished)?;
+                unfinished.clear();
+            }
+            unfinished.extend_from_slice(&bytes[whole..]);
+            rest.consume(size);
         }
     }
+
+    fn reader(&self, begin: u64) -> Result<impl BufRead, FileError> {
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(begin)).on("read", self.path)?;
+        Ok(BufReader::with_capacity(PIECE_SIZE, file.take(self.length.saturating_sub(begin))))
+    }
+
+    /// Makes sure that a sealed file holds this log, which begins at its byte `base`.
+    fn compare_with(&self, base: u64, sealed: super::sealed::Sealed) -> Result<(), FileError> {
+        let path = sealed.path().to_owned();
+        let hash = |input: &mut dyn Read| {
+            let mut hasher = blake3::Hasher::new();
+            io::copy(input, &mut hasher).map(|size| (size, hasher.finalize()))
+        };
+        let sealed = hash(&mut sealed.reader(base).take(self.length)).on("read", &path)?;
+        if sealed != hash(&mut self.reader(0)?).on("read", self.path)? {
+            let error = frame::damaged("it does not hold what was recorded; the log stays");
+            return Err(error).on("seal", &path);
+        }
+        Ok(())
+    }
+}
+
+/// Removes the live logs that are sealed and no longer listed, once it is sure that nothing of them is missing.
+pub(super) fn remove_sealed_logs(dir: &SessionDir) -> Result<(), FileError> {
+    let Some(listed) = dir.listed()? else { return Ok(()) };
+    if !dir.has_sealed_record()? {
+        return Ok(());
+    }
+    for (base, path) in dir.live_logs()? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if listed.contains_key(&name) {
+            continue;
+        }
+        let log = LogToSeal::open(&path)?;
+        let sealed = dir.open_kept(RECORD, 0)?;
+        // One that has only begun, and of which nothing was acknowledged, is used again.
+        if base + log.length <= sealed.length() && log.length > 0 {
+            log.compare_with(base, sealed)?;
+            fs::remove_file(&path).on("remove", &path)?;
+            durable::remove_file(&super::head_path(&path))?;
+        }
+    }
+    Ok(())
 }

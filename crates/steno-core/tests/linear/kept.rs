@@ -3,7 +3,6 @@
 use serde_json::json;
 use steno_core::traffic::Piece;
 use steno_core::traffic::piece::PieceKind;
-use steno_core::vault::keep::Growth;
 use steno_core::vault::record::Opening;
 use steno_core::vault::recorder::Recorder;
 use steno_core::vault::{SessionDir, Vault};
@@ -76,7 +75,7 @@ fn wire_beside_the_files_of_an_agent() {
         recorder.commit().unwrap();
         let file = folder.path().join("own.jsonl");
         std::fs::write(&file, lines).unwrap();
-        dir.keep(&Source::on_disk("own.jsonl", &file), &file, Growth::Ended).unwrap();
+        dir.keep(&Source::on_disk("own.jsonl", &file), &file).unwrap();
         Some(cpu_time(|| drop(dir.read().unwrap())))
     });
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use steno_core::durable::OnPath;
 use steno_core::format::{self, Found};
-use steno_core::vault::keep::Growth;
 
 use crate::error::{CommandError, Exit};
 use crate::keeper::Keeper;
@@ -70,7 +69,9 @@ impl Import<'_> {
     }
 
     fn session(&mut self, found: &Found) -> Result<(), CommandError> {
-        let kept = self.keeper.keep(found, Growth::Ended)?;
+        let kept = self.keeper.keep(found)?;
+        // What is printed is acknowledged.
+        self.keeper.commit()?;
         self.ui.problems(&kept.problems.into_problems());
         let (id, agent, entries) = (kept.dir.id(), kept.dir.agent(), kept.entries);
         if self.json {

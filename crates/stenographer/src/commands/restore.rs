@@ -66,6 +66,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             ui.status(format_args!("{} is there already", file.path.display()));
         }
     }
+    ui.problems(&session.faults()?);
     Ok(Exit::Done)
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
-use crate::sweep::{self, Row, Sweep, roots};
+use crate::sweep::{self, Row, Sweep, SweepResult, roots};
 use crate::table::Table;
 use crate::ui::Ui;
 
@@ -58,16 +58,17 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         }
     }
     sync.progress.finish();
+    let SweepResult { failures, rows } = sync.finish();
     if !args.dry_run && !args.no_index {
         // What an earlier run left behind, or kept before there was an index.
         Store::new(scene).ask(ui, |_| Ok(()))?;
     }
-    for failure in &sync.failures {
+    for failure in &failures {
         ui.report(failure);
     }
-    sync.rows.values().for_each(|row| tell_problems(ui, row, args));
-    print(ui, &sync.rows, args)?;
-    Ok(if sync.failures.is_empty() { Exit::Done } else { Exit::Failed })
+    rows.values().for_each(|row| tell_problems(ui, row, args));
+    print(ui, &rows, args)?;
+    Ok(if failures.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 /// Tells where records could not be read. Their bytes are kept, so that is no failure.

@@ -1,17 +1,28 @@
 //! `steno verify`: checks every byte that is kept.
 
 use serde_json::json;
+use steno_core::vault::verify::{JournalHead, Report};
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
 use crate::ui::{Ui, count};
 
-/// Check every hash and chain of what is kept.
+/// Check that everything kept is there and unchanged.
 ///
-/// Names the file and the byte of anything that was changed, is missing or was added, and exits with 1 then.
+/// Names the file and the byte of anything that was changed, is missing, is older than it was or was added, and exits
+/// with 1 then. What an interrupted write left behind is no damage: nothing acknowledged is lost.
+///
+/// The vault's journal lists every kept file, so deleted and rolled back files are found. A copy of the whole store from
+/// an earlier day is consistent in itself: write down the value of `--head` elsewhere, and check it with `--since`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Print a short value that stands for everything kept so far, to be written down elsewhere.
+    #[arg(long, conflicts_with_all = ["since", "json"])]
+    head: bool,
+    /// Also prove that nothing that was kept when HEAD was printed is gone or changed.
+    #[arg(long, value_name = "HEAD")]
+    since: Option<JournalHead>,
     /// Print what is wrong as JSON Lines: path, offset, reason.
     #[arg(long)]
     json: bool,
@@ -20,9 +31,25 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let store = Store::new(scene);
+    if args.head {
+        let head = store.vault.journal_head()?.ok_or_else(|| {
+            CommandError::user("the store has no journal yet").hint("run `steno sync` to begin one")
+        })?;
+        writeln!(ui.out(), "{head}")?;
+        return Ok(Exit::Done);
+    }
     let mut progress = ui.progress("verifying");
-    let report = store.vault.verify(&mut |session| progress.step(session.id()))?;
+    let mut report = store.vault.verify(&mut |session| progress.step(session.id()))?;
+    if let Some(head) = args.since {
+        store.vault.verify_since(head, &mut report)?;
+    }
     progress.finish();
+    print_damage(ui, &report, args)?;
+    print_summary(ui, &report);
+    Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+fn print_damage(ui: &mut Ui, report: &Report, args: &Args) -> Result<(), CommandError> {
     for damage in &report.damage {
         let path = damage.path.display();
         if args.json {
@@ -30,21 +57,30 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
                 json!({"path": path.to_string(), "offset": damage.offset, "reason": damage.reason});
             writeln!(ui.out(), "{row}")?;
         } else {
-            writeln!(ui.out(), "{path}: byte {}: {}", damage.offset, damage.reason)?;
+            let line = format!("{path}: byte {}: {}\n", damage.offset, damage.reason);
+            ui.listing_text(&line)?;
         }
     }
-    if report.unfinished > 0 {
-        ui.status(format_args!(
-            "{} bytes of records that a killed recorder left half written",
-            report.unfinished
-        ));
+    Ok(())
+}
+
+fn print_summary(ui: &mut Ui, report: &Report) {
+    for path in &report.interrupted {
+        let path = path.display();
+        ui.status(format_args!("{path}: interrupted, nothing acknowledged is lost"));
+    }
+    for path in &report.replaced {
+        let path = path.display();
+        ui.status(format_args!("{path}: found damaged before, and kept anew from its source"));
+    }
+    if report.is_journal_restarted {
+        ui.note("the journal was lost once and begun anew; what it listed before is unknown");
     }
     let (sessions, files) = (count(report.sessions, "session"), count(report.files, "file"));
     let checked = format!("{sessions}, {files}, {}", count(report.bytes, "byte"));
-    if report.damage.is_empty() {
-        ui.status(format_args!("{checked}: all as it was written"));
-        return Ok(Exit::Done);
+    let places = count(report.damage.len() as u64, "place");
+    match report.damage.len() {
+        0 => ui.status(format_args!("{checked}: all as it was written")),
+        _ => ui.status(format_args!("{checked}: damaged in {places}")),
     }
-    ui.status(format_args!("{checked}: damaged in {}", count(report.damage.len() as u64, "place")));
-    Ok(Exit::Failed)
 }

@@ -78,9 +78,11 @@ pub(crate) fn read_stdin() -> Vec<u8> {
     // Ends with the process: an agent may never close our input.
     thread::spawn(move || {
         let mut chunk = vec![0; 64 << 10];
-        while let Ok(count @ 1..) = io::stdin().read(&mut chunk) {
-            if sender.send(chunk[..count].to_vec()).is_err() {
-                return;
+        loop {
+            match io::stdin().read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(count @ 1..) if sender.send(chunk[..count].to_vec()).is_ok() => {}
+                _ => return,
             }
         }
     });

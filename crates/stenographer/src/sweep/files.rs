@@ -1,20 +1,15 @@
 //! What the files of sessions tell from outside: where they stand, how they end, when they changed.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use steno_core::format::Found;
 use steno_core::source::Fingerprint;
-use steno_core::vault::keep::Growth;
 use steno_core::{Bundle, Source};
 
 use crate::seen::Stamp;
-
-/// A source that has not changed for so long has ended: its last line is kept even without a newline.
-const STILL: Duration = Duration::from_secs(3600);
 
 /// The files on disk in which a session stands.
 pub(super) fn sources(bundle: &Bundle) -> Vec<Source> {
@@ -42,6 +37,12 @@ pub(super) fn digest(print: &Fingerprint) -> Stamp {
 /// Whether a file only tells users of a database where to look in its log; it changes when anybody reads.
 pub(super) fn is_index(file: &Path) -> bool {
     file.as_os_str().as_encoded_bytes().ends_with(b"-shm")
+}
+
+/// Whether a source is the database of a session, or the log of that.
+pub(super) fn is_part_of_database(bundle: &Bundle, source: &Source) -> bool {
+    let database = bundle.sources.first().map(Source::path);
+    database.is_some_and(|path| source.path() == path || source.path() == log_of(path))
 }
 
 /// What a database that is such a file would not have taken in yet.
@@ -74,24 +75,7 @@ fn is_file(item: &fs::DirEntry) -> bool {
     item.file_type().is_ok_and(|kind| kind.is_file())
 }
 
-/// Whether a file of lines ends in the middle of one.
-pub(super) fn is_torn(source: &Source) -> bool {
-    let last = || -> io::Result<u8> {
-        let mut file = File::open(source.path())?;
-        file.seek(SeekFrom::End(-1))?;
-        let mut last = [0];
-        file.read_exact(&mut last)?;
-        Ok(last[0])
-    };
-    source.name().ends_with(".jsonl") && last().is_ok_and(|last| last != b'\n')
-}
-
 /// When a session's files were last changed.
 pub(crate) fn modified(found: &Found) -> Option<SystemTime> {
     found.bundle.sources.iter().filter_map(|source| source.modified()).max()
-}
-
-pub(super) fn growth(found: &Found, now: SystemTime) -> Growth {
-    let still = modified(found).and_then(|newest| now.duration_since(newest).ok());
-    if still.is_some_and(|still| still > STILL) { Growth::Ended } else { Growth::Expected }
 }

@@ -11,16 +11,17 @@ mod browser;
 mod chibi;
 mod cost;
 mod crash;
+mod cut_anywhere;
 mod databases;
 mod devflow;
 mod diff;
 #[cfg(unix)]
 mod exec;
 mod export;
-#[cfg(target_os = "linux")]
-mod full_store;
 #[cfg(unix)]
 mod foreign_store;
+#[cfg(target_os = "linux")]
+mod full_store;
 #[cfg(unix)]
 mod gateway;
 mod harness;
@@ -33,6 +34,7 @@ mod leslie;
 #[cfg(unix)]
 mod model;
 mod moved;
+mod older_store;
 mod places;
 #[cfg(target_os = "linux")]
 mod read_only;

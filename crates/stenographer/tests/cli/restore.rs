@@ -128,7 +128,7 @@ fn a_damaged_header_does_not_say_where_files_go() {
     insta::assert_snapshot!(home.steno(&["restore", "2026"]), @"
     --- stderr
     error: could not read $HOME/store/vault/devflow/2026-01-05-mine-s/metadata.json.zst
-    caused by: its header or first frame is not as it was written
+    caused by: its header is not as it was written
     hint: run `steno verify` to see what else is damaged
     --- exit 1
     ");

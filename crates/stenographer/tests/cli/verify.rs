@@ -45,3 +45,84 @@ fn damage_is_named_with_file_and_byte() {
         "#);
     });
 }
+
+/// A store with a kept session that has grown and one that was recorded; gives its head before and after the growth.
+fn store_with_heads(home: &Home) -> (String, String) {
+    home.steno_with(&["record", "--agent", "a", "--session", "s"], RECORD).ok();
+    home.file("one.jsonl", KEPT);
+    home.steno(&["import", "one.jsonl"]).ok();
+    let before = home.steno(&["verify", "--head"]).ok().trim().to_owned();
+    home.file("one.jsonl", [KEPT, KEPT.replace("u1", "u2").as_str()].concat());
+    home.steno(&["import", "one.jsonl"]).ok();
+    (before, home.steno(&["verify", "--head"]).ok().trim().to_owned())
+}
+
+const RECORD: &[u8] =
+    b"{\"role\":\"user\",\"content\":\"one\"}\n{\"role\":\"user\",\"content\":\"two\"}\n";
+const KEPT: &str = "{\"type\":\"user\",\"uuid\":\"u1\",\"sessionId\":\"kept\",\"timestamp\":\"2026-01-05T09:15:31.000Z\",\
+    \"version\":\"2.0.0\",\"message\":{\"role\":\"user\",\"content\":\"prompt\"}}\n";
+
+#[test]
+fn a_head_proves_what_was_kept_when_it_was_printed() {
+    let home = Home::new();
+    let (before, after) = store_with_heads(&home);
+    assert_ne!(before, after);
+    for head in [&before, &after] {
+        home.steno(&["verify", "--since", head]).ok();
+    }
+    // A whole store from an earlier day is consistent in itself.
+    let copy = home.path().join("store-copy");
+    std::fs::rename(home.path().join("store"), &copy).unwrap();
+    let (other, _) = store_with_heads(&home);
+    home.steno(&["verify"]).ok();
+    let proof = home.steno(&["verify", "--since", &after]);
+    assert_eq!(proof.code, 1, "{proof}");
+    assert!(proof.stdout.contains("does not go back to this head"), "{proof}");
+    home.steno(&["verify", "--since", &other]).ok();
+    let wrong = home.steno(&["verify", "--since", "nonsense"]);
+    assert_eq!(wrong.code, 2, "{wrong}");
+    assert!(wrong.stderr.contains("not a head of the journal"), "{wrong}");
+}
+
+#[test]
+fn files_that_are_deleted_with_all_traces_are_named_and_reading_warns() {
+    let home = Home::new();
+    store_with_heads(&home);
+    home.steno(&["list"]).ok();
+    let vault = home.path().join("store/vault");
+    let id = home.vault().sessions_of("claude-code").unwrap()[0].id().to_string();
+    let folder = vault.join("claude-code").join(&id);
+    let aside = home.path().join("aside");
+    std::fs::rename(&folder, &aside).unwrap();
+    let found = home.steno(&["verify"]);
+    assert!(found.code == 1 && found.stdout.contains("the session is missing"), "{found}");
+    for args in [vec!["list"], vec!["search", "prompt"], vec!["cost"], vec!["show", &id]] {
+        let read = home.steno(&args);
+        assert_eq!(read.code, 1, "{args:?}: {read}");
+        assert!(!read.stderr.is_empty(), "{args:?}");
+    }
+    // An older copy of a file, and a stray one.
+    std::fs::rename(&aside, &folder).unwrap();
+    home.steno(&["verify"]).ok();
+    assert!(home.steno(&["list", "--json"]).ok().contains(&id), "it is back");
+    let sealed = folder.join("one.jsonl.zst");
+    let whole = std::fs::read(&sealed).unwrap();
+    std::fs::write(folder.join("one.jsonl@1.zst"), &whole).unwrap();
+    let stray = home.steno(&["verify"]);
+    assert!(stray.code == 1 && stray.stdout.contains("the journal does not list"), "{stray}");
+    assert_eq!(home.steno(&["show", &id, "--json"]).stdout.lines().count(), 2, "never read");
+    std::fs::remove_file(folder.join("one.jsonl@1.zst")).unwrap();
+    std::fs::write(&sealed, &whole[..whole.len() / 2]).unwrap();
+    let older = home.steno(&["verify"]);
+    assert!(older.code == 1 && older.stdout.contains("older than it was"), "{older}");
+    assert_eq!(home.steno(&["show", &id]).code, 1);
+    assert_eq!(home.steno(&["export", &id, "--format", "json"]).code, 1);
+    std::fs::write(&sealed, [whole.as_slice(), b"half a frame"].concat()).unwrap();
+    let interrupted = home.steno(&["verify"]);
+    assert!(
+        interrupted.stderr.contains("interrupted, nothing acknowledged is lost"),
+        "{interrupted}"
+    );
+    interrupted.ok();
+    home.steno(&["show", &id]).ok();
+}

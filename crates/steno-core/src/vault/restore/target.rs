@@ -8,12 +8,12 @@ use super::{RestoreError, Restored};
 use crate::backup;
 use crate::durable::{self, FileError, OnPath};
 use crate::vault::frame::{FileHeader, Form};
-use crate::vault::sealed::Sealed;
+use crate::vault::sealed::KeptFile;
 use crate::vault::{restore_rows, rows};
 
 /// A kept file with its place.
 pub(super) struct Target {
-    kept: PathBuf,
+    kept: KeptFile,
     path: PathBuf,
     task: Task,
 }
@@ -35,7 +35,7 @@ enum Task {
 impl Target {
     /// A file that goes to `path`. What is no file is never replaced, a link only as what it is: nothing is written
     /// through it.
-    pub(super) fn file(kept: PathBuf, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
+    pub(super) fn file(kept: KeptFile, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
         let there = fs::symlink_metadata(&path).ok();
         if there.is_some_and(|there| !there.is_file() && !there.is_symlink()) {
             return Err(RestoreError::NoFile(path));
@@ -49,7 +49,7 @@ impl Target {
     }
 
     /// Rows that go into the database at `path`.
-    pub(super) fn rows(kept: PathBuf, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
+    pub(super) fn rows(kept: KeptFile, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
         let task = if path.exists() {
             let merged = restore_rows::compare(&kept, &path, force)?;
             if merged.is_change() { Task::Merge { force } } else { Task::Nothing }
@@ -108,8 +108,8 @@ pub(super) fn place(header: &FileHeader, to: Option<&Path>) -> Result<PathBuf, R
 }
 
 /// Whether the target holds exactly what is kept.
-pub(in crate::vault) fn is_same(kept: &Path, target: &Path) -> Result<bool, FileError> {
-    let sealed = Sealed::open(kept)?;
+pub(in crate::vault) fn is_same(kept: &KeptFile, target: &Path) -> Result<bool, FileError> {
+    let sealed = kept.open()?;
     match fs::metadata(target) {
         Ok(there) if there.is_file() && there.len() == sealed.length() => {}
         Ok(_) => return Ok(false),
@@ -121,13 +121,13 @@ pub(in crate::vault) fn is_same(kept: &Path, target: &Path) -> Result<bool, File
         let mut hasher = blake3::Hasher::new();
         io::copy(input, &mut hasher).map(|_| hasher.finalize())
     };
-    let wanted = hash(&mut sealed.reader(0)).on("read", kept)?;
+    let wanted = hash(&mut sealed.reader(0)).on("read", &kept.path)?;
     Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
 }
 
 /// Writes what is kept to the target, with the time and the mode that the file had.
-pub(in crate::vault) fn put_back(kept: &Path, target: &Path) -> Result<(), FileError> {
-    let sealed = Sealed::open(kept)?;
+pub(in crate::vault) fn put_back(kept: &KeptFile, target: &Path) -> Result<(), FileError> {
+    let sealed = kept.open()?;
     let attributes = sealed.attributes();
     durable::create_private_dir(durable::parent(target))?;
     durable::replace_atomic(target, |file| {

@@ -29,12 +29,16 @@ impl Sealed {
         let (mut chain, mut moved) = (self.chains[0], None);
         for index in 0..count.min(self.frames.len()) {
             let (header, data) = self.frame_data(index)?;
-            if frame::link(chain, &header, &data) != header.chain {
+            if header.check_link(chain, &data).is_err() {
                 let what =
                     if index == 0 { "its header or first frame" } else { "one of its frames" };
                 return Err(frame::damaged(&format!("{what} is not as it was written")));
             }
-            (chain, moved) = (header.chain, header.moved.or(moved));
+            // Of a frame whose pieces are not all listed yet, only those count that are.
+            let mut links = header.links(chain);
+            let listed = links.find(|(length, _)| *length == self.length && header.length > 0);
+            chain = listed.map_or(header.chain, |(_, link)| link);
+            moved = header.last_move().cloned().or(moved);
         }
         if count >= self.frames.len() && (chain != self.chains[1] || moved != self.moved) {
             return Err(frame::damaged("its header or trailer is not as it was written"));

@@ -17,6 +17,7 @@ fn header() -> FileHeader {
         key: None,
         form: frame::Form::Bytes,
         bytes: None,
+        upgraded: None,
     }
 }
 
@@ -26,9 +27,20 @@ fn content(path: &Path) -> Vec<u8> {
     bytes
 }
 
-fn grow(path: &Path, pieces: &[&[u8]]) {
+fn unlisted(path: &Path) -> KeptFile {
+    KeptFile { path: path.to_owned(), listed: None }
+}
+
+/// Puts a file in its place, as a commit does.
+fn publish(written: &WrittenFile) {
+    if written.is_new {
+        fs::rename(new_path(&written.path), &written.path).unwrap();
+    }
+}
+
+fn grow(path: &Path, pieces: &[&[u8]]) -> WrittenFile {
     let mut writer = if path.exists() {
-        SealedWriter::open(path)
+        SealedWriter::open(&unlisted(path))
     } else {
         SealedWriter::create(path, &header())
     }
@@ -36,8 +48,48 @@ fn grow(path: &Path, pieces: &[&[u8]]) {
     for piece in pieces {
         writer.push(piece).unwrap();
     }
-    writer.finish().unwrap();
-    writer.sync().unwrap();
+    let written = writer.finish().unwrap();
+    publish(&written);
+    written
+}
+
+fn listed(written: &WrittenFile) -> KeptFile {
+    let state = crate::vault::journal::FileState::Kept;
+    let (length, size) = (written.length, Some(written.size));
+    let link = Some(written.chain.into());
+    let listed = Some(ListedFile { state, length, size, link });
+    KeptFile { path: written.path.clone(), listed }
+}
+
+#[test]
+fn what_is_listed_is_read_whatever_follows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.zst");
+    let mut steps = Vec::new();
+    for round in 0..80 {
+        let written = grow(&path, &[format!("line {round}\n").as_bytes()]);
+        steps.push((listed(&written), content(&path)));
+    }
+    let whole = fs::read(&path).unwrap();
+    for tail in [b"".as_slice(), b"\0\0\0\0\0\0\0\0\0\0\0\0", b"half a frame", &whole[..300]] {
+        fs::write(&path, [&whole, tail].concat()).unwrap();
+        for (kept, expected) in &steps {
+            let mut bytes = Vec::new();
+            kept.open().unwrap().reader(0).read_to_end(&mut bytes).unwrap();
+            assert_eq!(&bytes, expected, "each state that was listed is a part of the last one");
+        }
+        // The last one that was listed grows; what was never listed is cut off.
+        let mut writer = SealedWriter::open(&steps.last().unwrap().0).unwrap();
+        writer.push(b"more\n").unwrap();
+        let written = writer.finish().unwrap();
+        publish(&written);
+        let expected = [steps.last().unwrap().1.as_slice(), b"more\n"].concat();
+        assert_eq!(content(&path), expected);
+    }
+    let older = steps[steps.len() - 2].0.listed.as_ref().and_then(|listed| listed.size).unwrap();
+    fs::write(&path, &whole[..older as usize]).unwrap();
+    let reason = steps.last().unwrap().0.open().unwrap_err().source.to_string();
+    assert!(reason.starts_with("older than it was"), "{reason}");
 }
 
 #[test]
@@ -49,7 +101,6 @@ fn a_new_file_is_there_when_it_is_whole() {
     writer.finish().unwrap();
     assert!(!path.exists());
     drop(writer);
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     grow(&path, &[b"one\n"]);
     assert_eq!(content(&path), b"one\n");
 }
@@ -100,7 +151,11 @@ fn cut_anywhere_whole_frames_survive_and_growth_goes_on() {
         let kept = content(&path);
         assert!(b"one\ntwo\n".starts_with(&kept), "cut at {cut}");
         assert!(cut < one as usize || !kept.is_empty(), "cut at {cut}");
-        assert!(Sealed::open(&path).unwrap().torn().is_some());
+        if kept.is_empty() {
+            // Nothing vouches for its header.
+            assert!(SealedWriter::open(&unlisted(&path)).is_err(), "cut at {cut}");
+            continue;
+        }
         grow(&path, &[b"three\n"]);
         assert_eq!(content(&path), [kept, b"three\n".to_vec()].concat(), "cut at {cut}");
         assert!(Sealed::open(&path).unwrap().torn().is_none());
@@ -109,10 +164,10 @@ fn cut_anywhere_whole_frames_survive_and_growth_goes_on() {
 
 /// Notes that the source was found at `path`, without anything new in it.
 fn move_to(path: &Path, place: &str) {
-    let mut writer = SealedWriter::open(path).unwrap();
+    let mut writer = SealedWriter::open(&unlisted(path)).unwrap();
     writer.set_place(place.as_ref(), "/root".as_ref());
     assert!(writer.has_news());
-    writer.finish().unwrap();
+    publish(&writer.finish().unwrap());
     writer.set_place(place.as_ref(), "/root".as_ref());
     assert!(!writer.has_news());
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use notify::event::ModifyKind;
 use notify::{ErrorKind, Event, EventKind};
@@ -273,7 +273,7 @@ impl<'a> Watching<'a> {
     fn scan(&mut self, roots: &[PathBuf]) -> Duration {
         let start = Instant::now();
         for root in roots {
-            for file in self.sweep.changed(root).unwrap_or_default().into_keys() {
+            for file in self.sweep.changed(root).unwrap_or_default().changed.into_keys() {
                 self.pending.touch(file, start);
             }
         }
@@ -284,7 +284,6 @@ impl<'a> Watching<'a> {
     fn sweep_all(&mut self, roots: &[PathBuf]) -> Result<Duration, CommandError> {
         let start = Instant::now();
         for root in roots {
-            self.sweep.now = SystemTime::from(self.scene.clock.now().instant());
             if let Err(error) = self.sweep.root(root, &self.args.agent) {
                 self.sweep.failures.push(error);
             }
@@ -303,7 +302,6 @@ impl<'a> Watching<'a> {
             self.scan(&[path.to_owned()]);
             return Ok(());
         }
-        self.sweep.now = SystemTime::from(self.scene.clock.now().instant());
         self.sweep.file(path, &root, &self.args.agent);
         self.pending.worked(start.elapsed(), Instant::now());
         self.report()

@@ -134,7 +134,7 @@ fn a_log_grows_by_what_is_new() {
     let keep = || -> (SessionDir, Vec<String>, u64) {
         let bundle = sessions(&file, &SCHEMA).remove(0);
         let dir = kept.dir("notes", "a");
-        let added = dir.keep_all(&bundle, crate::vault::keep::Growth::Ended).unwrap();
+        let added = dir.keep_all(&bundle).unwrap();
         let log = fs::File::open(dir.path().join("notes.db.rows.jsonl.zst")).unwrap();
         let mut text = String::new();
         zstd::Decoder::new(log).unwrap().read_to_string(&mut text).unwrap();
@@ -325,7 +325,7 @@ fn long_values_are_kept_once() {
         crate::vault::Vault::new(folder.path().join("vault")).session(&"x".parse().unwrap(), &id);
     let keep = || {
         let bundle = sessions(&file, &SCHEMA).remove(0);
-        dir.keep_all(&bundle, crate::vault::keep::Growth::Ended).unwrap()
+        dir.keep_all(&bundle).unwrap()
     };
     assert!(keep() > 1 << 20);
     assert_eq!(keep(), 0);

@@ -1,0 +1,132 @@
+//! Walks the lines of a live log, and finds out where what a crash left of it ends.
+//!
+//! A log is only ever appended to, and everything up to a sync is whole. So an interrupted write shows as a last line
+//! without its newline, or as pages that never reached the disk and read as zeros. Neither can hold a record that was
+//! acknowledged. Any other line that does not follow the chain was changed: it is damage, and stays where it is.
+
+use std::io::{self, BufRead};
+
+use super::head::Head;
+use super::live::Sum;
+
+/// A whole line of a log, without its newline.
+pub(crate) struct LogLine<'a> {
+    /// Where it begins in the log.
+    pub(crate) offset: u64,
+    pub(crate) bytes: &'a [u8],
+    /// Whether it follows the line before it.
+    pub(crate) is_chained: bool,
+}
+
+/// Where the whole lines of a log end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogScan {
+    /// The end of the last line, and its sum.
+    pub(crate) end: Head,
+    /// Bytes after that which an interrupted write left.
+    pub(crate) interrupted: u64,
+    /// Whether the last line, which was known to be on disk, has lost its newline.
+    pub(crate) lacks_newline: bool,
+}
+
+/// Reads `log` from `start` on and gives each whole line to `take`.
+///
+/// Up to `durable` the log was known to be on disk: what is not whole there is no interrupted write.
+pub(crate) fn scan_log(
+    log: &mut dyn BufRead,
+    start: Head,
+    durable: u64,
+    take: &mut dyn FnMut(LogLine<'_>),
+) -> io::Result<LogScan> {
+    let (mut end, mut line) = (start, Vec::new());
+    loop {
+        line.clear();
+        let size = log.read_until(b'\n', &mut line)? as u64;
+        let is_whole = line.pop_if(|last| *last == b'\n').is_some();
+        let scan = LogScan { end, interrupted: 0, lacks_newline: false };
+        if size == 0 {
+            return Ok(scan);
+        }
+        let is_acknowledged = end.length < durable;
+        let lacks_newline = !is_whole && is_acknowledged && durable <= end.length + size;
+        let is_half = !is_whole && !lacks_newline;
+        if is_half || (!is_acknowledged && has_hole(&line)) {
+            let rest = io::copy(log, &mut io::sink())?;
+            return Ok(LogScan { interrupted: size + rest, ..scan });
+        }
+        let split = Sum::split(&line);
+        let is_chained = split.is_some_and(|(sum, body)| end.sum.next(body) == sum);
+        take(LogLine { offset: end.length, bytes: &line, is_chained });
+        end.length += size;
+        end.sum = split.map_or(end.sum, |(sum, _)| sum);
+        if lacks_newline {
+            return Ok(LogScan { end, interrupted: 0, lacks_newline });
+        }
+    }
+}
+
+/// Whether part of a line never reached the disk. No line holds zeros; one alone may be a flipped bit.
+pub(super) fn has_hole(line: &[u8]) -> bool {
+    memchr::memmem::find(line, &[0, 0]).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::live::FIRST_SUM;
+    use super::*;
+
+    fn log_of(count: usize) -> Vec<u8> {
+        let (mut log, mut sum) = (Vec::new(), FIRST_SUM);
+        for number in 0..count {
+            let body = format!("\"n\":{number},\"text\":\"{}\"}}", "x".repeat(300));
+            sum = sum.next(body.as_bytes());
+            log.extend_from_slice(Sum::PREFIX);
+            log.extend_from_slice(sum.as_str().as_bytes());
+            log.extend_from_slice(format!("\",{body}\n").as_bytes());
+        }
+        log
+    }
+
+    fn scan(log: &[u8], durable: usize) -> (Vec<bool>, LogScan) {
+        let start = Head { length: 0, sum: FIRST_SUM };
+        let mut chained = Vec::new();
+        let mut input = log;
+        let scan = scan_log(&mut input, start, durable as u64, &mut |line| {
+            chained.push(line.is_chained);
+        });
+        (chained, scan.unwrap())
+    }
+
+    #[test]
+    fn zeros_and_half_lines_after_what_is_durable_are_interrupted_writes() {
+        let log = log_of(8);
+        let line = log.len() / 8;
+        for (begin, end) in
+            [(line * 3 + 7, line * 5), (line * 3, log.len()), (line * 7 + 1, log.len())]
+        {
+            let mut holed = log.clone();
+            holed[begin..end].fill(0);
+            let whole = begin / line;
+            let (chained, scan) = scan(&holed, line * 3);
+            assert_eq!(chained, vec![true; whole]);
+            assert_eq!(scan.end.length as usize, whole * line);
+            assert_eq!(scan.interrupted as usize, log.len() - whole * line);
+        }
+        let (chained, cut) = scan(&log[..log.len() - 1], 0);
+        assert_eq!((chained.len(), cut.interrupted as usize), (7, line - 1));
+        let (_, cut) = scan(&log[..log.len() - 1], log.len() - 1);
+        assert!(cut.lacks_newline && cut.interrupted == 0);
+    }
+
+    #[test]
+    fn a_flipped_bit_costs_only_its_line_and_cuts_nothing() {
+        let log = log_of(3);
+        for bit in 0..log.len() * 8 {
+            let mut flipped = log.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let (chained, scan) = scan(&flipped, log.len());
+            assert!(chained.contains(&false), "bit {bit}");
+            assert_eq!(scan.interrupted, 0, "bit {bit}");
+        }
+    }
+}

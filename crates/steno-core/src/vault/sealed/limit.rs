@@ -1,0 +1,84 @@
+//! Opens the part of a sealed file that the journal lists.
+
+use std::io::{self, Seek, SeekFrom};
+
+use super::Sealed;
+use crate::vault::frame::{self, Hash};
+
+impl Sealed {
+    /// Leaves out whatever follows the first `size` bytes of the file, which hold `length` bytes of the source. After those
+    /// the chain must be `chain`.
+    ///
+    /// A file whose frames were merged meanwhile has another size, but the same links.
+    pub(super) fn limit_to(&mut self, (size, length): (u64, u64), chain: Hash) -> io::Result<()> {
+        let is_listed =
+            self.torn.is_none() && (self.end, self.length, self.chains[1]) == (size, length, chain);
+        if is_listed || self.read_trailer_at(size, (length, chain))? {
+            return self.check_first_link();
+        }
+        if (self.length, self.chains[1]) != (length, chain) && !self.limit_to_link(length, chain)? {
+            return Err(frame::damaged(if self.length < length {
+                "older than it was: bytes that were kept are missing"
+            } else {
+                "not as it was written: the journal lists other bytes"
+            }));
+        }
+        self.check_first_link()
+    }
+
+    /// Takes the trailer that ends at `size`, if that is the one which is listed.
+    fn read_trailer_at(&mut self, size: u64, listed: (u64, Hash)) -> io::Result<bool> {
+        if size > self.file.metadata()?.len() {
+            return Ok(false);
+        }
+        match frame::read_end(&mut self.file, size)? {
+            Some((_, trailer)) if (trailer.length, trailer.chain) == listed => {
+                self.file.seek(SeekFrom::Start(0))?;
+                self.header = frame::read_header(&mut self.file)?.0;
+                (self.torn, self.damaged) = (None, false);
+                self.take_trailer(size, trailer);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Finds the link after which the listed part ends. Only what is read is limited: the file cannot grow from there.
+    fn limit_to_link(&mut self, length: u64, chain: Hash) -> io::Result<bool> {
+        let count = self.frames.partition_point(|(_, begin)| *begin <= length);
+        for index in (0..count).rev() {
+            // What was never acknowledged may not have reached the disk.
+            let Some(header) = frame::unless_damaged(self.read_frame_header(index))? else {
+                continue;
+            };
+            let before = match index.checked_sub(1) {
+                None => Some(self.chains[0]),
+                Some(before) => {
+                    let before = frame::unless_damaged(self.read_frame_header(before))?;
+                    before.map(|header| header.chain)
+                }
+            };
+            let is_there = |before| header.links(before).any(|link| link == (length, chain));
+            if before.is_some_and(is_there) {
+                self.frames.truncate(index + 1);
+                (self.length, self.chains[1], self.torn) = (length, chain, Some(0));
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes sure that the file's header is the one which its first frame follows.
+    fn check_first_link(&mut self) -> io::Result<()> {
+        let is_first = if self.version() == 1 {
+            true
+        } else if self.frames.is_empty() {
+            self.chains[0] == self.chains[1]
+        } else {
+            let first = self.read_frame_header(0)?;
+            let last = first.links(self.chains[0]).last();
+            last.is_some_and(|(_, link)| link == first.chain)
+        };
+        if is_first { Ok(()) } else { Err(frame::damaged("its header is not as it was written")) }
+    }
+}

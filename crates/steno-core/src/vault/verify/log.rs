@@ -1,0 +1,85 @@
+//! Checks a live log against its head and its chain.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::Report;
+use crate::durable::{FileError, OnPath};
+use crate::vault::head::{Head, HeadFile};
+use crate::vault::journal::ListedFile;
+use crate::vault::live::{FIRST_SUM, Sum};
+use crate::vault::log_scan::scan_log;
+
+/// A log to be checked.
+pub(super) struct LogCheck<'a> {
+    pub(super) path: &'a Path,
+    pub(super) head: &'a Path,
+    pub(super) listed: &'a ListedFile,
+}
+
+impl LogCheck<'_> {
+    /// Checks the log, whose first line follows the sum `first`, if that is known.
+    pub(super) fn run(self, first: Option<Sum>, report: &mut Report) -> Result<(), FileError> {
+        let path = self.path;
+        report.files += 1;
+        let known = self.check_head(report)?;
+        let mut ends = vec![known];
+        let listed_sum = self.listed.link.as_deref().and_then(Sum::parse);
+        ends.push(listed_sum.map(|sum| Head { length: self.listed.length, sum }));
+        let durable = ends.iter().flatten().map(|end| end.length).max().unwrap_or(0);
+        let file = File::open(path).on("open", path)?;
+        let start = Head { length: 0, sum: first.unwrap_or(FIRST_SUM) };
+        let mut damage = Vec::new();
+        let mut input = BufReader::with_capacity(256 << 10, file);
+        let scan = scan_log(&mut input, start, durable, &mut |line| {
+            let is_first_of_unknown = line.offset == 0 && first.is_none();
+            let split = Sum::split(line.bytes);
+            if split.is_none() {
+                damage.push((line.offset, "a line that is not a record"));
+            } else if !line.is_chained && !is_first_of_unknown {
+                damage.push((line.offset, "a record that was changed, or one missing before it"));
+            }
+            let length = line.offset + line.bytes.len() as u64 + 1;
+            let is_other =
+                |end: &Head| end.length == length && split.is_some_and(|(sum, _)| sum != end.sum);
+            if ends.iter().flatten().any(is_other) {
+                damage.push((length, "another end than its head says"));
+            }
+        });
+        let scan = scan.on("read", path)?;
+        for (offset, reason) in damage {
+            report.add_damage(path, offset, reason);
+        }
+        let end = scan.end.length;
+        report.bytes += end;
+        if scan.lacks_newline {
+            report.add_damage(path, end, "a record without its end");
+        } else if end < durable {
+            report.add_damage(path, end, format!("{} bytes are missing at the end", durable - end));
+        }
+        if scan.interrupted > 0 {
+            report.interrupted.push(path.to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_head(&self, report: &mut Report) -> Result<Option<Head>, FileError> {
+        if !self.head.exists() {
+            report.add_damage(self.head, 0, super::MISSING);
+        }
+        match HeadFile::read(self.head) {
+            Ok(head) => {
+                if head.is_interrupted {
+                    report.interrupted.push(self.head.to_owned());
+                }
+                Ok(head.last)
+            }
+            Err(error) if error.source.raw_os_error().is_some() => Err(error),
+            Err(_) => {
+                report.add_damage(self.head, 0, "damaged head");
+                Ok(None)
+            }
+        }
+    }
+}
