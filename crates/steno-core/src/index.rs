@@ -45,7 +45,7 @@ pub use self::draft::{Draft, Prepared};
 pub use self::query::Query;
 use self::read_only::IndexAccess;
 pub use self::read_only::WriteObstacle;
-pub use self::refresh::{GATHERED, Pass, Refreshed};
+pub use self::refresh::{GATHERED, Pass, Refreshed, TroubledSession};
 pub use self::search::{Filter, Hit, Order, Search};
 pub use self::sessions::{Heading, Listed};
 pub use self::source::{IndexAnswer, IndexCondition, IndexSource};

@@ -5,15 +5,17 @@ use std::fmt::Display;
 use axum::Json;
 use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use steno_core::Problem;
 use steno_core::compare::compare;
 use steno_core::cost::report::{By, Group};
+use steno_core::index::Listed;
 use steno_core::index::mark::Shown;
 use steno_core::vault::SessionDir;
 use steno_core::view::answer::{self, EntryRow, HitRow, NoteRow, SessionRow};
@@ -33,6 +35,47 @@ const OPENAPI: &str = include_str!("../assets/openapi.json");
 pub(crate) struct Failure(WebError);
 
 type Answer = Result<Json<Value>, Failure>;
+
+/// An answer, and what of it is missing or damaged in the vault: named in a header, because most answers are lists.
+pub(crate) struct CheckedAnswer {
+    value: Value,
+    problems: Vec<String>,
+}
+
+type Checked = Result<CheckedAnswer, Failure>;
+
+/// The header that names what an answer lacks.
+const PROBLEMS_HEADER: &str = "x-steno-problems";
+/// How many characters of that are sent.
+const PROBLEMS_LIMIT: usize = 1000;
+
+impl CheckedAnswer {
+    fn of(value: Value, problems: &[Problem]) -> Self {
+        Self { value, problems: problems.iter().map(Problem::to_string).collect() }
+    }
+
+    /// An answer about all sessions.
+    fn of_all(value: Value, library: &Library) -> Result<Self, WebError> {
+        let troubled = library.ask(|index| index.troubled_sessions(5))?;
+        let problems = troubled.iter().map(|one| format!("{}: {}", one.id, one.reason)).collect();
+        Ok(Self { value, problems })
+    }
+}
+
+impl IntoResponse for CheckedAnswer {
+    fn into_response(self) -> Response {
+        let mut response = Json(self.value).into_response();
+        if !self.problems.is_empty() {
+            let text = self.problems.join("; ");
+            let plain = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
+            let text: String = text.chars().map(plain).take(PROBLEMS_LIMIT).collect();
+            if let Ok(value) = HeaderValue::try_from(text) {
+                response.headers_mut().insert(PROBLEMS_HEADER, value);
+            }
+        }
+        response
+    }
+}
 
 impl<E: Into<WebError>> From<E> for Failure {
     fn from(error: E) -> Self {
@@ -96,20 +139,28 @@ pub(crate) async fn openapi() -> Response {
 }
 
 /// As `steno list --json`.
-pub(crate) async fn sessions(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
+pub(crate) async fn sessions(State(app): State<App>, Query(asked): Query<Asked>) -> Checked {
     let listed = app.work(move |library| {
         let agent = Some(asked.agent.as_str()).filter(|agent| !agent.is_empty());
         let listed = library.sessions(agent, asked.limit)?;
-        let known = listed.iter().filter(|one| one.trouble.is_none());
-        Ok(known.map(|one| json!(SessionRow::of(&one.session))).collect::<Vec<_>>())
+        let is_readable = |one: &&Listed| one.trouble.is_none() || one.session.totals.entries > 0;
+        let rows = listed.iter().filter(is_readable).map(|one| json!(SessionRow::of(&one.session)));
+        CheckedAnswer::of_all(rows.collect(), library)
     });
-    Ok(Json(Value::Array(listed.await?)))
+    Ok(listed.await?)
 }
 
 /// What is known of a session.
-pub(crate) async fn session(State(app): State<App>, Path((agent, id)): Name) -> Answer {
-    let told = app.work(move |library| Ok(json!(library.open(&agent, &id)?.transcript.session)));
-    Ok(Json(told.await?))
+pub(crate) async fn session(State(app): State<App>, Path((agent, id)): Name) -> Checked {
+    let told = app.work(move |library| {
+        let transcript = &library.open(&agent, &id)?.transcript;
+        let mut session = json!(transcript.session);
+        if !transcript.problems.is_empty() {
+            session["problems"] = transcript.problems.iter().map(Problem::to_string).collect();
+        }
+        Ok(CheckedAnswer::of(session, &transcript.problems))
+    });
+    Ok(told.await?)
 }
 
 /// As `steno show ID --json`.
@@ -117,36 +168,39 @@ pub(crate) async fn entries(
     State(app): State<App>,
     Path((agent, id)): Name,
     Query(part): Query<Part>,
-) -> Answer {
+) -> Checked {
     let entries = app.work(move |library| {
         let opened = library.open(&agent, &id)?;
-        let notes = opened.dir.notes()?.all;
+        let notes = opened.dir.notes()?;
         let wanted = opened.transcript.entries.iter().skip(part.from.unwrap_or(0));
         let wanted = wanted.take(part.count.unwrap_or(usize::MAX));
-        Ok(json!(wanted.map(|entry| EntryRow::of(entry, &notes)).collect::<Vec<_>>()))
+        let rows = wanted.map(|entry| json!(EntryRow::of(entry, &notes.all))).collect();
+        let problems = [opened.transcript.problems.as_slice(), &notes.problems].concat();
+        Ok(CheckedAnswer::of(rows, &problems))
     });
-    Ok(Json(entries.await?))
+    Ok(entries.await?)
 }
 
 /// As `steno search --json`.
-pub(crate) async fn search(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
+pub(crate) async fn search(State(app): State<App>, Query(asked): Query<Asked>) -> Checked {
     let found = app.work(move |library| {
         let (question, hits) = asked.hits(library, asked.limit.unwrap_or(10))?;
         let shown = Shown { lines: 3, context: 0 };
         let row = |hit| json!(HitRow::of(hit, &question.lines(&hit.text, shown)));
-        Ok(hits.iter().map(row).collect::<Vec<_>>())
+        CheckedAnswer::of_all(hits.iter().map(row).collect(), library)
     });
-    Ok(Json(Value::Array(found.await?)))
+    Ok(found.await?)
 }
 
 /// As `steno cost --json`: rows, then the total.
-pub(crate) async fn cost(State(app): State<App>, Query(asked): Query<Asked>) -> Answer {
+pub(crate) async fn cost(State(app): State<App>, Query(asked): Query<Asked>) -> Checked {
     let rows = app.work(move |library| {
         let accounts = library.accounts(asked.filter(library)?)?;
-        Ok(group_by(&asked)
-            .map_or_else(|| blocks(library, &accounts), |by| rows(library, &accounts, by)))
+        let rows = group_by(&asked)
+            .map_or_else(|| blocks(library, &accounts), |by| rows(library, &accounts, by));
+        CheckedAnswer::of_all(Value::Array(rows), library)
     });
-    Ok(Json(Value::Array(rows.await?)))
+    Ok(rows.await?)
 }
 
 fn rows(library: &Library, accounts: &Accounts, by: By) -> Vec<Value> {
@@ -186,19 +240,25 @@ pub(crate) struct Noting {
 }
 
 /// As `steno annotate ID --json`.
-pub(crate) async fn notes(State(app): State<App>, Path((agent, id)): Name) -> Answer {
-    let notes = app.work(move |library| rows_of_notes(&library.dir(&agent, &id)?));
-    Ok(Json(Value::Array(notes.await?)))
+pub(crate) async fn notes(State(app): State<App>, Path((agent, id)): Name) -> Checked {
+    let notes = app.work(move |library| {
+        let dir = library.dir(&agent, &id)?;
+        Ok(CheckedAnswer::of(rows_of_notes(&dir)?.into(), &dir.notes()?.problems))
+    });
+    Ok(notes.await?)
 }
 
 /// As `steno annotate --json`.
-pub(crate) async fn all_notes(State(app): State<App>) -> Answer {
+pub(crate) async fn all_notes(State(app): State<App>) -> Checked {
     let notes = app.work(|library| {
-        let sessions = library.vault.sessions()?;
-        let notes = sessions.iter().map(rows_of_notes).collect::<Result<Vec<_>, _>>()?;
-        Ok(notes.concat())
+        let (mut rows, mut problems) = (Vec::new(), Vec::new());
+        for dir in library.vault.sessions()?.iter().chain(&library.vault.missing_sessions()?) {
+            rows.extend(rows_of_notes(dir)?);
+            problems.extend(dir.notes()?.problems);
+        }
+        Ok(CheckedAnswer::of(rows.into(), &problems))
     });
-    Ok(Json(Value::Array(notes.await?)))
+    Ok(notes.await?)
 }
 
 fn rows_of_notes(dir: &SessionDir) -> Result<Vec<Value>, WebError> {

@@ -87,8 +87,8 @@ pub(crate) struct Listing {
 /// Sizes and times of the index's files, and how often it was written here: they change with what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edition {
-    files: [Option<(u64, SystemTime)>; 2],
-    taken: usize,
+    pub(crate) files: [Option<(u64, SystemTime)>; 2],
+    pub(crate) taken: usize,
 }
 
 /// What was billed, with the cost of each.

@@ -109,7 +109,8 @@ fn edition_id(edition: &Edition) -> String {
         let nanoseconds = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         format!("{size}.{}", nanoseconds.as_nanos())
     };
-    edition.iter().map(file_id).collect::<Vec<_>>().join("-")
+    let files: Vec<_> = edition.files.iter().map(file_id).collect();
+    format!("{}-{}", files.join("-"), edition.taken)
 }
 
 /// How many entries the session has now, that its notes are others, or that the list is.

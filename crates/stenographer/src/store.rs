@@ -49,6 +49,22 @@ impl Store {
         Ok((answer.index, answer.value))
     }
 
+    /// As [`Store::ask`], for an answer about all sessions: those of which something is missing or damaged are reported.
+    pub(crate) fn ask_all<T>(
+        &self,
+        ui: &mut Ui,
+        ask: impl Fn(&Index) -> Result<T, IndexError>,
+    ) -> Result<(Index, T), CommandError> {
+        let answered = self.ask(ui, ask)?;
+        let mut troubled = answered.0.troubled_sessions(SHOWN + 1)?;
+        let has_more = troubled.len() > SHOWN;
+        troubled.truncate(SHOWN);
+        let warnings = troubled.iter().map(|one| format!("{}: {}", one.id, one.reason));
+        let more = has_more.then(|| "and more; `steno verify` names them all".to_owned());
+        ui.incomplete(warnings.chain(more));
+        Ok(answered)
+    }
+
     /// The same without printing: the answer and how complete the index was. `pass` is called for each session that is
     /// taken in.
     pub(crate) fn ask_passing<T>(

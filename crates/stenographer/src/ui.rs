@@ -166,6 +166,14 @@ impl Ui {
         self.troubled |= !problems.is_empty();
     }
 
+    /// Warns that an answer is incomplete; the program ends with 1 then.
+    pub(crate) fn incomplete(&mut self, warnings: impl Iterator<Item = String>) {
+        for warning in warnings {
+            self.warning(warning);
+            self.troubled = true;
+        }
+    }
+
     /// How the program ends when a command ends with `exit`: not well if anything could not be read.
     pub(crate) fn settle(&self, exit: Exit) -> Exit {
         if self.troubled && exit == Exit::Done { Exit::Failed } else { exit }

@@ -7,6 +7,7 @@ use super::draft::{Draft, Prepared};
 use super::{Index, IndexError};
 use crate::entry::Entry;
 use crate::format::{self, FormatError, Item};
+use crate::problem::Problem;
 use crate::session::Session;
 use crate::vault::SessionDir;
 use crate::vault::record::RecordReader;
@@ -33,11 +34,14 @@ impl Index {
         let mut parts =
             Parts { index: self, dir, whose, draft: Draft::default(), are_in: Ok(true) };
         let read = parts.read();
+        let faults = dir.faults()?;
         // What grew while it was read is read again.
         let kept = Some(size).filter(|size| dir.size().ok() == Some(*size));
         match read {
-            Ok(told) => parts.finish(told, kept),
+            Ok(told) => parts.finish(told, kept, &faults),
             Err(error) => {
+                // What the system refused may be readable the next time.
+                let kept = kept.filter(|_| !error.is_of_system());
                 let unreadable = Prepared::unreadable(parts.whose, error.to_string(), kept);
                 Ok(Attempt::Held(Box::new(unreadable)))
             }
@@ -94,8 +98,9 @@ impl Parts<'_> {
             transcript.entries.into_iter().for_each(|entry| self.push(entry));
             return Ok(Told::All(transcript.session));
         }
-        let reader = format::reader_of(dir.agent());
-        let stated = (reader.read)(&dir.bundle()?, &mut |item| {
+        let bundle = dir.bundle()?;
+        let reader = format::reader_of_kept(dir.agent(), &bundle);
+        let stated = (reader.read)(&bundle, &mut |item| {
             if let Item::Entry(entry) = item {
                 self.push(*entry);
             }
@@ -118,7 +123,12 @@ impl Parts<'_> {
         self.index.put_all(&[part])
     }
 
-    fn finish(mut self, told: Told, kept: Option<u64>) -> Result<Attempt, IndexError> {
+    fn finish(
+        mut self,
+        told: Told,
+        kept: Option<u64>,
+        faults: &[Problem],
+    ) -> Result<Attempt, IndexError> {
         let mut are_in = std::mem::replace(&mut self.are_in, Ok(true))?;
         let is_parted = self.draft.is_parted();
         if are_in && is_parted {
@@ -133,7 +143,8 @@ impl Parts<'_> {
                 session
             }
         };
-        let last = self.draft.finish(session, kept);
+        let mut last = self.draft.finish(session, kept);
+        last.trouble = faults.first().map(|fault| fault.to_string());
         if !is_parted {
             return Ok(Attempt::Held(Box::new(last)));
         }

@@ -30,8 +30,19 @@ pub struct Refreshed {
 pub(super) struct FolderChange {
     /// The sessions that the index does not have in whole.
     pub(super) come: Vec<SessionDir>,
-    /// The rows of sessions that the vault no longer has.
-    pub(super) gone: Vec<i64>,
+    /// The rows of sessions whose folders are gone, and their ids.
+    pub(super) gone: Vec<(i64, String)>,
+}
+
+/// A session of which something is missing or damaged in the vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TroubledSession {
+    /// The agent.
+    pub agent: String,
+    /// The session's id.
+    pub id: String,
+    /// What is wrong.
+    pub reason: String,
 }
 
 /// Told of each session before it is taken in: how many there are, and which it is.
@@ -61,15 +72,26 @@ impl Index {
             wanted.push(dir.clone());
         }
         let folders = self.changed_folders(vault)?;
+        let missing = if folders.is_empty() { Vec::new() } else { vault.missing_sessions()? };
         let is_marked: HashSet<_> = marked.iter().map(SessionDir::path).collect();
         for (agent, _) in &folders {
-            let FolderChange { come, gone } = self.compare_folder(vault, agent)?;
+            let FolderChange { come, mut gone } = self.compare_folder(vault, agent)?;
+            let is_missing = |id: &str| {
+                missing.iter().any(|dir| dir.agent() == agent && dir.id().as_str() == id)
+            };
+            // What the journal lists stays, and is reported.
+            gone.retain(|(_, id)| !is_missing(id));
             if !gone.is_empty() {
                 let mut gone = gone.into_iter();
-                self.transaction(|| gone.try_for_each(|session| self.remove(session)))?;
+                self.transaction(|| gone.try_for_each(|(session, _)| self.remove(session)))?;
             }
             wanted.extend(come.into_iter().filter(|dir| !is_marked.contains(dir.path())));
         }
+        self.report_missing(&missing)?;
+        let unfinished = self.unfinished_sessions(vault)?.into_iter();
+        wanted.extend(unfinished.filter(|dir| !is_marked.contains(dir.path()) && dir.exists()));
+        wanted.sort_by(|a, b| a.path().cmp(b.path()));
+        wanted.dedup();
         // One that was marked and never kept is not there.
         wanted.retain(|dir| !dir.is_empty().unwrap_or(false));
         wanted.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
@@ -83,6 +105,53 @@ impl Index {
             claimed.into_iter().for_each(super::pending::Marker::done);
         }
         Ok(refreshed)
+    }
+
+    /// The sessions that are not whole in the index: somebody died putting them in, or the system failed to read them.
+    fn unfinished_sessions(&self, vault: &Vault) -> Result<Vec<SessionDir>, IndexError> {
+        let all = || -> rusqlite::Result<Vec<(String, String)>> {
+            let query = "SELECT agent, name FROM session WHERE kept < 0";
+            let mut all = self.connection.prepare_cached(query)?;
+            all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        };
+        let names = self.on(all())?.into_iter();
+        let session = |(agent, id): (String, String)| {
+            Some(vault.session(&agent.parse().ok()?, &id.parse().ok()?))
+        };
+        Ok(names.filter_map(session).collect())
+    }
+
+    /// Notes that sessions are missing in the vault, although its journal lists them.
+    fn report_missing(&self, missing: &[SessionDir]) -> Result<(), IndexError> {
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.transaction(|| {
+            for dir in missing {
+                let names = params![dir.agent(), dir.id().as_str()];
+                let insert = "INSERT OR IGNORE INTO session (agent, name) VALUES (?1, ?2)";
+                self.on(self.connection.execute(insert, names))?;
+                let update =
+                    "UPDATE session SET kept = -1, trouble = 'its folder is missing in the vault'
+                    WHERE agent = ?1 AND name = ?2";
+                self.on(self.connection.execute(update, names))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Sessions that could not be read in whole, and why: the first `limit` of them.
+    pub fn troubled_sessions(&self, limit: usize) -> Result<Vec<TroubledSession>, IndexError> {
+        let all = || -> rusqlite::Result<Vec<TroubledSession>> {
+            let query =
+                "SELECT agent, name, trouble FROM session WHERE trouble IS NOT NULL LIMIT ?1";
+            let mut all = self.connection.prepare_cached(query)?;
+            let row = |row: &rusqlite::Row<'_>| {
+                Ok(TroubledSession { agent: row.get(0)?, id: row.get(1)?, reason: row.get(2)? })
+            };
+            all.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], row)?.collect()
+        };
+        self.on(all())
     }
 
     /// Whether the index has all that is kept of a session.
@@ -150,7 +219,7 @@ impl Index {
         let mut known = self.on(known())?;
         let mut come = vault.sessions_of(agent)?;
         come.retain(|dir| known.remove(dir.id().as_str()).is_none_or(|(_, whole)| !whole));
-        let gone = known.into_values().map(|(session, _)| session).collect();
+        let gone = known.into_iter().map(|(name, (session, _))| (session, name)).collect();
         Ok(FolderChange { come, gone })
     }
 

@@ -18,7 +18,7 @@ const PAGE: i64 = 16 << 10;
 const MIGRATIONS: [&str; 4] = [FIRST, SECOND, THIRD, FOURTH];
 
 /// By which rules the rows are derived, from what the readers tell. A new number has every index built anew.
-const RULES: i64 = 3 + format::VERSION as i64;
+const RULES: i64 = 4 + format::VERSION as i64;
 
 const FIRST: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -51,13 +51,15 @@ CREATE TABLE session (
     output INTEGER NOT NULL DEFAULT 0,
     reasoning INTEGER NOT NULL DEFAULT 0,
     cost REAL,                           -- dollars, where the source states them
-    trouble TEXT,                        -- why it could not be read
+    trouble TEXT,                        -- why it could not be read in whole
     taken INTEGER NOT NULL DEFAULT 0,    -- how many of its entries are in
     digest BLOB,                         -- the sum over them
     kept INTEGER NOT NULL DEFAULT -1,    -- its size in the vault when all was in; -1 before
     UNIQUE (agent, name)
 );
 CREATE INDEX session_started ON session (started_at);
+CREATE INDEX session_trouble ON session (agent) WHERE trouble IS NOT NULL;
+CREATE INDEX session_unfinished ON session (agent, name) WHERE kept < 0;
 
 -- One entry, in the order of its session.
 CREATE TABLE entry (

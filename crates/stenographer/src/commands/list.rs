@@ -83,8 +83,12 @@ struct JsonListing {
 
 impl JsonListing {
     fn add(&mut self, store: &Store, Listed { session, trouble }: Listed) {
+        let is_unreadable = session.totals.entries == 0;
         if let Some(reason) = trouble {
-            return self.troubles.push((session.id, reason));
+            self.troubles.push((session.id.clone(), reason));
+            if is_unreadable {
+                return;
+            }
         }
         let session = settled(store, session);
         match serde_json::to_writer(&mut self.lines, &SessionRow::of(&session)) {
@@ -147,8 +151,11 @@ impl<'a> Listing<'a> {
     }
 
     fn add(&mut self, mut heading: Heading) {
-        if let Some(reason) = heading.trouble {
-            return self.troubles.push((heading.id, reason));
+        if let Some(reason) = heading.trouble.take() {
+            self.troubles.push((heading.id.clone(), reason));
+            if heading.entries == 0 {
+                return;
+            }
         }
         settle(self.store, &mut heading);
         let started = heading.started.map(|at| started(at.in_zone(self.zone), self.this_year));
@@ -166,7 +173,7 @@ impl<'a> Listing<'a> {
 }
 
 fn unreadable(ui: &mut Ui, id: &SessionId, reason: &str) -> Exit {
-    ui.warning(format_args!("session {id} cannot be read: {reason}"));
+    ui.warning(format_args!("session {id} cannot be read in whole: {reason}"));
     Exit::Failed
 }
 

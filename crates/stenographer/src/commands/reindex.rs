@@ -16,7 +16,9 @@ pub(crate) struct Args {}
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, _args: &Args) -> Result<Exit, CommandError> {
     let index = Index::anew(&scene.store, None)?;
-    let taken = Store::new(scene).refresh(ui, &index)?;
+    let store = Store::new(scene);
+    let taken = store.refresh(ui, &index)?;
     ui.status(format_args!("{} taken in", count(taken as u64, "session")));
+    store.ask_all(ui, |_| Ok(()))?;
     Ok(Exit::Done)
 }

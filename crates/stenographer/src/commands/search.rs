@@ -74,7 +74,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         limit: args.limit,
         now: scene.clock.now(),
     };
-    let (index, hits) = store.ask(ui, |index| index.search(&search))?;
+    let (index, hits) = store.ask_all(ui, |index| index.search(&search))?;
     let shown = Shown { lines: 3, context: args.context };
     for (at, hit) in hits.iter().enumerate() {
         let lines = query.lines(&hit.text, shown);

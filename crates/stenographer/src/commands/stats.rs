@@ -55,7 +55,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     store.check_agent(args.scope.agent.as_deref())?;
     let filter = args.scope.filter(&scene, |name| Ok(store.kept(name)?.id().clone()))?;
     let ask = |index: &Index| Ok((index.charges(&filter)?, index.activity(&filter)?));
-    let (_, (charges, activity)) = store.ask(ui, ask)?;
+    let (_, (charges, activity)) = store.ask_all(ui, ask)?;
     let costs = charges.costs(&prices, Mode::Auto);
     let overview = Overview::new(&scene, &filter, (charges, costs), activity);
     if args.json {

@@ -35,7 +35,7 @@ pub(super) fn from_index(
 ) -> Result<(Charges, Filter), CommandError> {
     let store = Store::new(scene);
     let filter = scope.filter(scene, |name| Ok(store.kept(name)?.id().clone()))?;
-    let (_, charges) = store.ask(ui, |index| index.charges(&filter))?;
+    let (_, charges) = store.ask_all(ui, |index| index.charges(&filter))?;
     Ok((charges, filter))
 }
 
