@@ -194,6 +194,10 @@ impl Index {
             all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         };
         let mut known = self.on(known())?;
+        // Sessions go into the index before their folder was ever looked at.
+        for agent in self.agents()? {
+            known.entry(agent).or_insert(0);
+        }
         let mut changed = Vec::new();
         for agent in vault.agents()? {
             let now = changed_at(&vault.root().join(&agent));

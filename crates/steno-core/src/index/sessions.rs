@@ -105,6 +105,16 @@ impl Index {
         self.on(all())
     }
 
+    /// The agents that have sessions in the index.
+    pub(super) fn agents(&self) -> Result<Vec<String>, IndexError> {
+        let all = || -> rusqlite::Result<Vec<String>> {
+            let sql = format!("{AGENTS} SELECT agent FROM agents WHERE agent IS NOT NULL");
+            let mut all = self.connection.prepare_cached(&sql)?;
+            all.query_map([], |row| row.get(0))?.collect()
+        };
+        self.on(all())
+    }
+
     /// The agents and ids of all sessions whose ids begin so.
     pub fn like(&self, beginning: &str) -> Result<Vec<(String, SessionId)>, IndexError> {
         // No id has a character after '~'.

@@ -126,3 +126,14 @@ fn files_that_are_deleted_with_all_traces_are_named_and_reading_warns() {
     interrupted.ok();
     home.steno(&["show", &id]).ok();
 }
+
+#[test]
+fn a_folder_that_is_deleted_before_anybody_looked_is_missed() {
+    let home = Home::new();
+    home.steno_with(&["record", "--agent", "a", "--session", "s"], RECORD).ok();
+    fs::remove_dir_all(home.path().join("store/vault/a")).unwrap();
+    for _ in 0..2 {
+        let listed = home.steno(&["list"]);
+        assert!(listed.code == 1 && listed.stderr.contains("its folder is missing"), "{listed}");
+    }
+}
