@@ -200,11 +200,17 @@ impl Keeper {
             self.commit()?;
             self.indexer.add_kept(&dir, marker);
         }
+        self.commit_full_batch()?;
+        Ok(Kept { dir, title, entries, added, stored, problems, damage })
+    }
+
+    /// Acknowledges what was written and puts it into the index, once so much is gathered.
+    fn commit_full_batch(&mut self) -> Result<(), CommandError> {
         if self.indexer.is_full() || self.commit.sessions() >= MAX_BATCH {
             self.commit()?;
             self.indexer.put();
         }
-        Ok(Kept { dir, title, entries, added, stored, problems, damage })
+        Ok(())
     }
 
     /// Acknowledges what was written and brings it into the index; what that fails of is taken in by the next search.
