@@ -163,6 +163,17 @@ impl Vault {
         folders(&self.root)
     }
 
+    /// Gives the id of each kept session of an agent to `take`, in any order and without holding them all.
+    pub(crate) fn each_session_id(
+        &self,
+        agent: &AgentName,
+        take: &mut dyn FnMut(SessionId),
+    ) -> Result<(), FileError> {
+        each_folder(&self.root.join(agent.as_str()), &mut |name| {
+            name.parse().into_iter().for_each(&mut *take);
+        })
+    }
+
     /// Every kept session of an agent, by id.
     pub fn sessions_of(&self, agent: &str) -> Result<Vec<SessionDir>, FileError> {
         let Ok(name) = agent.parse() else { return Ok(Vec::new()) };
@@ -436,20 +447,30 @@ fn folders(dir: &Path) -> Result<Vec<String>, FileError> {
 }
 
 fn folders_with_prefix(dir: &Path, prefix: &str) -> Result<Vec<String>, FileError> {
-    let reader = match fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.on("read folder", dir)?,
-    };
     let mut names = Vec::new();
-    for entry in reader {
-        let entry = entry.on("read folder", dir)?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        if name.starts_with(prefix) && is_folder(&entry) {
-            names.push(name);
+    each_folder(dir, &mut |name| {
+        if name.starts_with(prefix) {
+            names.push(name.to_owned());
         }
-    }
+    })?;
     names.sort_unstable();
     Ok(names)
+}
+
+/// Gives the name of each folder in a folder to `take`, in any order; none when it is not there.
+fn each_folder(dir: &Path, take: &mut dyn FnMut(&str)) -> Result<(), FileError> {
+    let reader = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        other => other.on("read folder", dir)?,
+    };
+    for entry in reader {
+        let entry = entry.on("read folder", dir)?;
+        match entry.file_name().to_str() {
+            Some(name) if is_folder(&entry) => take(name),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether a directory entry is a folder, or a link to one. Only a link costs a system call of its own.

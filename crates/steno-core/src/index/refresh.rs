@@ -76,11 +76,10 @@ impl Index {
         let is_marked: HashSet<_> = marked.iter().map(SessionDir::path).collect();
         for (agent, _) in &folders {
             let FolderChange { come, mut gone } = self.compare_folder(vault, agent)?;
-            let is_missing = |id: &str| {
-                missing.iter().any(|dir| dir.agent() == agent && dir.id().as_str() == id)
-            };
+            let missing = missing.iter().filter(|dir| dir.agent() == agent);
+            let missing: HashSet<_> = missing.map(|dir| dir.id().as_str()).collect();
             // What the journal lists stays, and is reported.
-            gone.retain(|(_, id)| !is_missing(id));
+            gone.retain(|(_, id)| !missing.contains(id.as_str()));
             if !gone.is_empty() {
                 let mut gone = gone.into_iter();
                 self.transaction(|| gone.try_for_each(|(session, _)| self.remove(session)))?;
@@ -221,8 +220,14 @@ impl Index {
             all.query_map([agent], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?.collect()
         };
         let mut known = self.on(known())?;
-        let mut come = vault.sessions_of(agent)?;
-        come.retain(|dir| known.remove(dir.id().as_str()).is_none_or(|(_, whole)| !whole));
+        let mut come = Vec::new();
+        if let Ok(name) = agent.parse() {
+            vault.each_session_id(&name, &mut |id| {
+                if known.remove(id.as_str()).is_none_or(|(_, is_whole)| !is_whole) {
+                    come.push(vault.session(&name, &id));
+                }
+            })?;
+        }
         let gone = known.into_iter().map(|(name, (session, _))| (session, name)).collect();
         Ok(FolderChange { come, gone })
     }
