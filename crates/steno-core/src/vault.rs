@@ -164,7 +164,7 @@ impl Vault {
     }
 
     /// Gives the id of each kept session of an agent to `take`, in any order and without holding them all.
-    pub(crate) fn each_session_id(
+    pub fn each_session_id(
         &self,
         agent: &AgentName,
         take: &mut dyn FnMut(SessionId),

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use steno_core::durable::{self, FileError, OnPath};
 use steno_core::entry::PRIMARY;
@@ -13,7 +14,7 @@ use steno_core::index::pending::Marker;
 use steno_core::source::Wanted;
 use steno_core::vault::commit::VaultCommit;
 use steno_core::vault::likeness::Likeness;
-use steno_core::vault::{SessionDir, Vault};
+use steno_core::vault::{AgentName, SessionDir, Vault};
 use steno_core::{Bundle, Entry, Kind, Problem, ProblemList, Role, Session, SessionId};
 
 use crate::error::CommandError;
@@ -33,7 +34,10 @@ const TITLE: usize = 60;
 /// Keeps sessions, each under an id of its own.
 pub(crate) struct Keeper {
     vault: Vault,
-    known: HashMap<SessionId, SessionDir>,
+    /// The agent of each kept session. There may be very many, so that no folders are held.
+    known: HashMap<SessionId, Arc<AgentName>>,
+    /// The agent of the session that was kept last: many in a row have the same.
+    last_agent: Option<Arc<AgentName>>,
     /// Files with several sessions that were kept, each as it was then and with the session that holds it.
     shared: HashMap<PathBuf, (Option<Stamp>, SessionDir)>,
     projects: Projects,
@@ -68,14 +72,17 @@ pub(crate) struct Kept {
 
 impl Keeper {
     pub(crate) fn new(vault: Vault) -> Result<Self, CommandError> {
-        let sessions = vault.sessions()?.into_iter();
-        let known = sessions.map(|session| (session.id().clone(), session)).collect();
+        let mut known = HashMap::new();
+        for agent in vault.agents()?.iter().filter_map(|agent| agent.parse().ok()).map(Arc::new) {
+            vault.each_session_id(&agent, &mut |id| drop(known.insert(id, Arc::clone(&agent))))?;
+        }
         let projects = Projects::load(durable::parent(vault.root()));
         let indexer = Indexer::new(durable::parent(vault.root()));
         let commit = vault.commit();
         Ok(Self {
             vault,
             known,
+            last_agent: None,
             shared: HashMap::new(),
             projects,
             commit,
@@ -133,10 +140,29 @@ impl Keeper {
         self.known.contains_key(id)
     }
 
+    /// The kept session of this id, of whichever agent.
+    fn known_session(&self, id: &SessionId) -> Option<SessionDir> {
+        self.known.get(id).map(|agent| self.vault.session(agent, id))
+    }
+
+    /// Remembers that a session is kept.
+    fn note_known(&mut self, dir: &SessionDir) -> Result<(), CommandError> {
+        if self.known.get(dir.id()).is_none_or(|agent| agent.as_str() != dir.agent()) {
+            let same = self.last_agent.take().filter(|agent| agent.as_str() == dir.agent());
+            let agent = match same {
+                Some(agent) => agent,
+                None => Arc::new(dir.agent().parse()?),
+            };
+            self.last_agent = Some(Arc::clone(&agent));
+            self.known.insert(dir.id().clone(), agent);
+        }
+        Ok(())
+    }
+
     /// The session that is kept from its own files, of one that another file tells of too.
-    pub(crate) fn better(&self, found: &Found) -> Option<&SessionDir> {
+    pub(crate) fn better(&self, found: &Found) -> Option<SessionDir> {
         let native_id = found.bundle.key.as_deref().filter(|_| found.bundle.is_only_told())?;
-        let kept = self.known.get(&SessionId::for_native(found.reader.agent, native_id))?;
+        let kept = self.known_session(&SessionId::for_native(found.reader.agent, native_id))?;
         Some(kept).filter(|kept| kept.is_only_told().is_ok_and(|is_told| !is_told))
     }
 
@@ -188,7 +214,7 @@ impl Keeper {
         self.unlock()?;
         let Written { dir, marker, damage, added, is_more } = kept?;
         let stored = dir.size()?;
-        self.known.insert(dir.id().clone(), dir.clone());
+        self.note_known(&dir)?;
         let title = session.title.clone().or(prompt);
         let is_read = stamps(&found.bundle) == before && !is_more;
         if let Some(draft) = draft.filter(|_| is_read) {
@@ -281,9 +307,9 @@ impl Keeper {
             self.commit()?;
         }
         // Of another agent, or kept by another process since we looked.
-        let known = self.known.get(id).unwrap_or(&dir);
+        let known = self.known_session(id).unwrap_or_else(|| dir.clone());
         let is_own = known.agent() == agent;
-        if known.is_empty()? || (is_own && is_kept_from(known, bundle)?) {
+        if known.is_empty()? || (is_own && is_kept_from(&known, bundle)?) {
             return Ok(Home { dir, has_all: false });
         }
         if is_own && apart.is_empty()? {

@@ -16,9 +16,12 @@ use steno_core::{SessionId, format};
 /// Size and time of a file.
 pub(crate) type Stamp = (u64, i64);
 
-/// A file as it was kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Known(u64, i64, Vec<String>);
+/// A file as it was kept: its stamp, and the sessions that it was kept with.
+#[derive(Debug, Serialize, Deserialize)]
+struct Known(u64, i64, Vec<String>, #[serde(skip)] IsFresh);
+
+/// Whether a file was noted since the list was last read or written.
+type IsFresh = bool;
 
 type Files = HashMap<String, Known>;
 
@@ -27,8 +30,7 @@ type Files = HashMap<String, Known>;
 pub(crate) struct Seen {
     path: PathBuf,
     files: Files,
-    /// The names of what was noted since the list was last read or written.
-    fresh: HashSet<String>,
+    has_fresh: bool,
     /// Sessions that files were kept with and that the vault does not have.
     lost: HashSet<String>,
 }
@@ -53,16 +55,16 @@ impl Seen {
         let path = store.join("seen.json");
         let mut files = read(&path);
         let is_kept = |name: &str| name.parse().is_ok_and(|id| is_kept(&id));
-        let sessions = files.values().flat_map(|Known(_, _, sessions)| sessions);
+        let sessions = files.values().flat_map(|Known(_, _, sessions, _)| sessions);
         let lost = sessions.filter(|name| !is_kept(name)).cloned().collect();
         forget(&mut files, &lost);
-        Self { path, files, fresh: HashSet::new(), lost }
+        Self { path, files, has_fresh: false, lost }
     }
 
     /// Whether the file was kept with this stamp.
     pub(crate) fn knows(&self, path: &Path, stamp: Stamp) -> bool {
         let known = self.files.get(&*path.to_string_lossy());
-        known.is_some_and(|Known(size, time, _)| (*size, *time) == stamp)
+        known.is_some_and(|Known(size, time, ..)| (*size, *time) == stamp)
     }
 
     /// Notes that the file was kept with this stamp, for these sessions.
@@ -72,23 +74,24 @@ impl Seen {
         for session in &sessions {
             self.lost.remove(session);
         }
-        let known = Known(size, time, sessions);
-        if self.files.get(&name) != Some(&known) {
-            self.fresh.insert(name.clone());
-            self.files.insert(name, known);
+        let is_same = |known: &Known| (known.0, known.1) == (size, time) && known.2 == sessions;
+        if !self.files.get(&name).is_some_and(is_same) {
+            self.has_fresh = true;
+            self.files.insert(name, Known(size, time, sessions, true));
         }
     }
 
     /// Writes the list, if it has changed, together with what other processes noted meanwhile.
     pub(crate) fn save(&mut self) -> Result<(), FileError> {
-        if self.fresh.is_empty() {
+        if !self.has_fresh {
             return Ok(());
         }
         let mut noted = read(&self.path);
         forget(&mut noted, &self.lost);
-        noted.retain(|name, _| !self.fresh.contains(name));
+        noted.retain(|name, _| !self.files.get(name).is_some_and(|known| known.3));
         self.files.extend(noted);
-        self.fresh.clear();
+        self.files.values_mut().for_each(|known| known.3 = false);
+        self.has_fresh = false;
         let written = Written { readers: format::VERSION, files: &self.files };
         durable::create_private_dir(durable::parent(&self.path))?;
         durable::replace_unsynced_by(&self.path, |file| {

@@ -174,7 +174,7 @@ impl Sweep {
         let failed = self.flush();
         if !self.dry_run {
             changed.retain(|file, _| !again.contains(file) && !self.is_of(file, &failed));
-            changed.iter().for_each(|(file, stamp)| self.note(file, *stamp));
+            changed.into_iter().for_each(|(file, stamp)| self.note(&file, stamp));
         }
         Ok(())
     }
