@@ -327,6 +327,26 @@ fn what_a_lost_mark_hides_is_found_after_the_next_start() {
 }
 
 #[test]
+fn an_index_that_names_no_start_is_compared_unless_it_began_empty() {
+    let grow_unmarked = |is_noted: bool| {
+        let store = Store::new();
+        let index = Index::open(store.path()).unwrap();
+        if is_noted {
+            index.note_first_boot("boot 1").unwrap();
+        }
+        store.keep("s1", &[prompt("s1", "first")]);
+        drop(store.index());
+        store.keep("s1", &[prompt("s1", "first"), prompt("s1", "second")]);
+        fs::remove_dir_all(store.path().join("pending")).unwrap();
+        index.note_first_boot("boot 1").unwrap();
+        index.doubt(&store.vault(), "boot 1").unwrap();
+        found(&store.index(), "second").len()
+    };
+    assert_eq!(grow_unmarked(false), 1, "nobody knows when the index was written");
+    assert_eq!(grow_unmarked(true), 0, "all of it was written since this start");
+}
+
+#[test]
 fn two_processes_take_in_the_same_sessions_once() {
     let store = Store::new();
     let names: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();

@@ -7,6 +7,7 @@ use steno_core::index::{GATHERED, Healed, Index, IndexError, Prepared};
 use steno_core::vault::SessionDir;
 
 use crate::error::CommandError;
+use crate::scene::Scene;
 
 /// Sessions that are gathered before they are put in.
 const MOST: usize = 256;
@@ -95,7 +96,11 @@ impl Indexer {
     fn open(&mut self) -> Result<&Index, IndexError> {
         match self.index.take().filter(Index::is_in_place) {
             Some(index) => Ok(self.index.insert(index)),
-            None => Ok(self.index.insert(Index::open(&self.store)?)),
+            None => {
+                let index = Index::open(&self.store)?;
+                Scene::boot().map_or(Ok(()), |boot| index.note_first_boot(&boot))?;
+                Ok(self.index.insert(index))
+            }
         }
     }
 

@@ -240,7 +240,7 @@ impl Index {
             return Ok(());
         }
         let mut differing = Vec::new();
-        if known.is_some() {
+        if self.has_sessions()? {
             for dir in vault.sessions()? {
                 if !self.is_up_to_date(&dir)? {
                     differing.push(dir);
@@ -257,6 +257,19 @@ impl Index {
             let sql = "INSERT OR REPLACE INTO meta VALUES ('boot', ?1)";
             self.on(self.connection.execute(sql, [boot])).map(|_| ())
         })
+    }
+
+    /// Notes in an index that is still empty since which start of the machine it is written: what it gets from now on need
+    /// not be compared with the vault before the next start.
+    pub fn note_first_boot(&self, boot: &str) -> Result<(), IndexError> {
+        let sql = "INSERT OR IGNORE INTO meta
+            SELECT 'boot', ?1 WHERE NOT EXISTS (SELECT 1 FROM session)";
+        self.on(self.connection.execute(sql, [boot])).map(drop)
+    }
+
+    fn has_sessions(&self) -> Result<bool, IndexError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM session)";
+        self.on(self.connection.query_row(sql, [], |row| row.get(0)))
     }
 
     /// Names the start of the machine since which the index was compared with the vault.
