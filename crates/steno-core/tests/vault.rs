@@ -544,3 +544,43 @@ fn a_file_without_its_end_is_not_put_back_in_part() {
     assert!(dir.restore(None, true).is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
 }
+
+#[test]
+fn lines_that_take_the_place_of_a_torn_end_of_the_journal_are_seen() {
+    let scratch = scratch();
+    let (vault, copy) = (scratch.path().join("vault"), scratch.path().join("copy"));
+    let dir = session(&vault, "s");
+    let first = recorder(&dir);
+    record(&first, "a");
+    first.close(&completed()).unwrap();
+    let second = recorder(&dir);
+    record(&second, "b");
+    copy_folder(&vault, &copy);
+    second.close(&completed()).unwrap();
+    // The power fails while the second log is being sealed: the journal has its new size, but not its new lines.
+    let size = fs::metadata(vault.join("journal.jsonl")).unwrap().len();
+    let journal = fs::File::options().write(true).open(copy.join("journal.jsonl")).unwrap();
+    journal.set_len(size).unwrap();
+
+    let dir = session(&copy, "s");
+    assert_eq!(contents(&dir), ["a", "b"]);
+    let third = recorder(&dir);
+    record(&third, "c");
+    third.close(&completed()).unwrap();
+    assert_eq!(contents(&dir), ["a", "b", "c"]);
+    assert_eq!(contents(&session(&copy, "s")), ["a", "b", "c"]);
+    assert!(Vault::new(&copy).verify(&mut |_| ()).unwrap().damage.is_empty());
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The small file beside a live log: how much of the log was last known to be on disk.
 //!
 //! A line is appended after each sync of the log, and never synced itself: the file may lag behind the log, but never runs
-//! ahead of it. It is emptied when it has grown to a page. Because it is only appended to, a write that a power
+//! ahead of it. It is emptied when it has grown to [`MAX_SIZE`]. Because it is only appended to, a write that a power
 //! failure interrupted is a last line that is cut short, or zeros in place of lines, which no flipped bit looks like.
 
 use std::fs::File;
@@ -15,8 +15,8 @@ use super::live::Sum;
 use super::log_scan::has_hole;
 use crate::durable::{self, FileError, OnPath};
 
-/// The size from which on the file is begun anew.
-const MAX_SIZE: u64 = 4096;
+/// The size from which on the file is begun anew. That costs a sync, once in some five hundred lines.
+const MAX_SIZE: u64 = 64 << 10;
 
 /// The size of a line, which is constant.
 const LINE_SIZE: usize = 116;
@@ -56,9 +56,15 @@ impl Head {
     /// Adds a line to the file.
     pub(crate) fn append_to(&self, mut file: &File) -> io::Result<()> {
         if file.metadata()?.len() >= MAX_SIZE {
-            file.set_len(0)?;
+            Self::clear(file)?;
         }
         file.write_all(self.print().as_bytes())
+    }
+
+    /// Empties the file. That is on disk when this returns: a line that is written over an old one could be mixed with it.
+    pub(crate) fn clear(file: &File) -> io::Result<()> {
+        file.set_len(0)?;
+        file.sync_data()
     }
 
     fn print(&self) -> String {
@@ -88,7 +94,7 @@ impl HeadFile {
     pub(crate) fn read_from(file: &mut File) -> io::Result<Self> {
         let mut bytes = Vec::new();
         file.rewind()?;
-        file.take(4 * MAX_SIZE).read_to_end(&mut bytes)?;
+        file.take(2 * MAX_SIZE).read_to_end(&mut bytes)?;
         let mut read = Self::default();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             match Head::parse(line) {

@@ -19,6 +19,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +128,7 @@ impl Journal {
 
     /// How many bytes are missing at the end of the journal, going by its head.
     pub(crate) fn missing_end(&self) -> Result<Option<u64>, FileError> {
-        let size = stamp(&self.path()).map_or(0, |(_, size)| size);
+        let size = stamp(&self.path()).map_or(0, |stamp| stamp.size);
         let head = match HeadFile::read(&self.root.join(JOURNAL_HEAD)) {
             Err(error) if error.source.raw_os_error().is_some() => return Err(error),
             other => other.ok().and_then(|head| head.last),
@@ -188,7 +189,7 @@ impl Journal {
         }
         let head_path = self.root.join(JOURNAL_HEAD);
         let head = Head::open(&head_path)?;
-        head.set_len(0).on("write", &head_path)?;
+        Head::clear(&head).on("write", &head_path)?;
         durable::sync_dir(&self.root)?;
         durable::write_atomic(&self.path(), &bytes)?;
         let end = Head { length: bytes.len() as u64, sum };
@@ -201,6 +202,8 @@ impl Journal {
             [JOURNAL, JOURNAL_HEAD, JOURNAL_LOCK].map(|name| self.root.join(name));
         let log = LiveLog::open(&LivePaths { log: &log, head: &head, lock: &lock }, FIRST_SUM)?;
         log.skip_to_head()?;
+        // What an interrupted write left is replaced by lines that may be just as long.
+        self.forget_cache();
         Ok(log)
     }
 
@@ -239,14 +242,23 @@ fn scan(
     scan.on("read", path)
 }
 
-/// Which file the journal is, and its size; nothing if there is none yet.
-fn stamp(path: &Path) -> Option<(u64, u64)> {
+/// What tells whether the journal has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct JournalStamp {
+    file: u64,
+    size: u64,
+    /// Lines may take the place of as many bytes that an interrupted write left.
+    modified: Option<SystemTime>,
+}
+
+/// The journal's stamp; nothing if there is none yet.
+fn stamp(path: &Path) -> Option<JournalStamp> {
     let metadata = fs::metadata(path).ok().filter(|metadata| metadata.len() > 0)?;
     #[cfg(unix)]
     let file = std::os::unix::fs::MetadataExt::ino(&metadata);
     #[cfg(not(unix))]
     let file = 0;
-    Some((file, metadata.len()))
+    Some(JournalStamp { file, size: metadata.len(), modified: metadata.modified().ok() })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -301,7 +301,7 @@ impl Tail<'_> {
         }
         if let Some(known) = known.filter(|known| known.length > size) {
             self.lost = known.length - self.state.end.length;
-            self.state.head.set_len(0).on("write the head of", path)?;
+            Head::clear(&self.state.head).on("write the head of", path)?;
             self.state.end.append_to(&self.state.head).on("write the head of", path)?;
         }
         Ok(())
@@ -316,7 +316,7 @@ impl Tail<'_> {
             other => other.on("read the head of", path)?,
         };
         if head.is_interrupted && is_first {
-            self.state.head.set_len(0).on("write the head of", path)?;
+            Head::clear(&self.state.head).on("write the head of", path)?;
             if let Some(last) = head.last {
                 last.append_to(&self.state.head).on("write the head of", path)?;
             }

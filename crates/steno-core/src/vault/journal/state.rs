@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memchr::memmem::Finder;
 
-use super::{FileState, JournalLine, ListedFile, parse, scan, stamp};
+use super::{FileState, JournalLine, JournalStamp, ListedFile, parse, scan, stamp};
 use crate::durable::FileError;
 use crate::vault::head::Head;
 use crate::vault::live::FIRST_SUM;
@@ -148,8 +148,8 @@ impl JournalState {
 /// The journal as this process last read it.
 #[derive(Debug, Default)]
 pub(super) struct JournalCache {
-    /// Size and file of the journal when it was read.
-    stamp: Option<(u64, u64)>,
+    /// The journal's stamp when it was read.
+    stamp: Option<JournalStamp>,
     state: JournalState,
     /// Whether `state` has all sessions, or only those that were looked up.
     is_whole: bool,
@@ -207,7 +207,7 @@ impl JournalCache {
             return Ok(now.is_some());
         }
         let is_grown = match (self.stamp, now) {
-            (Some(then), Some(now)) => then.0 == now.0 && then.1 <= now.1,
+            (Some(then), Some(now)) => then.file == now.file && then.size <= now.size,
             _ => false,
         };
         let damaged = self.state.damaged.len();
