@@ -18,6 +18,7 @@ pub mod moment;
 pub mod numbering;
 pub mod problem;
 pub mod repository;
+mod secret;
 pub mod session;
 pub mod source;
 mod step;

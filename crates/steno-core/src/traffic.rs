@@ -7,15 +7,16 @@ mod body;
 pub mod capture;
 mod conversations;
 pub mod debug;
+pub mod decoder;
 pub mod dialect;
 pub mod exchange;
 mod gemini;
 pub mod piece;
 mod question;
 mod reader;
-pub mod redact;
 mod reply;
 mod request;
+pub mod secrets;
 mod telling;
 
 #[cfg(test)]

@@ -107,9 +107,11 @@ impl Usage {
 const UNIQUE: usize = 16;
 
 /// What names a message in all sources; nothing where another message may have the same name.
+///
+/// An API's own id is the same whoever tells of it: the agent's file and the gateway through which the agent asked.
 pub(crate) fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
     if message.len() >= UNIQUE {
-        return Some(format!("{agent}\n{message}"));
+        return Some(message.to_owned());
     }
     at.map(|at| format!("{agent}\n{message}\n{at}"))
 }

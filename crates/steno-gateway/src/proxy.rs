@@ -6,12 +6,15 @@ use std::time::Instant;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Uri};
 use steno_core::traffic::Piece;
+use steno_core::traffic::decoder::BodyDecoder;
 use steno_core::traffic::piece::{Headers, PieceKind};
-use steno_core::traffic::redact::{Secrets, is_secret};
+use steno_core::traffic::secrets::TrafficSecrets;
 use steno_core::{Clock, Timestamp};
 use uuid::Uuid;
 
@@ -64,7 +67,9 @@ impl Proxy {
         };
         let id = Uuid::now_v7().simple().to_string();
         let (recording, fate) = (Arc::clone(&self.recording), ExchangeFate::Recorded);
-        let mut passing = Passing { recording, fate, id, began, secrets: Secrets::default() };
+        let secrets = TrafficSecrets::default();
+        let (decoder, filter) = (None, None);
+        let mut passing = Passing { recording, fate, id, began, secrets, decoder, filter };
         let kept = collected.kept.as_deref();
         record(&mut passing, &Asked { at, upstream, uri: &uri, parts: &parts, body: kept });
         let unanswered = Unanswered { passing: Some(passing) };
@@ -94,21 +99,29 @@ struct Asked<'a> {
 
 /// Records what is asked, without its secrets, which are known from then on.
 fn record(passing: &mut Passing, asked: &Asked<'_>) {
-    let secrets = &mut passing.secrets;
+    let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut secrets = std::mem::take(&mut passing.secrets);
+    note_headers(&asked.parts.headers, &mut secrets);
+    secrets.note_path(path);
+    let body = asked.body.filter(|body| body.len() as u64 <= MOST);
+    let coding = content_encoding(&asked.parts.headers);
+    let decoded = body.and_then(|body| BodyDecoder::decode_all(&coding, body));
+    let mut filter = secrets.filter();
+    let mut clean = filter.push(decoded.as_deref().or(body).unwrap_or_default());
+    clean.extend(filter.finish());
     let mut piece = Piece::new(PieceKind::Request, passing.id.as_str());
+    piece.redactions = filter.redactions();
+    // With what its fields hold.
+    let secrets = filter.into_secrets();
     piece.at = Some(asked.at);
     piece.method = Some(asked.parts.method.as_str().into());
     piece.upstream = Some(asked.upstream.name.as_str().into());
-    let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
-    piece.path = Some(secrets.path(path).into());
-    piece.headers = recorded(&asked.parts.headers, secrets);
-    let body = asked.body.filter(|body| body.len() as u64 <= MOST);
-    let hidden = body.and_then(|body| secrets.hidden(body));
-    let piece = match hidden.as_deref().or(body) {
-        Some(body) => piece.with_bytes(body),
-        None => piece,
-    };
-    passing.fate = passing.record(&[piece]);
+    piece.path = Some(secrets.redact_path(path).into());
+    piece.headers = redacted_headers(&asked.parts.headers, &secrets);
+    piece.decoded = decoded.is_some().then(|| coding.into());
+    let piece = if body.is_some() { piece.with_bytes(&clean) } else { piece };
+    let fate = passing.record(&[piece]);
+    (passing.fate, passing.secrets) = (fate, secrets);
 }
 
 impl Answer for Proxy {
@@ -153,12 +166,16 @@ impl Drop for Unanswered {
 /// Records the head of an answer, and has its body recorded while it passes.
 fn answered(answer: Response<Incoming>, mut passing: Passing) -> Response<Body> {
     let (mut parts, body) = answer.into_parts();
+    let coding = content_encoding(&parts.headers);
+    passing.decoder = BodyDecoder::new(&coding);
     // What upstream sets may be a secret too, but is not one that it would repeat.
     let mut secrets = passing.secrets.clone();
+    note_headers(&parts.headers, &mut secrets);
     let mut head = Piece::new(PieceKind::Response, passing.id.as_str());
     head.after = Some(passing.after());
     head.status = Some(parts.status.as_u16());
-    head.headers = recorded(&parts.headers, &mut secrets);
+    head.headers = redacted_headers(&parts.headers, &secrets);
+    head.decoded = passing.decoder.is_some().then(|| coding.into());
     passing.fate = passing.record(&[head]);
     remove_hop_by_hop(&mut parts.headers);
     Response::from_parts(parts, Tee::new(body, passing).boxed_unsync())
@@ -183,16 +200,28 @@ async fn collected(headers: &HeaderMap, body: Incoming) -> Result<Collected, hyp
     Ok(Collected { body, kept: Some(bytes) })
 }
 
-/// Headers as they are recorded: all secrets are known before the first is written.
-fn recorded(headers: &HeaderMap, secrets: &mut Secrets) -> Headers {
-    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    for (name, value) in headers.iter().filter(|(name, _)| is_secret(name.as_str())) {
-        secrets.header(name.as_str(), &text(value));
-    }
-    let written = |(name, value): (&HeaderName, &HeaderValue)| {
-        (name.as_str().to_owned(), secrets.header(name.as_str(), &text(value)))
+/// Remembers the secrets in headers.
+fn note_headers(headers: &HeaderMap, secrets: &mut TrafficSecrets) {
+    headers
+        .iter()
+        .for_each(|(name, value)| secrets.note_header(name.as_str(), &header_text(value)));
+}
+
+/// Headers as they are recorded.
+fn redacted_headers(headers: &HeaderMap, secrets: &TrafficSecrets) -> Headers {
+    let redacted = |(name, value): (&HeaderName, &HeaderValue)| {
+        (name.as_str().to_owned(), secrets.redact_header(name.as_str(), &header_text(value)))
     };
-    headers.iter().map(written).collect()
+    headers.iter().map(redacted).collect()
+}
+
+fn header_text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// How a body is compressed; empty if it is not.
+pub(crate) fn content_encoding(headers: &HeaderMap) -> String {
+    headers.get(CONTENT_ENCODING).map(header_text).unwrap_or_default()
 }
 
 fn readdress(parts: &mut Parts, uri: Uri) {

@@ -14,12 +14,14 @@ use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
+use steno_core::traffic::decoder::BodyDecoder;
 use steno_core::traffic::{Exchange, Question};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::gateway::{Bound, GatewayError};
 use crate::guard::Guard;
+use crate::proxy::content_encoding;
 use crate::refusal::refusal;
 use crate::server::{self, Answer, Body, BodyError};
 
@@ -77,10 +79,13 @@ impl Answer for Answers {
             return refusal(&path, StatusCode::FORBIDDEN, reason);
         }
         let method = request.method().as_str().to_owned();
+        let coding = content_encoding(request.headers());
         let Ok(body) = request.into_body().collect().await else {
             return refusal(&path, StatusCode::BAD_REQUEST, "the request has no end");
         };
-        let question = Question::new(&method, &path, &body.to_bytes());
+        let body = body.to_bytes();
+        let decoded = BodyDecoder::decode_all(&coding, &body);
+        let question = Question::new(&method, &path, decoded.as_deref().unwrap_or(&body));
         let found = self.tape.lock().unwrap_or_else(PoisonError::into_inner).find(&question);
         match found {
             Some(exchange) => {

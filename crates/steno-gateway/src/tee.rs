@@ -8,8 +8,9 @@ use std::time::Instant;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use steno_core::traffic::Piece;
+use steno_core::traffic::decoder::{BodyDecoder, DECODED_LIMIT};
 use steno_core::traffic::piece::PieceKind;
-use steno_core::traffic::redact::Secrets;
+use steno_core::traffic::secrets::{SecretFilter, TrafficSecrets};
 
 use crate::recording::TrafficRecorder;
 use crate::server::BodyError;
@@ -26,6 +27,8 @@ pub(crate) enum ExchangeFate {
     Cut,
     /// Nothing.
     Unrecorded,
+    /// All that will be.
+    Ended,
 }
 
 /// An exchange that is being passed on and recorded.
@@ -34,7 +37,11 @@ pub(crate) struct Passing {
     pub(crate) fate: ExchangeFate,
     pub(crate) id: String,
     pub(crate) began: Instant,
-    pub(crate) secrets: Secrets,
+    pub(crate) secrets: TrafficSecrets,
+    /// Decompresses the answer, where it is compressed.
+    pub(crate) decoder: Option<BodyDecoder>,
+    /// Takes the secrets out of the answer, once that has begun.
+    pub(crate) filter: Option<SecretFilter>,
 }
 
 impl Passing {
@@ -56,25 +63,69 @@ impl Passing {
                 }
                 ExchangeFate::Cut
             }
-            ExchangeFate::Unrecorded => ExchangeFate::Unrecorded,
+            fate @ (ExchangeFate::Unrecorded | ExchangeFate::Ended) => fate,
         }
     }
 
     /// Records that the exchange has ended, or why it broke off.
     pub(crate) fn end(&mut self, error: Option<&str>) {
-        let error = error.map(|error| self.secrets.without(error));
-        self.fate = self.record(&[Piece::end(&self.id, self.after(), error.as_deref())]);
+        let error = error.map(|error| self.secrets.redact_text(error));
+        self.end_with(error.as_deref());
+    }
+
+    /// Records what the filter has held back, and the end.
+    fn end_with(&mut self, error: Option<&str>) {
+        let held = self.filter.as_mut().map(SecretFilter::finish).unwrap_or_default();
+        let after = self.after();
+        let mut pieces = Vec::new();
+        if !held.is_empty() {
+            pieces.push(Piece::chunk(&self.id, after, &held));
+        }
+        pieces.push(Piece::end(&self.id, after, error));
+        self.fate = self.record(&pieces);
     }
 
     fn chunk(&mut self, data: &Bytes, is_last: bool) {
-        let hidden = self.secrets.hidden(data);
-        let after = self.after();
-        let chunk = Piece::chunk(&self.id, after, hidden.as_deref().unwrap_or(data));
-        self.fate = if is_last {
-            self.record(&[chunk, Piece::end(&self.id, after, None)])
-        } else {
-            self.record(&[chunk])
+        if self.fate == ExchangeFate::Recorded {
+            self.record_chunk(data);
+        }
+        if is_last {
+            self.end_with(None);
+        }
+    }
+
+    fn record_chunk(&mut self, data: &Bytes) {
+        let decoded = self.decoder.as_mut().map(|decoder| decoder.push(data)).transpose();
+        let decoded = match decoded {
+            Ok(decoded) => decoded,
+            Err(error) => return self.cut_undecodable(&error),
         };
+        let secrets = &self.secrets;
+        let filter = self.filter.get_or_insert_with(|| secrets.filter());
+        let before = filter.redactions();
+        let bytes = filter.push(decoded.as_deref().unwrap_or(data));
+        let redactions = filter.redactions() - before;
+        if !bytes.is_empty() {
+            let chunk = Piece { redactions, ..Piece::chunk(&self.id, self.after(), &bytes) };
+            self.fate = self.record(&[chunk]);
+        }
+    }
+
+    /// Ends the record of an answer that cannot be decompressed, which could hold any secret.
+    fn cut_undecodable(&mut self, error: &std::io::Error) {
+        let limit = DECODED_LIMIT >> 20;
+        let reason = match error.kind() {
+            std::io::ErrorKind::FileTooLarge => {
+                format!(
+                    "the answer decompresses to more than {limit} MiB; the rest was not recorded"
+                )
+            }
+            _ => {
+                format!("the answer could not be decompressed ({error}); the rest was not recorded")
+            }
+        };
+        self.end_with(Some(&reason));
+        self.fate = ExchangeFate::Ended;
     }
 }
 

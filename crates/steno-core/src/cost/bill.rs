@@ -99,3 +99,26 @@ pub(crate) fn rest(session: &Session, billed: &Usage) -> Rest {
 pub(crate) fn signed(numbers: [u64; 7]) -> [i64; 7] {
     numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Kind, Role};
+
+    fn name(agent: &str, message: &str) -> String {
+        let mut entry = Entry::new(Role::Assistant, Kind::Text, "");
+        entry.message_id = Some(message.to_owned());
+        entry.usage = Some(Usage { output: 7, ..Usage::default() });
+        let mut bills = Bills::default();
+        bills.take(&entry, 0);
+        bills.all[0].name(&Session::new("s".parse().unwrap(), agent))
+    }
+
+    #[test]
+    fn a_message_of_an_api_is_the_same_whoever_recorded_it() {
+        let id = "msg_01AbCdEfGhIjKlMnOpQr";
+        assert_eq!(name("claude-code", id), name("claude", id));
+        assert_ne!(name("claude-code", id), name("claude-code", "msg_01AbCdEfGhIjKlMnOpQs"));
+        assert_ne!(name("claude-code", "1"), name("claude", "1"), "a short id is the agent's own");
+    }
+}

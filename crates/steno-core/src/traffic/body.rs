@@ -15,7 +15,7 @@ pub(super) const ANSWER_LIMIT: usize = 16 << 20;
 const SMALL_BODY: usize = 1 << 20;
 
 /// The largest window of zstd, as a power of two, that HTTP allows (RFC 9659). More would cost its size in memory.
-const ZSTD_WINDOW: u32 = 23;
+pub(super) const ZSTD_WINDOW: u32 = 23;
 
 /// A body as it was before it was compressed, as far as it goes.
 #[derive(Debug)]

@@ -57,7 +57,7 @@ impl Exchange {
             method: text(&piece.method),
             upstream: text(&piece.upstream),
             path: text(&piece.path),
-            request_headers: piece.headers.clone(),
+            request_headers: piece.headers_of_body(),
             body: piece.bytes(),
             ..Self::default()
         }
@@ -70,7 +70,7 @@ impl Exchange {
             PieceKind::Response => {
                 self.status = piece.status;
                 self.head_after = after;
-                self.headers = piece.headers;
+                self.headers = piece.headers_of_body();
             }
             PieceKind::Chunk => {
                 self.last_after = after;

@@ -58,6 +58,12 @@ pub struct Piece<'a> {
     /// Headers, those with secrets without their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Headers,
+    /// How the body was compressed, of which the record has the decompressed bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decoded: Option<Cow<'a, str>>,
+    /// How many secrets were replaced by markers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redactions: u64,
     /// Bytes that are text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Cow<'a, str>>,
@@ -72,7 +78,22 @@ pub struct Piece<'a> {
     pub subagents: Option<bool>,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 impl<'a> Piece<'a> {
+    /// The headers as they fit to the bytes: those of a body that was decompressed do not say that it is compressed.
+    pub(super) fn headers_of_body(&self) -> Headers {
+        let fits = |name: &str| {
+            let is_about_coding = ["content-encoding", "content-length"]
+                .iter()
+                .any(|header| name.eq_ignore_ascii_case(header));
+            self.decoded.is_none() || !is_about_coding
+        };
+        self.headers.iter().filter(|(name, _)| fits(name)).cloned().collect()
+    }
+
     /// A piece of an exchange, with nothing in it yet.
     pub fn new(traffic: PieceKind, exchange: impl Into<Cow<'a, str>>) -> Self {
         Self {
@@ -85,6 +106,8 @@ impl<'a> Piece<'a> {
             path: None,
             status: None,
             headers: Headers::new(),
+            decoded: None,
+            redactions: 0,
             text: None,
             base64: None,
             error: None,

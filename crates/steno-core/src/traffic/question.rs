@@ -49,7 +49,7 @@ impl Question {
 
     /// The question of a recorded exchange.
     pub fn of(exchange: &Exchange) -> Self {
-        Self::new(&exchange.method, &exchange.path, &exchange.body)
+        Self::new(&exchange.method, &exchange.path, &exchange.request_body().bytes)
     }
 
     /// Whether both ask the same API for an answer of the same form.

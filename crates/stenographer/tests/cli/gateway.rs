@@ -47,7 +47,7 @@ impl Drop for Server {
     }
 }
 
-fn gateway(home: &Home, model: &Model) -> Server {
+pub(crate) fn gateway(home: &Home, model: &Model) -> Server {
     let upstream = format!("openai={}", model.url());
     let other = format!("anthropic={}", model.url());
     let args = [
@@ -64,7 +64,7 @@ fn gateway(home: &Home, model: &Model) -> Server {
     Server::start(home.command(&args))
 }
 
-fn ask(text: &str) -> Value {
+pub(crate) fn ask(text: &str) -> Value {
     json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": text}]})
 }
 
@@ -324,14 +324,12 @@ fn a_request_cannot_choose_its_upstream_nor_a_place_on_disk() {
         "/openai/../../../etc/passwd".to_owned(),
         "/%2e%2e/%2e%2e/x".to_owned(),
     ] {
-        send(host, &format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+        send(host, format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
             .whole();
     }
-    let connect = send(
-        host,
-        &format!("CONNECT {evil} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
-    )
-    .whole();
+    let connect =
+        send(host, format!("CONNECT {evil} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+            .whole();
     assert!(!connect.starts_with("HTTP/1.1 200"), "{connect}");
     assert!(other.asked.lock().unwrap().is_empty());
     let vault = home.path().join("store/vault/gateway");
@@ -380,7 +378,10 @@ fn keys_and_cookies_are_passed_on_and_kept_nowhere() {
         ] {
             assert!(!is_kept(&home, secret), "{secret}, live {live}");
         }
-        assert!(is_kept(&home, "your key is [redacted]") && is_kept(&home, "alt=sse"));
+        assert!(
+            is_kept(&home, "your key is [redacted: authorization, 24 bytes]")
+                && is_kept(&home, "alt=sse")
+        );
         if live {
             let pid = rustix::process::Pid::from_child(&gateway.child);
             rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -407,7 +408,7 @@ fn the_configuration_names_upstreams_and_a_path_without_one_is_told() {
         Server::start(home.command(&["gateway", "--listen", "127.0.0.1:0", "--session", "s"]));
     let get = |path: &str| {
         let host = gateway.host();
-        send(host, &format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+        send(host, format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
             .whole()
     };
     assert_eq!(body(&get("/local/v1/models"))["object"], "list");

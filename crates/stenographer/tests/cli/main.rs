@@ -24,6 +24,7 @@ mod foreign_store;
 mod full_store;
 #[cfg(unix)]
 mod gateway;
+mod gateway_secrets;
 mod harness;
 #[cfg(unix)]
 mod hooks;

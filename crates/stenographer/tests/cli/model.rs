@@ -55,7 +55,8 @@ impl Reply<'_> {
         self.raw(b"0\r\n\r\n");
     }
 
-    fn raw(&mut self, bytes: &[u8]) {
+    /// Bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
         // The client may have gone.
         let _ = self.stream.write_all(bytes);
         let _ = self.stream.flush();
@@ -153,7 +154,11 @@ impl Answer {
 /// Posts JSON to a URL, with further headers.
 pub(crate) fn post(url: &str, headers: &[(&str, &str)], body: &serde_json::Value) -> Answer {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let body = body.to_string();
+    post_bytes(host, path, headers, body.to_string().as_bytes())
+}
+
+/// Posts bytes that are JSON, compressed or not.
+pub(crate) fn post_bytes(host: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let mut head = format!("POST /{path} HTTP/1.1\r\n");
     if !named("host") {
@@ -163,13 +168,13 @@ pub(crate) fn post(url: &str, headers: &[(&str, &str)], body: &serde_json::Value
         head += &format!("{name}: {value}\r\n");
     }
     head += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
-    send(host, &(head + &body))
+    send(host, [head.as_bytes(), body].concat())
 }
 
 /// Sends bytes as they are.
-pub(crate) fn send(host: &str, bytes: &str) -> Answer {
+pub(crate) fn send(host: &str, bytes: impl AsRef<[u8]>) -> Answer {
     let mut stream = TcpStream::connect(host).unwrap();
-    stream.write_all(bytes.as_bytes()).unwrap();
+    stream.write_all(bytes.as_ref()).unwrap();
     Answer { stream, raw: Vec::new() }
 }
 

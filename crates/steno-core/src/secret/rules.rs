@@ -1,7 +1,7 @@
 //! The rules by which secrets are known.
 
 /// What one sort of secret looks like.
-pub(super) struct Rule {
+pub(super) struct SecretRule {
     /// Stands in the secret's place.
     pub(super) name: &'static str,
     /// Words of which one stands in every text that has it, in whatever case: most texts need no closer look.
@@ -23,12 +23,12 @@ const fn rule(
     (hints, pattern): (&'static [&'static str], &'static str),
     secret: [&'static str; 2],
     harmless: &'static str,
-) -> Rule {
-    Rule { name, hints, pattern, entropy: 0.0, secret, harmless }
+) -> SecretRule {
+    SecretRule { name, hints, pattern, entropy: 0.0, secret, harmless }
 }
 
 /// All rules, the most telling first: what one has taken out the next does not see.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[SecretRule] = &[
     rule(
         "private key",
         (
@@ -206,7 +206,7 @@ pub(super) const RULES: &[Rule] = &[
         ["Authorization: Bearer ", "abcdefghijklmnop0123"],
         "Authorization: Bearer $TOKEN",
     ),
-    Rule {
+    SecretRule {
         name: "secret",
         hints: &["secret", "token", "passw", "api_key", "apikey", "access_key", "accesskey"],
         pattern: r#"(?i)\b[a-z0-9_.-]{0,40}(?:secret|token|passwd|password|api_?key|access_?key)["']?\s*[:=]\s*["']?([a-z0-9+/=_-]{20,200})"#,

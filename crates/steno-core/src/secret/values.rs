@@ -1,0 +1,144 @@
+//! Values that are secrets, and those that only stand where a secret could.
+
+/// What people write instead of a key.
+const PLACEHOLDER_PARTS: [&str; 14] = [
+    "placeholder",
+    "dummy",
+    "example",
+    "your-",
+    "your_",
+    "changeme",
+    "change-me",
+    "fake",
+    "sample",
+    "not-needed",
+    "notneeded",
+    "no-key",
+    "not-a-",
+    "xxxx",
+];
+
+/// Words that stand for no password: any other word may be one.
+const KNOWN_DUMMIES: [&str; 14] = [
+    "anything",
+    "assistant",
+    "changeme",
+    "dummy",
+    "empty",
+    "example",
+    "none",
+    "null",
+    "password",
+    "placeholder",
+    "secret",
+    "string",
+    "test",
+    "user",
+];
+
+/// The shortest value that is no placeholder.
+const SHORTEST_SECRET: usize = 6;
+
+/// The shortest value that is looked for in other places than its own field.
+const SHORTEST_SEARCHED: usize = 8;
+
+/// No word of only letters has so many.
+const LONGER_THAN_WORDS: usize = 24;
+
+/// Whether a value stands for a key that is not needed or not filled in, as `anything` or `sk-no-key-required` do: it
+/// consists of words or of one repeated character, or says so itself.
+pub(crate) fn is_placeholder(value: &str) -> bool {
+    let value = value.trim().to_ascii_lowercase();
+    let is_variable = value.starts_with(['<', '$', '{', '%', '[']);
+    let is_repeated = value.bytes().all(|byte| byte == value.as_bytes()[0] || byte == b'-');
+    value.len() < SHORTEST_SECRET
+        || is_variable
+        || is_repeated
+        || is_counting(&value)
+        || is_words(&value)
+        || PLACEHOLDER_PARTS.iter().any(|part| value.contains(part))
+}
+
+/// Whether a value stands for a password that is not needed or not filled in.
+pub(crate) fn is_dummy_password(value: &str) -> bool {
+    let value = value.trim().to_ascii_lowercase();
+    value.is_empty()
+        || value.starts_with(['<', '$', '{'])
+        || KNOWN_DUMMIES.contains(&value.as_str())
+}
+
+/// Whether a secret can be looked for everywhere without hitting ordinary text.
+pub(crate) fn is_searchable(value: &str) -> bool {
+    value.len() >= SHORTEST_SEARCHED && !is_placeholder(value)
+}
+
+/// Whether a text consists of words, as `lm-studio` does.
+fn is_words(value: &str) -> bool {
+    let is_word = |part: &str| {
+        part.len() < LONGER_THAN_WORDS && part.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    value.split(['-', '_', '.', ' ', '/', ':']).all(is_word)
+}
+
+/// Whether the digits or letters of a text only count up, as in `sk-123456` or `abcdefgh`.
+fn is_counting(value: &str) -> bool {
+    let last = value.rsplit(['-', '_']).next().unwrap_or(value).as_bytes();
+    let follows = |pair: &[u8]| pair[1] == pair[0] + 1 || (pair[0], pair[1]) == (b'9', b'0');
+    last.len() >= 3 && value.len() < LONGER_THAN_WORDS && last.windows(2).all(follows)
+}
+
+/// How random a text looks, in bits per byte.
+pub(super) fn entropy(text: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    text.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    let length = text.len() as f64;
+    let shares = counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / length);
+    -shares.map(|share| share * share.log2()).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_no_secrets() {
+        for value in [
+            "anything",
+            "ollama",
+            "lm-studio",
+            "EMPTY",
+            "none",
+            "test",
+            "test-key",
+            "sk-1234",
+            "sk-no-key-required",
+            "1234567890",
+            "0000-0000-0000",
+            "xxxxxxxxxxxxxxxx",
+            "your-api-key-here",
+            "<token>",
+            "${OPENAI_API_KEY}",
+            "sk-fake-0123456789abcdef",
+        ] {
+            assert!(is_placeholder(value), "{value}");
+            assert!(!is_searchable(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn keys_are_no_placeholders() {
+        for value in [
+            "sk-12345678x",
+            "q7Rz0vXw93LkTn5Yb2Hd8Fg1",
+            "hunter22",
+            "P@ssw0rd!",
+            "9f86d081884c7d65",
+            "correcthorsebatterystaple",
+            "AIza12345",
+        ] {
+            assert!(!is_placeholder(value), "{value}");
+            assert!(is_searchable(value), "{value}");
+        }
+        assert!(!is_searchable("hunter2"), "too short to be looked for");
+    }
+}

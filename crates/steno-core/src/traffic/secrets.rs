@@ -1,0 +1,224 @@
+//! Keys, tokens and cookies of an exchange: they are passed on, but never recorded.
+//!
+//! A secret is known by the name of the header, parameter or JSON field that holds it, or by its form
+//! ([`crate::secret`]). Placeholders such as `anything` are no secrets, and stay. A secret that was brought by a request
+//! is looked for in everything that is recorded of the exchange, because servers repeat keys: in escaped forms, across
+//! chunks, and, since bodies are recorded decompressed, in compressed answers.
+//!
+//! What is left out is marked with its rule and length: `[redacted: authorization, 51 bytes]`.
+
+mod escapes;
+mod filter;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use self::escapes::UnescapedBytes;
+pub use self::filter::SecretFilter;
+use crate::secret::{
+    holds_password, is_dummy_password, is_placeholder, is_searchable, is_secret_name,
+};
+
+/// A secret that is looked for in all that is recorded of an exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct KnownSecret {
+    value: Vec<u8>,
+    rule: String,
+}
+
+/// The secrets of one exchange.
+#[derive(Clone, Debug, Default)]
+pub struct TrafficSecrets {
+    known: Vec<KnownSecret>,
+}
+
+/// What is recorded instead of a secret.
+fn marker(rule: &str, length: usize) -> String {
+    format!("[redacted: {rule}, {length} bytes]")
+}
+
+impl TrafficSecrets {
+    /// Remembers the secrets in a header.
+    pub fn note_header(&mut self, name: &str, value: &str) {
+        for secret in secrets_of_header(name, value) {
+            self.remember(&secret, name);
+        }
+    }
+
+    /// Remembers the secrets in the query of a path.
+    pub fn note_path(&mut self, path: &str) {
+        let query = path.split_once('?').map_or("", |(_, query)| query);
+        for (name, value) in query.split('&').filter_map(|parameter| parameter.split_once('=')) {
+            if is_secret_name(name) {
+                let value = UnescapedBytes::new(value.as_bytes()).bytes;
+                self.remember(&String::from_utf8_lossy(&value), name);
+            }
+        }
+    }
+
+    /// The value of a header as it may be recorded.
+    pub fn redact_header(&self, name: &str, value: &str) -> String {
+        let mut redacted = value.to_owned();
+        for secret in secrets_of_header(name, value) {
+            if is_secret_value(name, &secret) {
+                let rule = name.to_ascii_lowercase();
+                redacted = redacted.replace(&secret, &marker(&rule, secret.len()));
+            }
+        }
+        self.redact_text(&redacted)
+    }
+
+    /// A path with its query as it may be recorded.
+    pub fn redact_path(&self, path: &str) -> String {
+        let Some((path, query)) = path.split_once('?') else { return self.redact_text(path) };
+        let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
+            Some((name, value)) if is_secret_name(name) && is_secret_value(name, value) => {
+                format!("{name}={}", marker(&name.to_ascii_lowercase(), value.len()))
+            }
+            _ => parameter.to_owned(),
+        });
+        let parameters: Vec<_> = parameters.collect();
+        self.redact_text(&format!("{path}?{}", parameters.join("&")))
+    }
+
+    /// A text without the secrets that are known.
+    pub fn redact_text(&self, text: &str) -> String {
+        let mut filter = self.filter();
+        let mut redacted = filter.push(text.as_bytes());
+        redacted.extend(filter.finish());
+        String::from_utf8_lossy(&redacted).into_owned()
+    }
+
+    /// What takes the secrets out of a body that comes in pieces.
+    pub fn filter(&self) -> SecretFilter {
+        SecretFilter::new(self.clone())
+    }
+
+    /// Remembers a secret, if it can be told from ordinary text.
+    fn remember(&mut self, value: &str, rule: &str) {
+        if !is_searchable(value) || self.known.iter().any(|known| known.value == value.as_bytes()) {
+            return;
+        }
+        let (value, rule) = (value.as_bytes().to_vec(), rule.to_ascii_lowercase());
+        self.known.push(KnownSecret { value, rule });
+        // Of two secrets the longer one is replaced first: the other may be a part of it.
+        self.known.sort_by_key(|known| std::cmp::Reverse(known.value.len()));
+    }
+}
+
+/// Whether the value of a field of this name is a secret, and no placeholder. Nearly any word may be a password.
+fn is_secret_value(name: &str, value: &str) -> bool {
+    if holds_password(name) { !is_dummy_password(value) } else { !is_placeholder(value) }
+}
+
+/// The parts of a header's value that are secrets.
+fn secrets_of_header(name: &str, value: &str) -> Vec<String> {
+    if !is_secret_name(name) {
+        return Vec::new();
+    }
+    let name = name.to_ascii_lowercase();
+    if name.contains("cookie") {
+        let pairs = if name == "set-cookie" { 1 } else { usize::MAX };
+        let pairs = value.split(';').take(pairs).filter_map(|pair| pair.split_once('='));
+        return pairs.map(|(_, value)| value.trim().to_owned()).collect();
+    }
+    let Some((scheme, credentials)) = value.trim().split_once(' ') else {
+        return vec![value.trim().to_owned()];
+    };
+    // `Bearer KEY`, `Basic BASE64`, `AWS4-HMAC-SHA256 Credential=ID/..., Signature=HEX`.
+    let parts = credentials.split([',', ' ']).filter(|part| !part.is_empty());
+    let mut secrets: Vec<String> = parts
+        .map(|part| match part.split_once('=') {
+            Some((field, value))
+                if !value.is_empty() && !value.starts_with('=') && field.len() < 20 =>
+            {
+                value.trim_matches('"').to_owned()
+            }
+            _ => part.to_owned(),
+        })
+        .collect();
+    if scheme.eq_ignore_ascii_case("basic") {
+        secrets.extend(basic_credentials(credentials));
+    }
+    secrets
+}
+
+/// User and password, and the password alone, of basic authentication.
+fn basic_credentials(credentials: &str) -> Vec<String> {
+    let decoded =
+        BASE64.decode(credentials.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let Some(decoded) = decoded else { return Vec::new() };
+    let password = decoded.split_once(':').map(|(_, password)| password.to_owned());
+    password.into_iter().chain([decoded]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(headers: &[(&str, &str)]) -> TrafficSecrets {
+        let mut secrets = TrafficSecrets::default();
+        headers.iter().for_each(|(name, value)| secrets.note_header(name, value));
+        secrets
+    }
+
+    #[test]
+    fn a_secret_is_found_wherever_it_is_repeated() {
+        let mut secrets = secrets(&[("Authorization", "Bearer sk-x2345678")]);
+        secrets.note_path("/v1?key=AIza1234X&alt=sse");
+        assert_eq!(
+            secrets.redact_header("Authorization", "Bearer sk-x2345678"),
+            "Bearer [redacted: authorization, 11 bytes]"
+        );
+        assert_eq!(
+            secrets.redact_path("/v1?key=AIza1234X&alt=sse"),
+            "/v1?key=[redacted: key, 9 bytes]&alt=sse"
+        );
+        assert_eq!(
+            secrets.redact_text("no such key: sk-x2345678, AIza1234X."),
+            "no such key: [redacted: authorization, 11 bytes], [redacted: key, 9 bytes]."
+        );
+        assert_eq!(secrets.redact_text("nothing of it"), "nothing of it");
+    }
+
+    #[test]
+    fn placeholders_and_ordinary_headers_change_nothing() {
+        let headers = [
+            ("Authorization", "Bearer anything"),
+            ("X-Session-Mode", "assistant"),
+            ("x-api-key", "ollama"),
+            ("x-claude-code-session-id", "5f3b2c1d-0000-4000-8000-123456789abc"),
+        ];
+        let secrets = secrets(&headers);
+        for (name, value) in headers {
+            assert_eq!(secrets.redact_header(name, value), value);
+        }
+        let text = "Is there anything else? The assistant of ollama.";
+        assert_eq!(secrets.redact_text(text), text);
+    }
+
+    #[test]
+    fn credentials_of_every_scheme_are_secrets() {
+        let basic = BASE64.encode("me:hunter2hunter2");
+        let aws = "AWS4-HMAC-SHA256 Credential=AKIDX5R2Q7ZW1/2026, Signature=9f86d081884c7d65";
+        let headers = [
+            ("Authorization", format!("Basic {basic}")),
+            ("Proxy-Authorization", aws.to_owned()),
+            ("Cookie", "theme=dark; sid=q7Rz0vXw93Lk".to_owned()),
+            ("x-pass", "correct".to_owned()),
+        ];
+        let secrets = secrets(&headers.each_ref().map(|(name, value)| (*name, value.as_str())));
+        let written: Vec<_> =
+            headers.iter().map(|(name, value)| secrets.redact_header(name, value)).collect();
+        for secret in
+            [basic.as_str(), "AKIDX5R2Q7ZW1", "9f86d081884c7d65", "q7Rz0vXw93Lk", "correct"]
+        {
+            assert!(!written.concat().contains(secret), "{secret}: {written:?}");
+        }
+        assert_eq!(
+            secrets.redact_text("pw hunter2hunter2"),
+            "pw [redacted: authorization, 14 bytes]"
+        );
+        assert_eq!(secrets.redact_text("that is correct"), "that is correct");
+    }
+}

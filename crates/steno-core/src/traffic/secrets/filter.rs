@@ -1,0 +1,283 @@
+//! Takes secrets out of a body while it passes, whatever its chunks are cut at.
+//!
+//! The end of a chunk is held back for as long as it may be the beginning of a secret, and comes out with the next one.
+
+use std::sync::LazyLock;
+
+use memchr::memmem;
+use regex::bytes::Regex;
+
+use super::escapes::UnescapedBytes;
+use super::{TrafficSecrets, is_secret_value, marker};
+use crate::secret::{SecretMatch, SecretRules, find_secrets};
+
+/// How much of a body is looked at together.
+const WINDOW: usize = 256 << 10;
+
+/// The most that is held back. No key is longer; a field that is, is no key.
+const LONGEST_HELD: usize = 8 << 10;
+
+/// JSON fields that hold keys, wherever they are. `token` is not among them: answers have such fields for words.
+static SECRET_FIELD: LazyLock<Regex> = LazyLock::new(|| {
+    let names = "x-api-key|api[_-]?key|access[_-]?token|refresh[_-]?token|auth[_-]?token|bearer[_-]?token\
+        |client[_-]?secret|secret[_-]?(?:access[_-]?)?key|private[_-]?key|password|passwd";
+    let pattern = format!(r#"(?i)"({names})"\s{{0,20}}:\s{{0,20}}"([^"\s]{{1,4096}})""#);
+    Regex::new(&pattern).expect("a valid pattern")
+});
+
+/// A field of which the value has begun and not ended.
+static OPEN_FIELD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#""[^"\s]{1,40}"\s{0,20}:\s{0,20}"[^"\s]*$"#).expect("a valid pattern")
+});
+
+/// A field's name, or the beginning of one, at the end.
+static OPEN_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#""[A-Za-z_-]{0,40}("\s{0,20}(:\s{0,20})?)?$"#).expect("a valid pattern")
+});
+
+/// Takes secrets out of one body.
+#[derive(Debug)]
+pub struct SecretFilter {
+    secrets: TrafficSecrets,
+    /// What may be the beginning of a secret.
+    held: Vec<u8>,
+    redactions: u64,
+}
+
+impl SecretFilter {
+    pub(super) fn new(secrets: TrafficSecrets) -> Self {
+        Self { secrets, held: Vec::new(), redactions: 0 }
+    }
+
+    /// Takes the next bytes; gives those that may be recorded by now.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        for window in bytes.chunks(WINDOW) {
+            self.held.extend_from_slice(window);
+            self.release(&mut out, false);
+        }
+        out
+    }
+
+    /// What was held back: the body has ended.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.release(&mut out, true);
+        out
+    }
+
+    /// How many secrets were taken out.
+    pub fn redactions(&self) -> u64 {
+        self.redactions
+    }
+
+    /// The secrets that are known now, with those that were found in fields of the body.
+    pub fn into_secrets(self) -> TrafficSecrets {
+        self.secrets
+    }
+
+    fn release(&mut self, out: &mut Vec<u8>, is_end: bool) {
+        let raw = std::mem::take(&mut self.held);
+        let unescaped = UnescapedBytes::new(&raw);
+        let text = &unescaped.bytes;
+        self.note_fields(text);
+        let found = self.find(text);
+        let mut kept_until = if is_end { raw.len() } else { self.hold_from(&unescaped, &found) };
+        if raw.len() - kept_until > LONGEST_HELD {
+            kept_until = raw.len();
+        }
+        let mut at = 0;
+        for secret in found {
+            let (start, end) =
+                (unescaped.original(secret.range.start), unescaped.original(secret.range.end));
+            if end > kept_until {
+                break;
+            }
+            out.extend_from_slice(&raw[at..start]);
+            out.extend_from_slice(marker(&secret.rule, end - start).as_bytes());
+            self.redactions += 1;
+            at = end;
+        }
+        out.extend_from_slice(&raw[at.min(kept_until)..kept_until]);
+        self.held = raw[kept_until.max(at)..].to_vec();
+    }
+
+    /// Remembers what fields of the body hold.
+    fn note_fields(&mut self, text: &[u8]) {
+        for captures in SECRET_FIELD.captures_iter(text) {
+            let (name, value) =
+                (String::from_utf8_lossy(&captures[1]), String::from_utf8_lossy(&captures[2]));
+            self.secrets.remember(&value, &name);
+        }
+    }
+
+    /// Every secret in a text, in order and without overlaps.
+    fn find(&self, text: &[u8]) -> Vec<FoundSecret> {
+        let mut found: Vec<FoundSecret> = Vec::new();
+        let mut add = |secret: FoundSecret| {
+            let is_free = |known: &FoundSecret| {
+                known.range.end <= secret.range.start || secret.range.end <= known.range.start
+            };
+            if found.iter().all(is_free) {
+                found.push(secret);
+            }
+        };
+        for known in &self.secrets.known {
+            for start in memmem::find_iter(text, &known.value) {
+                let range = start..start + known.value.len();
+                add(FoundSecret { range, context_start: start, rule: known.rule.clone() });
+            }
+        }
+        for captures in SECRET_FIELD.captures_iter(text) {
+            let name = String::from_utf8_lossy(&captures[1]).to_ascii_lowercase();
+            let is_secret = is_secret_value(&name, &String::from_utf8_lossy(&captures[2]));
+            if let (Some(field), Some(value), true) = (captures.get(0), captures.get(2), is_secret)
+            {
+                let context_start = field.start();
+                add(FoundSecret { range: value.range(), context_start, rule: name });
+            }
+        }
+        for SecretMatch { range, context_start, rule } in find_secrets(text, SecretRules::FormsOnly)
+        {
+            add(FoundSecret { range, context_start, rule: rule.to_owned() });
+        }
+        found.sort_by_key(|secret| secret.range.start);
+        found
+    }
+
+    /// Where that begins which may be a secret once more has come.
+    fn hold_from(&self, unescaped: &UnescapedBytes, found: &[FoundSecret]) -> usize {
+        let text = &unescaped.bytes;
+        let near_end = text.len().saturating_sub(LONGEST_HELD);
+        let mut from = text.len();
+        for known in &self.secrets.known {
+            let longest = known.value.len().min(text.len() + 1).saturating_sub(1);
+            let begun = (1..=longest).rev().find(|length| text.ends_with(&known.value[..*length]));
+            from = from.min(text.len() - begun.unwrap_or(0));
+        }
+        // A key goes on to the next character that none has.
+        let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.+/=:@".contains(byte);
+        let word = text.iter().rposition(|byte| !is_of_key(byte)).map_or(0, |at| at + 1);
+        from = from.min(word);
+        for pattern in [&*OPEN_FIELD, &*OPEN_NAME] {
+            from = from
+                .min(pattern.find(&text[near_end..]).map_or(from, |open| near_end + open.start()));
+        }
+        if let Some(begin) = memmem::rfind(&text[near_end..], b"-----BEGIN")
+            && !found.iter().any(|secret| secret.range.start == near_end + begin)
+        {
+            from = from.min(near_end + begin);
+        }
+        // What goes on up to there may become longer, and must be found again.
+        for secret in found.iter().rev() {
+            if secret.range.end >= from {
+                from = from.min(secret.context_start);
+            }
+        }
+        unescaped.original(from)
+    }
+}
+
+/// A secret that was found, in unescaped bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FoundSecret {
+    range: std::ops::Range<usize>,
+    /// Where that begins by which it was found.
+    context_start: usize,
+    rule: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(headers: &[(&str, &str)]) -> SecretFilter {
+        let mut secrets = TrafficSecrets::default();
+        headers.iter().for_each(|(name, value)| secrets.note_header(name, value));
+        secrets.filter()
+    }
+
+    /// What is recorded of a body whose chunks end at `cuts`.
+    fn recorded(mut filter: SecretFilter, body: &[u8], cuts: &[usize]) -> String {
+        let (mut out, mut start) = (Vec::new(), 0);
+        for end in cuts.iter().copied().chain([body.len()]) {
+            out.extend(filter.push(&body[start..end]));
+            start = end;
+        }
+        out.extend(filter.finish());
+        String::from_utf8(out).unwrap()
+    }
+
+    const KEY: &str = "q7Rz0vXw93+Tn/Yb2Hd8Fg1";
+
+    #[test]
+    fn a_key_is_found_at_every_cut_and_in_every_spelling() {
+        let spellings = [
+            KEY.to_owned(),
+            KEY.replace('/', "\\/").replace('+', "\\u002b"),
+            KEY.replace('/', "%2F").replace('+', "%2b"),
+            KEY.bytes().map(|byte| format!("\\u{byte:04x}")).collect(),
+        ];
+        for spelling in spellings {
+            let body = format!("{{\"error\": \"bad key {spelling}, sorry\"}}");
+            for cut in 0..=body.len() {
+                let filter = filter(&[("x-api-key", KEY)]);
+                let out = recorded(filter, body.as_bytes(), &[cut]);
+                let marked = marker("x-api-key", spelling.len());
+                assert_eq!(out, format!("{{\"error\": \"bad key {marked}, sorry\"}}"), "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_when_every_byte_comes_alone() {
+        let body = format!("a {KEY} b \"api_key\": \"zZ8yY7xX6wW5\" c");
+        let cuts: Vec<_> = (0..body.len()).collect();
+        let out = recorded(filter(&[("x-api-key", KEY)]), body.as_bytes(), &cuts);
+        assert_eq!(
+            out,
+            "a [redacted: x-api-key, 23 bytes] b \"api_key\": \"[redacted: api_key, 12 bytes]\" c"
+        );
+    }
+
+    #[test]
+    fn fields_and_forms_are_found_without_a_header() {
+        let github = ["ghp_", "abcdefghijklmnopqrstuvwxyz0123456789"].concat();
+        let body = format!(
+            r#"{{"api_key":"zZ8yY7xX6wW5","text":"zZ8yY7xX6wW5 {github}","nested":"{{\"password\":\"correct\"}}"}}"#
+        );
+        for cut in 0..=body.len() {
+            let out = recorded(filter(&[]), body.as_bytes(), &[cut]);
+            for secret in ["zZ8yY7xX6wW5", &github, "correct"] {
+                assert!(!out.contains(secret), "cut at {cut}: {secret} in {out}");
+            }
+            assert!(
+                out.starts_with(r#"{"api_key":"[redacted: api_key, 12 bytes]","text":"["#),
+                "{out}"
+            );
+        }
+    }
+
+    #[test]
+    fn ordinary_text_passes_unchanged_at_every_cut() {
+        let body = r#"{"token":"Hello","logprob":-0.1,"api_key":"your-key","say":"Is there anything else? %20 \u0041 \n \"api_key\": null, sk-learn","password":{"type":"string"},"session":"assistant"}"#;
+        let headers = [("Authorization", "Bearer anything"), ("X-Session-Mode", "assistant")];
+        for cut in 0..=body.len() {
+            assert_eq!(recorded(filter(&headers), body.as_bytes(), &[cut]), body);
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_whole_is_not_held_back() {
+        let mut filter = filter(&[("x-api-key", KEY)]);
+        let event = b"data: {\"delta\":{\"text\":\"Hi\"}}\n\n";
+        assert_eq!(filter.push(event), event);
+    }
+
+    #[test]
+    fn large_bodies_pass_in_windows() {
+        let body = format!("{}{KEY}{}", "word ".repeat(WINDOW / 4), " word".repeat(WINDOW));
+        let out = recorded(filter(&[("x-api-key", KEY)]), body.as_bytes(), &[]);
+        assert_eq!(out, body.replace(KEY, &marker("x-api-key", KEY.len())));
+    }
+}
