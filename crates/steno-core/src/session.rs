@@ -243,13 +243,31 @@ impl Session {
 
 /// The first line of a prompt's task, at most 80 characters.
 fn title(prompt: &str) -> Option<String> {
-    let line = task_of(prompt).lines().map(str::trim).find(|line| !line.is_empty())?;
+    let said = without_context_blocks(task_of(prompt));
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
     if line.chars().count() <= 80 {
         return Some(line.to_owned());
     }
     let mut short: String = line.chars().take(79).collect();
     short.push('…');
     Some(short)
+}
+
+/// Blocks that agents put before what the user says.
+const CONTEXT_BLOCKS: [&str; 4] =
+    ["system-reminder", "session_context", "environment_context", "user_instructions"];
+
+/// A prompt without the blocks of context at its beginning; empty if there is nothing else.
+fn without_context_blocks(prompt: &str) -> &str {
+    let mut rest = prompt.trim_start();
+    while let Some(name) = CONTEXT_BLOCKS
+        .iter()
+        .find(|name| rest.strip_prefix('<').is_some_and(|tag| tag.starts_with(**name)))
+    {
+        let end = format!("</{name}>");
+        rest = rest.split_once(&end).map_or("", |(_, after)| after.trim_start());
+    }
+    rest
 }
 
 /// A session with all that was said in it, and what could not be read.
@@ -293,6 +311,17 @@ mod tests {
         let made = SessionId::for_native("chibi", "../x");
         assert_eq!(made, SessionId::for_native("chibi", "../x"));
         assert_eq!(made.as_str().len(), 36);
+    }
+
+    #[test]
+    fn a_title_never_comes_from_a_block_of_context() {
+        let reminder = "<system-reminder>\nbe nice\n</system-reminder>\n";
+        assert_eq!(title(reminder), None);
+        assert_eq!(title(&format!("{reminder}{reminder}Count")).as_deref(), Some("Count"));
+        let context = "<session_context>\nToday\n</session_context>\n\nCount the herons\nplease";
+        assert_eq!(title(context).as_deref(), Some("Count the herons"));
+        assert_eq!(title("<system-reminder> never closed"), None);
+        assert_eq!(title("<b>bold</b>").as_deref(), Some("<b>bold</b>"));
     }
 
     #[test]

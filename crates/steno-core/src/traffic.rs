@@ -3,6 +3,7 @@
 //! A capture only appends [`Piece`]s. `Telling` puts them together to exchanges, finds the conversation that each
 //! request extends, and tells every message once. Nothing here knows sockets.
 
+pub mod agent_session;
 mod body;
 pub mod capture;
 mod conversations;
@@ -11,6 +12,7 @@ pub mod decoder;
 pub mod dialect;
 pub mod exchange;
 mod gemini;
+pub mod join;
 pub mod piece;
 mod question;
 mod reader;
@@ -22,6 +24,10 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
+/// The name under which recorders note that a session holds the traffic of an agent that has files of its own.
+pub const PROTOCOL: &str = "api";
+
+pub use agent_session::AgentSession;
 pub use dialect::Dialect;
 pub use exchange::Exchange;
 pub use piece::Piece;

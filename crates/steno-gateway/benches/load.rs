@@ -23,7 +23,9 @@ use steno_core::vault::Vault;
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder};
 use steno_core::{Clock, Status};
-use steno_gateway::{Bound, Options, Proxies, TrafficSession, Upstream, Upstreams};
+use steno_gateway::{
+    Bound, OpenSession, Options, Proxies, TrafficRouting, TrafficSession, Upstream, Upstreams,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -177,8 +179,11 @@ fn main() {
     let opening = Opening { agent: "load".to_owned(), ..Opening::default() };
     let session =
         RecordedSession { dir: dir.clone(), opening, clock: clock.clone(), unit: "exchange" };
-    let (recorder, failure) = ResumableRecorder::open(session);
-    assert!(failure.is_none(), "{failure:?}");
+    let open: OpenSession = Box::new(move |_| {
+        let (recorder, failure) = ResumableRecorder::open(session.clone());
+        assert!(failure.is_none(), "{failure:?}");
+        TrafficSession { recorder, subagents: true }
+    });
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let upstream = start_upstream(&runtime);
@@ -194,7 +199,7 @@ fn main() {
     };
     let gateway = Bound::new("127.0.0.1:0".parse().unwrap())
         .unwrap()
-        .start(options, TrafficSession { recorder, subagents: true });
+        .start(options, TrafficRouting::OneSession(open));
     let ways = [("direct", upstream), ("plain proxy", plain), ("gateway", gateway.address())];
     let mut medians = [const { Vec::new() }; 3];
     let mut memory = Vec::new();
@@ -225,7 +230,9 @@ fn main() {
         memory.iter().map(|kb| kb / 1024).collect::<Vec<_>>()
     );
     drop(runtime);
-    gateway.stop().recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    for recording in gateway.stop().recordings {
+        recording.recorder.close(&Closing { status: Status::Completed, reason: None }).unwrap();
+    }
     check(&dir);
 }
 

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use steno_core::Clock;
@@ -14,9 +14,10 @@ use tokio::runtime::Runtime;
 use crate::connect::{self, Proxies};
 use crate::guard::Guard;
 use crate::proxy::Proxy;
+use crate::recording::RecordingHandle;
 pub use crate::recording::{Listener, OnChange, RecordingChange, TrafficSession};
-use crate::recording::{RecordingHandle, TrafficRecorder};
 use crate::server;
+use crate::sessions::{SessionRecorders, SharedHandles, TrafficRouting, lock};
 use crate::upstream::Upstreams;
 
 /// What a gateway is to do.
@@ -52,12 +53,19 @@ pub enum GatewayError {
 pub struct Gateway {
     address: SocketAddr,
     runtime: Runtime,
-    recording: RecordingHandle,
+    handles: SharedHandles,
 }
 
 /// What is left of a gateway that has ended.
 #[derive(Debug)]
 pub struct StoppedGateway {
+    /// What was recorded into each session, to be closed.
+    pub recordings: Vec<StoppedRecording>,
+}
+
+/// What was recorded into one session.
+#[derive(Debug)]
+pub struct StoppedRecording {
     /// The recorder, to be closed.
     pub recorder: ResumableRecorder,
     /// How many requests were recorded.
@@ -91,19 +99,20 @@ impl Bound {
     }
 
     /// Starts to pass requests on, and to record them.
-    pub fn start(self, options: Options, session: TrafficSession) -> Gateway {
-        let (recorder, recording) =
-            TrafficRecorder::start(session, options.on_change, options.listener);
+    pub fn start(self, options: Options, routing: TrafficRouting) -> Gateway {
+        let listener = options.listener.map(|listener| Arc::new(Mutex::new(listener)));
+        let sessions = SessionRecorders::new(routing, options.on_change, listener);
+        let handles = sessions.handles();
         let proxy = {
             // The timers of connections belong to the runtime.
             let _entered = self.runtime.enter();
             let guard = Guard::new(self.address);
             let asker = connect::asker(&options.proxies);
             let Options { upstreams, clock, .. } = options;
-            Proxy { asker, upstreams, guard, recording: Arc::new(recorder), clock }
+            Proxy { asker, upstreams, guard, sessions, clock }
         };
         self.runtime.spawn(server::serve(self.listener, Arc::new(proxy)));
-        Gateway { address: self.address, runtime: self.runtime, recording }
+        Gateway { address: self.address, runtime: self.runtime, handles }
     }
 }
 
@@ -116,12 +125,17 @@ impl Gateway {
     /// Ends it. What is still being passed on is cut, and recorded so.
     pub fn stop(self) -> StoppedGateway {
         self.runtime.shutdown_timeout(Duration::from_secs(5));
-        let RecordingHandle { recorder, requests, syncing } = self.recording;
-        // The last piece has gone with the runtime, and with it the thread that syncs.
-        let _ = syncing.join();
-        let recorder = Arc::into_inner(recorder).expect("nobody records any more");
-        StoppedGateway { recorder, requests: requests.load(Ordering::Relaxed) }
+        let handles = std::mem::take(&mut *lock(&self.handles));
+        StoppedGateway { recordings: handles.into_iter().map(stop_recording).collect() }
     }
+}
+
+fn stop_recording(handle: RecordingHandle) -> StoppedRecording {
+    let RecordingHandle { recorder, requests, syncing } = handle;
+    // The last piece has gone with the runtime, and with it the thread that syncs.
+    let _ = syncing.join();
+    let recorder = Arc::into_inner(recorder).expect("nobody records any more");
+    StoppedRecording { recorder, requests: requests.load(Ordering::Relaxed) }
 }
 
 /// Two threads are enough for one machine's agents, and leave the rest to them.

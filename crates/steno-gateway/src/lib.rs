@@ -12,9 +12,11 @@ mod refusal;
 pub mod replay;
 pub mod sdk;
 mod server;
+mod sessions;
 mod tee;
 pub mod upstream;
 
 pub use connect::Proxies;
 pub use gateway::{Bound, Gateway, GatewayError, Options, RecordingChange, TrafficSession};
+pub use sessions::{OpenSession, TrafficRouting};
 pub use upstream::{Upstream, Upstreams};

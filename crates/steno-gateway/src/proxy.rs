@@ -20,9 +20,9 @@ use uuid::Uuid;
 
 use crate::connect::Asker;
 use crate::guard::Guard;
-use crate::recording::TrafficRecorder;
 use crate::refusal::refusal;
 use crate::server::{Answer, Body, BodyError};
+use crate::sessions::SessionRecorders;
 use crate::tee::{ExchangeFate, Passing, Tee, reason};
 use crate::upstream::{Upstream, Upstreams};
 
@@ -46,7 +46,7 @@ pub(crate) struct Proxy {
     pub(crate) asker: Asker,
     pub(crate) upstreams: Upstreams,
     pub(crate) guard: Guard,
-    pub(crate) recording: Arc<TrafficRecorder>,
+    pub(crate) sessions: SessionRecorders,
     pub(crate) clock: Clock,
 }
 
@@ -66,7 +66,8 @@ impl Proxy {
             Err(error) => return refusal(&asked, StatusCode::BAD_REQUEST, &reason(&error)),
         };
         let id = Uuid::now_v7().simple().to_string();
-        let (recording, fate) = (Arc::clone(&self.recording), ExchangeFate::Recorded);
+        let recording = self.sessions.recorder_for(&headers_of(&parts.headers));
+        let fate = ExchangeFate::Recorded;
         let secrets = TrafficSecrets::default();
         let (decoder, filter) = (None, None);
         let mut passing = Passing { recording, fate, id, began, secrets, decoder, filter };
@@ -205,6 +206,12 @@ fn note_headers(headers: &HeaderMap, secrets: &mut TrafficSecrets) {
     headers
         .iter()
         .for_each(|(name, value)| secrets.note_header(name.as_str(), &header_text(value)));
+}
+
+/// Headers as they came.
+fn headers_of(headers: &HeaderMap) -> Headers {
+    let pair = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), header_text(value));
+    headers.iter().map(pair).collect()
 }
 
 /// Headers as they are recorded.

@@ -25,6 +25,9 @@ const RETRY_POLL: Duration = Duration::from_millis(200);
 /// Takes every piece that was recorded.
 pub type Listener = Box<dyn FnMut(&Piece<'_>) + Send>;
 
+/// One listener for the recorders of all sessions.
+pub(crate) type SharedListener = Arc<Mutex<Listener>>;
+
 /// A change in whether traffic is recorded.
 #[derive(Debug)]
 pub enum RecordingChange {
@@ -52,7 +55,7 @@ pub(crate) struct TrafficRecorder {
     /// Requests that were recorded.
     requests: Arc<AtomicU64>,
     on_change: OnChange,
-    listener: Option<Mutex<Listener>>,
+    listener: Option<SharedListener>,
     /// Wakes the thread that syncs and retries.
     wake: SyncSender<()>,
 }
@@ -70,7 +73,7 @@ impl TrafficRecorder {
     pub(crate) fn start(
         session: TrafficSession,
         on_change: OnChange,
-        listener: Option<Listener>,
+        listener: Option<SharedListener>,
     ) -> (Self, RecordingHandle) {
         let (wake, woken) = mpsc::sync_channel(1);
         let (recorder, requests) = (Arc::new(session.recorder), Arc::<AtomicU64>::default());
@@ -83,7 +86,6 @@ impl TrafficRecorder {
             was_paused: false,
         };
         let syncing = std::thread::spawn(move || maintenance.run(&woken));
-        let listener = listener.map(Mutex::new);
         let handle = RecordingHandle {
             recorder: Arc::clone(&recorder),
             requests: Arc::clone(&requests),

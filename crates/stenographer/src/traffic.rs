@@ -4,21 +4,24 @@ use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use steno_core::SessionId;
 use steno_core::durable::{self, FileError};
 use steno_core::index::IndexError;
-use steno_core::index::pending::Marker;
-use steno_core::traffic::Piece;
+use steno_core::index::pending::{Marker, Pending};
 use steno_core::traffic::debug::{DebugFile, DebugLines};
-use steno_core::vault::SessionDir;
+use steno_core::traffic::{AgentSession, PROTOCOL, Piece};
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecording};
-use steno_gateway::gateway::{Listener, StoppedGateway};
-use steno_gateway::{Bound, Gateway, Options, Proxies, RecordingChange, TrafficSession, Upstreams};
+use steno_core::vault::{SessionDir, Vault};
+use steno_core::{Clock, SessionId};
+use steno_gateway::gateway::{Listener, OnChange, StoppedGateway, StoppedRecording};
+use steno_gateway::{
+    Bound, Gateway, OpenSession, Options, Proxies, RecordingChange, TrafficRouting, TrafficSession,
+    Upstreams,
+};
 
 use crate::commands::record::{self, Wanted};
 use crate::error::CommandError;
@@ -47,64 +50,74 @@ pub(crate) struct Recording {
     pub(crate) debug_files: Option<PathBuf>,
 }
 
-/// A gateway that records into a session.
+/// A gateway that records into one session or several.
 pub(crate) struct Traffic {
-    dir: SessionDir,
     indexer: Indexer,
-    marker: Option<Marker>,
+    opened: OpenedSessions,
     gateway: Gateway,
     debug: Option<JoinHandle<()>>,
     /// Sends and brings what happens meanwhile.
     pub(crate) events: (Sender<Event>, Receiver<Event>),
 }
 
+/// The sessions that were opened, each with its marker.
+type OpenedSessions = Arc<Mutex<Vec<(SessionDir, Option<Marker>)>>>;
+
 /// What was recorded.
 pub(crate) struct RecordedTraffic {
-    /// How many requests are in the record.
-    pub(crate) requests: u64,
+    /// The sessions that have requests in their record.
+    pub(crate) sessions: Vec<SessionDir>,
     /// Whether recording paused and resumed.
     pub(crate) has_gap: bool,
-    /// Whether the record was closed. If not, its end is missing.
+    /// Whether all records were closed. If not, their ends are missing.
     pub(crate) is_closed: bool,
 }
 
 impl Traffic {
-    /// Opens the session and starts the gateway. If the store cannot be written, a warning is printed and recording begins
-    /// once it can.
+    /// Starts the gateway. If the store cannot be written, a warning is printed and recording begins once it can.
     pub(crate) fn start(
-        ui: &mut Ui,
         scene: &Scene,
-        dir: SessionDir,
+        target: RecordingTarget,
         recording: Recording,
     ) -> Result<Self, CommandError> {
         let bound = Bound::new(recording.listen)?;
         bound.check(&recording.upstreams)?;
-        let indexer = Indexer::new(&scene.store);
-        let marker = indexer.mark(&dir);
-        let project = (!dir.exists()).then(|| scene.cwd.to_string_lossy().into_owned());
-        let opening = Opening { agent: dir.agent().to_owned(), project, ..Opening::default() };
         let (sender, receiver) = mpsc::channel();
-        let changed = sender.clone();
         let (listener, debug) = match &recording.debug_files {
             Some(folder) => debug_files(&scene.cwd.join(folder))?,
             None => (None, None),
         };
-        let clock = scene.clock.clone();
-        let session = RecordedSession { dir: dir.clone(), opening, clock, unit: "exchange" };
-        let (recorder, failure) = ResumableRecorder::open(session);
-        if let Some(error) = failure {
-            report_change(ui, &RecordingChange::Paused(error));
-        }
+        let changed = sender.clone();
+        let on_change: OnChange =
+            Arc::new(move |change| drop(changed.send(Event::Recording(change))));
+        let opened = OpenedSessions::default();
+        let is_routed = target.is_routed;
+        let opener = SessionOpener {
+            target,
+            vault: Store::new(scene).vault,
+            project: scene.cwd.to_string_lossy().into_owned(),
+            clock: scene.clock.clone(),
+            subagents: recording.subagents,
+            opened: Arc::clone(&opened),
+            pending: Pending::new(&scene.store),
+            on_change: Arc::clone(&on_change),
+        };
+        let open: OpenSession = Box::new(move |session| opener.open(session));
+        let routing = if is_routed {
+            TrafficRouting::ByAgentSession(open)
+        } else {
+            TrafficRouting::OneSession(open)
+        };
         let options = Options {
             upstreams: recording.upstreams,
             proxies: proxies(),
             clock: scene.clock.clone(),
-            on_change: Arc::new(move |change| drop(changed.send(Event::Recording(change)))),
+            on_change,
             listener,
         };
-        let session = TrafficSession { recorder, subagents: recording.subagents };
-        let gateway = bound.start(options, session);
-        Ok(Self { dir, indexer, marker, gateway, debug, events: (sender, receiver) })
+        let gateway = bound.start(options, routing);
+        let indexer = Indexer::new(&scene.store);
+        Ok(Self { indexer, opened, gateway, debug, events: (sender, receiver) })
     }
 
     /// The gateway's address, such as `http://127.0.0.1:4180`.
@@ -112,37 +125,103 @@ impl Traffic {
         format!("http://{}", self.gateway.address())
     }
 
-    /// Ends the gateway and the session. What cannot be written any more is warned of, and never an error: the program
+    /// Prints what has happened to the recording so far.
+    pub(crate) fn report_changes(&self, ui: &mut Ui) {
+        for event in self.events.1.try_iter() {
+            if let Event::Recording(change) = event {
+                report_change(ui, &change);
+            }
+        }
+    }
+
+    /// Ends the gateway and its sessions. What cannot be written any more is warned of, and never an error: the program
     /// that was recorded has ended in its own way.
     pub(crate) fn finish(mut self, ui: &mut Ui, closing: &Closing) -> RecordedTraffic {
-        let StoppedGateway { recorder, requests } = self.gateway.stop();
-        let mut has_gap = false;
+        let StoppedGateway { recordings } = self.gateway.stop();
+        let (mut has_gap, mut is_closed) = (false, true);
         for event in self.events.1.try_iter() {
             if let Event::Recording(change) = event {
                 has_gap |= matches!(change, RecordingChange::Resumed(_));
                 report_change(ui, &change);
             }
         }
-        if let Some(debug) = self.debug {
+        if let Some(debug) = self.debug.take() {
             let _ = debug.join();
         }
-        let was_paused = recorder.is_paused();
-        match recorder.close(closing) {
-            Ok(None) => {}
-            Ok(Some(gap)) => {
-                has_gap = true;
-                report_change(ui, &RecordingChange::Resumed(gap));
+        let mut sessions = Vec::new();
+        for StoppedRecording { recorder, requests } in recordings {
+            let (dir, was_paused) = (recorder.dir().clone(), recorder.is_paused());
+            match recorder.close(closing) {
+                Ok(gap) => {
+                    has_gap |= gap.is_some();
+                    gap.into_iter()
+                        .for_each(|gap| report_change(ui, &RecordingChange::Resumed(gap)));
+                    self.indexer.add_kept(&dir, take_marker(&self.opened, &dir));
+                }
+                Err(unclosed) => {
+                    report_unclosed(ui, &unclosed, was_paused);
+                    is_closed = false;
+                }
             }
-            Err(unclosed) => {
-                report_unclosed(ui, &unclosed, was_paused);
-                return RecordedTraffic { requests, has_gap, is_closed: false };
-            }
+            sessions.extend((requests > 0).then_some(dir));
         }
-        self.indexer.add_kept(&self.dir, self.marker);
         if let Err(error) = self.indexer.flush() {
             ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
         }
-        RecordedTraffic { requests, has_gap, is_closed: true }
+        RecordedTraffic { sessions, has_gap, is_closed }
+    }
+}
+
+fn take_marker(opened: &OpenedSessions, dir: &SessionDir) -> Option<Marker> {
+    let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = opened.iter().position(|(known, _)| known == dir)?;
+    opened.swap_remove(at).1
+}
+
+/// Where traffic is recorded.
+pub(crate) struct RecordingTarget {
+    /// The session of the run.
+    pub(crate) dir: SessionDir,
+    /// Whether exchanges of agents that name their session go there instead.
+    pub(crate) is_routed: bool,
+}
+
+/// Opens sessions as their first exchanges come.
+struct SessionOpener {
+    target: RecordingTarget,
+    vault: Vault,
+    project: String,
+    clock: Clock,
+    subagents: bool,
+    opened: OpenedSessions,
+    pending: Pending,
+    on_change: OnChange,
+}
+
+impl SessionOpener {
+    fn open(&self, session: Option<&AgentSession>) -> TrafficSession {
+        let (dir, native_id) = match session {
+            Some(session) => {
+                let agent = session.agent.parse().expect("the name of a reader");
+                (self.vault.session(&agent, &session.id()), Some(session.native_id.clone()))
+            }
+            None => (self.target.dir.clone(), None),
+        };
+        // That it cannot be marked is no reason not to record it.
+        let marker = self.pending.mark(&dir).ok();
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push((dir.clone(), marker));
+        let opening = Opening {
+            agent: dir.agent().to_owned(),
+            project: (!dir.exists()).then(|| self.project.clone()),
+            protocol: native_id.is_some().then(|| PROTOCOL.to_owned()),
+            native_id,
+            ..Opening::default()
+        };
+        let clock = self.clock.clone();
+        let recorded = RecordedSession { dir, opening, clock, unit: "exchange" };
+        let (recorder, failure) = ResumableRecorder::open(recorded);
+        failure.into_iter().for_each(|error| (self.on_change)(RecordingChange::Paused(error)));
+        TrafficSession { recorder, subagents: self.subagents }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Status, Totals, Transcript};
 use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
+use crate::traffic;
 
 /// Why a session has stopped whose recorder was killed.
 pub const UNENDED: &str = "the recorder stopped without ending the session";
@@ -39,6 +40,11 @@ impl SessionDir {
             }
         }
         Ok(transcript)
+    }
+
+    /// What was recorded of the session, without what the agent's own files tell of it.
+    pub fn read_recorded(&self) -> Result<Transcript, FileError> {
+        self.read_record(false)
     }
 
     fn read_kept(&self) -> Result<Transcript, FormatError> {
@@ -290,7 +296,10 @@ fn joined(own: Transcript, wire: Transcript) -> Transcript {
     transcript.problems = own.problems;
     transcript.problems.extend(wire.problems);
     let mut numbering = Numbering::new("", "");
-    for mut entry in acp::join(own.entries, wire.entries) {
+    let (traffic, wire): (Vec<_>, Vec<_>) =
+        wire.entries.into_iter().partition(traffic::join::is_of_traffic);
+    let entries = if wire.is_empty() { own.entries } else { acp::join(own.entries, wire) };
+    for mut entry in traffic::join::join_traffic(entries, traffic) {
         numbering.assign(&mut entry);
         transcript.push(entry);
     }

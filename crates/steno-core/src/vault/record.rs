@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use super::gap::RecordingGap;
 use super::live::{FIRST_SUM, Sum};
-use crate::agent::acp::Fold;
 use crate::agent::acp::wire::Wire;
+use crate::agent::acp::{self, Fold};
 use crate::entry::{Entry, EntryError, Numbering};
 use crate::format::shape;
 use crate::json::Object;
@@ -313,7 +313,7 @@ impl RecordReader {
         self.session.status = Status::Running;
         self.session.ended = None;
         self.session.started.get_or_insert(at);
-        self.is_wire |= open.protocol.is_some();
+        self.is_wire |= open.protocol.as_deref() == Some(acp::AGENT);
         self.session.project = open.project.or(self.session.project.take());
         self.session.native_id = open.native_id.or(self.session.native_id.take());
         self.session.thread = open.thread.or(self.session.thread.take());

@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use steno_core::vault::AgentName;
 use steno_core::vault::record::Closing;
-use steno_core::vault::{AgentName, SessionDir};
 use steno_core::{SessionId, Status};
 use steno_gateway::sdk::Environment;
 
@@ -16,7 +16,7 @@ use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::traffic::{self, RecordedTraffic, Recording, Traffic};
+use crate::traffic::{self, RecordedTraffic, Recording, RecordingTarget, Traffic};
 use crate::ui::Ui;
 
 /// Run a program and record every model that it asks.
@@ -64,7 +64,11 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         subagents: args.subagents,
         debug_files: args.debug_files.clone(),
     };
-    let traffic = Traffic::start(ui, scene, dir.clone(), recording)?;
+    // Whoever names a session or an agent wants all of it there.
+    let is_routed = agent.is_none() && session.is_none();
+    let target = RecordingTarget { dir: dir.clone(), is_routed };
+    let traffic = Traffic::start(scene, target, recording)?;
+    traffic.report_changes(ui);
     let mut command = Command::new(&args.command[0]);
     command.args(&args.command[1..]).envs(environment.variables(&traffic.address()));
     let ended = child::run(&mut command);
@@ -73,17 +77,17 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not run {program}: {error}"))
     })?;
-    report(ui, &dir, &recorded);
+    report(ui, &recorded);
     Ok(Exit::Ended(child::code(status)))
 }
 
 /// Says where the record is, or that there is none.
-fn report(ui: &mut Ui, dir: &SessionDir, recorded: &RecordedTraffic) {
-    let id = dir.id();
-    if recorded.requests > 0 {
-        let path = dir.path().display();
+fn report(ui: &mut Ui, recorded: &RecordedTraffic) {
+    for dir in &recorded.sessions {
+        let (id, path) = (dir.id(), dir.path().display());
         ui.status(format_args!("recorded as {id} in {path}; see `steno show {id}`"));
-    } else if recorded.is_closed && !recorded.has_gap {
+    }
+    if recorded.sessions.is_empty() && recorded.is_closed && !recorded.has_gap {
         ui.warning("no request came through the gateway, so nothing was recorded");
     }
 }

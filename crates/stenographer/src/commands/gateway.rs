@@ -12,7 +12,7 @@ use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
-use crate::traffic::{self, Event, Recording, Traffic};
+use crate::traffic::{self, Event, Recording, RecordingTarget, Traffic};
 use crate::ui::Ui;
 
 /// Record whatever programs ask of models through a proxy on this machine.
@@ -53,7 +53,10 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         subagents: true,
         debug_files: args.debug_files,
     };
-    let traffic = Traffic::start(ui, scene, dir.clone(), recording)?;
+    let is_routed = agent.is_none() && session.is_none();
+    let target = RecordingTarget { dir: dir.clone(), is_routed };
+    let traffic = Traffic::start(scene, target, recording)?;
+    traffic.report_changes(ui);
     let stop = traffic.events.0.clone();
     ctrlc::set_handler(move || drop(stop.send(Event::Stop))).map_err(CommandError::user)?;
     if !args.listen.ip().is_loopback() {
@@ -69,7 +72,9 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     if !recorded.is_closed {
         return Ok(Exit::Failed);
     }
-    ui.status(format_args!("recorded as {id}; see `steno show {id}`", id = dir.id()));
+    for dir in &recorded.sessions {
+        ui.status(format_args!("recorded as {id}; see `steno show {id}`", id = dir.id()));
+    }
     Ok(Exit::Done)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use steno_core::format::devflow::{Look, View};
 use steno_core::format::{chibi, devflow, leslie, weakincentives};
+use steno_core::traffic::join::is_only_on_wire;
 use steno_core::vault::notes::Note;
 use steno_core::view::answer::EntryRow;
 use steno_core::{Entry, Role, Transcript};
@@ -33,6 +34,10 @@ pub(crate) struct Args {
     /// Only entries of this role: system, user, assistant, tool.
     #[arg(long, value_name = "ROLE")]
     only: Option<String>,
+    /// Show what was recorded between the agent and its models or its editor, instead of what the agent wrote down:
+    /// instructions, every request, and calls such as those for a title.
+    #[arg(long)]
+    wire: bool,
     /// One line per entry.
     #[arg(long)]
     summary: bool,
@@ -70,12 +75,16 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         Some((name, number)) if !scene.cwd.join(&args.session).exists() => (name, Some(number)),
         _ => (args.session.as_str(), None),
     };
-    let mut transcript = store.transcript(name)?;
+    let mut transcript =
+        if args.wire { recorded(&store, name)? } else { store.transcript(name)? };
     ui.problems(&transcript.problems);
     let noted = Note::of_session(&transcript.notes, &transcript.entries);
     let noted: Vec<Note> = noted.into_iter().cloned().collect();
     if let Some(number) = number {
         around(&mut transcript.entries, number, args)?;
+    }
+    if number.is_none() && !args.wire {
+        transcript.entries.retain(|entry| !is_only_on_wire(entry));
     }
     select(&mut transcript.entries, args)?;
     if args.json {
@@ -88,6 +97,16 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let text = render(&transcript, &noted, (scene, args), ui.width());
     ui.transcript_text(&text)?;
     Ok(Exit::Done)
+}
+
+/// What was recorded of a session on the wire.
+fn recorded(store: &Store, name: &str) -> Result<Transcript, CommandError> {
+    let session = store.kept(name)?;
+    if !session.is_recorded()? {
+        let error = CommandError::user(format!("nothing was recorded on the wire: {name}"));
+        return Err(error.hint("it was kept from the agent's own files only"));
+    }
+    Ok(session.read_recorded()?)
 }
 
 /// A hit of `steno search`: the session, and the number of the entry in it.

@@ -1,0 +1,107 @@
+//! Whose session a request belongs to, where the agent says so in its headers.
+//!
+//! Claude Code, Codex and OpenCode name the session that they write to disk themselves, so that what the gateway records
+//! goes to the same session as the agent's own files.
+
+use super::piece::Headers;
+use crate::session::SessionId;
+
+/// The session of an agent, as its requests name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AgentSession {
+    /// The agent, by the name of its reader.
+    pub agent: &'static str,
+    /// Its own name for the session.
+    pub native_id: String,
+}
+
+/// How one agent names its sessions.
+struct SessionHeaders {
+    agent: &'static str,
+    /// How its `user-agent` or `originator` begins; empty where the names of the headers say enough.
+    program: &'static str,
+    /// The headers that name the session, the most exact first.
+    names: &'static [&'static str],
+}
+
+const SESSION_HEADERS: [SessionHeaders; 3] = [
+    SessionHeaders { agent: "claude-code", program: "", names: &["x-claude-code-session-id"] },
+    SessionHeaders {
+        agent: "codex",
+        program: "codex",
+        // A thread has a file of its own, also one that a session has started.
+        names: &["thread-id", "session-id", "session_id", "conversation_id"],
+    },
+    SessionHeaders {
+        agent: "opencode",
+        program: "opencode/",
+        names: &["x-opencode-session", "x-session-id", "x-session-affinity"],
+    },
+];
+
+impl AgentSession {
+    /// The session that the headers of a request name.
+    pub fn of_request(headers: &Headers) -> Option<Self> {
+        let value = |wanted: &str| {
+            let named = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            named.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+        };
+        let is_program = |beginning: &str| {
+            ["user-agent", "originator"]
+                .iter()
+                .filter_map(|name| value(name))
+                .any(|program| program.starts_with(beginning))
+        };
+        let known = SESSION_HEADERS
+            .iter()
+            .filter(|known| known.program.is_empty() || is_program(known.program));
+        known.flat_map(|known| known.names.iter().map(move |name| (known.agent, name))).find_map(
+            |(agent, name)| {
+                // What cannot be a session's name is not taken for one.
+                let native_id = value(name)?.parse::<SessionId>().ok()?.to_string();
+                Some(Self { agent, native_id })
+            },
+        )
+    }
+
+    /// The session's id in the vault.
+    pub fn id(&self) -> SessionId {
+        SessionId::for_native(self.agent, &self.native_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(headers: &[(&str, &str)]) -> Option<(&'static str, String)> {
+        let headers: Headers =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        AgentSession::of_request(&headers).map(|session| (session.agent, session.native_id))
+    }
+
+    #[test]
+    fn agents_name_their_sessions() {
+        let id = "47285798-90b0-4dfa-9151-58a1950ad6ca";
+        assert_eq!(
+            session(&[("X-Claude-Code-Session-Id", id)]),
+            Some(("claude-code", id.to_owned()))
+        );
+        let codex = [
+            ("originator", "codex_exec"),
+            ("session-id", "01a1e33a-28b0-7100-8fcd-60894d9c4582"),
+            ("thread-id", id),
+        ];
+        assert_eq!(session(&codex), Some(("codex", id.to_owned())));
+        let opencode =
+            [("User-Agent", "opencode/1.18.33 ai-sdk"), ("x-session-id", "ses_e1cc58bd1ffe")];
+        assert_eq!(session(&opencode), Some(("opencode", "ses_e1cc58bd1ffe".to_owned())));
+    }
+
+    #[test]
+    fn other_programs_name_none() {
+        assert_eq!(session(&[("x-session-id", "abc"), ("user-agent", "python/3")]), None);
+        assert_eq!(session(&[("x-claude-code-session-id", "../../x")]), None);
+        assert_eq!(session(&[("x-claude-code-session-id", "")]), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! The sessions into which one gateway records.
+//!
+//! An exchange whose agent names its session goes there, beside what the agent's own files hold; any other goes into the
+//! session of the run. A session is opened when its first exchange comes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use steno_core::traffic::AgentSession;
+use steno_core::traffic::piece::Headers;
+
+use crate::recording::{
+    OnChange, RecordingHandle, SharedListener, TrafficRecorder, TrafficSession,
+};
+
+/// Opens the session that an agent names, or that of the run.
+pub type OpenSession = Box<dyn Fn(Option<&AgentSession>) -> TrafficSession + Send + Sync>;
+
+/// Which sessions there are to record into.
+pub enum TrafficRouting {
+    /// All exchanges go into the session of the run.
+    OneSession(OpenSession),
+    /// Exchanges go into the sessions that agents name.
+    ByAgentSession(OpenSession),
+}
+
+/// The recorders of all sessions, each opened when it is needed.
+pub(crate) struct SessionRecorders {
+    routing: TrafficRouting,
+    on_change: OnChange,
+    listener: Option<SharedListener>,
+    recorders: Mutex<HashMap<Option<AgentSession>, Arc<TrafficRecorder>>>,
+    handles: SharedHandles,
+}
+
+/// What the gateway's owner keeps of each recorder.
+pub(crate) type SharedHandles = Arc<Mutex<Vec<RecordingHandle>>>;
+
+impl SessionRecorders {
+    pub(crate) fn new(
+        routing: TrafficRouting,
+        on_change: OnChange,
+        listener: Option<SharedListener>,
+    ) -> Self {
+        let (recorders, handles) = (Mutex::default(), SharedHandles::default());
+        let sessions = Self { routing, on_change, listener, recorders, handles };
+        if matches!(sessions.routing, TrafficRouting::OneSession(_)) {
+            // A store that cannot be written is reported at once.
+            sessions.recorder(None);
+        }
+        sessions
+    }
+
+    pub(crate) fn handles(&self) -> SharedHandles {
+        Arc::clone(&self.handles)
+    }
+
+    /// The recorder of an exchange, by the headers of its request.
+    pub(crate) fn recorder_for(&self, headers: &Headers) -> Arc<TrafficRecorder> {
+        match self.routing {
+            TrafficRouting::OneSession(_) => self.recorder(None),
+            TrafficRouting::ByAgentSession(_) => self.recorder(AgentSession::of_request(headers)),
+        }
+    }
+
+    fn recorder(&self, session: Option<AgentSession>) -> Arc<TrafficRecorder> {
+        let mut recorders = lock(&self.recorders);
+        if let Some(recorder) = recorders.get(&session) {
+            return Arc::clone(recorder);
+        }
+        let (TrafficRouting::OneSession(open) | TrafficRouting::ByAgentSession(open)) =
+            &self.routing;
+        let (on_change, listener) = (Arc::clone(&self.on_change), self.listener.clone());
+        let (recorder, handle) =
+            TrafficRecorder::start(open(session.as_ref()), on_change, listener);
+        lock(&self.handles).push(handle);
+        let recorder = Arc::new(recorder);
+        recorders.insert(session, Arc::clone(&recorder));
+        recorder
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
