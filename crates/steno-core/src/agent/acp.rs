@@ -28,7 +28,7 @@ use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
 
 pub use self::block::{diff, texts};
-pub(crate) use self::fold::Fold;
+pub(crate) use self::fold::{BrokenTurn, Fold};
 pub(crate) use self::join::join;
 
 /// The name under which recorders note that a session is one of this protocol, and of logs that name no agent.
@@ -36,6 +36,19 @@ pub const AGENT: &str = "acp";
 
 /// Finds and reads logs that were taken out of the vault.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
+
+/// In the metadata of an entry: why the turn ended whose last word it is.
+pub(crate) const STOP_REASON: &str = "stop_reason";
+
+/// In the metadata of a prompt: the mode in which the client gave it, where it has set one.
+pub(crate) const PROMPT_MODE: &str = "mode";
+
+/// What the wire notes about an entry, be it of the wire alone or joined with the agent's own files.
+pub(crate) fn wire_note<'a>(entry: &'a Entry, name: &str) -> Option<&'a str> {
+    let metadata = entry.metadata.as_ref()?;
+    let joined = || metadata.get(AGENT)?.get(name);
+    metadata.get(name).or_else(joined)?.as_str()
+}
 
 /// How far into a log we look for a line of the wire.
 const PROBED: usize = 20;

@@ -20,7 +20,6 @@ use crate::numbering::Numbering;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Status, Totals, Transcript};
 use crate::source::{Bundle, Source};
-use crate::timestamp::Timestamp;
 use crate::traffic;
 
 /// Why a session has stopped whose recorder was killed.
@@ -218,11 +217,20 @@ impl SessionDir {
                 Err(error) => emit(Item::Problem(Problem::at(path, number, error))),
             }
         })?;
+        let is_abandoned = self.is_abandoned(&reader.session)?;
+        if is_abandoned {
+            reader.abandon();
+        }
         emit_all(reader.folded(is_joined), emit);
         for problem in problems.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             emit(Item::Problem(problem));
         }
-        self.settle_status(&mut reader.session, last)?;
+        if is_abandoned {
+            let session = &mut reader.session;
+            session.status = Status::Failed;
+            session.stop_reason = Some(UNENDED.to_owned());
+            session.ended = last;
+        }
         if reader.session.status != Status::Running {
             reader.finish().into_iter().for_each(|entry| emit(Item::Entry(Box::new(entry))));
         }
@@ -259,24 +267,14 @@ impl SessionDir {
         Ok(())
     }
 
-    /// A session that nobody records any more but that was never closed has failed.
-    /// `last` is when its last entry was said.
-    fn settle_status(
-        &self,
-        session: &mut Session,
-        last: Option<Timestamp>,
-    ) -> Result<(), FileError> {
+    /// Whether nobody records the session any more, though it was never closed. It has failed.
+    fn is_abandoned(&self, session: &Session) -> Result<bool, FileError> {
         let users_path = self.users_path();
         if session.status != Status::Running || !users_path.exists() {
-            return Ok(());
+            return Ok(false);
         }
         let users = File::open(&users_path).on("open", &users_path)?;
-        if users.try_lock().is_ok() {
-            session.status = Status::Failed;
-            session.stop_reason = Some(UNENDED.to_owned());
-            session.ended = last;
-        }
-        Ok(())
+        Ok(users.try_lock().is_ok())
     }
 }
 

@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use super::gap::RecordingGap;
 use super::live::{FIRST_SUM, Sum};
+use super::read::UNENDED;
 use crate::agent::acp::wire::Wire;
-use crate::agent::acp::{self, Fold};
+use crate::agent::acp::{self, BrokenTurn, Fold};
 use crate::entry::{Entry, EntryError, Numbering};
 use crate::format::shape;
 use crate::json::Object;
@@ -309,7 +310,15 @@ impl RecordReader {
         (self.sum, self.computed) = (sum, sum);
     }
 
+    /// The last recorder was killed: a turn that it was recording has no other end.
+    pub(crate) fn abandon(&mut self) {
+        if let Some(fold) = &mut self.fold {
+            fold.break_turn(None, BrokenTurn::Failed(UNENDED));
+        }
+    }
+
     pub(crate) fn opened(&mut self, at: Timestamp, open: Opening) {
+        self.abandon();
         self.session.status = Status::Running;
         self.session.ended = None;
         self.session.started.get_or_insert(at);
@@ -326,6 +335,14 @@ impl RecordReader {
     }
 
     fn closed(&mut self, at: Timestamp, close: Closing) {
+        let end = match (close.status, close.reason.as_deref()) {
+            (Status::Failed, reason) => Some(BrokenTurn::Failed(reason.unwrap_or(UNENDED))),
+            (Status::Canceled, _) => Some(BrokenTurn::Cancelled),
+            _ => None,
+        };
+        if let Some((fold, end)) = self.fold.as_mut().zip(end) {
+            fold.break_turn(Some(at), end);
+        }
         self.session.status = close.status;
         self.session.stop_reason = close.reason;
         self.session.ended = Some(at);

@@ -54,7 +54,18 @@ pub(crate) struct Fold {
     /// The `_meta` values that each entry has, by the entry's place and their hash.
     noted_metas: HashSet<(usize, blake3::Hash)>,
     model: Option<String>,
+    /// The mode that the client has set on this connection.
+    mode: Option<String>,
     at: Option<Timestamp>,
+}
+
+/// Why a turn was never ended by the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BrokenTurn<'a> {
+    /// The agent or the recorder failed.
+    Failed(&'a str),
+    /// The user did not want to wait for it.
+    Cancelled,
 }
 
 /// A request that waits for its answer.
@@ -92,6 +103,24 @@ impl Fold {
     pub(crate) fn connected(&mut self) {
         self.end_turn(None);
         self.asked.clear();
+        self.mode = None;
+    }
+
+    /// The connection has ended in the middle of a turn, for a reason. After a completed turn there is nothing to add.
+    pub(crate) fn break_turn(&mut self, at: Option<Timestamp>, end: BrokenTurn<'_>) {
+        if self.turn.is_none() {
+            return;
+        }
+        self.at = at.or(self.at);
+        match end {
+            BrokenTurn::Failed(reason) => {
+                self.push(Entry::new(Role::System, Kind::Error, reason));
+            }
+            BrokenTurn::Cancelled => {
+                self.end_notice("cancelled");
+            }
+        }
+        self.end_turn(None);
     }
 
     /// Adds the notice of a gap in the record that ended at `at`. What is said after it does not continue what was said

@@ -127,7 +127,12 @@ fn complete(own: &mut Entry, wire: Entry) {
     if own.content.is_empty() {
         own.content = wire.content;
     }
-    own.created_at = own.created_at.or(wire.created_at);
+    // A prompt was given when the wire says so; the agent writes it down a little later.
+    let is_prompt = own.role == Role::User && own.kind == Kind::Text;
+    own.created_at = match is_prompt {
+        true => wire.created_at.or(own.created_at),
+        false => own.created_at.or(wire.created_at),
+    };
     own.model = own.model.take().or(wire.model);
     own.tool_name = own.tool_name.take().or(wire.tool_name);
     own.tool_input = own.tool_input.take().or(wire.tool_input);

@@ -1,7 +1,7 @@
 //! What each side asks of the other, or tells it.
 
-use super::super::block;
 use super::super::wire::Side;
+use super::super::{PROMPT_MODE, block};
 use super::{Fold, about};
 use crate::agent::fields;
 use crate::entry::{Entry, Kind, Role};
@@ -44,12 +44,12 @@ impl Fold {
             }
             (Side::Client, "session/prompt") => Some(self.prompt(params)),
             (Side::Client, "session/set_mode") => {
-                self.tell("set_mode", params.get("modeId"));
+                self.set_mode(params.get("modeId"));
                 None
             }
             (Side::Client, "session/set_config_option") => {
                 let is_mode = fields::text(params, "configId") == Some("mode");
-                self.tell("set_mode", params.get("value").filter(|_| is_mode));
+                self.set_mode(params.get("value").filter(|_| is_mode));
                 None
             }
             (Side::Client, "session/cancel" | "$/cancel_request") => {
@@ -77,6 +77,13 @@ impl Fold {
         }
     }
 
+    /// The client sets the mode in which the next prompts are given.
+    fn set_mode(&mut self, mode: Option<&Value>) {
+        self.tell("set_mode", mode);
+        let named = mode.and_then(Value::as_str).map(str::to_owned);
+        self.mode = named.or(self.mode.take());
+    }
+
     /// A session begins or goes on. One that is loaded may first be told again.
     fn begin(&mut self, method: &str, params: &Object) {
         let text = |field| fields::text(params, field).map(str::to_owned);
@@ -99,6 +106,7 @@ impl Fold {
         if block::is_rich(prompt) {
             beside.insert("prompt".to_owned(), block::without_bytes(prompt));
         }
+        beside.extend(self.mode.clone().map(|mode| (PROMPT_MODE.to_owned(), mode.into())));
         entry.metadata = Some(beside).filter(|beside| !beside.is_empty());
         let id = fields::text(params, "sessionId").map(str::to_owned);
         self.facts.native_id = self.facts.native_id.take().or(id);

@@ -1,5 +1,6 @@
 //! Turns: from a prompt to what ended it, with the tokens that it took.
 
+use super::super::STOP_REASON;
 use super::{Fold, about};
 use crate::agent::fields;
 use crate::entry::{Entry, Kind, Role, Usage};
@@ -22,15 +23,21 @@ impl Fold {
             beside.insert("turn_meta".to_owned(), meta.clone());
         }
         if let Some(reason) = reason.filter(|reason| *reason != "end_turn") {
-            self.notice(
-                Role::System,
-                format!("turn ended: {reason}"),
-                about("stop_reason", reason),
-            );
-        } else if let Some(last) = self.last_answer(begin) {
-            let beside = self.entries[last].metadata.get_or_insert_default();
-            beside.extend(reason.map(|reason| ("stop_reason".to_owned(), reason.into())));
+            self.end_notice(reason);
+            return;
         }
+        // A turn without an answer is known by its prompt.
+        let last = self.last_answer(begin).or((begin < self.entries.len()).then_some(begin));
+        if let Some(last) = last {
+            let beside = self.entries[last].metadata.get_or_insert_default();
+            beside.extend(reason.map(|reason| (STOP_REASON.to_owned(), reason.into())));
+        }
+    }
+
+    /// Adds the notice that a turn ended otherwise than by the agent's last word.
+    pub(super) fn end_notice(&mut self, reason: &str) -> usize {
+        let text = format!("turn ended: {reason}");
+        self.notice(Role::System, text, about(STOP_REASON, reason))
     }
 
     /// Puts the tokens of a turn on its last answer, and the model's name on all of them.
