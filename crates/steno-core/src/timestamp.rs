@@ -79,6 +79,23 @@ impl Timestamp {
         Self { wall: offset.to_datetime(instant), digits: self.digits, zone: stated }
     }
 
+    /// The moment to the second, with the numeric offset of a clock in `zone`. One that was written with an offset keeps
+    /// it, and one without any was read from such a clock.
+    pub fn to_local_seconds(&self, zone: &TimeZone) -> Self {
+        let (wall, offset) = match self.zone {
+            Zone::Offset(seconds) => (self.wall, seconds),
+            Zone::Utc => {
+                let offset = zone.to_offset(self.instant());
+                (offset.to_datetime(self.instant()), offset.seconds())
+            }
+            Zone::Unstated => {
+                let instant = zone.to_timestamp(self.wall).unwrap_or_else(|_| self.instant());
+                (self.wall, zone.to_offset(instant).seconds())
+            }
+        };
+        Self { wall, digits: 0, zone: Zone::Offset(offset) }
+    }
+
     /// The same instant in UTC, written with `Z`.
     pub fn in_utc(&self) -> Self {
         Self::from_instant(self.instant(), self.digits)

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use steno_core::durable;
 use steno_core::format::{chibi, devflow, leslie, native, weakincentives};
 use steno_core::view::pictures::Pictures;
-use steno_core::{Clock, Transcript, view};
+use steno_core::{Transcript, view};
 use steno_web::export::Export as Page;
 
 use crate::error::CommandError;
@@ -78,7 +78,7 @@ impl Export<'_> {
             let error = CommandError::usage("this format is written into a folder");
             return Err(error.hint("name it with -o DIR"));
         };
-        for path in self.files(dir, &scene.clock)? {
+        for path in self.files(dir, scene)? {
             ui.path_line(&path)?;
         }
         Ok(())
@@ -97,10 +97,14 @@ impl Export<'_> {
         }
     }
 
-    fn files(&self, dir: &Path, clock: &Clock) -> Result<Vec<PathBuf>, CommandError> {
+    fn files(&self, dir: &Path, scene: &Scene) -> Result<Vec<PathBuf>, CommandError> {
         let transcript = self.transcript;
         Ok(match self.target {
-            Target::Leslie => leslie::write(transcript, dir, clock)?,
+            Target::Leslie => {
+                let mut local = transcript.clone();
+                leslie::localize(&mut local, &scene.zone);
+                leslie::write(&local, dir, &scene.clock)?
+            }
             Target::Devflow => vec![devflow::write(transcript, dir, devflow::Shape::Shipped)?],
             Target::Chibi => vec![chibi::write(transcript, dir)?],
             _ => Vec::new(),

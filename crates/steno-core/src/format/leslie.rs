@@ -9,6 +9,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
+
 use crate::durable::{self, FileError, OnPath};
 use crate::entry::Numbering;
 use crate::format::tree::Tree;
@@ -28,6 +30,7 @@ pub use file::{FILE_LIMIT, Header, Item, TOOL_LIMIT, UnitFile, truncate};
 pub use folder::{FOLDER_LIMIT, full_path};
 pub use slug::{SLUG_LIMIT, slug, stem};
 pub use unit::AGENT_MODE;
+pub use unit::asks;
 
 /// The name of the agent whose sessions these are.
 pub const AGENT: &str = "leslie";
@@ -102,15 +105,37 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
 
 /// Writes one file per unit into `dir`, and gives their paths.
 ///
-/// A unit that already stands there is not written again, so that writing twice gives the same folder.
-/// Of more than fifty files the oldest are removed.
+/// A unit that already stands there is not written again, so that writing twice gives the same folder; one of a run is
+/// brought up to date. Of more than fifty files the oldest are removed.
 pub fn write(
     transcript: &Transcript,
     dir: &Path,
     clock: &Clock,
 ) -> Result<Vec<PathBuf>, FileError> {
     durable::create_private_dir(dir)?;
-    folder::write(dir, &unit::units(transcript, Some(clock.now())))
+    let units = unit::units(transcript, Some(clock.now()));
+    match unit::is_run(&transcript.session) {
+        true => folder::update(dir, &units),
+        false => folder::write(dir, &units),
+    }
+}
+
+/// States all times as a clock in `zone` shows them, to the second and with its offset. Times in leslie's own files stay
+/// as they were written.
+pub fn localize(transcript: &mut Transcript, zone: &TimeZone) {
+    let session = &mut transcript.session;
+    if session.agent == AGENT {
+        return;
+    }
+    let times = [&mut session.started, &mut session.ended].into_iter();
+    let times = times.chain(transcript.entries.iter_mut().map(|entry| &mut entry.created_at));
+    times.flatten().for_each(|at| *at = at.to_local_seconds(zone));
+}
+
+/// Why the last turn of a run ended; nothing where it never did.
+pub fn last_stop_reason(transcript: &Transcript) -> Option<String> {
+    let units = unit::units(transcript, None);
+    units.last().and_then(|unit| unit.file.header.stop_reason.clone())
 }
 
 /// All units in one text, each as its file would be.

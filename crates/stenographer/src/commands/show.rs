@@ -173,7 +173,11 @@ fn render(
             let view = View { run: &run, now: scene.clock.now(), look: Look::default() };
             if summary { view.summary() } else { view.full() }
         }
-        (Style::Leslie, _) => leslie::render(transcript),
+        (Style::Leslie, _) => {
+            let mut local = transcript.clone();
+            leslie::localize(&mut local, &scene.zone);
+            leslie::render(&local)
+        }
         (Style::Chibi, _) => chibi::render_log(&chibi::lines_of_transcript(transcript), false),
     }
 }

@@ -189,7 +189,7 @@ fn show_in_the_styles_of_others() {
     insta::assert_snapshot!(home.steno(&["show", "chat-1", "--style", "leslie"]), @r#"
     Thread ID: 
     Chat ID: chat-1
-    Time Range: 2026-01-05T09:15:32Z ~ 2026-01-05T09:15:37Z
+    Time Range: 2026-01-05T09:15:32+00:00 ~ 2026-01-05T09:15:37+00:00
     Agent Mode: agent
     Tool Calls: 1
     ---

@@ -4,9 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::file::UnitFile;
 use super::slug::order;
 use super::unit::Unit;
-use crate::durable::{FileError, OnPath, create_atomic, remove_file};
+use crate::durable::{FileError, OnPath, create_atomic, remove_file, write_atomic};
+use crate::timestamp::Timestamp;
 
 /// The most files of one folder; the oldest go first.
 pub const FOLDER_LIMIT: usize = 50;
@@ -18,14 +20,74 @@ pub fn full_path(transcript: &Path) -> PathBuf {
 
 /// Writes units into `dir` and says under which names they stand there.
 pub(super) fn write(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileError> {
+    write_beside(dir, units, Vec::new())
+}
+
+/// As [`write`], for units of a run: one that stands in `dir` already is brought up to date under its name.
+///
+/// A unit is known by its thread, chat, second and query, so that a run that was killed, and whoever finishes it, write
+/// one file between them.
+pub(super) fn update(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileError> {
+    write_beside(dir, units, existing_files(dir)?)
+}
+
+fn write_beside(
+    dir: &Path,
+    units: &[Unit],
+    mut existing: Vec<ExistingFile>,
+) -> Result<Vec<PathBuf>, FileError> {
     let kept = &units[units.len().saturating_sub(FOLDER_LIMIT)..];
     let mut written = Vec::new();
     for unit in kept {
-        let path = place(dir, unit, &written)?;
+        let text = unit.file.print();
+        let path = match existing.iter().position(|file| file.holds(&text)) {
+            Some(at) => existing.remove(at).replace(&text)?,
+            None => place(dir, unit, &written)?,
+        };
         written.push(path);
     }
     remove_oldest(dir, &written)?;
     Ok(written)
+}
+
+/// A transcript that stands in the folder.
+struct ExistingFile {
+    path: PathBuf,
+    text: String,
+    file: UnitFile,
+}
+
+impl ExistingFile {
+    /// Whether it is of the same unit as the file of this text.
+    fn holds(&self, text: &str) -> bool {
+        let second =
+            |file: &UnitFile| file.header.start.parse().map(|at: Timestamp| at.unix_seconds()).ok();
+        UnitFile::parse(text).is_some_and(|new| {
+            let (old, new_header) = (&self.file.header, &new.header);
+            old.thread_id == new_header.thread_id
+                && old.chat_id == new_header.chat_id
+                && second(&self.file) == second(&new)
+                && self.file.query() == new.query()
+        })
+    }
+
+    fn replace(self, text: &str) -> Result<PathBuf, FileError> {
+        if self.text != text {
+            write_atomic(&self.path, text.as_bytes())?;
+        }
+        Ok(self.path)
+    }
+}
+
+/// The transcripts in a folder, in the order in which they were written.
+fn existing_files(dir: &Path) -> Result<Vec<ExistingFile>, FileError> {
+    let mut files = Vec::new();
+    for path in transcript_paths(dir)? {
+        let bytes = fs::read(&path).on("read", &path)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        files.extend(UnitFile::parse(&text).map(|file| ExistingFile { path, text, file }));
+    }
+    Ok(files)
 }
 
 /// Finds a free name, or the file that already says the same.
@@ -67,8 +129,8 @@ fn is_transcript_name(path: &Path) -> bool {
     digits(next(), 8) && digits(next(), 4) && !next().is_empty()
 }
 
-/// Removes the surplus in the order of names, but nothing of what was just written.
-fn remove_oldest(dir: &Path, written: &[PathBuf]) -> Result<(), FileError> {
+/// The transcripts in a folder, in the order of their names.
+fn transcript_paths(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut files = Vec::new();
     for item in fs::read_dir(dir).on("open", dir)? {
         let path = item.on("open", dir)?.path();
@@ -81,6 +143,12 @@ fn remove_oldest(dir: &Path, written: &[PathBuf]) -> Result<(), FileError> {
         let (stem, number) = order(&name);
         (stem.to_owned(), number)
     });
+    Ok(files)
+}
+
+/// Removes the surplus in the order of names, but nothing of what was just written.
+fn remove_oldest(dir: &Path, written: &[PathBuf]) -> Result<(), FileError> {
+    let files = transcript_paths(dir)?;
     let surplus = files.len().saturating_sub(FOLDER_LIMIT);
     let old = files.iter().filter(|path| !written.contains(path));
     old.take(surplus).try_for_each(|path| {

@@ -8,9 +8,11 @@ use serde_json::json;
 
 use super::file::{Header, Item, TOOL_LIMIT, UnitFile, truncate};
 use super::slug::stem;
+use crate::agent::acp;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
-use crate::json::{Object, Style, Value};
+use crate::json::{Style, Value};
 use crate::session::{Session, Transcript};
+use crate::thread::task_of;
 use crate::timestamp::Timestamp;
 
 /// On each entry that was read from a file: the file's name.
@@ -20,6 +22,8 @@ const HEADER: &str = "leslie_header";
 /// In a session: the agent mode that its headers state.
 pub const AGENT_MODE: &str = "agent_mode";
 const UNNAMED: &str = "unknown";
+/// The stop reason of a turn that the agent did not end.
+const FAILED: &str = "error";
 
 /// One unit as a file, and what that file is called.
 #[derive(Debug)]
@@ -31,6 +35,11 @@ pub(super) struct Unit {
     pub(super) name: Option<String>,
 }
 
+/// Whether `steno run` made the session: its prompts tell of the thread before they say what the user wrote.
+pub(super) fn is_run(session: &Session) -> bool {
+    session.thread.is_some() && session.extra.contains_key(acp::AGENT)
+}
+
 /// The units of a transcript; `now` stands in where no time at all is known.
 pub(super) fn units(transcript: &Transcript, now: Option<Timestamp>) -> Vec<Unit> {
     let groups = groups(&transcript.entries);
@@ -38,7 +47,10 @@ pub(super) fn units(transcript: &Transcript, now: Option<Timestamp>) -> Vec<Unit
     let mut before = transcript.session.started.or(now);
     for (index, group) in groups.iter().enumerate() {
         let last = index + 1 == groups.len();
-        let range = TimeRange::of(group, before, transcript.session.ended.filter(|_| last));
+        let mut range = TimeRange::of(group, before, transcript.session.ended.filter(|_| last));
+        if is_run(&transcript.session) {
+            range.start = prompt(group).and_then(|prompt| prompt.created_at).or(range.start);
+        }
         before = range.end.or(before);
         let unit = unit(&transcript.session, group, range, last);
         if !unit.file.items.is_empty() {
@@ -88,7 +100,13 @@ fn groups(entries: &[Entry]) -> Vec<&[Entry]> {
     groups
 }
 
-fn asks(entry: &Entry) -> bool {
+/// The entry in which the user asks.
+fn prompt(group: &[Entry]) -> Option<&Entry> {
+    group.iter().find(|entry| asks(entry))
+}
+
+/// Whether it is a user who asks the agent itself.
+pub fn asks(entry: &Entry) -> bool {
     entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY
 }
 
@@ -118,9 +136,10 @@ fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Uni
     let read = group[0].extra.get(HEADER).and_then(Value::as_object);
     // The count is kept for files of our own form only; see `header_value`.
     let own = read.and_then(|header| header.get("tool_calls")).and_then(Value::as_u64);
+    let is_run = is_run(session);
     let mut file = UnitFile {
-        header: header(session, read, range, last),
-        items: group.iter().flat_map(|entry| items(entry, own.is_some())).collect(),
+        header: header(session, group, range, last),
+        items: group.iter().flat_map(|entry| items(entry, own.is_some(), is_run)).collect(),
         cut: own.is_some() && read.is_some_and(|header| header.get("cut").is_some()),
     };
     file.header.tool_calls = own.unwrap_or_else(|| file.count_tool_calls());
@@ -132,23 +151,36 @@ fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Uni
     }
 }
 
-fn header(session: &Session, read: Option<&Object>, range: TimeRange, last: bool) -> Header {
+fn header(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Header {
+    let read = group[0].extra.get(HEADER).and_then(Value::as_object);
     let text = |name: &str| read?.get(name)?.as_str().map(str::to_owned);
     let stated = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
-    let mode = session.extra.get(AGENT_MODE).and_then(Value::as_str).unwrap_or("agent");
+    let given_in = prompt(group).and_then(|prompt| acp::wire_note(prompt, acp::PROMPT_MODE));
+    let mode = given_in.or(session.extra.get(AGENT_MODE).and_then(Value::as_str));
     let chat = session.native_id.as_deref().unwrap_or(session.id.as_str());
-    let stop = || session.stop_reason.clone().filter(|_| last && read.is_none());
+    let stop = || match is_run(session) {
+        true => turn_end(group).map(str::to_owned),
+        false => session.stop_reason.clone().filter(|_| last && read.is_none()),
+    };
     let other = read.and_then(|header| header.get("other")).and_then(Value::as_array);
     Header {
         thread_id: session.thread.clone().unwrap_or_default(),
         chat_id: chat.to_owned(),
         start: text("start").unwrap_or_else(|| stated(range.start)),
         end: text("end").unwrap_or_else(|| stated(range.end)),
-        agent_mode: text("agent_mode").unwrap_or_else(|| mode.to_owned()),
+        agent_mode: text("agent_mode").unwrap_or_else(|| mode.unwrap_or("agent").to_owned()),
         stop_reason: text("stop_reason").or_else(stop),
         tool_calls: 0,
         other: other.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
     }
+}
+
+/// Why the turn of a run ended; nothing while it goes on.
+fn turn_end(group: &[Entry]) -> Option<&str> {
+    let own = || group.iter().rev().filter(|entry| entry.source == PRIMARY);
+    let stated = own().find_map(|entry| acp::wire_note(entry, acp::STOP_REASON));
+    let has_failed = |entry: &Entry| entry.kind == Kind::Error && entry.tool_call_id.is_none();
+    stated.or_else(|| own().any(has_failed).then_some(FAILED))
 }
 
 /// What the first entry of a file keeps of its header.
@@ -178,7 +210,10 @@ fn header_value(file: &UnitFile, own: bool) -> Value {
 }
 
 /// What an entry is in the text: what was said with a tool call stands before the call.
-fn items(entry: &Entry, verbatim: bool) -> Vec<Item> {
+fn items(entry: &Entry, verbatim: bool, is_run: bool) -> Vec<Item> {
+    if is_run && asks(entry) {
+        return vec![Item::User(task_of(&entry.content).to_owned())];
+    }
     let said = entry.said_with_call().map(|said| Item::Assistant(said.to_owned()));
     said.into_iter().chain(item(entry, verbatim)).collect()
 }
