@@ -147,6 +147,11 @@ impl Client {
         self.guard.given();
     }
 
+    /// Waits a while for all that was said so far to be on disk.
+    pub fn commit(&self) {
+        self.link.commit();
+    }
+
     /// Lets the agent go, and waits until all is taken down.
     pub fn end(self, closing: Closing) -> Left {
         self.link.end(closing)

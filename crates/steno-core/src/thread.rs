@@ -6,7 +6,8 @@
 //! and nothing of a thread is overwritten: what stands in the way moves to `.meta/replaced`.
 //!
 //! # Locking
-//! One lock for both stores, which leslie's own processes respect too. Reading takes none.
+//! One lock for both stores, which leslie's own processes respect too. Reading takes none. Whoever works in a thread holds
+//! that thread's own lock ([`ThreadWorker`]) from the first prompt to the last transcript.
 
 mod agent;
 mod assets;
@@ -29,6 +30,7 @@ mod spawn;
 mod store;
 mod waiting;
 mod words;
+mod worker;
 
 pub use assets::{Asset, AssetKind};
 pub use context::task_of;
@@ -48,6 +50,7 @@ pub use words::{
     Action, Binding, ConflictStrategy, Direction, Executor, Inherit, ObjectiveStatus, Operator,
     Status, WordError,
 };
+pub use worker::{ThreadWorker, WorkerState};
 
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@ mod store;
 mod sweep;
 mod table;
 mod target;
+mod thread_run;
 mod threads;
 mod traffic;
 mod ui;

@@ -12,6 +12,7 @@ use steno_core::thread::{
 use crate::error::CommandError;
 use crate::project;
 use crate::scene::Scene;
+use crate::thread_run::finish_killed_runs;
 use crate::ui::Ui;
 
 /// The flags that all commands on threads have.
@@ -53,7 +54,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// The threads that are there already.
+    /// The threads that are there already. What runs that were killed have left unfinished is finished first.
     pub(crate) fn open(ui: &mut Ui, scene: &Scene, place: &Place) -> Result<Self, CommandError> {
         let root = place.named(scene)?;
         let above = if place.project.is_some() { 1 } else { usize::MAX };
@@ -66,6 +67,7 @@ impl Threads {
         for problem in threads.store.problems().map_err(told)? {
             ui.warning(problem);
         }
+        finish_killed_runs(ui, scene, &threads.store);
         Ok(threads)
     }
 
@@ -80,6 +82,14 @@ impl Threads {
         folders
             .find(|threads| threads.store.exists())
             .unwrap_or_else(|| Self::at(scene, &scene.cwd))
+    }
+
+    /// Finishes the runs that were killed in the project of the working folder, if it has threads.
+    pub(crate) fn finish_killed_runs_near(ui: &mut Ui, scene: &Scene) {
+        let threads = Self::near(scene);
+        if threads.store.exists() {
+            finish_killed_runs(ui, scene, &threads.store);
+        }
     }
 
     fn at(scene: &Scene, root: &Path) -> Self {

@@ -78,12 +78,17 @@ impl Link {
         line.push(b'\n');
         self.ear.hear(&line);
         if message["method"] == "session/prompt" {
-            self.scribe.commit(KEEPING);
+            self.commit();
         }
         let Some(input) = &mut self.input else {
             return Err(ClientError::Deaf(std::io::ErrorKind::BrokenPipe.into()));
         };
         input.write_all(&line).and_then(|()| input.flush()).map_err(ClientError::Deaf)
+    }
+
+    /// Waits a while for all that was said so far to be on disk.
+    pub(super) fn commit(&self) {
+        self.scribe.commit(KEEPING);
     }
 
     /// Lets the agent go; gives what is left of it.

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::fields::Invalid;
 use super::words::Status;
+use super::worker::WorkerState;
 use crate::durable::FileError;
 use crate::json::Value;
 
@@ -34,6 +35,14 @@ pub enum ThreadError {
         from: String,
         /// The thread that should be referred to.
         target: String,
+    },
+    /// Another process works in the thread.
+    #[error("Thread '{thread}' is busy: {worker}")]
+    Busy {
+        /// The thread.
+        thread: String,
+        /// Who works there.
+        worker: WorkerState,
     },
     /// Where a thread's folder should be, something else is.
     #[error("Not a thread's folder: {0}")]
@@ -90,7 +99,7 @@ impl ThreadError {
             ThreadError::Circular { .. } => "T201",
             ThreadError::NotAFolder(_) => "T202",
             ThreadError::Conflict(_) => "T301",
-            ThreadError::Locked(_) => "T501",
+            ThreadError::Locked(_) | ThreadError::Busy { .. } => "T501",
             ThreadError::Unreadable { .. } => "T502",
             ThreadError::ObjectiveNotFound(_) => "T601",
             ThreadError::NoFreeId(_) => "T901",
@@ -108,6 +117,10 @@ impl ThreadError {
             }
             ThreadError::Circular { from, target } => {
                 Some(json!({ "from": from, "target": target }))
+            }
+            ThreadError::Busy { thread, worker } => {
+                let WorkerState { pid, since, .. } = worker;
+                Some(json!({ "threadId": thread, "pid": pid, "since": since }))
             }
             ThreadError::Conflict(file) => Some(json!({ "file": file })),
             ThreadError::Locked(path) => {

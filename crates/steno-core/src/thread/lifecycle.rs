@@ -76,6 +76,33 @@ impl ThreadStore {
         })
     }
 
+    /// Makes a thread active because somebody begins to work in it; one that was completed is opened again.
+    pub fn activate(&self, id: &str, operator: Operator) -> Result<Thread, ThreadError> {
+        self.change(|draft| {
+            let now = draft.now;
+            let thread = draft.thread(id)?;
+            let from = thread.status;
+            if from == Status::Active {
+                return Ok(thread.clone());
+            }
+            let is_open = matches!(from, Status::Suspended | Status::WaitingHuman);
+            if !is_open && from != Status::Completed {
+                let action = Action::Resume.to_string();
+                return Err(ThreadError::Transition { from, action });
+            }
+            (thread.status, thread.updated_at) = (Status::Active, now);
+            let thread = thread.clone();
+            draft.touch_objective(&thread.objective);
+            let params = [
+                ("thread_id", json!(id)),
+                ("action", json!(Action::Resume)),
+                ("reason", json!(null)),
+            ];
+            draft.record("lifecycle", operator, params)?;
+            Ok(thread)
+        })
+    }
+
     /// Hands a thread to somebody, whatever its status.
     pub fn transfer(&self, transfer: &Transfer) -> Result<Thread, ThreadError> {
         self.change(|draft| {

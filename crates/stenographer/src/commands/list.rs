@@ -13,7 +13,7 @@ use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
 use crate::table::Table;
-use crate::threads::{Place, one_of};
+use crate::threads::{Place, Threads, one_of};
 use crate::ui::Ui;
 
 /// List the sessions that are kept, or the threads of a project, newest first.
@@ -51,6 +51,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         let wanted = Wanted { status: args.status, limit: args.limit, place };
         return super::thread::list::run(ui, scene, &wanted);
     }
+    Threads::finish_killed_runs_near(ui, scene);
     let store = Store::new(scene);
     store.check_agent(args.agent.as_deref())?;
     if args.json { print_json(ui, &store, args) } else { print_list(ui, scene, &store, args) }

@@ -1,5 +1,6 @@
 //! `steno resume`: goes on with a session in the agent that held it, or with a thread.
 
+mod recall;
 mod thread;
 
 use std::io::ErrorKind;
@@ -17,6 +18,7 @@ use crate::error::{CommandError, Exit};
 use crate::project;
 use crate::scene::Scene;
 use crate::store::Store;
+use crate::threads::Threads;
 use crate::ui::Ui;
 use crate::write_permission::WritePermission;
 
@@ -52,6 +54,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
+    Threads::finish_killed_runs_near(ui, scene);
     if thread::is_one(scene, &args.session)? {
         return thread::go_on(ui, scene, args);
     }

@@ -20,7 +20,8 @@ use crate::ui::Ui;
 /// Run an agent on a task, and take down all that is said.
 ///
 /// The agent is told of its thread: the assets of the thread and of those that it refers to, as paths, and what waits for it.
-/// Each byte that is said is kept. When the agent has ended, the thread gets a transcript of each prompt, and a status.
+/// Each byte that is said is kept. The thread gets a transcript of each prompt when its turn has ended, and a status when the
+/// agent has; what a kill leaves unfinished, the next command on threads finishes. One process works in a thread at a time.
 /// Ctrl-C cancels the turn; a second one ends the agent. `steno resume THREAD` goes on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -53,6 +54,9 @@ pub(crate) struct Manner {
     /// Who decides what the agent may do [default: ask on a terminal, else deny].
     #[arg(long, value_enum, value_name = "WHO")]
     pub(crate) permission: Option<Permission>,
+    /// Wait while another process works in the thread, instead of failing.
+    #[arg(long)]
+    pub(crate) wait: bool,
     /// Print JSON Lines: each thing as the agent tells it, and what came of it.
     #[arg(long)]
     pub(crate) json: bool,

@@ -8,6 +8,7 @@ use crate::scene::Scene;
 use crate::store::Store;
 use crate::sweep::{self, Row, Sweep, SweepResult, roots};
 use crate::table::Table;
+use crate::threads::Threads;
 use crate::ui::Ui;
 
 /// How many records that could not be read are told of for each agent.
@@ -62,6 +63,9 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     if !args.dry_run && !args.no_index {
         // What an earlier run left behind, or kept before there was an index.
         Store::new(scene).ask(ui, |_| Ok(()))?;
+    }
+    if !args.dry_run {
+        Threads::finish_killed_runs_near(ui, scene);
     }
     for failure in &failures {
         ui.report(failure);

@@ -57,6 +57,8 @@ mod sessions;
 mod sync;
 #[cfg(unix)]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod thread_survival;
 mod threads;
 #[cfg(unix)]
 mod tls;

@@ -1,11 +1,12 @@
 //! Goes on with a thread: in the session that its agent had, or in a new one that is told what was said.
 
-use steno_core::entry::{Kind, PRIMARY};
+use steno_core::Transcript;
 use steno_core::format::leslie;
-use steno_core::vault::SessionDir;
-use steno_core::{SessionId, Transcript};
+use steno_core::index::{Index, Listed};
+use steno_core::thread::Thread;
 
 use super::Args;
+use super::recall::recall;
 use crate::agents::Agent;
 use crate::commands::run::conversation::{Conversation, Earlier};
 use crate::commands::run::work::Work;
@@ -13,17 +14,12 @@ use crate::config::Config;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::Store;
+use crate::thread_run::find_session;
 use crate::threads::{Threads, told};
 use crate::ui::Ui;
 
 /// What an agent is told that has stopped.
 const GO_ON: &str = "Go on where you stopped.";
-
-/// Letters of an earlier conversation that are told to an agent that has forgotten it.
-const TOLD: usize = 200_000;
-
-/// Letters of one entry of it.
-const ENTRY: usize = 4000;
 
 /// Whether a thread of the project is meant, and no session.
 pub(super) fn is_one(scene: &Scene, id: &str) -> Result<bool, CommandError> {
@@ -37,52 +33,50 @@ pub(super) fn is_one(scene: &Scene, id: &str) -> Result<bool, CommandError> {
 
 /// Runs the thread's agent again.
 pub(super) fn go_on(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let work = Work::resume(scene, &args.session)?;
-    let earlier = match &work.thread.session_id {
-        Some(name) => stored(scene, name)?.map(|dir| dir.read()).transpose()?,
-        None => None,
-    };
+    let work = Work::open(ui, scene, &args.session, args.manner.wait)?;
     let config = Config::load(scene)?;
     let agent = Agent::find(&config, args.agent.as_deref().or(work.agent()?.as_deref()))?;
-    if let Some(torn) = earlier.clone().filter(|_| work.is_unsettled) {
-        work.write_transcripts(torn, 1)?;
-    }
-    let prompts = match (&args.prompts, &earlier) {
-        (given, _) if !given.is_empty() => given.clone(),
-        (_, Some(_)) => vec![GO_ON.to_owned()],
-        (_, None) => vec![work.thread.title.clone()],
+    let sessions = sessions_of(ui, scene, &work.thread)?;
+    let was_asked = sessions.iter().any(|session| session.entries.iter().any(leslie::asks));
+    let prompts = match &args.prompts {
+        given if !given.is_empty() => given.clone(),
+        _ if was_asked => vec![GO_ON.to_owned()],
+        _ => vec![work.thread.title.clone()],
     };
-    let name = work.thread.session_id.clone();
-    let earlier = name.zip(earlier).map(|(name, it)| Earlier { name, told: recalled(&it) });
+    let told = if was_asked { recall(&sessions) } else { String::new() };
+    let earlier = work.thread.session_id.clone().map(|name| Earlier { name, told });
     let limits = config.run()?.limits;
     let conversation = Conversation { scene, agent, work, manner: &args.manner, limits };
     conversation.hold(ui, prompts, earlier)
 }
 
-/// The kept session that has this name in the protocol.
-fn stored(scene: &Scene, name: &str) -> Result<Option<SessionDir>, CommandError> {
-    let sessions = Store::new(scene).vault.sessions()?;
-    let is_it = |dir: &SessionDir| *dir.id() == SessionId::for_native(dir.agent(), name);
-    Ok(sessions.into_iter().find(is_it))
-}
-
-/// What was said, for an agent that has forgotten it: the end of it, if it is long.
-fn recalled(transcript: &Transcript) -> String {
-    let mut parts = Vec::new();
-    let mut letters = 0;
-    let entries = transcript.entries.iter().rev().filter(|entry| entry.source == PRIMARY);
-    let said = entries.filter(|entry| !matches!(entry.kind, Kind::Notice | Kind::Other));
-    for entry in said {
-        let input = entry.tool_input.as_ref().map(ToString::to_string).unwrap_or_default();
-        let content = if entry.content.is_empty() { &input } else { &entry.content };
-        let content = leslie::truncate(content, ENTRY);
-        letters += content.len();
-        if letters > TOLD {
-            parts.push("(what was said before is left out)\n".to_owned());
-            break;
-        }
-        parts.push(format!("{}:\n{}\n", entry.heading(), content.trim_end()));
+/// All that was said in a thread, session by session.
+fn sessions_of(
+    ui: &mut Ui,
+    scene: &Scene,
+    thread: &Thread,
+) -> Result<Vec<Transcript>, CommandError> {
+    let store = Store::new(scene);
+    let ask = |index: &Index| {
+        let mut own = Vec::new();
+        index.each_session(None, None, &mut |Listed { session, .. }| {
+            if session.thread.as_deref() == Some(thread.id.as_str()) {
+                own.push((session.started.map(|at| at.instant()), session.agent, session.id));
+            }
+        })?;
+        Ok(own)
+    };
+    let mut own = store.ask(ui, ask)?.1;
+    own.sort();
+    let mut dirs = Vec::new();
+    for (_, agent, id) in own {
+        dirs.push(store.vault.session(&agent.parse()?, &id));
     }
-    parts.reverse();
-    format!("<thread_conversation>\n{}</thread_conversation>\n\n", parts.join("\n"))
+    if let Some(name) = &thread.session_id
+        && let Some(last) = find_session(scene, name)?
+        && !dirs.iter().any(|dir| dir.id() == last.id())
+    {
+        dirs.push(last);
+    }
+    dirs.iter().map(|dir| Ok(dir.read()?)).collect()
 }

@@ -8,10 +8,11 @@ use steno_core::{Status, Transcript};
 use super::Manner;
 use super::report::Report;
 use super::screen::Screen;
-use super::work::{Outcome, Work};
+use super::work::Work;
 use crate::agents::{self, Agent};
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
+use crate::thread_run::{Outcome, find_session};
 use crate::ui::Ui;
 
 /// How a program ends that the user has interrupted.
@@ -41,16 +42,19 @@ struct Course {
     /// Prompts that were given.
     prompts: usize,
     stop_reason: Option<String>,
+    /// Whether it was reported that transcripts cannot be written.
+    has_reported: bool,
 }
 
 impl Conversation<'_> {
     /// Gives the agent the prompts, one after the other, and keeps what comes of it.
     pub(crate) fn hold(
-        &self,
+        mut self,
         ui: &mut Ui,
         prompts: Vec<String>,
         earlier: Option<Earlier>,
     ) -> Result<Exit, CommandError> {
+        self.work.activate(prompts.len())?;
         let (voice, ears) = client::voice();
         let interrupting = voice.clone();
         // Without it, Ctrl-C ends us at once; what was said until then is kept all the same.
@@ -63,11 +67,17 @@ impl Conversation<'_> {
         };
         self.work.remember_agent(&self.agent.name)?;
         let policy = (self.manner.policy(ui), self.limits);
-        let mut client = Client::start(assignment, &agents::leash()?, policy, ears)?;
+        let mut client = match Client::start(assignment, &agents::leash()?, policy, ears) {
+            Ok(client) => client,
+            Err(error) => {
+                self.work.settle(self.scene, &Outcome::Open(error.to_string()))?;
+                return Err(error.into());
+            }
+        };
         let mut course = Course::default();
         let spoken = self.speak(&mut client, (ui, voice), (prompts, earlier), &mut course);
         let left = client.end(closing(&course, spoken.as_ref().err()));
-        let finished = self.finish(ui, &course, &left.kept, spoken.as_ref().err());
+        let finished = self.finish(ui, &mut course, &left.kept, spoken.as_ref().err());
         match spoken {
             Ok(()) => finished,
             Err(error) if is_interrupt(&error) => finished.map(|_| Exit::Ended(INTERRUPTED)),
@@ -81,7 +91,7 @@ impl Conversation<'_> {
     }
 
     fn speak(
-        &self,
+        &mut self,
         client: &mut Client,
         (ui, voice): (&mut Ui, Voice),
         (prompts, earlier): (Vec<String>, Option<Earlier>),
@@ -90,15 +100,15 @@ impl Conversation<'_> {
         let mut screen = Screen::new(ui, voice, self.manner.json);
         let mut tell = |event: client::Event<'_>| screen.show(&event);
         client.initialize(env!("CARGO_PKG_VERSION"), &mut tell)?;
-        let folder = self.work.root();
+        let folder = self.work.root().to_owned();
         let known = earlier.as_ref().map(|earlier| earlier.name.as_str());
         let is_known = match known {
-            Some(name) => client.reopen(name, folder, &mut tell)?,
+            Some(name) => client.reopen(name, &folder, &mut tell)?,
             None => false,
         };
         let session = match known.filter(|_| is_known) {
             Some(name) => name.to_owned(),
-            None => client.open(folder, &mut tell).map_err(|error| login(client, error))?,
+            None => client.open(&folder, &mut tell).map_err(|error| login(client, error))?,
         };
         self.work.remember(&session)?;
         course.session = Some(session.clone());
@@ -119,6 +129,9 @@ impl Conversation<'_> {
             let turn = client.prompt(&prompt, &mut |event| screen.show(&event));
             screen.end_turn();
             course.stop_reason = Some(turn?.stop_reason);
+            client.commit();
+            self.work.note_turn()?;
+            self.write_transcripts(screen.ui(), course);
             self.work.delivered(&waiting)?;
             if course.stop_reason.as_deref() == Some("cancelled") {
                 return Err(ClientError::Interrupted.into());
@@ -128,11 +141,22 @@ impl Conversation<'_> {
         Ok(())
     }
 
+    /// Writes the transcripts of the turns so far. They can wait: those that cannot be written are reported once, and
+    /// tried again after the next turn and at the end.
+    fn write_transcripts(&self, ui: &mut Ui, course: &mut Course) {
+        let session = course.session.as_ref();
+        let found = session.and_then(|session| find_session(self.scene, session).ok().flatten());
+        // That recording is paused was reported already.
+        let Some(transcript) = found.and_then(|dir| dir.read().ok()) else { return };
+        let written = self.work.write_transcripts(self.scene, transcript);
+        course.report_unwritten(ui, written.err());
+    }
+
     /// Leaves transcripts, the index, the thread's status, and tells of it.
     fn finish(
-        &self,
+        self,
         ui: &mut Ui,
-        course: &Course,
+        course: &mut Course,
         kept: &[Kept],
         failure: Option<&CommandError>,
     ) -> Result<Exit, CommandError> {
@@ -150,15 +174,30 @@ impl Conversation<'_> {
             transcript = Some(kept.dir.read()?);
         }
         let paths = match transcript.clone().filter(|_| course.prompts > 0) {
-            Some(told) => self.work.write_transcripts(told, course.prompts)?,
+            Some(told) => self.work.write_transcripts(self.scene, told).unwrap_or_else(|error| {
+                course.report_unwritten(ui, Some(error));
+                Vec::new()
+            }),
             None => Vec::new(),
         };
         let outcome = outcome(course, failure);
-        let status = self.work.settle(&outcome)?;
+        let Self { scene, agent, work, manner, .. } = self;
+        let thread = work.thread.clone();
+        let status = work.settle(scene, &outcome)?;
         let session = transcript.map(|Transcript { session, .. }| session);
-        let report = Report::new(self, status, (session, paths), course.stop_reason.clone());
-        report.print(ui, self.scene, self.manner.json)?;
+        let stop_reason = course.stop_reason.clone();
+        let report = Report::new((&thread, &agent), status, (session, paths), stop_reason);
+        report.print(ui, scene, manner.json)?;
         Ok(if outcome == Outcome::Done { Exit::Done } else { Exit::Failed })
+    }
+}
+
+impl Course {
+    /// Reports that transcripts could not be written, once.
+    fn report_unwritten(&mut self, ui: &mut Ui, error: Option<CommandError>) {
+        let Some(error) = error.filter(|_| !self.has_reported) else { return };
+        self.has_reported = true;
+        ui.warning(format_args!("the transcripts are not written: {}", error.error));
     }
 }
 

@@ -6,10 +6,10 @@ use serde::Serialize;
 use steno_core::cost::charge::Mode;
 use steno_core::cost::report::Sum;
 use steno_core::index::Filter;
-use steno_core::thread::Status;
+use steno_core::thread::{Status, Thread};
 use steno_core::{Session, Usage};
 
-use super::conversation::Conversation;
+use crate::agents::Agent;
 use crate::amount;
 use crate::config::Config;
 use crate::error::CommandError;
@@ -39,18 +39,17 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(
-        conversation: &Conversation<'_>,
+        (thread, agent): (&Thread, &Agent),
         status: Status,
         (kept, transcripts): (Option<Session>, Vec<PathBuf>),
         stop_reason: Option<String>,
     ) -> Self {
-        let thread = &conversation.work.thread;
         Self {
             event: "end",
             thread: thread.id.to_string(),
             objective: thread.objective.to_string(),
             status,
-            agent: conversation.agent.name.clone(),
+            agent: agent.name.clone(),
             session: kept.as_ref().map(|session| session.id.to_string()),
             stop_reason,
             tokens: kept.as_ref().map(|session| session.totals.usage).unwrap_or_default(),

@@ -1,40 +1,29 @@
 //! The thread in which an agent works: what it is told of it, and what becomes of it.
 
 use std::path::{Path, PathBuf};
+use std::process;
 
-use steno_core::entry::{Kind, PRIMARY, Role};
-use steno_core::format::leslie;
+use steno_core::Transcript;
 use steno_core::thread::{
-    Action, Binding, Lifecycle, Operator, Reference, Spawn, Status, Thread, ThreadStore, Waiting,
-    task_of,
+    Binding, Operator, Reference, Spawn, Status, Thread, ThreadError, ThreadStore, ThreadWorker,
+    Waiting,
 };
-use steno_core::vault::UNENDED;
-use steno_core::{Entry, Transcript};
 
 use super::Args;
 use crate::error::CommandError;
 use crate::scene::Scene;
+use crate::thread_run::{Outcome, ThreadRun};
 use crate::threads::{Threads, told, warn};
 use crate::ui::Ui;
 
 /// Letters of a task that name its objective.
 const TITLE: usize = 80;
 
-/// A thread of the project.
+/// A thread of the project, in which nobody else works.
 pub(crate) struct Work {
     threads: ThreadStore,
     pub(crate) thread: Thread,
-    /// Whether a run in it was never brought to its end.
-    pub(crate) is_unsettled: bool,
-}
-
-/// What became of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The agent has ended its turn.
-    Done,
-    /// It has not, for this reason.
-    Open(String),
+    worker: ThreadWorker,
 }
 
 impl Work {
@@ -48,7 +37,7 @@ impl Work {
         let threads = Threads::near(scene);
         let references = threads.ids(&args.references)?;
         if let Some(id) = &args.thread {
-            let work = Self::of(threads, id)?;
+            let work = Self::open(ui, scene, id, args.manner.wait)?;
             work.refer(ui, &references)?;
             return Ok(work);
         }
@@ -64,35 +53,39 @@ impl Work {
         spawn.references = references;
         let spawned = threads.store.spawn(&spawn).map_err(told)?;
         warn(ui, &spawned.warnings);
-        Ok(Self { threads: threads.store, thread: spawned.thread, is_unsettled: false })
+        let worker = threads.store.begin_work(&spawned.thread.id, process::id(), false);
+        Ok(Self { worker: worker.map_err(told)?, threads: threads.store, thread: spawned.thread })
     }
 
-    /// A thread that is there, and can be worked in.
-    pub(crate) fn resume(scene: &Scene, id: &str) -> Result<Self, CommandError> {
-        Self::of(Threads::near(scene), id)
-    }
-
-    fn of(threads: Threads, id: &str) -> Result<Self, CommandError> {
-        let mut thread = threads.thread(id)?;
+    /// A thread that is there, and can be worked in. While another process works there, that is an error, or waited for.
+    pub(crate) fn open(
+        ui: &mut Ui,
+        scene: &Scene,
+        id: &str,
+        is_waiting: bool,
+    ) -> Result<Self, CommandError> {
+        let threads = Threads::near(scene);
+        let thread = threads.thread(id)?;
         let threads = threads.store;
-        let is_unsettled = thread.status == Status::Active;
-        match thread.status {
-            Status::Active | Status::Completed => {}
-            Status::Suspended | Status::WaitingHuman => {
-                let change = Lifecycle {
-                    thread: thread.id.to_string(),
-                    action: Action::Resume,
-                    reason: None,
-                    operator: Operator::User,
-                };
-                thread = threads.lifecycle(&change).map_err(told)?;
-            }
-            status => {
-                let error = CommandError::user(format!("thread {} is {status}", thread.id));
-                return Err(error.hint("leave --thread out, and name it with --ref"));
-            }
+        let begun = threads.begin_work(&thread.id, process::id(), is_waiting);
+        let mut worker = begun.map_err(|error| busy(scene, error))?;
+        let run = ThreadRun { scene, threads: &threads, id: &thread.id };
+        if let Err(error) = run.finish_killed(&worker) {
+            ui.warning(format_args!("the last run is not finished: {}", error.error));
+            // This run finishes it together with its own.
+            let since = worker.killed().and_then(|killed| killed.since);
+            worker.note(|state| state.since = since)?;
         }
-        Ok(Self { threads, thread, is_unsettled })
+        let thread = threads.thread(thread.id.as_str()).map_err(told)?;
+        match thread.status {
+            Status::Cancelled | Status::Archived | Status::Frozen => {
+                worker.finish()?;
+                let (id, status) = (&thread.id, thread.status);
+                let error = CommandError::user(format!("thread {id} is {status}"));
+                Err(error.hint("leave --thread out, and name it with --ref"))
+            }
+            _ => Ok(Self { threads, thread, worker }),
+        }
     }
 
     fn refer(&self, ui: &mut Ui, targets: &[String]) -> Result<(), CommandError> {
@@ -108,6 +101,18 @@ impl Work {
             warn(ui, &made.warnings);
         }
         Ok(())
+    }
+
+    /// Somebody works in the thread from now on, who will give so many prompts.
+    pub(super) fn activate(&mut self, prompts: usize) -> Result<(), CommandError> {
+        self.worker.note(|state| state.prompts_planned = prompts)?;
+        self.thread = self.threads.activate(self.id(), Operator::User).map_err(told)?;
+        Ok(())
+    }
+
+    /// One more turn has ended.
+    pub(super) fn note_turn(&mut self) -> Result<(), CommandError> {
+        Ok(self.worker.note(|state| state.turns_ended += 1)?)
     }
 
     /// The project's folder, from which the paths of assets begin.
@@ -160,52 +165,34 @@ impl Work {
         Ok(())
     }
 
-    /// Writes the transcripts of the last prompts, as many as are told.
-    pub(crate) fn write_transcripts(
+    /// Writes the transcripts of this run's prompts, or brings them up to date.
+    pub(super) fn write_transcripts(
         &self,
-        mut transcript: Transcript,
-        prompts: usize,
+        scene: &Scene,
+        transcript: Transcript,
     ) -> Result<Vec<PathBuf>, CommandError> {
-        let asks = |entry: &Entry| {
-            entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY
-        };
-        let begins = (0..transcript.entries.len()).rev();
-        let mut begins = begins.filter(|at| asks(&transcript.entries[*at]));
-        let begin = begins.nth(prompts.saturating_sub(1)).unwrap_or(0);
-        transcript.entries.drain(..begin);
-        for entry in transcript.entries.iter_mut().filter(|entry| asks(entry)) {
-            entry.content = task_of(&entry.content).to_owned();
-        }
-        let session = &mut transcript.session;
-        session.thread = Some(self.id().to_owned());
-        session.stop_reason.take_if(|reason| reason == UNENDED);
-        let mode = session.extra.get("acp").and_then(|wire| wire.get("set_mode")).cloned();
-        session.extra.extend(mode.map(|mode| (leslie::AGENT_MODE.to_owned(), mode)));
-        self.threads.write_transcript(self.id(), &transcript).map_err(told)
+        let run = ThreadRun { scene, threads: &self.threads, id: &self.thread.id };
+        run.write_transcripts(transcript, self.worker.state())
     }
 
-    /// Gives the thread the status that follows, unless somebody has given it another meanwhile.
-    pub(super) fn settle(&self, outcome: &Outcome) -> Result<Status, CommandError> {
-        let thread = self.threads.thread(self.id()).map_err(told)?;
-        if thread.status != Status::Active {
-            return Ok(thread.status);
-        }
-        let (action, reason) = match outcome {
-            Outcome::Done if self.has_open_children()? => {
-                (Action::Suspend, Some("Waiting for child threads".to_owned()))
-            }
-            Outcome::Done => (Action::Done, None),
-            Outcome::Open(reason) => (Action::Suspend, Some(reason.clone())),
-        };
-        let thread = self.id().to_owned();
-        let change = Lifecycle { thread, action, reason, operator: Operator::System };
-        Ok(self.threads.lifecycle(&change).map_err(told)?.status)
+    /// Gives the thread the status that follows; nothing is left to finish then.
+    pub(super) fn settle(self, scene: &Scene, outcome: &Outcome) -> Result<Status, CommandError> {
+        let run = ThreadRun { scene, threads: &self.threads, id: &self.thread.id };
+        let status = run.settle(outcome)?;
+        self.worker.finish()?;
+        Ok(status)
     }
+}
 
-    fn has_open_children(&self) -> Result<bool, CommandError> {
-        let relations = self.threads.relations().map_err(told)?;
-        let children = relations.links.get(self.id()).map_or(&[][..], |links| &links.children);
-        let mut children = children.iter().filter_map(|id| relations.threads.get(id));
-        Ok(children.any(|child| !child.status.is_over()))
-    }
+/// The error for a thread that another process works in.
+fn busy(scene: &Scene, error: ThreadError) -> CommandError {
+    let ThreadError::Busy { thread, worker } = error else { return told(error) };
+    let who = match worker.pid {
+        0 => "another process".to_owned(),
+        pid => format!("process {pid}"),
+    };
+    let since = worker.since.map(|at| at.in_zone(&scene.zone).date_and_clock());
+    let since = since.map(|since| format!(" since {since}")).unwrap_or_default();
+    let error = CommandError::user(format!("thread {thread} is busy: {who} works in it{since}"));
+    error.hint("use --wait to wait until it is free")
 }

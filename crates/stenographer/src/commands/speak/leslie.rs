@@ -25,6 +25,7 @@ use self::flags::Flags;
 use self::format::Format;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
+use crate::thread_run::finish_killed_runs;
 use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -116,12 +117,14 @@ impl Desk<'_> {
         Timestamp::from_instant(self.scene.clock.now().instant(), 3)
     }
 
-    /// Makes the stores where they are missing, and tells which of them had to come from a backup.
+    /// Makes the stores where they are missing, tells which of them had to come from a backup, and finishes the runs that
+    /// were killed.
     fn prepare(&mut self) -> Result<(), Failure> {
         self.store.init()?;
         for problem in self.store.problems().unwrap_or_default() {
             self.ui.warning(problem);
         }
+        finish_killed_runs(self.ui, self.scene, &self.store);
         Ok(())
     }
 }

@@ -84,9 +84,17 @@ impl One<'_> {
             facts.push(fact("tags", &tags.join(", ")));
         }
         facts.extend(thread.session_id.iter().map(|session| fact("session", session)));
+        facts.extend(self.worker());
         facts.push(fact("created", &self.time(thread.created_at)));
         facts.push(fact("updated", &self.time(thread.updated_at)));
         facts
+    }
+
+    /// The process that works in the thread right now.
+    fn worker(&self) -> Option<String> {
+        let worker = self.threads.store.worker(&self.thread.id).ok().flatten()?;
+        let since = worker.since.map(|at| format!(" since {}", self.time(at)));
+        Some(fact("worker", &format!("process {}{}", worker.pid, since.unwrap_or_default())))
     }
 
     fn objective(&self) -> String {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use steno_core::durable::OnPath;
+use steno_core::format::leslie;
 
 use super::json_line;
 use crate::error::{CommandError, Exit};
@@ -34,6 +35,7 @@ pub(super) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
             let mut transcript = Store::new(scene).transcript(session)?;
             ui.problems(&transcript.problems);
             transcript.session.thread = Some(thread.id.to_string());
+            leslie::localize(&mut transcript, &scene.zone);
             threads.store.write_transcript(thread.id.as_str(), &transcript).map_err(told)?
         }
     };

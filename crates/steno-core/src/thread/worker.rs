@@ -1,0 +1,206 @@
+//! Who works in a thread: one process at a time, known by `.meta/worker.json`.
+//!
+//! The worker holds a lock of the system on that file, which ends with its process, and empties the file when it is done.
+//! So a file that says something and that nobody holds tells of a worker that was killed, and what it left unfinished.
+
+use std::fmt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::commit::has_real_folders;
+use super::error::ThreadError;
+use super::id::Id;
+use super::store::ThreadStore;
+use crate::durable::{FileError, OnPath, create_private_dir, parent, private_options};
+use crate::format::leslie::asks;
+use crate::json::Style;
+use crate::session::Transcript;
+use crate::timestamp::Timestamp;
+
+/// The file, in a thread's folder.
+const WORKER: &str = ".meta/worker.json";
+
+/// How often, and after which pauses, a lock is tried before its thread counts as busy.
+const LOCK_TRIES: usize = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(25);
+
+/// What a worker notes of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerState {
+    /// Its process; 0 where it could not say so.
+    #[serde(default)]
+    pub pid: u32,
+    /// When it began.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// How many prompts it is to give.
+    #[serde(default)]
+    pub prompts_planned: usize,
+    /// How many of them were answered.
+    #[serde(default)]
+    pub turns_ended: usize,
+}
+
+/// The right to work in a thread; given up when dropped, or when the process ends.
+#[derive(Debug)]
+pub struct ThreadWorker {
+    file: File,
+    path: PathBuf,
+    /// What this worker notes of itself.
+    state: WorkerState,
+    /// What a worker before it left that was killed.
+    killed: Option<WorkerState>,
+}
+
+impl ThreadStore {
+    /// Begins to work in a thread as the process `pid`. While another process works there, that is an error, or waited for.
+    pub fn begin_work(
+        &self,
+        id: &Id,
+        pid: u32,
+        is_waiting: bool,
+    ) -> Result<ThreadWorker, ThreadError> {
+        let (file, path) = self.open_worker_file(id)?;
+        if is_waiting {
+            file.lock().on("lock", &path)?;
+        } else if !try_lock_for_a_while(&file, &path)? {
+            let worker = read_state(&file).unwrap_or_default();
+            return Err(ThreadError::Busy { thread: id.to_string(), worker });
+        }
+        let killed = read_state(&file);
+        let since = Some(self.now());
+        let state = WorkerState { pid, since, ..WorkerState::default() };
+        Ok(ThreadWorker { file, path, state, killed })
+    }
+
+    /// Takes over from a worker that was killed in the thread, to finish what it left; nothing where none was.
+    pub fn take_over_killed(&self, id: &Id) -> Result<Option<ThreadWorker>, ThreadError> {
+        let path = self.folder(id)?.join(WORKER);
+        if fs::symlink_metadata(&path).map_or(0, |data| data.len()) == 0 {
+            return Ok(None);
+        }
+        match self.begin_work(id, 0, false) {
+            Err(ThreadError::Busy { .. }) => Ok(None),
+            Ok(worker) => Ok(Some(worker).filter(|worker| worker.killed.is_some())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Who works in the thread right now, if anybody does.
+    pub fn worker(&self, id: &Id) -> Result<Option<WorkerState>, ThreadError> {
+        let path = self.folder(id)?.join(WORKER);
+        let Ok(file) = File::open(&path) else { return Ok(None) };
+        if try_lock(&file, &path)? {
+            return Ok(None);
+        }
+        Ok(Some(read_state(&file).unwrap_or_default()))
+    }
+
+    fn open_worker_file(&self, id: &Id) -> Result<(File, PathBuf), ThreadError> {
+        let folder = self.folder(id)?;
+        let path = folder.join(WORKER);
+        let is_link = fs::symlink_metadata(&path).is_ok_and(|data| !data.is_file());
+        if is_link || !has_real_folders(&folder, ".meta") {
+            return Err(ThreadError::NotAFolder(path));
+        }
+        create_private_dir(parent(&path))?;
+        let mut options = private_options();
+        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+        Ok((file.on("open", &path)?, path))
+    }
+}
+
+impl WorkerState {
+    /// Leaves of a session what this worker's prompts began: those since it began, and at least as many as were answered,
+    /// should the clock have been set back. One that could not say when it began may have given them all.
+    pub fn retain_own_units(&self, transcript: &mut Transcript) {
+        let entries = &transcript.entries;
+        let prompts: Vec<usize> = (0..entries.len()).filter(|at| asks(&entries[*at])).collect();
+        let is_own = |at: &&usize| match (self.since, entries[**at].created_at) {
+            (Some(since), Some(at)) => at.instant() >= since.instant(),
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+        let by_time = prompts.iter().find(is_own).copied();
+        let counted = prompts.len().saturating_sub(self.turns_ended);
+        let by_count = prompts.get(counted).copied();
+        let begin = by_time.into_iter().chain(by_count).min().unwrap_or(entries.len());
+        transcript.entries.drain(..begin);
+    }
+}
+
+impl ThreadWorker {
+    /// What a worker before this one left that was killed. It has to be finished before [`ThreadWorker::note`] replaces it.
+    pub fn killed(&self) -> Option<&WorkerState> {
+        self.killed.as_ref()
+    }
+
+    /// What this worker has noted of itself.
+    pub fn state(&self) -> &WorkerState {
+        &self.state
+    }
+
+    /// Notes how far the work has come, durably.
+    pub fn note(&mut self, change: impl FnOnce(&mut WorkerState)) -> Result<(), FileError> {
+        change(&mut self.state);
+        self.killed = None;
+        let text = Style::PRETTY.print(&self.state) + "\n";
+        self.write(text.as_bytes())
+    }
+
+    /// The work is done, and nothing is left to finish.
+    pub fn finish(mut self) -> Result<(), FileError> {
+        self.write(b"")
+    }
+
+    fn write(&mut self, text: &[u8]) -> Result<(), FileError> {
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(text));
+        written.on("write", &self.path)?;
+        self.file.set_len(text.len() as u64).on("write", &self.path)?;
+        self.file.sync_all().on("sync", &self.path)
+    }
+}
+
+impl fmt::Display for WorkerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            0 => f.write_str("another process works in it")?,
+            pid => write!(f, "process {pid} works in it")?,
+        }
+        self.since.map_or(Ok(()), |since| write!(f, " since {since}"))
+    }
+}
+
+/// The same, with some patience: whoever only looks at the thread holds the lock for an instant.
+fn try_lock_for_a_while(file: &File, path: &Path) -> Result<bool, FileError> {
+    for _ in 0..LOCK_TRIES {
+        if try_lock(file, path)? {
+            return Ok(true);
+        }
+        sleep(LOCK_PAUSE);
+    }
+    try_lock(file, path)
+}
+
+/// Whether the lock is ours now. Where the file system knows no locks, everybody gets it.
+fn try_lock(file: &File, path: &Path) -> Result<bool, FileError> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error).on("lock", path),
+    }
+}
+
+/// What the file says; of one that was torn, only that somebody worked there.
+fn read_state(mut file: &File) -> Option<WorkerState> {
+    let mut text = Vec::new();
+    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut text));
+    let is_empty = read.is_err() || text.trim_ascii().is_empty();
+    (!is_empty).then(|| serde_json::from_slice(&text).unwrap_or_default())
+}

@@ -1,0 +1,152 @@
+//! Runs that are killed, and the command that comes next.
+
+use super::*;
+
+const KILLS: u64 = 50;
+
+/// Kills a run a while after its agent has heard so many prompts; whether it was still at work.
+fn kill_in_prompt(project: &Project, run: &mut Child, prompts: usize, delay: Duration) -> bool {
+    while project.heard().len() < prompts && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(delay);
+    run.kill().unwrap();
+    !run.wait().unwrap().success()
+}
+
+/// The prompts that are kept of the thread's session, as the agent got them.
+fn kept_prompts(project: &Project) -> Vec<String> {
+    let thread = project.stored_thread();
+    let Some(session) = thread["session_id"].as_str() else { return Vec::new() };
+    let shown = project.steno(&["show", session, "--json"]);
+    let entries = shown.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let is_prompt = |entry: &Value| entry["role"] == "user" && entry["kind"] == "text";
+    let prompts = entries.filter(is_prompt);
+    prompts.map(|entry| entry["content"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn of_fifty_runs_that_are_killed_every_unit_has_its_transcript_once() {
+    let mut dice = Dice(0x5eed_0007);
+    let (mut killed, mut torn) = (0, [0; 4]);
+    for round in 0..KILLS {
+        let project = Project::new();
+        let mut run = project.start(&["one", "two", "three"]);
+        let (prompts, delay) = (dice.below(4) as usize, Duration::from_micros(dice.below(90_000)));
+        killed += u64::from(kill_in_prompt(&project, &mut run, prompts, delay));
+        if !project.home.path().join(".leslie/thread_relations.json").exists() {
+            continue;
+        }
+        let status = project.steno(&["status", "--json"]).ok();
+        let Some(thread) = status.lines().next() else { continue };
+        let thread: Value = serde_json::from_str(thread).unwrap();
+        let id = thread["id"].as_str().unwrap();
+        let prompts = kept_prompts(&project);
+        assert!(prompts.len() >= project.heard().len(), "{round}: a prompt was not kept");
+        let transcripts = project.transcripts(id);
+        let slugs: Vec<_> = transcripts.keys().map(|name| &name[14..]).collect();
+        assert_eq!(slugs.len(), prompts.len(), "{round}: {slugs:?}, {prompts:#?}");
+        for (at, slug) in ["one.txt", "two.txt", "three.txt"][..prompts.len()].iter().enumerate() {
+            let text = project.transcript(id, slug);
+            let is_whole = text.contains("Stop Reason: end_turn\n")
+                && text.ends_with("assistant:\nWell done.\n");
+            let is_torn = text.contains("Stop Reason: error\n") && text.contains("[Error]\n");
+            let is_last = at + 1 == prompts.len();
+            assert!(is_whole || is_torn && is_last, "{round}: {text}");
+            torn[at] += usize::from(is_torn);
+        }
+        torn[3] += usize::from(prompts.len() == 3);
+        let has_worked = project.home.path().join(".leslie/threads").join(id);
+        let has_worked = has_worked.join(".meta/worker.json").exists();
+        let is_whole = prompts.len() == 3 && torn_last(&project, id).is_none();
+        match thread["status"].as_str().unwrap() {
+            "completed" => assert!(is_whole, "{round}: {transcripts:#?}"),
+            "suspended" => assert!(!is_whole, "{round}: {transcripts:#?}"),
+            "active" => assert!(!has_worked || prompts.is_empty(), "{round}"),
+            other => panic!("{round}: {other}"),
+        }
+        for args in [&["status"][..], &["list"], &["sync"], &["as", "leslie", "list"]] {
+            project.steno(args).ok();
+            assert_eq!(project.transcripts(id), transcripts, "{round}: {args:?}");
+        }
+    }
+    assert!(killed > KILLS / 2, "most runs ended before they were killed: {killed}");
+    assert!(torn[3] > 0 && torn[..3].iter().sum::<usize>() > 3, "{killed} killed, torn: {torn:?}");
+}
+
+/// The last transcript, if its turn was torn.
+fn torn_last(project: &Project, thread: &str) -> Option<String> {
+    let three = project.transcript(thread, "three.txt");
+    Some(three).filter(|text| !text.contains("Stop Reason: end_turn\n"))
+}
+
+#[test]
+fn the_units_before_the_kill_are_there_before_anybody_looks() {
+    let project = Project::new();
+    let mut run = project.start(&["one", "two", "then sleep"]);
+    wait_for(project.home.path().join("asleep"));
+    let id = project.thread_id();
+    assert_eq!(project.stored_thread()["status"], "active");
+    assert_eq!(project.transcripts(&id).len(), 2, "each is written when its turn ends");
+    kill(&mut run);
+    assert_eq!(project.transcripts(&id).len(), 2);
+    let status = project.steno(&["status", &id]).ok();
+    assert!(status.contains(" · suspended\n"), "{status}");
+    let torn = project.transcript(&id, "then-sleep.txt");
+    assert!(torn.contains("Stop Reason: error\n"), "{torn}");
+    let error = "\n\n[Error]\nthe recorder stopped without ending the session\n";
+    assert!(torn.ends_with(error), "{torn}");
+}
+
+#[test]
+fn every_command_that_reads_the_threads_finishes_what_a_kill_left() {
+    let commands: [&[&str]; 7] = [
+        &["status"],
+        &["list"],
+        &["list", "--threads"],
+        &["sync"],
+        &["as", "leslie", "list"],
+        &["as", "leslie", "status", "--thread", "ID"],
+        &["resume", "ID"],
+    ];
+    for args in commands {
+        let project = Project::new();
+        // A thread that was completed is active while somebody works in it.
+        let first = end(&project.run(&["one"]).ok());
+        let id = first["thread"].as_str().unwrap();
+        assert_eq!(first["status"], "completed");
+        let mut run = project.start(&["--thread", id, "then sleep"]);
+        wait_for(project.home.path().join("asleep"));
+        assert_eq!(project.stored_thread()["status"], "active", "{args:?}");
+        kill(&mut run);
+        let given: Vec<_> = args.iter().map(|arg| arg.replace("ID", id)).collect();
+        let given: Vec<_> = given.iter().map(String::as_str).collect();
+        project.steno(&given).ok();
+        let torn = project.transcript(id, "then-sleep.txt");
+        assert!(torn.contains("\n[Error]\n"), "{args:?}: {torn}");
+        let is_resumed = args[0] == "resume";
+        let expected = if is_resumed { "completed" } else { "suspended" };
+        assert_eq!(project.stored_thread()["status"], expected, "{args:?}");
+        let count = if is_resumed { 3 } else { 2 };
+        assert_eq!(project.transcripts(id).len(), count, "{args:?}");
+    }
+}
+
+#[test]
+fn a_kill_after_the_last_turn_leaves_a_completed_thread() {
+    let project = Project::new();
+    let first = end(&project.run(&["one"]).ok());
+    let id = first["thread"].as_str().unwrap();
+    // As a run leaves it that was killed between its last turn and its end.
+    let path = project.home.path().join(".leslie/thread_relations.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"status\": \"completed\"", "\"status\": \"active\"")).unwrap();
+    let worker = r#"{"pid":4000000,"since":null,"prompts_planned":1,"turns_ended":1}"#;
+    project.home.file(&format!(".leslie/threads/{id}/.meta/worker.json"), worker);
+    let before = project.transcripts(id);
+    project.steno(&["status"]).ok();
+    assert_eq!(project.stored_thread()["status"], "completed");
+    assert_eq!(project.transcripts(id), before);
+    let left = project.home.path().join(".leslie/threads").join(id).join(".meta/worker.json");
+    assert_eq!(fs::read_to_string(left).unwrap(), "");
+}
