@@ -210,3 +210,72 @@ fn what_a_run_asks_is_answered_by_a_file() {
         assert!(events.contains(word), "{word}: {events}");
     }
 }
+
+/// An agent that spawns a child for the task `PARENT`, notes what it was told, and does what the file `then` says.
+const SPAWNING: &str = r#"
+say() { printf '%s\n' "$1"; }
+while read -r line; do
+id=${line#*'"id":'}; id=${id%%,*}
+case "$line" in
+*'"initialize"'*) say '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocolVersion":1,"agentInfo":{"name":"spawning"}}}';;
+*'"session/new"'*) say '{"jsonrpc":"2.0","id":'"$id"',"result":{"sessionId":"sess-'"$$"'"}}';;
+*'"session/prompt"'*)
+ say "$line" >> heard
+ thread=${line#*thread=??}; thread=${thread%%\\*}
+ objective=${line#*objective=??}; objective=${objective%%\\*}
+ then=child; [ -e then ] && read -r then < then
+ case "$line" in
+ *'PARENT"'*) leslie spawn --intent CHILD --objective "$objective" --parent "$thread" > /dev/null 2>&1;;
+ *'CHILD"'*) ;;
+ *) case "$then" in
+  suspend) leslie lifecycle --thread "$thread" --action suspend > /dev/null 2>&1;;
+  esac;;
+ esac
+ say '{"jsonrpc":"2.0","id":'"$id"',"result":{"stopReason":"end_turn"}}';;
+esac
+done
+"#;
+
+/// A project in which that agent works, after a run of `PARENT`: the run's answer, and the last lines of what it was told.
+fn spawning(then: &str) -> (Project, Answer, Vec<String>) {
+    let project = Project::new();
+    symlink("/bin/sh", project.path("bin/sh")).unwrap();
+    project.home.file("spawning.sh", SPAWNING);
+    project.home.file("then", format!("{then}\n"));
+    project.home.file(
+        "store/config.toml",
+        "[run]\nagent = \"spawning\"\n[agents.spawning]\ncommand = [\"sh\", \"spawning.sh\"]\n",
+    );
+    let answer = project.call(&["run", "--title", "PARENT", "--no-tui"]);
+    let heard = project.text("heard");
+    let prompts = heard.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |prompt: Value| string(&prompt["params"]["prompt"][0], "text");
+    let last = |text: String| text.lines().last().unwrap().to_owned();
+    let heard = prompts.map(text).map(last).collect();
+    (project, answer, heard)
+}
+
+#[test]
+fn a_worker_goes_on_and_is_not_given_its_task_again() {
+    let (project, answer, heard) = spawning("end");
+    assert_eq!(answer.envelope["data"]["status"], "completed", "{}", answer.envelope);
+    assert_eq!(heard, ["PARENT", "CHILD", "Go on where you stopped."]);
+    let threads = project.data(&["list"]);
+    let states: Vec<_> = threads.as_array().unwrap().iter().map(|it| &it["status"]).collect();
+    assert_eq!(states, ["completed", "completed"]);
+    // What the agent was told to go on with is all that was said.
+    let told = project.text("heard");
+    assert!(told.lines().last().unwrap().contains("user:\\nPARENT\\n"), "{told}");
+}
+
+#[test]
+fn a_thread_is_not_resumed_when_nothing_has_changed() {
+    let (project, answer, heard) = spawning("suspend");
+    assert_eq!(heard, ["PARENT", "CHILD", "Go on where you stopped."]);
+    assert_eq!(answer.envelope["data"]["status"], "active", "{}", answer.envelope);
+    let threads = project.data(&["list"]);
+    assert_eq!(
+        (&threads[0]["status"], threads.as_array().unwrap().len()),
+        (&json!("suspended"), 2)
+    );
+}

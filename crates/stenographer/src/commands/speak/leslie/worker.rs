@@ -25,9 +25,12 @@ pub(super) fn set_to_work(
     thread: &Thread,
     data: &mut Value,
 ) -> Result<bool, Failure> {
-    if !desk.flags.has("foreground") {
-        let runtime = Runtime::inherited();
-        start(desk, thread, runtime.as_ref().map(|runtime| (runtime, "spawn")))?;
+    let runtime = Runtime::inherited();
+    let is_ours = runtime.as_ref().map_or(Ok(true), |runtime| runtime.claim(thread))?;
+    if !desk.flags.has("foreground") || !is_ours {
+        if is_ours {
+            start(desk, thread, runtime.as_ref().map(|runtime| (runtime, "spawn")))?;
+        }
         desk.ui.note(format_args!("thread {} started in the background", thread.id));
         data["run_mode"] = "background".into();
         data["worker_log_path"] = json!(log_path(desk, thread));

@@ -8,15 +8,19 @@ use std::time::Duration;
 
 use serde_json::json;
 use steno_core::thread::{
-    Action, Executor, Lifecycle, Objective, ObjectiveStatus, Operator, Spawn, Status, Thread,
+    Action, Executor, Id, Lifecycle, Objective, ObjectiveStatus, Operator, Spawn, Status, Thread,
 };
 
 use super::super::answer::{Answer, Failure};
 use super::runtime::{Runtime, State};
 use super::{Desk, approval, start};
+use crate::thread_run::finish_killed_runs;
 
 /// How often one looks how the threads stand.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How often a thread is resumed in one run.
+const MAX_RESUMES: usize = 20;
 
 /// `run`: a new objective, worked on until all its threads are over or nobody works on those that are left.
 pub(in super::super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
@@ -28,7 +32,8 @@ pub(in super::super) fn run(desk: &mut Desk<'_>) -> Result<Answer, Failure> {
         objective,
         runtime,
         workers: HashMap::new(),
-        started: HashSet::new(),
+        started: HashMap::new(),
+        resumes: ResumeCounts::default(),
         failed: Vec::new(),
         asked: HashSet::new(),
     };
@@ -44,8 +49,9 @@ struct Monitor {
     runtime: Runtime,
     /// The workers that were started from here.
     workers: HashMap<String, (Thread, Child)>,
-    /// The threads that an agent was started for.
-    started: HashSet<String>,
+    /// The threads that an agent was started for, and which of their children were over then.
+    started: HashMap<String, HashSet<Id>>,
+    resumes: ResumeCounts,
     /// Those whose agents have failed.
     failed: Vec<String>,
     /// The questions that were put to a person.
@@ -61,12 +67,23 @@ impl Monitor {
         let busy = self.busy(&threads);
         for thread in threads.iter().filter(|thread| !busy.contains(thread.id.as_str())) {
             let id = thread.id.as_str();
-            let is_new = thread.status == Status::Active && !self.started.contains(id);
-            if is_new && thread.executor != Executor::Human {
+            let is_new = thread.status == Status::Active
+                && thread.executor != Executor::Human
+                && !self.started.contains_key(id);
+            let over = children_over(thread, &threads);
+            if is_new && self.runtime.claim(thread)? {
+                self.started.insert(id.to_owned(), over);
                 self.start(desk, thread, "run")?;
-            } else if is_ready(thread, &threads) && !self.failed.iter().any(|failed| failed == id) {
-                let resumed = resume(desk, thread)?;
-                self.start(desk, &resumed, "resume")?;
+            } else if self.is_ready(thread, &threads) {
+                self.started.insert(id.to_owned(), over);
+                if self.resumes.count(id) {
+                    let resumed = resume(desk, thread)?;
+                    self.start(desk, &resumed, "resume")?;
+                } else {
+                    desk.ui.warning(format_args!(
+                        "thread {id} was resumed {MAX_RESUMES} times and still spawns children; it stays suspended"
+                    ));
+                }
             }
         }
         approval::answer_all(desk, &self.runtime, &mut self.asked)?;
@@ -79,17 +96,29 @@ impl Monitor {
     fn busy(&self, threads: &[Thread]) -> HashSet<String> {
         let states = self.runtime.states();
         let is_busy = |id: &&str| match states.get(*id) {
-            _ if self.started.contains(*id) => self.workers.contains_key(*id),
+            _ if self.started.contains_key(*id) => self.workers.contains_key(*id),
             Some(State::Busy(pid)) => is_alive(*pid),
             _ => false,
         };
         threads.iter().map(|thread| thread.id.as_str()).filter(is_busy).map(str::to_owned).collect()
     }
 
+    /// Whether a thread waited for others which are over, and one of those has ended since its agent was last started. Else
+    /// the agent would only be told the same again.
+    fn is_ready(&self, thread: &Thread, threads: &[Thread]) -> bool {
+        let over = children_over(thread, threads);
+        let children = threads.iter().filter(|child| is_child(child, thread)).count();
+        let has_failed = self.failed.iter().any(|failed| failed == thread.id.as_str());
+        thread.status == Status::Suspended
+            && !has_failed
+            && children > 0
+            && over.len() == children
+            && self.started.get(thread.id.as_str()) != Some(&over)
+    }
+
     fn start(&mut self, desk: &mut Desk<'_>, thread: &Thread, source: &str) -> Result<(), Failure> {
         desk.ui.note(format_args!("thread {} started", thread.id));
         let worker = start(desk, thread, Some((&self.runtime, source)))?;
-        self.started.insert(thread.id.to_string());
         self.workers.insert(thread.id.to_string(), (thread.clone(), worker));
         Ok(())
     }
@@ -113,6 +142,7 @@ impl Monitor {
             desk.ui
                 .note(format_args!("thread {id} {}", if went_well { "ended" } else { "failed" }));
             if !went_well {
+                finish_killed_runs(desk.ui, desk.scene, &desk.store);
                 self.failed.push(id);
             }
         }
@@ -135,13 +165,28 @@ impl Monitor {
     }
 }
 
-/// Whether a thread waited for others which are over.
-fn is_ready(thread: &Thread, threads: &[Thread]) -> bool {
-    let is_child = |child: &&Thread| child.parent_id.as_ref() == Some(&thread.id);
-    let mut children = threads.iter().filter(is_child).peekable();
-    thread.status == Status::Suspended
-        && children.peek().is_some()
-        && children.all(|child| child.status.is_over())
+/// How often each thread was resumed because its children were over. An agent that spawns another child each time would go on
+/// without end.
+#[derive(Default)]
+struct ResumeCounts(HashMap<String, usize>);
+
+impl ResumeCounts {
+    /// Counts one more time; whether the thread may be resumed.
+    fn count(&mut self, id: &str) -> bool {
+        let count = self.0.entry(id.to_owned()).or_default();
+        *count += 1;
+        *count <= MAX_RESUMES
+    }
+}
+
+/// The children of a thread that are over.
+fn children_over(thread: &Thread, threads: &[Thread]) -> HashSet<Id> {
+    let over = threads.iter().filter(|child| is_child(child, thread) && child.status.is_over());
+    over.map(|child| child.id.clone()).collect()
+}
+
+fn is_child(child: &Thread, parent: &Thread) -> bool {
+    child.parent_id.as_ref() == Some(&parent.id)
 }
 
 fn resume(desk: &Desk<'_>, thread: &Thread) -> Result<Thread, Failure> {
@@ -161,4 +206,17 @@ fn is_alive(pid: Option<u64>) -> bool {
         return Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok());
     }
     pid.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_thread_is_resumed_without_end() {
+        let mut counts = ResumeCounts::default();
+        assert!((0..MAX_RESUMES).all(|_| counts.count("a")));
+        assert!(!counts.count("a"));
+        assert!(counts.count("b"));
+    }
 }

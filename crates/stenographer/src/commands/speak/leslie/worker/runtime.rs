@@ -57,6 +57,14 @@ impl Runtime {
         self.folder.join("events.ndjson")
     }
 
+    /// Whether a thread's first worker is to be started by whoever asks. Its spawner and the run both see the new thread;
+    /// one of them starts it.
+    pub(super) fn claim(&self, thread: &Thread) -> Result<bool, Failure> {
+        let claims = self.folder.join("claims");
+        durable::create_private_dir(&claims).map_err(failed)?;
+        durable::create_atomic(&claims.join(thread.id.as_str()), b"").map_err(failed)
+    }
+
     /// Notes something that happened to a thread.
     pub(super) fn note(
         &self,

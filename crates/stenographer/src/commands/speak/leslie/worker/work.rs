@@ -90,8 +90,16 @@ impl<'a, 'b> Work<'a, 'b> {
         let (rules, problems) = Rules::of(desk.store.root());
         problems.into_iter().for_each(|problem| desk.ui.warning(problem));
         let mut command = program(desk)?;
-        command.args(["run", "--json", "--permission", "ask", "--thread", thread.id.as_str()]);
-        command.args(["--", &thread.title]).envs(runtime.map(Runtime::variable));
+        let id = thread.id.as_str();
+        // An agent that has worked in the thread goes on where it stopped, and is not given the task again.
+        match desk.store.thread(id)?.session_id {
+            Some(_) => command.args(["resume", "--json", "--permission", "ask", id]),
+            None => {
+                let args = ["run", "--json", "--permission", "ask", "--thread", id, "--"];
+                command.args(args).arg(&thread.title)
+            }
+        };
+        command.envs(runtime.map(Runtime::variable));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut agent = command.spawn().map_err(unstarted)?;
         let answers = agent.stdin.take();
