@@ -50,8 +50,16 @@ fn yaml_says_the_same() {
         "{text}"
     );
     let missing = project.run(&["status", "--thread", "x", "--format", "yaml"], "");
-    let expected = "success: false\nerror:\n  code: T101\n  message: \"Thread 'x' not found\"\n  details:\n    threadId: x\n";
+    let expected = "success: false\nerror:\n  code: T101\n  message: Thread 'x' not found\n  details:\n    threadId: x\n\n";
     assert_eq!((missing.stdout.as_str(), missing.code), (expected, 1));
+    let thread = project.spawn(&objective, "second: 42", &[]);
+    let text = project.run(&["status", "--thread", &thread, "--format", "yaml"], "").ok();
+    let context = format!(
+        "  thread_context: >-\n    <thread_context thread=\"{thread}\" objective=\"{objective}\"\n    \
+         relations_file=\".leslie/thread_relations.json\">\n      <asset type=\"transcript\" \
+         path=\".leslie/threads/{thread}/.meta/transcripts\" />\n    </thread_context>\n"
+    );
+    assert!(text.contains("  title: \"second: 42\"\n") && text.contains(&context), "{text}");
 }
 
 #[test]

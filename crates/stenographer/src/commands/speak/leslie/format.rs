@@ -29,7 +29,8 @@ impl Format {
         match self {
             Self::Json => Style::PRETTY.print(envelope) + "\n",
             Self::Table => table::print(envelope),
-            Self::Yaml => yaml::print(envelope),
+            // leslie ends it with an empty line.
+            Self::Yaml => yaml::print(envelope) + "\n",
         }
     }
 }

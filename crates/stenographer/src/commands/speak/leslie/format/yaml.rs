@@ -1,84 +1,58 @@
-//! JSON values as YAML: blocks, plain texts where they are unmistakable, and quotes elsewhere.
+//! JSON values as YAML, byte for byte as leslie's library prints them: blocks of two spaces, lines of 80.
+
+mod fold;
+mod text;
 
 use serde_json::Value;
 
+use self::text::TextPlace;
+
+/// Spaces by which each level stands further to the right.
+const STEP: usize = 2;
+
 /// Prints a value that is an object or a list.
 pub(super) fn print(value: &Value) -> String {
-    let mut text = String::new();
-    push_block(&mut text, value, 0);
-    text
+    block(value, 0) + "\n"
 }
 
-fn push_block(text: &mut String, value: &Value, depth: usize) {
-    let indent = "  ".repeat(depth);
+/// A value that begins where the line stands; its further lines are indented so far.
+fn block(value: &Value, indent: usize) -> String {
+    let between = format!("\n{}", " ".repeat(indent));
     match value {
-        Value::Object(fields) => {
-            for (at, (key, value)) in fields.iter().enumerate() {
-                // The first field of a list's item stands beside its dash.
-                let lead = if at == 0 && text.ends_with("- ") { "" } else { &indent };
-                text.push_str(&format!("{lead}{}:", scalar(key)));
-                push_value(text, value, depth);
-            }
+        Value::Object(fields) if !fields.is_empty() => {
+            let fields = fields.iter().map(|(key, value)| field(key, value, indent));
+            fields.collect::<Vec<_>>().join(&between)
         }
-        Value::Array(items) => {
-            for item in items {
-                text.push_str(&format!("{indent}-"));
-                match item {
-                    Value::Object(fields) if !fields.is_empty() => {
-                        text.push(' ');
-                        push_block(text, item, depth + 1);
-                    }
-                    other => push_value(text, other, depth),
-                }
-            }
+        Value::Array(items) if !items.is_empty() => {
+            let items = items.iter().map(|item| format!("- {}", block(item, indent + STEP)));
+            items.collect::<Vec<_>>().join(&between)
         }
-        _ => {}
+        Value::Object(_) => "{}".to_owned(),
+        Value::String(text) => {
+            text::scalar(text, TextPlace { indent, before: None, is_key: false })
+        }
+        other => other.to_string(),
     }
 }
 
-fn push_value(text: &mut String, value: &Value, depth: usize) {
-    match value {
-        Value::Object(fields) if fields.is_empty() => text.push_str(" {}\n"),
-        Value::Array(items) if items.is_empty() => text.push_str(" []\n"),
-        Value::Object(_) | Value::Array(_) => {
-            text.push('\n');
-            push_block(text, value, depth + 1);
+fn field(key: &str, value: &Value, indent: usize) -> String {
+    let indent = indent + STEP;
+    let key = text::scalar(key, TextPlace { indent, before: None, is_key: true }) + ":";
+    let (space, value) = match value {
+        Value::Object(fields) if !fields.is_empty() => (newline(indent), block(value, indent)),
+        Value::Array(items) if !items.is_empty() => (newline(indent), block(value, indent)),
+        Value::String(text) => {
+            let before = Some(key.encode_utf16().count() + 1);
+            let text = text::scalar(text, TextPlace { indent, before, is_key: false });
+            (if text.starts_with('\n') { String::new() } else { " ".to_owned() }, text)
         }
-        Value::String(lines) if is_literal(lines) => push_literal(text, lines, depth + 1),
-        Value::String(line) => text.push_str(&format!(" {}\n", scalar(line))),
-        other => text.push_str(&format!(" {other}\n")),
-    }
-}
-
-/// Whether a text of several lines can stand as it is.
-fn is_literal(text: &str) -> bool {
-    let is_plain = |c: char| c == '\n' || !c.is_control();
-    text.contains('\n') && !text.starts_with([' ', '\n']) && text.chars().all(is_plain)
-}
-
-fn push_literal(text: &mut String, lines: &str, depth: usize) {
-    let chomp = match lines.chars().rev().take_while(|c| *c == '\n').count() {
-        0 => "-",
-        1 => "",
-        _ => "+",
+        other => (" ".to_owned(), block(other, indent)),
     };
-    text.push_str(&format!(" |{chomp}\n"));
-    for line in lines.strip_suffix('\n').unwrap_or(lines).split('\n') {
-        let indent = if line.is_empty() { String::new() } else { "  ".repeat(depth) };
-        text.push_str(&format!("{indent}{line}\n"));
-    }
+    key + &space + &value
 }
 
-/// A text on one line: plain where nobody can take it for anything else, else quoted as in JSON.
-fn scalar(text: &str) -> String {
-    let is_word = text.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '/');
-    let is_safe = |c: char| c.is_alphanumeric() || " _-./()+,$%=~;<>".contains(c);
-    let reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    let is_reserved = reserved.contains(&text.to_ascii_lowercase().as_str());
-    if is_word && !is_reserved && !text.ends_with(' ') && text.chars().all(is_safe) {
-        return text.to_owned();
-    }
-    Value::from(text).to_string()
+fn newline(indent: usize) -> String {
+    format!("\n{}", " ".repeat(indent))
 }
 
 #[cfg(test)]
@@ -96,6 +70,7 @@ mod tests {
             "ends": "a\n",
             "empty": {},
             "word": "yes",
+            "number": "42",
             "time": "2026-01-05T09:15:32.500Z",
         });
         let expected = r#"success: true
@@ -106,8 +81,7 @@ data:
     tags: []
     count: 1
   - x
-  -
-    - 1
+  - - 1
 text: |-
   <a>
 
@@ -116,8 +90,34 @@ text: |-
 ends: |
   a
 empty: {}
-word: "yes"
-time: "2026-01-05T09:15:32.500Z"
+word: yes
+number: "42"
+time: 2026-01-05T09:15:32.500Z
+"#;
+        assert_eq!(print(&value), expected);
+    }
+
+    #[test]
+    fn long_texts_are_folded() {
+        let words = "word ".repeat(20);
+        let value = json!({
+            "plain": words.trim_end(),
+            "quoted": format!("{}: {words}", "x".repeat(90)),
+            "single": format!("\"{}\"", words.trim_end()),
+            "context": "<thread_context thread=\"thread-1\" objective=\"obj-1\" relations_file=\".leslie/thread_relations.json\">\n  <asset type=\"plan\" />\n</thread_context>",
+        });
+        let expected = r#"plain: word word word word word word word word word word word word word word
+  word word word word word word
+quoted: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\
+  xxxxxxxxxxxxxxxxxxxx: word word word word word word word word word word word
+  word word word word word word word word word "
+single: '"word word word word word word word word word word word word word word
+  word word word word word word"'
+context: >-
+  <thread_context thread="thread-1" objective="obj-1"
+  relations_file=".leslie/thread_relations.json">
+    <asset type="plan" />
+  </thread_context>
 "#;
         assert_eq!(print(&value), expected);
     }

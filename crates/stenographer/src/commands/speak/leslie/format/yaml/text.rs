@@ -1,0 +1,269 @@
+//! One text as a YAML scalar: plain where nobody can take it for anything else, in a block where it has several lines, quoted
+//! elsewhere.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::fold::{FoldMode, Folded, LINE_WIDTH, fold, length};
+
+/// Where a text stands.
+#[derive(Clone, Copy)]
+pub(super) struct TextPlace {
+    /// Spaces before its further lines.
+    pub(super) indent: usize,
+    /// Characters before it on its first line, where a key stands there.
+    pub(super) before: Option<usize>,
+    /// Whether it is a key, which stands on one line.
+    pub(super) is_key: bool,
+}
+
+/// A quoted text that is shorter, in characters, keeps its newlines as escapes.
+const MIN_LINES_LENGTH: usize = 40;
+
+/// The text as it is printed at a place.
+pub(super) fn scalar(text: &str, place: TextPlace) -> String {
+    let has_lines = text.contains('\n');
+    if text.chars().any(is_control) {
+        return double_quoted(text, place);
+    }
+    if place.is_key && has_lines || is_ambiguous(text) && (place.is_key || !has_lines) {
+        return quoted(text, place);
+    }
+    if has_lines {
+        return block(text, place);
+    }
+    let marks_document = ["%", "---", "..."].iter().any(|mark| text.starts_with(mark));
+    if is_other_type(text) || marks_document && place.is_key && place.indent == super::STEP {
+        return quoted(text, place);
+    }
+    folded(text, place, FoldMode::Flow)
+}
+
+/// Characters that only a double-quoted text can state.
+fn is_control(c: char) -> bool {
+    matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}')
+}
+
+/// Whether a plain text would be read as something else than a text of these characters.
+fn is_ambiguous(text: &str) -> bool {
+    let starts = text.starts_with(|c| "\n\t ,[]{}#&*!|>'\"%@`".contains(c));
+    let is_mark = |mark: &str| {
+        text.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+    };
+    let parts = [": ", ":\t", "\n ", "\n\t", " \n", "\t\n", "\n#", "\t#", " #"];
+    starts
+        || is_mark("?")
+        || is_mark("-")
+        || parts.iter().any(|part| text.contains(part))
+        || text.ends_with(['\n', '\t', ' ', ':'])
+}
+
+/// Whether a plain text would be read as nothing, a truth value or a number.
+fn is_other_type(text: &str) -> bool {
+    let words = [
+        "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", ".nan",
+        ".NaN", ".NAN",
+    ];
+    if words.contains(&text) {
+        return true;
+    }
+    let all = |digits: &str, is_digit: fn(&char) -> bool| {
+        !digits.is_empty() && digits.chars().all(|c| is_digit(&c))
+    };
+    if text.strip_prefix("0o").is_some_and(|rest| all(rest, |c| ('0'..='7').contains(c)))
+        || text.strip_prefix("0x").is_some_and(|rest| all(rest, char::is_ascii_hexdigit))
+    {
+        return true;
+    }
+    let number = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if [".inf", ".Inf", ".INF"].contains(&number) {
+        return true;
+    }
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (number, None),
+    };
+    let is_exponent =
+        |text: &str| all(text.strip_prefix(['-', '+']).unwrap_or(text), char::is_ascii_digit);
+    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let is_digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    is_digits(whole)
+        && is_digits(part)
+        && !(whole.is_empty() && part.is_empty())
+        && exponent.is_none_or(is_exponent)
+}
+
+fn folded(text: &str, place: TextPlace, mode: FoldMode) -> String {
+    if place.is_key {
+        return text.to_owned();
+    }
+    fold(text, place.indent, mode, place.before).text
+}
+
+/// Quotes of the kind that needs no escapes, where one of them is in the text; else double ones.
+fn quoted(text: &str, place: TextPlace) -> String {
+    let breaks_badly = [" \n", "\t\n", "\n ", "\n\t"].iter().any(|part| text.contains(part));
+    let has_lines = text.contains('\n');
+    let is_single = text.contains('"') && !text.contains('\'');
+    if !is_single || place.is_key && has_lines || breaks_badly {
+        return double_quoted(text, place);
+    }
+    let indent = " ".repeat(place.indent);
+    folded(&format!("'{}'", after_newlines(text, &format!("\n{indent}"))), place, FoldMode::Flow)
+}
+
+/// A text as in JSON, with YAML's shorter escapes; a longer one is broken at its newlines.
+fn double_quoted(text: &str, place: TextPlace) -> String {
+    let json = Value::from(text).to_string();
+    let keeps_escapes = place.is_key || length(&json) < MIN_LINES_LENGTH;
+    let indent = " ".repeat(place.indent);
+    let mut out = String::new();
+    let mut rest = json.as_str();
+    while let Some(c) = rest.chars().next() {
+        if rest.starts_with(" \\n") {
+            // A blank before the end of a line would be lost.
+            out.push_str("\\ ");
+            rest = &rest[1..];
+            continue;
+        }
+        if let Some(code) = rest.strip_prefix("\\u") {
+            out.push_str(&escape(&code[..4]));
+            rest = &code[4..];
+        } else if rest.starts_with("\\n") && rest != "\\n\"" && !keeps_escapes {
+            let count = newlines(rest);
+            out.push_str(&"\n".repeat(count + 1));
+            out.push_str(&indent);
+            rest = &rest[2 * count..];
+            if rest.starts_with(' ') {
+                out.push('\\');
+            }
+        } else {
+            let end = if c == '\\' { 2 } else { c.len_utf8() };
+            out.push_str(&rest[..end]);
+            rest = &rest[end..];
+        }
+    }
+    folded(&out, place, FoldMode::Quoted)
+}
+
+/// How many escaped newlines follow each other, without one that ends the text.
+fn newlines(json: &str) -> usize {
+    let mut count = 1;
+    while json[2 * count..].starts_with("\\n") && &json[2 * count + 2..] != "\"" {
+        count += 1;
+    }
+    count
+}
+
+/// YAML's escape for a character that JSON escapes by its code.
+fn escape(code: &str) -> String {
+    match code {
+        "0000" => "\\0".to_owned(),
+        "0007" => "\\a".to_owned(),
+        "000b" => "\\v".to_owned(),
+        "001b" => "\\e".to_owned(),
+        _ => match code.strip_prefix("00") {
+            Some(short) => format!("\\x{short}"),
+            None => format!("\\u{code}"),
+        },
+    }
+}
+
+/// A text of several lines in a block: as it is where its lines are short, else folded.
+fn block(text: &str, place: TextPlace) -> String {
+    let blank = |c: char| matches!(c, ' ' | '\t');
+    if text.trim_end_matches(blank).ends_with('\n') && text.ends_with(blank) {
+        return quoted(text, place);
+    }
+    let indent = " ".repeat(place.indent);
+    let kept = text.trim_end_matches(['\n', '\t', ' ']);
+    let end = &text[kept.len()..];
+    let chomp = match end.find('\n') {
+        None => "-",
+        Some(at) if kept.is_empty() || at + 1 != end.len() => "+",
+        Some(_) => "",
+    };
+    let end = inside_newlines(end.strip_suffix('\n').unwrap_or(end), &indent);
+    let lead = kept.len() - kept.trim_start_matches([' ', '\n']).len();
+    let start_length = kept[..lead].rfind('\n').map_or(lead, |at| at + 1);
+    let has_blank = kept[..lead].contains(' ');
+    let start_length = if kept[..lead].contains('\n') { start_length } else { 0 };
+    let (start, body) = kept.split_at(start_length);
+    let start = after_newlines(start, &indent);
+    let header = format!("{}{chomp}", if has_blank { "2" } else { "" });
+    let is_short = text.split('\n').all(|line| length(line) + place.indent <= LINE_WIDTH);
+    if !is_short {
+        let folding = after_newlines(&unfolded(body), &indent);
+        let whole = format!("{start}{folding}{end}");
+        let Folded { text, overflows } =
+            fold(&whole, place.indent, FoldMode::Block, Some(place.indent));
+        if !overflows {
+            return format!(">{header}\n{indent}{text}");
+        }
+    }
+    format!("|{header}\n{indent}{start}{}{end}", after_newlines(body, &indent))
+}
+
+/// A text whose newlines outlive folding, which takes one of each run. Beside lines that begin with a blank it takes none,
+/// except among lines of blanks that follow such a line and lead to another text.
+fn unfolded(text: &str) -> String {
+    let is_indented = |line: &str| line.starts_with([' ', '\t']);
+    // These end a line for the library, though not for YAML.
+    let is_whole = |line: &str| !line.contains(['\u{2028}', '\u{2029}']);
+    let lines = filled_lines(text);
+    let mut out = String::new();
+    let mut blanks_until = 0;
+    for (at, (newlines, line)) in lines.iter().enumerate() {
+        let is_kept = match at.cmp(&blanks_until) {
+            Ordering::Less => false,
+            Ordering::Equal => true,
+            Ordering::Greater => is_indented(line),
+        };
+        out.push_str(&"\n".repeat(newlines + usize::from(!is_kept)));
+        out.push_str(line);
+        if at >= blanks_until && is_indented(line) && is_whole(line) {
+            let is_text = |(_, line): &(usize, &str)| !line.trim_matches([' ', '\t']).is_empty();
+            let next = lines[at + 1..].iter().position(is_text).map(|next| at + 1 + next);
+            blanks_until = next.filter(|next| !is_indented(lines[*next].1)).unwrap_or(blanks_until);
+        }
+    }
+    out
+}
+
+/// The lines of a text that are not empty, and the newlines before each.
+fn filled_lines(text: &str) -> Vec<(usize, &str)> {
+    let mut lines = Vec::new();
+    let mut newlines = 0;
+    for (at, line) in text.split('\n').enumerate() {
+        newlines += usize::from(at > 0);
+        if !line.is_empty() {
+            lines.push((newlines, line));
+            newlines = 0;
+        }
+    }
+    lines
+}
+
+/// A text with something after each run of newlines.
+fn after_newlines(text: &str, more: &str) -> String {
+    with_newlines(text, more, true)
+}
+
+/// The same, except for a run at the end.
+fn inside_newlines(text: &str, more: &str) -> String {
+    with_newlines(text, more, false)
+}
+
+fn with_newlines(text: &str, more: &str, at_end: bool) -> String {
+    let mut out = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        out.push(c);
+        let ends_run = c == '\n' && letters.peek() != Some(&'\n');
+        if ends_run && (at_end || letters.peek().is_some()) {
+            out.push_str(more);
+        }
+    }
+    out
+}
