@@ -11,7 +11,7 @@ use steno_core::SessionId;
 use steno_core::json::Object;
 
 use super::Pace;
-use super::script::{Act, End, Script, Turn, is_same};
+use super::script::{Act, End, Script, ToolCondition, Turn, is_same};
 
 /// The modes that a session can be in; they change nothing.
 const MODES: [&str; 4] = ["agent", "plan", "duet", "review"];
@@ -143,6 +143,9 @@ impl<W: Write> Player<'_, W> {
     fn play(&mut self, session: &str, turn: &Turn) -> io::Result<Goes> {
         let mut before = turn.steps.first().and_then(|step| step.at);
         for step in &turn.steps {
+            if step.condition.as_ref().is_some_and(|condition| !self.is_met(condition)) {
+                continue;
+            }
             let pause = self.playing.pace.map(|pace| pace.pause(before, step.at));
             before = step.at.or(before);
             if self.is_cancelled_within(pause.unwrap_or_default()) {
@@ -158,6 +161,10 @@ impl<W: Write> Player<'_, W> {
             }
         }
         Ok(Goes::On)
+    }
+
+    fn is_met(&self, condition: &ToolCondition) -> bool {
+        self.denied.contains(&condition.tool) == condition.is_denied
     }
 
     /// Tells something. A tool that was not permitted has failed, whatever it answered then.
@@ -204,9 +211,12 @@ impl<W: Write> Player<'_, W> {
                 return Ok(Goes::Cancelled);
             }
             if message.get("method").is_none() && message.get("id") == Some(&id.into()) {
+                let tool = request.get("toolCall").and_then(|tool| tool["toolCallId"].as_str());
+                let tool = tool.unwrap_or_default();
+                // The same script may be played again, and be permitted then.
+                self.denied.remove(tool);
                 if is_denial(request, &message) {
-                    let tool = request.get("toolCall").and_then(|tool| tool["toolCallId"].as_str());
-                    self.denied.extend(tool.map(str::to_owned));
+                    self.denied.insert(tool.to_owned());
                 }
                 break;
             }

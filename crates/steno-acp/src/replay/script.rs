@@ -32,6 +32,15 @@ pub(super) struct Turn {
 pub(super) struct Step {
     pub(super) at: Option<Timestamp>,
     pub(super) act: Act,
+    /// Where it depends on whether a tool is permitted this time.
+    pub(super) condition: Option<ToolCondition>,
+}
+
+/// What must have been decided about a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ToolCondition {
+    pub(super) tool: String,
+    pub(super) is_denied: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +89,8 @@ impl Script {
         if let (Some(update), Some(turn)) = (update.as_object_mut(), self.turns.last_mut()) {
             update.extend(context.clone());
             let at = turn.steps.last().and_then(|step| step.at);
-            turn.steps.push(Step { at, act: Act::Update(Value::Object(update.clone())) });
+            let act = Act::Update(Value::Object(update.clone()));
+            turn.steps.push(Step { at, act, condition: None });
         }
     }
 }

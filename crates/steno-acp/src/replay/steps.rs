@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use steno_core::entry::{Entry, Kind, PRIMARY, Role};
 use steno_core::json::Object;
 
-use super::script::{Act, Step, Told, is_failure};
+use super::script::{Act, Step, Told, ToolCondition, is_failure};
 
 /// Pieces into which a text is cut at most, as models write them.
 const PIECES: usize = 64;
@@ -25,12 +25,17 @@ pub(super) struct Steps {
     /// The tool that was called last, for answers that name none.
     call: String,
     calls: usize,
+    /// What the steps that are being made depend on.
+    condition: Option<ToolCondition>,
 }
+
+/// Beside a message: a tool, and what is said instead where that was denied.
+const IF_DENIED: &str = "if_denied";
 
 impl Steps {
     pub(super) fn new(model: Option<String>, answered: HashSet<String>) -> Self {
         let (steps, told, call) = (Vec::new(), Told::new(), String::new());
-        Self { steps, told, model, answered, call, calls: 0 }
+        Self { steps, told, model, answered, call, calls: 0, condition: None }
     }
 
     /// The steps of a turn that is over.
@@ -46,7 +51,7 @@ impl Steps {
             (Kind::ToolResult, _) => self.tool_result(entry),
             (Kind::Error, _) if entry.tool_call_id.is_some() => self.tool_result(entry),
             _ if entry.source != PRIMARY || is_failure(entry) => {}
-            (Kind::Text, Role::Assistant) => self.say("agent_message_chunk", entry),
+            (Kind::Text, Role::Assistant) => self.say_as_permitted(entry),
             (Kind::Thinking, _) => self.say("agent_thought_chunk", entry),
             (Kind::Compaction, _) => self.compaction(entry),
             (Kind::Notice, _) => self.notice(entry),
@@ -56,7 +61,23 @@ impl Steps {
     }
 
     fn update(&mut self, entry: &Entry, update: Value) {
-        self.steps.push(Step { at: entry.created_at, act: Act::Update(update) });
+        let (at, condition) = (entry.created_at, self.condition.clone());
+        self.steps.push(Step { at, act: Act::Update(update), condition });
+    }
+
+    /// Says a message, or what stands beside it for the case that a tool was denied.
+    fn say_as_permitted(&mut self, entry: &Entry) {
+        let other = entry.metadata.as_ref().and_then(|metadata| metadata.get(IF_DENIED));
+        let text = |name: &str| other?.get(name)?.as_str();
+        let Some((tool, content)) = text("tool").zip(text("content")) else {
+            return self.say("agent_message_chunk", entry);
+        };
+        let denied = Entry { content: content.to_owned(), ..entry.clone() };
+        for (entry, is_denied) in [(entry, false), (&denied, true)] {
+            self.condition = Some(ToolCondition { tool: tool.to_owned(), is_denied });
+            self.say("agent_message_chunk", entry);
+        }
+        self.condition = None;
     }
 
     /// Names the model where it changes and nothing else tells.
@@ -205,7 +226,8 @@ impl Steps {
             request.shift_remove("waited_ms");
             let id = entry.tool_call_id.as_ref().unwrap_or(&self.call);
             request.insert("toolCall".to_owned(), json!({ "toolCallId": id }));
-            self.steps.push(Step { at: entry.created_at, act: Act::Ask(request) });
+            let (at, act) = (entry.created_at, Act::Ask(request));
+            self.steps.push(Step { at, act, condition: None });
         }
         for kind in ["plan", "notice"] {
             if let Some(body) = told(kind) {

@@ -172,6 +172,12 @@ fn without_an_agent_there_is_a_rehearsal() {
     let output = home.finish(command, b"");
     assert!(output.stderr.starts_with("no agent is installed: this is a rehearsal"), "{output}");
     assert!(output.stdout.contains("This is a rehearsal"), "{output}");
+    // Nobody has permitted the edit.
+    assert!(output.stdout.contains("so it still says \"Helo, world\"."), "{output}");
+    assert!(!output.stdout.contains("It says \"Hello, world\" now."), "{output}");
+    let allowed = home.steno(&["run", "--agent", "rehearsal", "--permission", "allow", "Go"]);
+    assert!(allowed.stdout.contains("It says \"Hello, world\" now."), "{allowed}");
+    assert!(!allowed.stdout.contains("not permitted"), "{allowed}");
     assert!(home.steno(&["list"]).ok().contains("rehearsal  completed"));
     let missing = home.steno(&["run", "--agent", "qwenn", "x"]);
     assert_eq!(missing.code, 1);
