@@ -86,6 +86,18 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     replace_atomic(path, |file| file.write_all(bytes))
 }
 
+/// Writes a new file, all or nothing, with the mode that the user's umask gives: for what others are to read.
+/// `false` when the name is taken.
+pub fn create_shared(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut temp = temporary_by(&mut builder, path)?;
+    temp.write_all(bytes).on("write", path)?;
+    temp.as_file().sync_all().on("sync", path)?;
+    place_new(temp, path)
+}
+
 /// Replaces `path` by what `fill` writes, all or nothing, readable by the owner only.
 pub fn replace_atomic(
     path: &Path,
@@ -120,7 +132,11 @@ pub fn create_filled(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<bool, FileError> {
-    let temp = filled(path, fill)?;
+    place_new(filled(path, fill)?, path)
+}
+
+/// Gives a whole file its name, unless that is taken.
+fn place_new(temp: tempfile::NamedTempFile, path: &Path) -> Result<bool, FileError> {
     match temp.persist_noclobber(path) {
         Ok(_) => {
             step::done();
@@ -149,7 +165,13 @@ pub fn replace_unsynced_by(
 
 /// A file beside `path` that will take its place. It is locked as long as somebody writes it.
 pub(crate) fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
-    let mut builder = tempfile::Builder::new();
+    temporary_by(&mut tempfile::Builder::new(), path)
+}
+
+fn temporary_by(
+    builder: &mut tempfile::Builder<'_, 'static>,
+    path: &Path,
+) -> Result<tempfile::NamedTempFile, FileError> {
     builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
     loop {
         let temp = builder.tempfile_in(parent(path)).on("write", path)?;

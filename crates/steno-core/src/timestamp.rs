@@ -389,6 +389,20 @@ mod tests {
     }
 
     #[test]
+    fn a_local_clock_shows_its_offset_and_whole_seconds() {
+        let zone = TimeZone::fixed(Offset::from_seconds(8 * 3600).unwrap());
+        for (given, expected) in [
+            ("2026-02-08T06:30:00.75Z", "2026-02-08T14:30:00+08:00"),
+            ("2026-02-08T06:30:00.75-03:00", "2026-02-08T06:30:00-03:00"),
+            ("2026-02-08T14:30:00", "2026-02-08T14:30:00+08:00"),
+        ] {
+            assert_eq!(at(given).to_local_seconds(&zone).to_string(), expected);
+        }
+        let utc = at("2026-02-08T06:30:00Z").to_local_seconds(&TimeZone::UTC);
+        assert_eq!(utc.to_string(), "2026-02-08T06:30:00+00:00");
+    }
+
+    #[test]
     fn each_language_has_its_own_form() {
         let moment = at("2026-01-05T09:15:35.250Z");
         assert_eq!(moment.to_rfc3339_nano(), "2026-01-05T09:15:35.25Z");

@@ -228,6 +228,11 @@ pub(crate) fn told(error: ThreadError) -> CommandError {
         ThreadError::NotAFolder(path) => {
             CommandError::user(format!("not a thread's folder: {}", path.display()))
         }
+        ThreadError::DanglingLink { path, target } => {
+            let (path, target) = (path.display(), target.display());
+            let error = CommandError::user(format!("{path} is a link to a missing file: {target}"));
+            error.hint("create that file, or remove the link")
+        }
         ThreadError::GuideVersion(version) => {
             let error = CommandError::user(format!("not a version of the guide: {version}"));
             error.hint("set the version in the tag <leslie_system_guide ...> of AGENTS.md right")

@@ -68,6 +68,14 @@ pub enum ThreadError {
     /// Every id that was drawn is taken.
     #[error("No free id for a new {0}")]
     NoFreeId(&'static str),
+    /// The guide's file is a link that leads nowhere.
+    #[error("Dangling link: {path} -> {target}")]
+    DanglingLink {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
     /// A guide's version is none.
     #[error("Invalid Version: {0}")]
     GuideVersion(String),
@@ -103,7 +111,10 @@ impl ThreadError {
             ThreadError::Unreadable { .. } => "T502",
             ThreadError::ObjectiveNotFound(_) => "T601",
             ThreadError::NoFreeId(_) => "T901",
-            ThreadError::Empty(_) | ThreadError::GuideVersion(_) | ThreadError::File(_) => "T902",
+            ThreadError::Empty(_)
+            | ThreadError::DanglingLink { .. }
+            | ThreadError::GuideVersion(_)
+            | ThreadError::File(_) => "T902",
         }
     }
 

@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use super::error::ThreadError;
 use super::store::read;
-use crate::durable::{OnPath, parent, remove_leftovers, replace_atomic, write_atomic};
+use crate::durable::{OnPath, create_shared, parent, remove_leftovers, replace_atomic};
 
 const OPENING: &[u8] = b"<leslie_system_guide";
 const CLOSING: &[u8] = b"</leslie_system_guide>";
@@ -68,11 +68,16 @@ impl Guide<'_> {
         remove_leftovers(parent(path));
         let outcome = |status, written| Outcome { status, previous: None, written };
         let Some(content) = read(path)? else {
-            write_atomic(path, format!("{}\n", self.block).as_bytes())?;
+            check_link(path)?;
+            if !create_shared(path, format!("{}\n", self.block).as_bytes())? {
+                // Somebody else was faster.
+                return self.put(path, confirm);
+            }
             return Ok(outcome(GuideStatus::Created, true));
         };
+        let block = LineEnding::of(&content).apply(self.block);
         let Some((start, end)) = find(&content) else {
-            replace(path, &self.appended_to(&content))?;
+            replace(path, &appended(&content, &block))?;
             return Ok(outcome(GuideStatus::Appended, true));
         };
         let old = &content[start..end];
@@ -82,20 +87,54 @@ impl Guide<'_> {
         if asks && confirm.is_some_and(|confirm| !confirm(&version, self.version)) {
             return Ok(Outcome { previous, ..outcome(GuideStatus::Skipped, false) });
         }
-        let written = old != self.block.as_bytes();
+        let written = old != block.as_bytes();
         if written {
-            replace(path, &[&content[..start], self.block.as_bytes(), &content[end..]].concat())?;
+            replace(path, &[&content[..start], block.as_bytes(), &content[end..]].concat())?;
         }
         Ok(Outcome { previous, ..outcome(GuideStatus::Updated, written) })
     }
+}
 
-    fn appended_to(&self, content: &[u8]) -> Vec<u8> {
-        let mut text = content.to_vec();
-        if !text.ends_with(b"\n") {
-            text.push(b'\n');
+/// How the lines of a file end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineEnding {
+    Lf,
+    CrLf,
+}
+
+impl LineEnding {
+    /// How the first line ends.
+    fn of(content: &[u8]) -> Self {
+        match memchr::memchr(b'\n', content) {
+            Some(at) if at > 0 && content[at - 1] == b'\r' => Self::CrLf,
+            _ => Self::Lf,
         }
-        text.extend_from_slice(format!("\n{}\n", self.block).as_bytes());
-        text
+    }
+
+    fn apply(self, text: &str) -> String {
+        match self {
+            Self::Lf => text.to_owned(),
+            Self::CrLf => text.replace('\n', "\r\n"),
+        }
+    }
+}
+
+/// A file's content with the block at its end.
+fn appended(content: &[u8], block: &str) -> Vec<u8> {
+    let newline = LineEnding::of(content).apply("\n");
+    let mut text = content.to_vec();
+    if !text.ends_with(b"\n") {
+        text.extend_from_slice(newline.as_bytes());
+    }
+    text.extend_from_slice(format!("{newline}{block}{newline}").as_bytes());
+    text
+}
+
+/// Refuses a link that leads nowhere: a new file in its place would not be what its user meant.
+fn check_link(path: &Path) -> Result<(), ThreadError> {
+    match fs::read_link(path) {
+        Ok(target) => Err(ThreadError::DanglingLink { path: path.to_owned(), target }),
+        Err(_) => Ok(()),
     }
 }
 
@@ -266,6 +305,57 @@ mod tests {
         assert!(link.is_symlink());
         assert!(fs::read(&path).unwrap().starts_with(b"caf\xe9\n\n<leslie"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_nowhere_is_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("AGENTS.md");
+        std::os::unix::fs::symlink("docs/AGENTS.md", &link).unwrap();
+        let error = Guide::ours().put(&link, None).unwrap_err();
+        let expected = format!("Dangling link: {} -> docs/AGENTS.md", link.display());
+        assert_eq!((error.code(), error.to_string()), ("T902", expected));
+        assert!(link.is_symlink());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_file_has_the_mode_that_others_have() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("AGENTS.md"), dir.path().join("other"));
+        Guide::ours().put(&path, None).unwrap();
+        fs::write(&other, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&other));
+    }
+
+    #[test]
+    fn lines_end_as_they_did() {
+        let crlf = |text: &str| text.replace('\n', "\r\n");
+        let before = crlf("# Mine\n\nmore\n");
+        let (status, once) = put(&before, "1.0.0", None);
+        let expected = crlf(&format!("# Mine\n\nmore\n\n{}\n", block("1.0.0", "new")));
+        assert_eq!((status, &once), ("appended", &expected));
+        let old = once.replace("new", "old");
+        assert_eq!(put(&old, "1.0.0", None), ("updated", once));
+        assert_eq!(
+            put("a\r\nb", "1.0.0", None).1,
+            crlf(&format!("a\nb\n\n{}\n", block("1.0.0", "new")))
+        );
+    }
+
+    #[test]
+    fn every_asset_says_how_it_is_used_and_who_writes_it() {
+        let block = Guide::ours().block;
+        for kind in ["plan", "progress", "design", "learnings", "discuss", "transcript"] {
+            let part = block.split(&format!("\n#### {kind}\n")).nth(1).unwrap();
+            let part = part.split("\n#").next().unwrap();
+            for name in ["What", "Location", "When", "How to use", "Generation"] {
+                assert!(part.contains(&format!("\n- **{name}**: ")), "{kind}: {name}");
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod hostile;
 mod json;
 mod operations;
 mod recovery;
+#[cfg(unix)]
+mod worker;
 
 pub(super) const NOW: &str = "2026-02-22T15:00:00.123Z";
 

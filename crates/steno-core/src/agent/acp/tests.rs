@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::join::join;
 use super::wire::{Side, Wire};
-use super::{Facts, Fold};
+use super::{BrokenTurn, Facts, Fold, PROMPT_MODE, STOP_REASON, wire_note};
 use crate::entry::{Entry, Kind, Role};
 
 /// A wire that is read as it is spoken.
@@ -100,6 +100,62 @@ fn without_ids_turns_and_tools_part_messages() {
     talk.chunk(MESSAGE, None, "").stop(2).chunk(MESSAGE, None, "d");
     let texts: Vec<String> = talk.told().into_iter().map(|(_, text)| text).collect();
     assert_eq!(texts, ["p", "a", "q", "b", "", "c", "d"]);
+}
+
+#[test]
+fn a_tool_is_called_by_its_name_and_only_without_one_by_its_kind() {
+    let mut talk = Talk::default();
+    let tools = [
+        json!({ "name": "list_files" }),
+        json!({ "_meta": { "toolName": "list_files" } }),
+        json!({ "_meta": { "other": 1, "claudeCode": { "toolName": "list_files" } } }),
+        json!({ "name": "", "_meta": null }),
+    ];
+    for (at, tool) in tools.iter().enumerate() {
+        let id = format!("t{at}");
+        let announced = json!({ "toolCallId": id, "title": "Look", "kind": "search" });
+        talk.update("tool_call", announced);
+        let mut done = json!({ "toolCallId": id, "title": "Looked", "status": "completed" });
+        done.as_object_mut().unwrap().extend(tool.as_object().unwrap().clone());
+        talk.update("tool_call_update", done);
+    }
+    let entries = talk.finish().1;
+    let names: Vec<_> = entries.iter().map(|entry| entry.tool_name.as_deref().unwrap()).collect();
+    let named = ["list_files"; 6].into_iter().chain(["search"; 2]);
+    assert_eq!(names, named.collect::<Vec<_>>());
+}
+
+#[test]
+fn every_turn_tells_how_it_ended_and_its_prompt_the_mode() {
+    let mut talk = Talk::default();
+    let mode = json!({ "sessionId": "s", "modeId": "plan" });
+    talk.client(json!({ "id": 9, "method": "session/set_mode", "params": mode }));
+    talk.prompt(1, "silent").stop(1);
+    talk.prompt(2, "answered").chunk(MESSAGE, None, "a").stop(2);
+    talk.prompt(3, "crash").chunk(MESSAGE, None, "b");
+    talk.fold.break_turn(None, BrokenTurn::Failed("gone"));
+    talk.fold.connected();
+    talk.prompt(4, "away").fold.break_turn(None, BrokenTurn::Cancelled);
+    // After a turn that has ended nothing is broken.
+    talk.prompt(5, "last").stop(5).fold.break_turn(None, BrokenTurn::Failed("gone"));
+    let entries = talk.finish().1;
+    let about = |entry: &Entry| {
+        let [end, mode] = [STOP_REASON, PROMPT_MODE].map(|name| wire_note(entry, name));
+        format!("{}: {} {}", entry.content, end.unwrap_or("-"), mode.unwrap_or("-"))
+    };
+    let expected = [
+        "silent: end_turn plan",
+        "answered: - plan",
+        "a: end_turn -",
+        "crash: - plan",
+        "b: - -",
+        "gone: - -",
+        "away: - -",
+        "turn ended: cancelled: cancelled -",
+        "last: end_turn -",
+    ];
+    assert_eq!(entries.iter().map(about).collect::<Vec<_>>(), expected);
+    assert_eq!((entries[5].kind, &entries[5].role), (Kind::Error, &Role::System));
 }
 
 #[test]
@@ -417,4 +473,20 @@ fn both_accounts_of_a_session_are_one() {
         texts,
         ["go", "hm", "", "allowed", "all of it", "one", "two", "go", "never written down"]
     );
+}
+
+#[test]
+fn a_prompt_was_given_when_the_wire_had_it() {
+    let at = |text: &str| text.parse().ok();
+    let said = |role: Role, time: &str| {
+        let mut entry = Entry::new(role, Kind::Text, "same");
+        entry.created_at = at(time);
+        entry
+    };
+    let (own, wire) = ("2026-01-05T09:00:01.500Z", "2026-01-05T09:00:01.250Z");
+    for (role, expected) in [(Role::User, wire), (Role::Assistant, own)] {
+        let joined = join(vec![said(role.clone(), own)], vec![said(role, wire)]);
+        assert_eq!(joined.len(), 1);
+        assert_eq!(joined[0].created_at, at(expected));
+    }
 }

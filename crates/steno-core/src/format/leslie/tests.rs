@@ -177,3 +177,62 @@ proptest! {
         prop_assert_eq!(back.session.started, given.session.started);
     }
 }
+
+/// A transcript of a run, as its wire tells it.
+fn run(entries: Vec<Entry>) -> Transcript {
+    let mut given = transcript(entries);
+    given.session.extra.insert("acp".to_owned(), serde_json::json!({}));
+    given
+}
+
+fn answer(text: &str) -> Entry {
+    Entry::new(Role::Assistant, Kind::Text, text)
+}
+
+#[test]
+fn a_unit_of_a_run_is_brought_up_to_date_under_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, later) = ("2026-02-08T14:30:10+08:00", "2026-02-08T14:30:10.9+08:00");
+    let torn = run(vec![question("same", first), answer("One")]);
+    let paths = write(&torn, dir.path(), &clock()).unwrap();
+    // It is the same second, whatever its digits and its offset.
+    let whole = run(vec![question("same", later), answer("One and two")]);
+    assert_eq!(write(&whole, dir.path(), &clock()).unwrap(), paths);
+    assert!(fs::read_to_string(&paths[0]).unwrap().ends_with("assistant:\nOne and two\n"));
+    // Twice the same question in one second are two units.
+    let twice = run(vec![
+        question("same", first),
+        answer("One and two"),
+        question("same", first),
+        answer("Again"),
+    ]);
+    let both = write(&twice, dir.path(), &clock()).unwrap();
+    assert_eq!(both[0], paths[0]);
+    assert_eq!(names(dir.path()), ["20260208-1430-same-2.txt", "20260208-1430-same.txt"]);
+    // Of another chat, or of no run, nothing is replaced.
+    let mut other = run(vec![question("same", first), answer("Other")]);
+    other.session.native_id = Some("chat-2".to_owned());
+    write(&other, dir.path(), &clock()).unwrap();
+    write(&transcript(vec![question("same", first)]), dir.path(), &clock()).unwrap();
+    assert_eq!(names(dir.path()).len(), 4);
+}
+
+#[test]
+fn a_unit_of_a_run_says_what_the_user_wrote_and_why_it_ended() {
+    let context = "<thread_context thread=\"t\">\n\n</thread_context>\n\n";
+    let mut prompt = question(&format!("{context}Go"), "2026-02-08T14:30:10+08:00");
+    prompt.metadata = serde_json::json!({ "mode": "plan" }).as_object().cloned();
+    let mut done = answer("Done");
+    done.metadata =
+        serde_json::json!({ "acp": { "stop_reason": "end_turn" } }).as_object().cloned();
+    let failed = Entry::new(Role::System, Kind::Error, "gone");
+    let next = question("And?", "2026-02-08T14:31:10+08:00");
+    let open = question("Now?", "2026-02-08T14:32:10+08:00");
+    let text = render(&run(vec![prompt, done, next, failed, open]));
+    let units: Vec<_> = text.split("Thread ID: ").skip(1).collect();
+    assert!(units[0].contains("Agent Mode: plan\nStop Reason: end_turn\n"), "{text}");
+    assert!(units[0].contains("<user_query>\nGo\n</user_query>"), "{text}");
+    assert!(units[1].contains("Agent Mode: review\nStop Reason: error\n"), "{text}");
+    assert!(units[1].contains("[Error]\ngone\n"), "{text}");
+    assert!(!units[2].contains("Stop Reason"), "{text}");
+}

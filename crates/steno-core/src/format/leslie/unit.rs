@@ -158,7 +158,7 @@ fn header(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> H
     let given_in = prompt(group).and_then(|prompt| acp::wire_note(prompt, acp::PROMPT_MODE));
     let mode = given_in.or(session.extra.get(AGENT_MODE).and_then(Value::as_str));
     let chat = session.native_id.as_deref().unwrap_or(session.id.as_str());
-    let stop = || match is_run(session) {
+    let stop = || match session.extra.contains_key(acp::AGENT) {
         true => turn_end(group).map(str::to_owned),
         false => session.stop_reason.clone().filter(|_| last && read.is_none()),
     };
@@ -175,7 +175,7 @@ fn header(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> H
     }
 }
 
-/// Why the turn of a run ended; nothing while it goes on.
+/// Why a turn on the wire ended; nothing while it goes on.
 fn turn_end(group: &[Entry]) -> Option<&str> {
     let own = || group.iter().rev().filter(|entry| entry.source == PRIMARY);
     let stated = own().find_map(|entry| acp::wire_note(entry, acp::STOP_REASON));

@@ -243,8 +243,9 @@ fn describe(call: &mut Entry, update: &Object) {
 fn name_tool(call: &mut Entry, update: &Object) {
     let told = |field: &str| update.get(field).filter(|value| !value.is_null());
     let about = call.metadata.get_or_insert_default();
-    let named = update.get("_meta").and_then(|meta| meta.get("claudeCode")?.get("toolName"));
-    let named = told("name").or(named).and_then(Value::as_str).map(str::to_owned);
+    let named = update.get("_meta").and_then(meta_tool_name);
+    let named = told("name").and_then(Value::as_str).or(named).filter(|name| !name.is_empty());
+    let named = named.map(str::to_owned);
     let stated = |field| about.get(field).and_then(Value::as_str).map(str::to_owned);
     let is_guess = call.tool_name == stated("kind") || call.tool_name == stated("title");
     if named.is_some() {
@@ -252,6 +253,12 @@ fn name_tool(call: &mut Entry, update: &Object) {
     } else if call.tool_name.is_none() || is_guess {
         call.tool_name = stated("kind").or(stated("title"));
     }
+}
+
+/// The name that an agent gives a tool beside an update: in `_meta` itself, or in an object of its own there.
+fn meta_tool_name(meta: &Value) -> Option<&str> {
+    let mut objects = std::iter::once(meta).chain(meta.as_object()?.values());
+    objects.find_map(|object| object.get("toolName").or(object.get("tool_name"))?.as_str())
 }
 
 /// A piece of a terminal's output.

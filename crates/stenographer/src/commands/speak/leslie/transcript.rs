@@ -47,10 +47,10 @@ fn entry(role: Role, text: &str, at: Timestamp) -> Entry {
     Entry { created_at: Some(at), ..Entry::new(role, Kind::Text, text) }
 }
 
-/// The time that a flag states, or now.
+/// The time that a flag states, as it states it; or now, by the local clock.
 fn time(desk: &Desk<'_>, name: &str) -> Result<Timestamp, Failure> {
     let Some(text) = desk.flags.optional(name)? else {
-        return Ok(desk.now());
+        return Ok(desk.now().to_local_seconds(&desk.scene.zone));
     };
     let invalid =
         |_| Failure::unknown(format!("Invalid value of flag --{name}: not a time: {text}"));
