@@ -60,9 +60,9 @@ impl ThreadRun<'_> {
     pub(crate) fn finish_killed(&self, worker: &ThreadWorker) -> Result<(), CommandError> {
         let Some(killed) = worker.killed() else { return Ok(()) };
         let thread = self.threads.thread(self.id.as_str()).map_err(told)?;
-        let (mut recorded, mut last_turn) = (0, None);
+        let (mut recorded, mut last_turn, mut written) = (0, None, Ok(Vec::new()));
         if let Some(name) = thread.session_id
-            && let Some(dir) = find_session(self.scene, &name)?
+            && let Some(dir) = find_session(self.scene, self.id, &name)?
         {
             // What the agent wrote itself makes the transcripts richer; without it the wire has to do.
             let kept = Kept { dir: dir.clone(), name };
@@ -71,13 +71,14 @@ impl ThreadRun<'_> {
             killed.retain_own_units(&mut transcript);
             recorded = transcript.entries.iter().filter(|entry| leslie::asks(entry)).count();
             last_turn = leslie::last_stop_reason(&transcript);
-            self.write_transcripts(transcript, killed)?;
+            written = self.write_transcripts(transcript, killed);
         }
         let is_done = killed.prompts_planned > 0
             && recorded >= killed.prompts_planned
             && last_turn.as_deref() == Some("end_turn");
         let outcome = if is_done { Outcome::Done } else { Outcome::Open(KILLED.to_owned()) };
-        self.settle(&outcome).map(drop)
+        self.settle(&outcome)?;
+        written.map(drop)
     }
 
     /// Writes the transcripts of a worker's prompts, one for each; those that are there are brought up to date.
@@ -115,17 +116,24 @@ impl ThreadRun<'_> {
     }
 }
 
-/// The kept session that has this name in the protocol.
-pub(crate) fn find_session(scene: &Scene, name: &str) -> Result<Option<SessionDir>, CommandError> {
+/// The kept session that has this name in the protocol: where several agents have one, that of the thread.
+pub(crate) fn find_session(
+    scene: &Scene,
+    thread: &Id,
+    name: &str,
+) -> Result<Option<SessionDir>, CommandError> {
     let vault = Store::new(scene).vault;
+    let mut sessions = Vec::new();
     for agent in vault.agents()? {
         let Ok(known) = agent.parse() else { continue };
         let session = vault.session(&known, &SessionId::for_native(&agent, name));
-        if session.exists() {
-            return Ok(Some(session));
-        }
+        sessions.extend(session.exists().then_some(session));
     }
-    Ok(None)
+    let is_own = |session: &SessionDir| {
+        session.read().is_ok_and(|kept| kept.session.thread.as_deref() == Some(thread.as_str()))
+    };
+    let own = if sessions.len() > 1 { sessions.iter().position(is_own) } else { None };
+    Ok((!sessions.is_empty()).then(|| sessions.swap_remove(own.unwrap_or(0))))
 }
 
 fn has_open_children(relations: &Relations, id: &Id) -> bool {

@@ -72,10 +72,8 @@ impl ThreadStore {
             let worker = read_state(&file).unwrap_or_default();
             return Err(ThreadError::Busy { thread: id.to_string(), worker });
         }
-        let killed = read_state(&file);
-        let since = Some(self.now());
-        let state = WorkerState { pid, since, ..WorkerState::default() };
-        Ok(ThreadWorker { file, path, state, killed })
+        let state = WorkerState { pid, since: Some(self.now()), ..WorkerState::default() };
+        Ok(ThreadWorker { killed: read_state(&file), file, path, state })
     }
 
     /// Takes over from a worker that was killed in the thread, to finish what it left; nothing where none was.
@@ -84,11 +82,12 @@ impl ThreadStore {
         if fs::symlink_metadata(&path).map_or(0, |data| data.len()) == 0 {
             return Ok(None);
         }
-        match self.begin_work(id, 0, false) {
-            Err(ThreadError::Busy { .. }) => Ok(None),
-            Ok(worker) => Ok(Some(worker).filter(|worker| worker.killed.is_some())),
-            Err(error) => Err(error),
+        let (file, path) = self.open_worker_file(id)?;
+        if !try_lock(&file, &path)? {
+            return Ok(None);
         }
+        let (killed, state) = (read_state(&file), WorkerState::default());
+        Ok(killed.map(|killed| ThreadWorker { killed: Some(killed), file, path, state }))
     }
 
     /// Who works in the thread right now, if anybody does.

@@ -25,11 +25,11 @@ update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId"
 text() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
 stop() { say '{"jsonrpc":"2.0","id":'"$id"',"result":{"stopReason":"'"$1"'"}}'; }
 result() { say '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
-session=chat-$$
+session=${SESSION:-chat-$$}
 while read -r line; do
 case "$line" in *'"id":'*) id=${line#*'"id":'}; id=${id%%,*};; esac
 case "$line" in
-*'"initialize"'*) result '{"protocolVersion":1,"agentInfo":{"name":"toy"},"agentCapabilities":{"loadSession":'"${LOADS:-false}"'}}';;
+*'"initialize"'*) result '{"protocolVersion":1,"agentInfo":{"name":"'"${NAME:-toy}"'"},"agentCapabilities":{"loadSession":'"${LOADS:-false}"'}}';;
 *'"session/new"'*) result '{"sessionId":"'"$session"'","modes":{"currentModeId":"agent","availableModes":[{"id":"agent","name":"A"},{"id":"plan","name":"P"}]}}';;
 *'"session/load"'*) session=${line#*'"sessionId":"'}; session=${session%%\"*}; result '{}';;
 *'"session/set_mode"'*) result '{}';;

@@ -21,6 +21,8 @@ const FILE: &str = "leslie_file";
 const HEADER: &str = "leslie_header";
 /// In a session: the agent mode that its headers state.
 pub const AGENT_MODE: &str = "agent_mode";
+/// In a session: how the user has called the agent that was run.
+const LAUNCH: &str = "launch";
 const UNNAMED: &str = "unknown";
 /// The stop reason of a turn that the agent did not end.
 const FAILED: &str = "error";
@@ -37,7 +39,8 @@ pub(super) struct Unit {
 
 /// Whether `steno run` made the session: its prompts tell of the thread before they say what the user wrote.
 pub(super) fn is_run(session: &Session) -> bool {
-    session.thread.is_some() && session.extra.contains_key(acp::AGENT)
+    let is_named = |name| session.extra.contains_key(name);
+    session.thread.is_some() && (is_named(acp::AGENT) || is_named(LAUNCH))
 }
 
 /// The units of a transcript; `now` stands in where no time at all is known.
@@ -158,7 +161,7 @@ fn header(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> H
     let given_in = prompt(group).and_then(|prompt| acp::wire_note(prompt, acp::PROMPT_MODE));
     let mode = given_in.or(session.extra.get(AGENT_MODE).and_then(Value::as_str));
     let chat = session.native_id.as_deref().unwrap_or(session.id.as_str());
-    let stop = || match session.extra.contains_key(acp::AGENT) {
+    let stop = || match is_run(session) || session.extra.contains_key(acp::AGENT) {
         true => turn_end(group).map(str::to_owned),
         false => session.stop_reason.clone().filter(|_| last && read.is_none()),
     };

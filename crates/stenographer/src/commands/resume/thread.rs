@@ -73,7 +73,7 @@ fn sessions_of(
         dirs.push(store.vault.session(&agent.parse()?, &id));
     }
     if let Some(name) = &thread.session_id
-        && let Some(last) = find_session(scene, name)?
+        && let Some(last) = find_session(scene, &thread.id, name)?
         && !dirs.iter().any(|dir| dir.id() == last.id())
     {
         dirs.push(last);

@@ -144,8 +144,8 @@ impl Conversation<'_> {
     /// Writes the transcripts of the turns so far. They can wait: those that cannot be written are reported once, and
     /// tried again after the next turn and at the end.
     fn write_transcripts(&self, ui: &mut Ui, course: &mut Course) {
-        let session = course.session.as_ref();
-        let found = session.and_then(|session| find_session(self.scene, session).ok().flatten());
+        let Some(session) = &course.session else { return };
+        let found = find_session(self.scene, &self.work.thread.id, session).ok().flatten();
         // That recording is paused was reported already.
         let Some(transcript) = found.and_then(|dir| dir.read().ok()) else { return };
         let written = self.work.write_transcripts(self.scene, transcript);

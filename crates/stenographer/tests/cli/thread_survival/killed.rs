@@ -150,3 +150,65 @@ fn a_kill_after_the_last_turn_leaves_a_completed_thread() {
     let left = project.home.path().join(".leslie/threads").join(id).join(".meta/worker.json");
     assert_eq!(fs::read_to_string(left).unwrap(), "");
 }
+
+#[test]
+fn of_several_commands_at_once_one_finishes_a_killed_run() {
+    let project = Project::new();
+    let mut run = project.start(&["one", "then sleep"]);
+    wait_for(project.home.path().join("asleep"));
+    kill(&mut run);
+    let id = project.thread_id();
+    let commands: Vec<_> = (0..6).map(|_| project.command(&["status"])).collect();
+    let children: Vec<_> = commands
+        .into_iter()
+        .map(|mut command| command.stdout(Stdio::null()).spawn().unwrap())
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(project.transcripts(&id).len(), 2);
+    let path = project.home.path().join(".leslie/thread_relations.json");
+    let text = fs::read_to_string(path).unwrap();
+    assert_eq!(text.matches("\"the run was killed\"").count(), 1, "{text}");
+}
+
+#[test]
+fn a_killed_run_is_settled_where_its_transcripts_cannot_be_written() {
+    let project = Project::new();
+    let mut run = project.start(&["then sleep"]);
+    wait_for(project.home.path().join("asleep"));
+    kill(&mut run);
+    let id = project.thread_id();
+    let folder = project.home.path().join(".leslie/threads").join(&id).join(".meta/transcripts");
+    let aside = folder.with_file_name("aside");
+    fs::rename(&folder, &aside).unwrap();
+    fs::write(&folder, "in the way").unwrap();
+    let status = project.steno(&["status"]);
+    assert_eq!(status.code, 0, "{status}");
+    let warning = format!("warning: the killed run of {id} is not finished: ");
+    assert!(status.stderr.starts_with(&warning), "{status}");
+    assert_eq!(project.stored_thread()["status"], "suspended");
+    fs::remove_file(&folder).unwrap();
+    fs::rename(&aside, &folder).unwrap();
+    assert_eq!(project.steno(&["status"]).stderr, "");
+    assert!(project.transcript(&id, "then-sleep.txt").contains("[Error]"));
+}
+
+#[test]
+fn sessions_of_one_name_are_told_apart_by_their_thread() {
+    let project = Project::new();
+    let named = |name: &str, prompt: &str| {
+        let mut run = project.command(&["run", "--agent", "sh agent.sh", "--json", prompt]);
+        run.env("NAME", name).env("SESSION", "same").stdin(Stdio::null());
+        run
+    };
+    project.home.finish(named("aaa", "one"), b"").ok();
+    let mut run = named("toy", "then sleep");
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for(project.home.path().join("asleep"));
+    kill(&mut run);
+    let status = project.steno(&["status", "--json"]).ok();
+    let killed: Value = serde_json::from_str(status.lines().last().unwrap()).unwrap();
+    let torn = project.transcript(killed["id"].as_str().unwrap(), "then-sleep.txt");
+    assert!(torn.contains("Chat ID: same\n"), "{torn}");
+}

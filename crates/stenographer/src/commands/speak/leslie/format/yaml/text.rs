@@ -27,7 +27,11 @@ pub(super) fn scalar(text: &str, place: TextPlace) -> String {
     if text.chars().any(is_control) {
         return double_quoted(text, place);
     }
-    if place.is_key && has_lines || is_ambiguous(text) && (place.is_key || !has_lines) {
+    let is_quoted = match place.is_key {
+        true => has_lines || is_ambiguous(text),
+        false => !has_lines && is_ambiguous(text),
+    };
+    if is_quoted {
         return quoted(text, place);
     }
     if has_lines {
