@@ -26,6 +26,12 @@ text() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text"
 stop() { say '{"jsonrpc":"2.0","id":'"$id"',"result":{"stopReason":"'"$1"'"}}'; }
 result() { say '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
 session=${SESSION:-chat-$$}
+# Writes its session down as Claude Code does, a little later than the wire had it.
+own() {
+ [ -n "$OWN" ] || return
+ mkdir -p "$HOME/.claude/projects/-w"; count=$((count + 1))
+ say '{"type":"'"$1"'","uuid":"'"$$-$count"'","sessionId":"'"$session"'","cwd":"/w","timestamp":"'"$(date -u +%Y-%m-%dT%H:%M:%S.999Z)"'","message":{"role":"'"$1"'","content":"'"$2"'"}}' >> "$HOME/.claude/projects/-w/$session.jsonl"
+}
 while read -r line; do
 case "$line" in *'"id":'*) id=${line#*'"id":'}; id=${id%%,*};; esac
 case "$line" in
@@ -35,6 +41,7 @@ case "$line" in
 *'"session/set_mode"'*) result '{}';;
 *'"session/prompt"'*)
  printf '%s\n' "$line" >> heard
+ prompt=${line#*'"text":"'}; own user "${prompt%%'"}'*}"
  case "$line" in
  *'crash"'*) text 'Going down.'; exit 3;;
  *'sleep"'*) text 'Asleep.'; echo x >> asleep; sleep 60; stop end_turn;;
@@ -46,7 +53,7 @@ case "$line" in
   update '{"sessionUpdate":"tool_call","toolCallId":"c1","title":"List the files","name":"list_files","kind":"read","status":"completed","rawInput":{"path":"."},"content":[{"type":"content","content":{"type":"text","text":"a.txt"}}]}'
   update '{"sessionUpdate":"tool_call","toolCallId":"c2","title":"Look","kind":"search","status":"completed"}'
   text 'Done.'; stop end_turn;;
- *) text 'Well '; sleep 0.03; text 'done.'; stop end_turn;;
+ *) text 'Well '; sleep 0.03; text 'done.'; own assistant 'Well done.'; stop end_turn;;
  esac;;
 esac
 done

@@ -212,3 +212,36 @@ fn sessions_of_one_name_are_told_apart_by_their_thread() {
     let torn = project.transcript(killed["id"].as_str().unwrap(), "then-sleep.txt");
     assert!(torn.contains("Chat ID: same\n"), "{torn}");
 }
+
+#[test]
+fn an_agent_that_writes_its_session_down_itself_has_each_unit_once() {
+    let project = Project::new();
+    let with_own_files = |args: &[&str]| {
+        let mut command = project.command(args);
+        command.env("NAME", "claude-agent-acp").env("OWN", "1").env("LOADS", "true");
+        command
+    };
+    let mut run = with_own_files(&["run", "--agent", "sh agent.sh", "one", "two", "then sleep"]);
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for(project.home.path().join("asleep"));
+    kill(&mut run);
+    project.steno(&["status"]).ok();
+    let id = project.thread_id();
+    assert_eq!(project.transcripts(&id).len(), 3, "{:#?}", project.transcripts(&id));
+    project.home.finish(with_own_files(&["resume", &id, "three"]), b"").ok();
+    let own = project.transcripts(&id);
+    let slugs: Vec<_> = own.keys().map(|name| &name[14..]).collect();
+    assert_eq!(slugs.len(), 4, "{slugs:?}");
+    for (slug, reason) in
+        [("one", "end_turn"), ("two", "end_turn"), ("then-sleep", "error"), ("three", "end_turn")]
+    {
+        let text = project.transcript(&id, &format!("{slug}.txt"));
+        assert!(text.contains(&format!("Stop Reason: {reason}\n")), "{text}");
+        assert_eq!(text.matches("Well done.").count(), usize::from(reason == "end_turn"), "{text}");
+        assert_eq!(text.matches("<user_query>").count(), 1, "{text}");
+    }
+    let [kept] = project.home.vault().sessions().unwrap().try_into().unwrap();
+    assert!(kept.is_imported().unwrap() && kept.is_recorded().unwrap(), "both accounts are joined");
+    project.steno(&["transcript", &id, kept.id().as_str()]).ok();
+    assert_eq!(project.transcripts(&id), own);
+}
