@@ -23,7 +23,7 @@ pub(super) fn write(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileErro
     write_beside(dir, units, Vec::new())
 }
 
-/// As [`write`], for units of a run: one that stands in `dir` already is brought up to date under its name.
+/// As [`write()`], for units of a run: one that stands in `dir` already is brought up to date under its name.
 ///
 /// A unit is known by its thread, chat, second and query, so that a run that was killed, and whoever finishes it, write
 /// one file between them.
