@@ -173,6 +173,7 @@ fn add(session: &mut Session, header: &Header) {
     session.stop_reason = header.stop_reason.clone();
     session.status = match header.stop_reason.as_deref() {
         Some("cancelled" | "canceled") => Status::Canceled,
+        Some(unit::FAILED) => Status::Failed,
         _ => Status::Completed,
     };
     if !header.agent_mode.is_empty() {

@@ -235,4 +235,8 @@ fn a_unit_of_a_run_says_what_the_user_wrote_and_why_it_ended() {
     assert!(units[1].contains("Agent Mode: review\nStop Reason: error\n"), "{text}");
     assert!(units[1].contains("[Error]\ngone\n"), "{text}");
     assert!(!units[2].contains("Stop Reason"), "{text}");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("20260208-1431-And.txt");
+    fs::write(&path, format!("Thread ID: {}", units[1])).unwrap();
+    assert_eq!(read(&Bundle::file(&path)).unwrap().session.status, Status::Failed);
 }

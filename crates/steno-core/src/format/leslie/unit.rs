@@ -25,7 +25,7 @@ pub const AGENT_MODE: &str = "agent_mode";
 const LAUNCH: &str = "launch";
 const UNNAMED: &str = "unknown";
 /// The stop reason of a turn that the agent did not end.
-const FAILED: &str = "error";
+pub(super) const FAILED: &str = "error";
 
 /// One unit as a file, and what that file is called.
 #[derive(Debug)]

@@ -63,3 +63,18 @@ fn leslies_commands_tell_of_it_too() {
     assert!(log.contains("worker_failed") && log.contains("is busy: process"), "{log}");
     kill(&mut run);
 }
+
+#[test]
+fn whoever_waits_finishes_a_run_that_is_killed_meanwhile() {
+    let project = Project::new();
+    let (mut run, id) = sleeping(&project);
+    let mut waiting = project.command(&["resume", &id, "--wait", "--json", "two"]);
+    let waiting = waiting.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    kill(&mut run);
+    let output = waiting.wait_with_output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(end(&output)["status"], "completed");
+    let transcripts = project.transcripts(&id);
+    assert_eq!(transcripts.len(), 3, "{transcripts:#?}");
+    assert!(project.transcript(&id, "then-sleep.txt").contains("Stop Reason: error\n"));
+}
