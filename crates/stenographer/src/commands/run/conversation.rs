@@ -130,7 +130,7 @@ impl Conversation<'_> {
             screen.end_turn();
             course.stop_reason = Some(turn?.stop_reason);
             client.commit();
-            self.work.note_turn()?;
+            self.work.note_turn();
             self.write_transcripts(screen.ui(), course);
             self.work.delivered(&waiting)?;
             if course.stop_reason.as_deref() == Some("cancelled") {

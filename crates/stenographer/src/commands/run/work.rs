@@ -70,22 +70,21 @@ impl Work {
         let begun = threads.begin_work(&thread.id, process::id(), is_waiting);
         let mut worker = begun.map_err(|error| busy(scene, error))?;
         let run = ThreadRun { scene, threads: &threads, id: &thread.id };
-        if let Err(error) = run.finish_killed(&worker) {
+        let finished = run.finish_killed(&worker);
+        let thread = threads.thread(thread.id.as_str()).map_err(told)?;
+        if matches!(thread.status, Status::Cancelled | Status::Archived | Status::Frozen) {
+            finished.and_then(|()| Ok(worker.finish()?))?;
+            let (id, status) = (&thread.id, thread.status);
+            let error = CommandError::user(format!("thread {id} is {status}"));
+            return Err(error.hint("leave --thread out, and name it with --ref"));
+        }
+        if let Err(error) = finished {
             ui.warning(format_args!("the last run is not finished: {}", error.error));
             // This run finishes it together with its own.
             let since = worker.killed().and_then(|killed| killed.since);
             worker.note(|state| state.since = since)?;
         }
-        let thread = threads.thread(thread.id.as_str()).map_err(told)?;
-        match thread.status {
-            Status::Cancelled | Status::Archived | Status::Frozen => {
-                worker.finish()?;
-                let (id, status) = (&thread.id, thread.status);
-                let error = CommandError::user(format!("thread {id} is {status}"));
-                Err(error.hint("leave --thread out, and name it with --ref"))
-            }
-            _ => Ok(Self { threads, thread, worker }),
-        }
+        Ok(Self { threads, thread, worker })
     }
 
     fn refer(&self, ui: &mut Ui, targets: &[String]) -> Result<(), CommandError> {
@@ -111,8 +110,9 @@ impl Work {
     }
 
     /// One more turn has ended.
-    pub(super) fn note_turn(&mut self) -> Result<(), CommandError> {
-        Ok(self.worker.note(|state| state.turns_ended += 1)?)
+    pub(super) fn note_turn(&mut self) {
+        // A full disk must not end the run. Without this, a killed run is told by the times of its prompts alone.
+        let _ = self.worker.note(|state| state.turns_ended += 1);
     }
 
     /// The project's folder, from which the paths of assets begin.
