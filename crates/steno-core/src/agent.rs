@@ -96,6 +96,7 @@ pub(crate) fn schemas(agent: &str) -> &'static [&'static Schema] {
         goose::AGENT => &[&goose::SCHEMA],
         crush::AGENT => &[&crush::SCHEMA],
         zed::AGENT => &[&zed::SCHEMA],
+        vscode_chat::AGENT => &vscode_chat::SCHEMAS,
         _ => &[],
     }
 }

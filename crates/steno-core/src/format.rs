@@ -29,7 +29,7 @@ use crate::traffic;
 
 /// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
 /// index is built anew.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Finds and reads the sessions of one format.
 #[derive(Debug)]
@@ -157,7 +157,8 @@ pub fn list_files(path: &Path) -> Result<FileListing, FileError> {
     tree::list_files(path)
 }
 
-/// Every session of any format at or below `path`. No file belongs to sessions of two formats.
+/// Every session of any format at or below `path`. No file belongs to sessions of two formats, except a database: an editor
+/// keeps the chats of several programs in one, each under a key of its own.
 pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
     look(path).map(|look| look.found)
 }
@@ -188,7 +189,9 @@ pub fn look(path: &Path) -> Result<Look, FileError> {
         bundles.retain(|bundle| !bundle.files().iter().any(|file| taken.contains(file.path())));
         tree.take(&bundles);
         for bundle in bundles {
-            taken.extend(bundle.files().iter().map(|source| source.path().to_owned()));
+            if bundle.origin.is_none() {
+                taken.extend(bundle.files().iter().map(|source| source.path().to_owned()));
+            }
             found.push(Found { reader, bundle });
         }
     }

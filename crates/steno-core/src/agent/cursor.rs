@@ -1,7 +1,7 @@
 //! Cursor: transcripts of agents as JSON Lines, the command line's store, and the editor's databases.
 //!
 //! Transcripts have no ids, times or tokens. A store is one session as a tree of blobs. An editor's database holds
-//! many, each either in one piece or as one row per bubble, and chats of 2024 as tabs.
+//! many: composers in one piece or as one row per bubble, those of 2024 in one value for all, and chats of 2024 as tabs.
 
 mod bubble;
 mod composer;
@@ -10,6 +10,7 @@ mod store;
 mod tabs;
 mod transcript;
 mod tree_node;
+mod workspace_composers;
 
 use std::path::Path;
 
@@ -25,7 +26,8 @@ use crate::source::{Bundle, Source};
 pub const AGENT: &str = "cursor";
 
 /// What its databases are known by.
-pub(super) const SCHEMAS: [&Schema; 3] = [&store::SCHEMA, &composer::SCHEMA, &tabs::SCHEMA];
+pub(super) const SCHEMAS: [&Schema; 4] =
+    [&store::SCHEMA, &composer::SCHEMA, &workspace_composers::SCHEMA, &tabs::SCHEMA];
 
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
@@ -51,7 +53,13 @@ fn in_database(file: &Path) -> Vec<Bundle> {
         return vec![bundle];
     }
     let mut bundles = sqlite::sessions(file, &composer::SCHEMA);
-    bundles.extend(sqlite::sessions(file, &tabs::SCHEMA));
+    for older in [&workspace_composers::SCHEMA, &tabs::SCHEMA] {
+        for bundle in sqlite::sessions(file, older) {
+            if !bundles.iter().any(|known| known.key == bundle.key) {
+                bundles.push(bundle);
+            }
+        }
+    }
     let workspace = file.with_file_name(WORKSPACE);
     if workspace.is_file() {
         for bundle in &mut bundles {
@@ -73,7 +81,11 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         Some(key) => key.clone(),
         None => sqlite::session_id(bundle, &database, &composer::SCHEMA)?,
     };
-    let mut session = match composer::record(&database, &key)? {
+    let record = match composer::record(&database, &key)? {
+        Some(record) => Some(record),
+        None => workspace_composers::find_record(&database, &key)?,
+    };
+    let mut session = match record {
         Some(composer) => composer::read(&database, &composer, emit)?,
         None => tabs::read(&database, &key, emit)?,
     };

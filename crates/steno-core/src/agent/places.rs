@@ -78,6 +78,21 @@ struct CrushProject {
 /// The variable that names Aider's file, below the project or anywhere.
 const AIDER_HISTORY: &str = "AIDER_CHAT_HISTORY_FILE";
 
+/// VS Code and the editors that are built from it, as their folders are called.
+const EDITORS: [&str; 11] = [
+    "Code",
+    "Code - Insiders",
+    "Code - OSS",
+    "VSCodium",
+    "Cursor",
+    "Windsurf",
+    "Windsurf - Next",
+    "Void",
+    "Trae",
+    "Kiro",
+    "Antigravity",
+];
+
 /// Takes an agent and where it keeps sessions.
 type Add<'a> = &'a mut dyn FnMut(&'static str, PathBuf);
 
@@ -155,6 +170,7 @@ impl User<'_> {
             add(super::cline::AGENT, global.join("saoudrizwan.claude-dev/tasks"));
             add(super::cline::AGENT, global.join("rooveterinaryinc.roo-cline/tasks"));
             add(super::vscode_chat::AGENT, editor.join("workspaceStorage"));
+            add(super::vscode_chat::AGENT, global.join("state.vscdb"));
             for kind in ["emptyWindowChatSessions", "transferredChatSessions"] {
                 add(super::vscode_chat::AGENT, global.join(kind));
             }
@@ -201,8 +217,7 @@ impl User<'_> {
 
     /// The `User` folders of VS Code and its kin.
     fn editors(&self) -> Vec<PathBuf> {
-        let mut editors =
-            self.editors_named(&["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"]);
+        let mut editors = self.editors_named(&EDITORS);
         editors.push(self.home.join(".vscode-server/data/User"));
         editors
     }

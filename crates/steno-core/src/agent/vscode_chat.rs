@@ -1,10 +1,12 @@
 //! Chats of VS Code, Copilot's among them: a JSON document, or since 1.109 a log of changes to one.
 //!
-//! An exported chat is a document without a session's id. Requests hold the prompt, the answer and its tool calls.
+//! Before March 2025 the documents stood in the editor's database. An exported chat is a document without a session's id.
+//! Requests hold the prompt, the answer and its tool calls.
 
 mod mutation;
 mod replay;
 mod request;
+mod stored;
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,7 @@ use super::fields;
 use super::head::Head;
 use super::listing::Listing;
 use super::record;
+use super::sqlite::{self, Schema};
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
@@ -30,6 +33,9 @@ pub const AGENT: &str = "vscode-chat";
 
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
+
+/// What its databases are known by.
+pub(super) const SCHEMAS: [&Schema; 1] = [&stored::SCHEMA];
 
 /// The file that names the folder which was open.
 const WORKSPACE: &str = "workspace.json";
@@ -56,6 +62,9 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         let workspace = workspace.filter(|workspace| workspace.is_file());
         bundle.sources.extend(workspace.map(|path| Source::on_disk(WORKSPACE, path)));
     }
+    for file in tree.files().iter().filter(|file| sqlite::is_database(file)) {
+        bundles.extend(stored::find_chats(file));
+    }
     Ok(bundles)
 }
 
@@ -72,6 +81,9 @@ fn is_log(head: &Head) -> bool {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    if sqlite::holds_database(bundle)? {
+        return stored::read(bundle, emit);
+    }
     let mut chats: Vec<_> =
         bundle.sources.iter().filter(|source| source.name() != WORKSPACE).collect();
     chats.sort_by_key(|source| !source.name().ends_with(".jsonl"));

@@ -151,9 +151,10 @@ impl Tree {
         });
     }
 
-    /// Leaves out the files of sessions that were found.
+    /// Leaves out the files of sessions that were found. A database stays: others may have sessions in it too.
     pub(crate) fn take(&mut self, bundles: &[Bundle]) {
-        let sources = bundles.iter().flat_map(Bundle::files);
+        let sources =
+            bundles.iter().filter(|bundle| bundle.origin.is_none()).flat_map(Bundle::files);
         let taken: HashSet<&Path> = sources.map(|source| source.path()).collect();
         if !taken.is_empty() {
             self.files.retain(|file| !taken.contains(file.as_path()));

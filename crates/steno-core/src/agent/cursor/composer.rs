@@ -19,13 +19,20 @@ pub(super) const SCHEMA: Schema = Schema {
     parts: &[Part::own(
         "cursorDiskKV",
         "key = 'composerData:' || ?1 \
+         OR key = 'agentKv:checkpoint:' || ?1 \
          OR (key > 'bubbleId:' || ?1 || ':' AND key < 'bubbleId:' || ?1 || ';') \
          OR (key > 'checkpointId:' || ?1 || ':' AND key < 'checkpointId:' || ?1 || ';') \
          OR (key > 'codeBlockDiff:' || ?1 || ':' AND key < 'codeBlockDiff:' || ?1 || ';') \
          OR (key > 'messageRequestContext:' || ?1 || ':' \
-             AND key < 'messageRequestContext:' || ?1 || ';')",
+             AND key < 'messageRequestContext:' || ?1 || ';') \
+         OR (key > 'agentKv:bubbleCheckpoint:' || ?1 || ':' \
+             AND key < 'agentKv:bubbleCheckpoint:' || ?1 || ';') \
+         OR (key > 'codeBlockPartialInlineDiffFates:' || ?1 || ':' \
+             AND key < 'codeBlockPartialInlineDiffFates:' || ?1 || ';') \
+         OR (key > 'ofsContent:' || ?1 || ':' AND key < 'ofsContent:' || ?1 || ';')",
     )],
-    owner: None,
+    // The table `composerHeaders` of 2026 has a row for each composer.
+    owner: Some("composerId"),
 };
 
 /// The record of one composer, if there is one.
@@ -52,36 +59,64 @@ pub(super) fn read(
     emit: Emit<'_>,
 ) -> Result<Session, FormatError> {
     let id = filled(record, "composerId").unwrap_or_default();
-    let session = stated(record, id);
+    let session = describe_composer(record, &header_row(database, id)?, id);
     let model = session.models.first().cloned();
     let mut output = Output::new(AGENT, id, emit);
     for inside in items(&record["conversation"]) {
         bubble::take(inside, model.clone(), &mut output);
     }
-    for header in items(&record["fullConversationHeadersOnly"]) {
-        let Some(bubble) = filled(header, "bubbleId") else { continue };
-        match value(database, &format!("bubbleId:{id}:{bubble}"))? {
+    for key in bubble_keys(database, record, id)? {
+        match value(database, &key)? {
             Some(Ok(bubble)) => bubble::take(&bubble, model.clone(), &mut output),
-            Some(Err(reason)) => {
-                output.problem(database.problem(&format!("bubble {bubble}"), reason));
-            }
+            Some(Err(reason)) => output.problem(database.problem(&key, reason)),
             None => {}
         }
     }
     Ok(session)
 }
 
-fn stated(record: &Value, id: &str) -> Session {
+/// The rows of a composer's bubbles: as the composer lists them, or as they were written where it lists none.
+fn bubble_keys(database: &Database, record: &Value, id: &str) -> Result<Vec<String>, FormatError> {
+    let listed = items(&record["fullConversationHeadersOnly"]);
+    if !listed.is_empty() || !items(&record["conversation"]).is_empty() {
+        let bubbles = listed.iter().filter_map(|header| filled(header, "bubbleId"));
+        return Ok(bubbles.map(|bubble| format!("bubbleId:{id}:{bubble}")).collect());
+    }
+    if !database.fits(&SCHEMA) {
+        return Ok(Vec::new());
+    }
+    let query = "SELECT key FROM cursorDiskKV \
+                 WHERE key > 'bubbleId:' || ?1 || ':' AND key < 'bubbleId:' || ?1 || ';' \
+                 ORDER BY rowid";
+    database.texts(query, &[&id])
+}
+
+fn describe_composer(record: &Value, header: &Value, id: &str) -> Session {
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
-    let folder = record.get("workspaceIdentifier").and_then(|workspace| workspace.get("uri"));
+    let either = |name| filled(record, name).or(filled(header, name));
     session.native_id = Some(id.to_owned());
-    session.title = filled(record, "name").map(str::to_owned);
-    session.project = folder.and_then(|uri| filled(uri, "fsPath")).map(str::to_owned);
+    session.title = either("name").or(either("subtitle")).map(str::to_owned);
+    session.project = workspace_folder(record).or(workspace_folder(header)).map(str::to_owned);
     session.started = record.get("createdAt").and_then(moment);
     session.ended = record.get("lastUpdatedAt").and_then(moment);
     let model = record.get("modelConfig").and_then(|config| filled(config, "modelName"));
-    session.models.extend(model.map(str::to_owned));
+    // The editor chooses the model where the picker says `default`.
+    session.models.extend(model.filter(|model| *model != "default").map(str::to_owned));
     session
+}
+
+fn workspace_folder(record: &Value) -> Option<&str> {
+    filled(record.get("workspaceIdentifier")?.get("uri")?, "fsPath")
+}
+
+/// What the table of headers, which Cursor has since 2026, says of a composer; null where it says nothing.
+fn header_row(database: &Database, id: &str) -> Result<Value, FormatError> {
+    if database.columns("composerHeaders").is_empty() {
+        return Ok(Value::Null);
+    }
+    let query = "SELECT value FROM composerHeaders WHERE composerId = ?1";
+    let header = database.row(query, &[&id], |row| row.bytes("value").map(parse))?;
+    Ok(header.flatten().and_then(Result::ok).unwrap_or_default())
 }
 
 /// The JSON of one row, or what is wrong with it; nothing where the row is missing or null.

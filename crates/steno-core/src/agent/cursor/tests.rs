@@ -199,11 +199,91 @@ fn all_generations_of_the_editor_are_read() {
     assert_eq!(tab.session.title.as_deref(), Some("Chat"));
 }
 
+/// A workspace's database of November 2024: composers with their conversations, one that was moved, a tab, and a chat
+/// of Copilot.
+fn workspace_of_2024(folder: &Path) -> PathBuf {
+    let file = folder.join("state.vscdb");
+    let connection = Connection::open(&file).unwrap();
+    connection.execute_batch("CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB)").unwrap();
+    let composer = |id: &str| {
+        json!({"composerId": id, "createdAt": 1_731_784_818_255_u64, "conversation": [
+            {"type": 1, "bubbleId": format!("{id}-1"), "text": format!("ask {id}")},
+            {"type": 2, "bubbleId": format!("{id}-2"), "text": "answer"}]})
+    };
+    let moved = json!({"type": "head", "composerId": "moved", "name": "Moved"});
+    let composers = json!({"allComposers": [composer("one"), moved, composer("two")]});
+    let tabs = json!({"tabs": [{"tabId": "tab", "bubbles": [{"type": "user", "text": "hi"}]}]});
+    let chats = json!([{"sessionId": "copilot", "requests": [{"requestId": "r", "message": "hi",
+        "response": ["ho"]}]}, {"sessionId": "empty", "requests": []}]);
+    for (key, value) in [
+        ("composer.composerData", composers),
+        ("workbench.panel.aichat.view.aichat.chatdata", tabs),
+        ("interactive.sessions", chats),
+    ] {
+        let insert = "INSERT INTO ItemTable VALUES (?1, ?2)";
+        connection.execute(insert, (key, value.to_string())).unwrap();
+    }
+    file
+}
+
+#[test]
+fn composers_of_a_workspace_are_read_with_its_chats() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = format::find(&workspace_of_2024(folder.path())).unwrap();
+    let all: Vec<_> = found
+        .iter()
+        .map(|found| (found.reader.agent, found.bundle.key.as_deref().unwrap()))
+        .collect();
+    assert_eq!(
+        all,
+        [("cursor", "one"), ("cursor", "two"), ("cursor", "tab"), ("vscode-chat", "copilot")]
+    );
+    let two = found[1].read().unwrap();
+    assert_eq!(kinds(&two.entries), [("user", Kind::Text), ("assistant", Kind::Text)]);
+    assert_eq!(two.entries[0].content, "ask two");
+    let started = two.session.started.unwrap().to_string();
+    assert_eq!(started, "2024-11-16T19:20:18.255Z");
+    let copilot = found[3].read().unwrap();
+    assert_eq!(copilot.entries[1].content, "ho");
+}
+
+#[test]
+fn headers_of_2026_name_a_composer_and_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = editor(folder.path());
+    let connection = Connection::open(&file).unwrap();
+    let table = "CREATE TABLE composerHeaders (composerId TEXT PRIMARY KEY, value TEXT)";
+    connection.execute_batch(table).unwrap();
+    let header = json!({"name": "Header", "workspaceIdentifier": {"uri": {"fsPath": "/h/p"}}});
+    let insert = "INSERT INTO composerHeaders VALUES ('unlisted', ?1)";
+    connection.execute(insert, [header.to_string()]).unwrap();
+    for (key, value) in [
+        ("composerData:unlisted", json!({"modelConfig": {"modelName": "default"}})),
+        ("bubbleId:unlisted:z", json!({"type": 1, "text": "first"})),
+        ("bubbleId:unlisted:a", json!({"type": 2, "text": "second"})),
+    ] {
+        let insert = "INSERT INTO cursorDiskKV VALUES (?1, ?2)";
+        connection.execute(insert, (key, value.to_string())).unwrap();
+    }
+    drop(connection);
+    let bundles = READER.find_at(&file).unwrap();
+    let bundle = bundles.iter().find(|bundle| bundle.key.as_deref() == Some("unlisted"));
+    let transcript = format::read(&READER, bundle.unwrap()).unwrap();
+    assert_eq!(transcript.session.title.as_deref(), Some("Header"));
+    assert_eq!(transcript.session.project.as_deref(), Some("/h/p"));
+    assert!(transcript.session.models.is_empty());
+    let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(texts, ["first", "second"]);
+    assert_eq!(kept::check(&READER, &file), 4);
+}
+
 #[test]
 fn kept_rows_read_as_the_databases_did() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(kept::check(&READER, &store(folder.path())), 1);
     assert_eq!(kept::check(&READER, &editor(folder.path())), 3);
+    let workspace = tempfile::tempdir().unwrap();
+    assert_eq!(kept::check(&READER, &workspace_of_2024(workspace.path())), 3);
 }
 
 proptest! {

@@ -79,6 +79,9 @@ struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     fn part(&mut self, value: &'a Value, results: Option<&Object>) {
+        if let Some(said) = value.as_str() {
+            self.text.push_str(said);
+        }
         let Some(part) = value.as_object() else { return };
         let kind = fields::text(part, "kind");
         match kind {

@@ -154,3 +154,38 @@ proptest! {
         format::read(&READER, &bundle("s.jsonl", &bytes)).unwrap();
     }
 }
+
+/// A workspace's folder, whose database holds two chats of which one was moved into a file.
+fn workspace_of_2025(folder: &std::path::Path) -> std::path::PathBuf {
+    let file = folder.join("state.vscdb");
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.execute_batch("CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB)").unwrap();
+    let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+    let mut moved = document.clone();
+    moved["sessionId"] = "moved".into();
+    let chats = serde_json::to_string(&[&document, &moved]).unwrap();
+    let insert = "INSERT INTO ItemTable VALUES ('interactive.sessions', ?1)";
+    connection.execute(insert, [chats]).unwrap();
+    std::fs::create_dir(folder.join("chatSessions")).unwrap();
+    std::fs::write(folder.join("chatSessions/moved.json"), moved.to_string()).unwrap();
+    std::fs::write(folder.join(WORKSPACE), r#"{"folder":"file:///p"}"#).unwrap();
+    file
+}
+
+#[test]
+fn chats_in_the_database_read_as_in_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = workspace_of_2025(folder.path());
+    let found = format::find(folder.path()).unwrap();
+    assert_eq!(found.len(), 2, "a moved chat is read from its file only");
+    let [moved, stored] = [0, 1].map(|index| found[index].read().unwrap());
+    assert_eq!(stored.session.native_id.as_deref(), Some("s"));
+    assert_eq!(stored.session.title, moved.session.title);
+    assert_eq!(stored.session.project.as_deref(), Some("/p"));
+    assert_eq!(stored.session.started, moved.session.started);
+    let said = |transcript: &Transcript| -> Vec<_> {
+        transcript.entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
+    };
+    assert_eq!(said(&stored), said(&moved));
+    assert_eq!(crate::agent::kept::check(&READER, &file), 1);
+}

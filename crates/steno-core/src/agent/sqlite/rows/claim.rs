@@ -26,31 +26,39 @@ impl Claim<'_> {
         table: &Table,
         identity: Vec<&Field>,
     ) -> rusqlite::Result<bool> {
-        let Some((schema, condition)) = self.condition(table) else { return Ok(false) };
         let name = quoted(&table.name);
         let row = table.condition(2);
-        let query = format!("SELECT count(*) FROM {name} WHERE {row} AND ({condition})");
-        let mut statement = target.prepare_cached(&query)?;
         let key = Field::Text(self.key.unwrap_or_default().as_bytes().to_vec());
-        let parameters = [&key].into_iter().chain(identity);
-        let found: i64 = statement.query_row(params_from_iter(parameters), |row| row.get(0))?;
-        // A row that is not told apart by sessions is the session's only if there is no other.
-        let is_told_apart = condition.contains("?1");
-        Ok(found > 0 && (is_told_apart || self.is_alone(target, schema)?))
+        for (schema, condition) in self.conditions(table) {
+            let query = format!("SELECT count(*) FROM {name} WHERE {row} AND ({condition})");
+            let mut statement = target.prepare_cached(&query)?;
+            let parameters = [&key].into_iter().chain(identity.iter().copied());
+            let found: i64 = statement.query_row(params_from_iter(parameters), |row| row.get(0))?;
+            // A row that is not told apart by sessions is the session's only if there is no other.
+            let is_told_apart = condition.contains("?1");
+            if found > 0 && (is_told_apart || self.is_alone(target, schema)?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// The schema that speaks of a table, and the condition of a session's own rows in it.
-    fn condition(&self, table: &Table) -> Option<(&Schema, String)> {
+    /// The schemas that speak of a table, each with the condition of a session's own rows in it.
+    fn conditions(&self, table: &Table) -> Vec<(&Schema, String)> {
         let named = |part: &&Part| part.table == table.name && part.share == Share::Own;
-        let part =
-            self.schemas.iter().find_map(|schema| Some((schema, schema.parts.iter().find(named)?)));
-        if let Some((schema, part)) = part {
-            return Some((schema, part.rows.to_owned()));
+        let mut conditions: Vec<(&Schema, String)> = Vec::new();
+        for &schema in self.schemas {
+            let parts = schema.parts.iter().filter(named);
+            conditions.extend(parts.map(|part| (schema, part.rows.to_owned())));
         }
-        let owner =
-            |schema: &Schema| schema.owner.filter(|it| table.columns.iter().any(|c| c == it));
-        let mut owners = self.schemas.iter().filter_map(|schema| Some((schema, owner(schema)?)));
-        owners.next().map(|(schema, owner)| (*schema, format!("{} = ?1", quoted(owner))))
+        if conditions.is_empty() {
+            let owned = |column: &&str| table.columns.iter().any(|name| name == column);
+            let owners = self.schemas.iter().filter_map(|schema| {
+                Some((*schema, format!("{} = ?1", quoted(schema.owner.filter(owned)?))))
+            });
+            conditions.extend(owners.take(1));
+        }
+        conditions
     }
 
     fn is_alone(&self, target: &Connection, schema: &Schema) -> rusqlite::Result<bool> {

@@ -429,6 +429,29 @@ fn a_row_that_holds_several_sessions_is_no_ones_own() {
 }
 
 #[test]
+fn a_table_may_hold_rows_of_two_schemas() {
+    const TABS: Schema = Schema {
+        tables: &[("item", &["key"])],
+        sessions: "SELECT 'another'",
+        parts: &[Part::own("item", "key = 'tabs'")],
+        owner: None,
+    };
+    const COMPOSERS: Schema =
+        Schema { sessions: "SELECT 'a'", parts: &[Part::own("item", "key = 'composers'")], ..TABS };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("item.db");
+    let connection = Connection::open(&file).unwrap();
+    let table = "CREATE TABLE item (key TEXT PRIMARY KEY, value TEXT)";
+    connection.execute_batch(table).unwrap();
+    connection.execute_batch("INSERT INTO item VALUES ('composers', 'new')").unwrap();
+    let create = format!(r#"{{"of":["table","item"],"sql":"{table}"}}"#);
+    let row = r#"{"of":["row","item","composers"],"values":{"key":"composers","value":"old"}}"#;
+    let (replay, _) = replayed(&format!("{create}\n{row}\n"));
+    let claim = Claim { schemas: &[&TABS, &COMPOSERS], key: Some("a"), force: true };
+    assert_eq!(replay.merge(&file, claim).unwrap().replaced, 1);
+}
+
+#[test]
 fn tables_that_are_missing_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let (replay, file, connection) = purged(folder.path());
