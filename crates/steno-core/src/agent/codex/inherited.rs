@@ -1,7 +1,8 @@
 //! What a fork or a subagent copied from another thread into the start of its own file.
 //!
 //! Turn ids are version 7 UUIDs: one that is older than the thread itself was not its turn. Where turns have no ids,
-//! the copy was written within one second and begins with the other thread's `session_meta`.
+//! the copy was written within one second and begins with the other thread's `session_meta`. Before 0.88 that is all that
+//! tells a fork: its own `session_meta` does not name the other thread.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,10 +16,14 @@ use crate::timestamp::Timestamp;
 pub(super) struct Inherited {
     /// Whether records may still be copies.
     within: bool,
+    /// The thread's own id.
+    id: Option<String>,
     /// When the thread was made, in milliseconds.
     made: Option<u64>,
-    /// The second of the first record.
-    second: Option<i64>,
+    /// When the first record was written.
+    begun: Option<Timestamp>,
+    /// Whether no record has followed the first one yet.
+    at_start: bool,
     /// The first ordinal that is the thread's own.
     start: Option<u64>,
     /// Whether something was seen that only a copy has.
@@ -52,7 +57,9 @@ impl Inherited {
         Self {
             within: forked || spawned,
             made: origin.id.as_deref().and_then(made),
-            second: at.map(|at| at.unix_seconds()),
+            id: origin.id,
+            begun: at,
+            at_start: true,
             start: origin.subagent_history_start_ordinal,
             foreign: false,
             turns: false,
@@ -61,6 +68,9 @@ impl Inherited {
 
     /// Whether `record` was copied. To be asked of every record in order.
     pub(super) fn holds(&mut self, record: &Record<'_>) -> bool {
+        if std::mem::take(&mut self.at_start) && self.begins_copy(record) {
+            self.within = true;
+        }
         if !self.within {
             return false;
         }
@@ -83,10 +93,22 @@ impl Inherited {
         self.within && !self.is_later(record)
     }
 
-    fn is_later(&self, record: &Record<'_>) -> bool {
-        let second = record.timestamp.map(|at| at.unix_seconds());
-        second.zip(self.second).is_some_and(|(now, first)| now > first)
+    /// Whether `record` is the `session_meta` of another thread, written together with this thread's own.
+    fn begins_copy(&self, record: &Record<'_>) -> bool {
+        let Body::Meta(meta) = record.body else { return false };
+        let other = thread_id(meta);
+        other.is_some() && other != self.id && !self.is_later(record)
     }
+
+    fn is_later(&self, record: &Record<'_>) -> bool {
+        let Some((now, begun)) = record.timestamp.zip(self.begun) else { return false };
+        now.instant().duration_since(begun.instant()).as_secs() >= 1
+    }
+}
+
+/// The id of the thread that a `session_meta` is about.
+pub(super) fn thread_id(meta: &RawValue) -> Option<String> {
+    decode::<Origin>(meta)?.id
 }
 
 /// When a version 7 UUID was made, in milliseconds.

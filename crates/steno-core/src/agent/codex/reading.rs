@@ -5,11 +5,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::inherited::Inherited;
+use super::inherited::{self, Inherited};
 use super::prompt::{self, Origin, Prompts};
 use super::record::{Body, Head, Layout, Record, decode};
 use super::tokens::Tokens;
-use super::waiting::Waiting;
+use super::waiting::{self, Waiting};
 use super::{AGENT, event};
 use crate::agent::ids::Ids;
 use crate::agent::{entries, fields, repair, responses};
@@ -32,6 +32,8 @@ pub(super) struct Reading<'a> {
     inherited: Option<Inherited>,
     tokens: Tokens,
     waiting: Waiting,
+    /// Whether tokens are counted before the items of their response, not after.
+    counts_come_first: bool,
     session: Session,
     numbering: Option<Numbering>,
     model: Option<String>,
@@ -52,6 +54,7 @@ impl<'a> Reading<'a> {
             inherited: None,
             tokens: Tokens::default(),
             waiting: Waiting::default(),
+            counts_come_first: false,
             session: Session::new(SessionId::for_native(AGENT, name), AGENT),
             numbering: None,
             model: None,
@@ -83,6 +86,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn finish(mut self) -> Session {
         self.release();
+        self.bill_last_answer();
         self.waiting.release(&mut entries_to(self.emit));
         self.session.totals.usage = self.tokens.total();
         self.session
@@ -98,7 +102,7 @@ impl<'a> Reading<'a> {
             self.bill();
         }
         if copied {
-            return;
+            return self.note_origin(record);
         }
         self.note_time(record.timestamp);
         match record.body {
@@ -114,6 +118,13 @@ impl<'a> Reading<'a> {
             Body::Spoken(line) => self.spoken(line, record.timestamp),
             Body::State => {}
             Body::Unknown(line) => self.unknown(line, record.timestamp),
+        }
+    }
+
+    /// A fork that does not name its origin begins with the `session_meta` of it.
+    fn note_origin(&mut self, record: &Record<'_>) {
+        if let (Body::Meta(meta), None) = (&record.body, &self.session.parent) {
+            self.session.parent = inherited::thread_id(meta);
         }
     }
 
@@ -146,6 +157,7 @@ impl<'a> Reading<'a> {
             session.id = SessionId::for_native(AGENT, id);
         }
         session.project = text("cwd");
+        self.counts_come_first = text("cli_version").is_some_and(|it| counts_come_first(&it));
         let git = meta.get("git").and_then(|git| git.get("branch"));
         session.branch = git.and_then(Value::as_str).map(str::to_owned);
         session.parent = text("forked_from_id").or(text("parent_thread_id"));
@@ -274,16 +286,36 @@ impl<'a> Reading<'a> {
         let session = self.session.native_id.as_deref().unwrap_or(self.session.id.as_str());
         let numbering = self.numbering.get_or_insert_with(|| Numbering::new(AGENT, session));
         numbering.assign(&mut entry);
+        if self.counts_come_first && waiting::is_answer(&entry) {
+            let owed = self.tokens.owed();
+            if !owed.is_empty() {
+                entry.usage.get_or_insert_default().add(&owed);
+                self.tokens.bill(&owed);
+            }
+        }
         self.waiting.take(entry, &mut entries_to(self.emit));
     }
 
-    /// Gives what was counted since the last time to the answer before it.
+    /// Gives what was counted since the last time to its answer, unless that is still to come.
     fn bill(&mut self) {
+        if !self.counts_come_first {
+            self.bill_last_answer();
+        }
+    }
+
+    fn bill_last_answer(&mut self) {
         let owed = self.tokens.owed();
         if !owed.is_empty() && self.waiting.bill(&owed) {
             self.tokens.bill(&owed);
         }
     }
+}
+
+/// Whether this version of Codex writes `token_count` before the items of the response: 0.34 to 0.55 do.
+fn counts_come_first(version: &str) -> bool {
+    let mut numbers = version.split(['.', '-']).map(str::parse::<u32>);
+    let (Some(Ok(0)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return false };
+    (34..=55).contains(&minor)
 }
 
 fn message_of(payload: &RawValue) -> Option<String> {

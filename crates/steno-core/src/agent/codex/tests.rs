@@ -221,6 +221,55 @@ fn a_fork_without_turn_ids_copies_within_a_second() {
 }
 
 #[test]
+fn an_old_fork_does_not_name_its_origin() {
+    let meta = META.replace("0.142.2", "0.45.0").replace("09:00:00.000", "09:00:00.900");
+    let other = meta.replace("019f05f8", "019f0000").replace("00.900", "00.950");
+    let at_fork = |line: String| line.replace("09:00:02.000", "09:00:01.100");
+    let copied = [at_fork(user("Old")), at_fork(prompt("Old")), at_fork(prompt("Older"))];
+    let mut lines = vec![meta.clone(), other];
+    lines.extend(copied.clone());
+    lines.extend([user("New"), prompt("New")]);
+    let transcript = read_lines(&lines);
+    assert_eq!(said(&transcript), [("user", Kind::Text, "New")]);
+    let parent = "019f0000-7f53-7492-a941-83098e16765c";
+    assert_eq!(transcript.session.parent.as_deref(), Some(parent));
+    lines[1] = meta;
+    assert_eq!(read_lines(&lines).entries.len(), 3, "a repeated meta is no fork");
+}
+
+#[test]
+fn tokens_belong_to_their_own_response_in_every_version() {
+    let call = |second| {
+        item(second, r#"{"type":"function_call","name":"ls","arguments":"{}","call_id":"c"}"#)
+    };
+    let lines = |version: &str, lines: Vec<String>| {
+        let meta = META.replace("0.142.2", version);
+        let transcript = read_lines(&[vec![meta], lines].concat());
+        assert_eq!(transcript.session.totals.usage.output, 12);
+        let answers = transcript.entries.iter().filter(|entry| entry.role == Role::Assistant);
+        answers.map(|entry| entry.usage.map(|usage| usage.output)).collect::<Vec<_>>()
+    };
+    let first = vec![
+        prompt("Go"),
+        count(3, 100, 5),
+        call(4),
+        count(5, 100, 5),
+        count(9, 200, 12),
+        call(10),
+        count(11, 200, 12),
+    ];
+    let after = vec![prompt("Go"), call(4), count(5, 100, 5), call(10), count(11, 200, 12)];
+    for version in ["0.34.0", "0.55.0", "0.46.0-alpha.1"] {
+        assert_eq!(lines(version, first.clone()), [Some(5), Some(7)], "{version}");
+    }
+    for version in ["0.33.0", "0.56.0", "0.142.2"] {
+        assert_eq!(lines(version, after.clone()), [Some(5), Some(7)], "{version}");
+    }
+    let unanswered = vec![count(3, 100, 5), call(4), count(9, 200, 12)];
+    assert_eq!(lines("0.55.0", unanswered), [Some(12)], "nothing is left out");
+}
+
+#[test]
 fn the_first_meta_wins_and_replacements_do_not_count() {
     let compacted = r#"{"timestamp":"2026-01-05T09:00:07Z","type":"compacted","payload":{"message":"So far","replacement_history":[{"type":"message","role":"user","content":[]}]}}"#;
     let again = META.replace(r#""/w""#, r#""/elsewhere""#);

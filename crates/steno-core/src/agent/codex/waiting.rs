@@ -38,7 +38,8 @@ impl Waiting {
     }
 }
 
-fn is_answer(entry: &Entry) -> bool {
+/// Whether an entry is part of what the model answered.
+pub(super) fn is_answer(entry: &Entry) -> bool {
     let is_part = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
     entry.role == Role::Assistant && is_part
 }
