@@ -84,6 +84,8 @@ pub(super) struct Converter {
     pub(super) tools: Tools,
     links: Links,
     used: SumSet,
+    /// Prompts that were queued, without a stated origin, since the last one that was typed.
+    queued: SumSet,
     /// Who speaks in the file, where all of it is by one.
     pub(super) speaker: Option<String>,
 }
@@ -95,6 +97,7 @@ impl Converter {
             tools: Tools::default(),
             links: Links::default(),
             used: SumSet::default(),
+            queued: SumSet::default(),
             speaker: None,
         }
     }
@@ -138,7 +141,7 @@ impl Converter {
             }
             "user" => self.asked(line),
             "system" => vec![told(line)],
-            "attachment" => attached(line),
+            "attachment" => self.attached(line),
             "queue-operation" => {
                 let text = blocks::flat(mem::take(&mut record.content));
                 vec![Entry::new(Role::User, Kind::Notice, text)]
@@ -179,7 +182,7 @@ impl Converter {
         (entries, usage.map(|usage| Bill { message_id, usage }))
     }
 
-    fn asked(&self, mut line: Line<'_>) -> Vec<Entry> {
+    fn asked(&mut self, mut line: Line<'_>) -> Vec<Entry> {
         let message = match mem::take(&mut line.record.message) {
             Loose::Object(message) => message,
             Loose::Text(text) => return vec![Entry::new(Role::User, Kind::Notice, text)],
@@ -189,6 +192,9 @@ impl Converter {
         let typed = prompt::is_typed(record, &message.content);
         let kind = if typed { Kind::Text } else { Kind::Notice };
         let mut entries = blocks::asked(message.content, kind, &self.tools);
+        if typed {
+            self.leave_out_queued(&mut entries);
+        }
         let is_one = entries.len() == 1;
         for entry in &mut entries {
             match (entry.kind, record.tool_use_result.object()) {
@@ -200,6 +206,46 @@ impl Converter {
         }
         entries
     }
+
+    /// A queued prompt may be written again once it is sent: it is one prompt.
+    fn leave_out_queued(&mut self, typed: &mut [Entry]) {
+        let queued = mem::take(&mut self.queued);
+        if queued.contains(said(typed).as_str()) {
+            let texts = typed.iter_mut().filter(|entry| entry.kind == Kind::Text);
+            texts.for_each(|entry| entry.kind = Kind::Notice);
+        }
+    }
+
+    /// A prompt that was queued while the model worked, or context that was added.
+    fn attached(&mut self, mut line: Line<'_>) -> Vec<Entry> {
+        let Loose::Object(attachment) = mem::take(&mut line.record.attachment) else {
+            return vec![other(line.raw)];
+        };
+        let attachment = *attachment;
+        if attachment.kind.text() == Some("queued_command") {
+            let is_prompt = prompt::is_queued(&attachment);
+            let kind = if is_prompt { Kind::Text } else { Kind::Notice };
+            let mut entries = blocks::asked(attachment.prompt, kind, &Tools::default());
+            if is_prompt && attachment.origin.is_absent() {
+                self.queued.insert(said(&entries).as_str());
+            }
+            if entries.len() > 1 {
+                entries.iter_mut().for_each(|entry| entry.message_id = Some(prompt_id(&line)));
+            }
+            return entries;
+        }
+        let text = attachment.text.into_text();
+        let text = text.unwrap_or_else(|| blocks::flat(attachment.content));
+        let mut entry = Entry::new(Role::System, Kind::Notice, text);
+        entry.metadata = Some(beyond_envelope(line.raw));
+        vec![entry]
+    }
+}
+
+/// What a prompt says, whatever its blocks.
+fn said(entries: &[Entry]) -> String {
+    let texts = entries.iter().filter(|entry| entry.kind == Kind::Text);
+    texts.map(|entry| entry.content.trim()).collect::<Vec<_>>().join("\n")
 }
 
 fn is_silent(record: &Record<'_>) -> bool {
@@ -234,27 +280,6 @@ fn told(line: Line<'_>) -> Entry {
     let mut entry = Entry::new(Role::System, kind, blocks::flat(line.record.content));
     entry.metadata = Some(beyond_envelope(line.raw));
     entry
-}
-
-/// A prompt that was queued while the model worked, or context that was added.
-fn attached(mut line: Line<'_>) -> Vec<Entry> {
-    let Loose::Object(attachment) = mem::take(&mut line.record.attachment) else {
-        return vec![other(line.raw)];
-    };
-    let attachment = *attachment;
-    if attachment.kind.text() == Some("queued_command") {
-        let kind = if prompt::is_queued(&attachment) { Kind::Text } else { Kind::Notice };
-        let mut entries = blocks::asked(attachment.prompt, kind, &Tools::default());
-        if entries.len() > 1 {
-            entries.iter_mut().for_each(|entry| entry.message_id = Some(prompt_id(&line)));
-        }
-        return entries;
-    }
-    let text = attachment.text.into_text();
-    let text = text.unwrap_or_else(|| blocks::flat(attachment.content));
-    let mut entry = Entry::new(Role::System, Kind::Notice, text);
-    entry.metadata = Some(beyond_envelope(line.raw));
-    vec![entry]
 }
 
 fn link(url: Option<&str>) -> Entry {

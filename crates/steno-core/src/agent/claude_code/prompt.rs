@@ -31,11 +31,12 @@ pub(super) fn is_typed(record: &Record<'_>, content: &Loose<'_, Block<'_>>) -> b
     !marked && !from_elsewhere && !by_system && says_something(content)
 }
 
-/// Whether a person wrote a message that was queued while the model worked.
+/// Whether a person wrote a message that was queued while the model worked. Before 2.1.173 its origin is not stated.
 pub(super) fn is_queued(attachment: &Attachment<'_>) -> bool {
     attachment.command_mode.text() == Some("prompt")
-        && is_human(&attachment.origin)
+        && (attachment.origin.is_absent() || is_human(&attachment.origin))
         && !attachment.is_meta.is_true()
+        && says_something(&attachment.prompt)
 }
 
 /// Whether a block was added to a prompt and is no part of it.

@@ -193,6 +193,22 @@ fn queued_prompts_count_where_they_are_the_only_trace() {
 }
 
 #[test]
+fn a_queued_prompt_without_an_origin_counts_once() {
+    let queued = |prompt: serde_json::Value| {
+        json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": prompt,
+            "commandMode": "prompt"}})
+    };
+    let enqueued = json!({"type": "queue-operation", "operation": "enqueue", "content": "and"});
+    let prompts = |records: &[serde_json::Value]| counted(&lines(records)).user_prompts;
+    assert_eq!(prompts(&[enqueued.clone(), queued(json!("and"))]), 1);
+    let sent = user(json!([text("and")]));
+    assert_eq!(prompts(&[enqueued, queued(json!("and")), sent.clone()]), 1);
+    assert_eq!(prompts(&[queued(json!("and")), user(json!("more")), sent]), 3);
+    assert_eq!(prompts(&[queued(json!([text("and")])), queued(json!("more"))]), 2);
+    assert_eq!(prompts(&[queued(json!("<task-notification>done</task-notification>"))]), 0);
+}
+
+#[test]
 fn a_prompt_that_stands_twice_counts_twice_however_many_blocks_it_has() {
     let twice = |content: serde_json::Value| {
         let mut record = user(content);
