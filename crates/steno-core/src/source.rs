@@ -138,6 +138,11 @@ impl Source {
         Self { limit: self.limit, ..Self::anywhere(name, self.path.join(name), open) }
     }
 
+    /// The bytes of `range`, as if the file held no others.
+    pub(crate) fn section(&self, range: Range<u64>) -> Self {
+        Self { path: self.path.clone(), ..self.part(&self.name, range) }
+    }
+
     /// The same file, of which only so much may be held.
     #[cfg(test)]
     pub(crate) fn with_limit(self, limit: u64) -> Self {

@@ -14,7 +14,8 @@ use steno_core::vault::Vault;
 use steno_core::{SessionId, Usage};
 
 /// What `expected.json` and we both state.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
+    "sessions",
     "user_prompts",
     "assistant_messages",
     "tool_calls",
@@ -73,7 +74,11 @@ fn compare(
         Err(reason) => return differences.push(format!("{place}: {reason}")),
     };
     for name in KEYS {
-        let Some(wanted) = wanted.get(name) else { continue };
+        let Some(wanted) =
+            wanted.get(name).filter(|wanted| !wanted.is_object() || name == "tokens")
+        else {
+            continue;
+        };
         if DISPUTED.iter().any(|(file, key, _)| path.ends_with(file) && *key == name) {
             continue;
         }
@@ -97,7 +102,14 @@ fn counted(path: &Path, key: Option<&str>) -> Result<Value, String> {
         })
     });
     let Some(inspection) = wanted.next() else { return Err("not recognised".to_owned()) };
-    Ok(serde_json::to_value(inspection).unwrap())
+    let mut counts = serde_json::to_value(inspection).unwrap();
+    // The prompts of a file are counted over all of its sessions, unless those are named.
+    if key.is_none() && inspection.key.is_some() {
+        let all = std::iter::once(inspection).chain(wanted);
+        counts["user_prompts"] = all.map(|inspection| inspection.user_prompts).sum::<u64>().into();
+        counts["sessions"] = inspections.len().into();
+    }
+    Ok(counts)
 }
 
 fn sorted(value: &Value) -> Value {

@@ -2,14 +2,18 @@
 //! appended to.
 //!
 //! `#### ` lines are the person's, `> ` lines aider's own, all others the model's, as aider itself
-//! splits them; an answer that quotes such lines cannot be told apart. One file is one session: a
-//! notice stands where a chat starts. Token counts are the rounded ones that aider prints.
+//! splits them; an answer that quotes such lines cannot be told apart. Each chat is a session, named
+//! by the time at which it began. Token counts are the rounded ones that aider prints.
 
+mod chats;
 mod report;
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::mem;
+use std::path::Path;
 
+use self::chats::list_chats;
 use self::report::{Report, model};
 use crate::agent::document;
 use crate::agent::output::Output;
@@ -18,6 +22,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::lines::{LINE_LIMIT, Lines};
+use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::source::{Bundle, Source};
 
@@ -37,8 +42,13 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
         let bundle = Bundle::file(file);
-        if recognises(&bundle.sources[0])? {
-            bundles.push(bundle);
+        let history = &bundle.sources[0];
+        if recognises(history)? {
+            bundles.extend(list_chats(history)?.into_iter().map(|chat| Bundle {
+                sources: vec![history.section(chat.range)],
+                key: Some(chat.name),
+                ..bundle.clone()
+            }));
         }
     }
     Ok(bundles)
@@ -56,8 +66,8 @@ fn recognises(source: &Source) -> Result<bool, FileError> {
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let source = document::only_source(bundle)?;
-    let native_id = source.path().display().to_string();
+    let source = &chat_of(bundle)?;
+    let native_id = native_id(bundle, source);
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     if source.name() == ".aider.chat.history.md" {
         session.project = source.path().parent().map(|folder| folder.display().to_string());
@@ -70,6 +80,27 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     }
     session.totals.cost = history.finish();
     Ok(session)
+}
+
+/// The chat of a bundle, cut out where the bundle has a whole history. Version 0.1 kept histories as one session, without a
+/// key: of those it is all.
+fn chat_of(bundle: &Bundle) -> Result<Source, FormatError> {
+    let source = document::only_source(bundle)?;
+    let Some(key) = &bundle.key else { return Ok(source.clone()) };
+    let mut chats = list_chats(source)?;
+    let at = chats.iter().position(|chat| chat.name == *key);
+    match at.or((chats.len() == 1).then_some(0)) {
+        Some(at) => Ok(source.section(chats.swap_remove(at).range)),
+        None => Err(FormatError::Invalid(Problem::of(source.path(), format!("no chat {key}")))),
+    }
+}
+
+/// What a chat is called: nothing of it depends on where the project is.
+fn native_id(bundle: &Bundle, history: &Source) -> String {
+    let folder = history.path().parent().and_then(Path::file_name);
+    let name = bundle.key.as_deref().map(Cow::from);
+    let name = name.or(folder.map(|folder| folder.to_string_lossy()));
+    format!("{AGENT}-{}", name.unwrap_or_default())
 }
 
 /// Whose lines a block holds.

@@ -20,6 +20,7 @@ use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::source::Bundle;
+use crate::timestamp::Timestamp;
 
 /// The agent's name.
 pub const AGENT: &str = "amp";
@@ -54,6 +55,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let mut telling = Telling::new(AGENT, id, emit);
     describe(&mut telling, &thread);
     let ledger = Ledger::of(&thread);
+    ledger.times.iter().for_each(|at| telling.time(Some(*at)));
     let mut number = 0;
     listing.each(|message| {
         number += 1;
@@ -94,7 +96,8 @@ fn tell(telling: &mut Telling<'_>, message: &Object, ledger: &Ledger<'_>) {
         let call = ledger.call(id.as_deref());
         let stated = fields::object(message, "usage");
         let model = [stated, call].into_iter().flatten().find_map(|it| fields::text(it, "model"));
-        at = stated.or(call).and_then(|it| fields::time(it, "timestamp"));
+        at = [stated, call].into_iter().flatten().find_map(|it| fields::time(it, "timestamp"));
+        telling.time(at);
         entries.iter_mut().for_each(|entry| entry.model = model.map(str::to_owned));
         entries[0].usage = match stated {
             Some(stated) => Some(usage(stated)),
@@ -111,18 +114,22 @@ fn tell(telling: &mut Telling<'_>, message: &Object, ledger: &Ledger<'_>) {
 /// The calls of models that are in the ledger, by the message that each made.
 struct Ledger<'a> {
     calls: HashMap<String, &'a Object>,
+    /// When each call of any kind was made; answers themselves need not say.
+    times: Vec<Timestamp>,
 }
 
 impl<'a> Ledger<'a> {
     fn of(thread: &'a Object) -> Self {
         let events = fields::object(thread, "usageLedger");
         let events = events.map_or(&[][..], |ledger| fields::list(ledger, "events"));
+        let times = events.iter().filter_map(|event| fields::time(event.as_object()?, "timestamp"));
+        let times = times.collect();
         let calls = events.iter().filter_map(|event| {
             let event = event.as_object()?;
             let answers = fields::text(event, "operationType") == Some("inference");
             answers.then(|| Some((record::said(event.get("toMessageId")?), event)))?
         });
-        Self { calls: calls.collect() }
+        Self { calls: calls.collect(), times }
     }
 
     fn call(&self, message_id: Option<&str>) -> Option<&'a Object> {

@@ -122,7 +122,12 @@ fn agent_name(source: &Source) -> Option<&str> {
     source.name().strip_prefix(AGENTS)?.strip_prefix('/')?.split('/').next()
 }
 
+/// Takes what `state.json` says of a session. The older CLI spells its fields in another way.
 fn describe(session: &mut Session, state: &Object) {
-    session.title = fields::text(state, "title").map(str::to_owned);
-    session.project = fields::text(state, "workDir").map(str::to_owned);
+    let first = |names: &[&str]| {
+        let mut texts = names.iter().filter_map(|name| fields::text(state, name));
+        texts.find(|text| !text.is_empty()).map(str::to_owned)
+    };
+    session.title = first(&["title", "custom_title"]);
+    session.project = first(&["workDir", "cwd", "work_dir", "worktree_path"]);
 }

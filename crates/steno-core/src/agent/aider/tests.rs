@@ -99,6 +99,48 @@ fn histories_are_told_by_content() {
 }
 
 #[test]
+fn each_chat_is_a_session_wherever_the_project_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let chat = |time: &str, prompt: &str| {
+        format!("\n# aider chat started at {time}\n\n#### {prompt}  \n\nOk.\n")
+    };
+    let history = [
+        "cut off\n".to_owned(),
+        chat("2025-07-15 11:38:37", "one"),
+        chat("2025-07-15 11:38:37", "two"),
+        chat("2025-07-16 00:00:00", "three"),
+    ];
+    let file = folder.path().join(".aider.chat.history.md");
+    std::fs::write(&file, history.concat()).unwrap();
+    let bundles = READER.find_at(&file).unwrap();
+    let chats: Vec<_> = bundles.iter().map(|it| format::read(&READER, it).unwrap()).collect();
+    let ids: Vec<_> = chats.iter().map(|chat| chat.session.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        ["aider-2025-07-15T11-38-37", "aider-2025-07-15T11-38-37-2", "aider-2025-07-16T00-00-00"]
+    );
+    let asked: Vec<_> = chats.iter().flat_map(|chat| prompts(chat)).collect();
+    assert_eq!(asked, ["one", "two", "three"]);
+    assert_eq!(chats[0].entries[0].content, "cut off");
+    assert_eq!(chats[1].session.started.unwrap().to_string(), "2025-07-15T11:38:37");
+    let project = folder.path().display().to_string();
+    assert_eq!(chats[2].session.project.as_deref(), Some(project.as_str()));
+    assert_eq!(crate::agent::kept::check(&READER, &file), 3);
+}
+
+#[test]
+fn a_history_that_was_kept_as_one_session_stays_one() {
+    let two = SAMPLE.repeat(2);
+    let whole = transcript(&two);
+    assert_eq!(prompts(&whole).len(), 4);
+    assert_eq!(whole.session.native_id.as_deref(), Some("aider-repo"));
+    let chosen = Bundle { key: Some("2025-07-15T11-38-37-2".into()), ..bundle(two.as_bytes()) };
+    assert_eq!(prompts(&format::read(&READER, &chosen).unwrap()).len(), 2);
+    let missing = Bundle { key: Some("2024".into()), ..chosen };
+    assert!(format::read(&READER, &missing).is_err());
+}
+
+#[test]
 fn a_cut_anywhere_is_read() {
     for end in 0..SAMPLE.len() {
         format::read(&READER, &bundle(&SAMPLE.as_bytes()[..end])).unwrap();

@@ -55,12 +55,31 @@ fn the_ledger_fills_in_what_answers_lack() {
 }
 
 #[test]
+fn the_session_ends_with_the_last_call_in_its_ledger() {
+    let session = (READER.read)(&bundle(THREAD.as_bytes()), &mut |_| {}).unwrap();
+    assert_eq!(session.ended.unwrap().to_string(), "2026-01-19T11:43:00Z");
+    let later = THREAD.replace(r#""model":"haiku","#, r#""timestamp":"2026-01-19T11:50:00Z","#);
+    let session = (READER.read)(&bundle(later.as_bytes()), &mut |_| {}).unwrap();
+    assert_eq!(session.ended.unwrap().to_string(), "2026-01-19T11:50:00Z");
+}
+
+#[test]
+fn an_answer_takes_its_time_from_the_ledger_where_its_usage_has_none() {
+    let untimed = THREAD.replace(r#","timestamp":"2026-01-19T11:42:10.652Z"}}"#, "}}").replace(
+        r#""operationType":"title-generation","#,
+        r#""operationType":"inference","timestamp":"2026-01-19T11:42:11Z","#,
+    );
+    let transcript = format::read(&READER, &bundle(untimed.as_bytes())).unwrap();
+    assert_eq!(transcript.entries[2].created_at.unwrap().to_string(), "2026-01-19T11:42:11Z");
+}
+
+#[test]
 fn the_session_is_described() {
     let session = (READER.read)(&bundle(THREAD.as_bytes()), &mut |_| {}).unwrap();
     assert_eq!(session.project.as_deref(), Some("/p"));
     assert_eq!(session.branch.as_deref(), Some("main"));
     assert_eq!(session.title.as_deref(), Some("Fix"));
-    assert_eq!(session.ended.unwrap().to_string(), "2026-01-19T11:42:05.000Z");
+    assert_eq!(session.ended.unwrap().to_string(), "2026-01-19T11:43:00Z");
 }
 
 #[test]

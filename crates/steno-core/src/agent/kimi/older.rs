@@ -80,6 +80,12 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
     let folder = main.path().parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
     let id = folder.map_or_else(|| record::stem(main).to_owned(), |name| name.into_owned());
     let mut telling = Telling::new(AGENT, &id, emit);
+    if let Some(state) = bundle.get(STATE) {
+        match record::document(state)? {
+            Ok(state) => super::describe(&mut telling.session, &state),
+            Err(problem) => telling.problem(problem),
+        }
+    }
     let mut events = Events { telling: &mut telling, steps: BTreeMap::new(), count: 0 };
     each_object(main, |record, line| match record {
         Ok(record) => events.record(record, line),

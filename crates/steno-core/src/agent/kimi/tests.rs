@@ -74,6 +74,22 @@ fn agents_of_one_session_are_one_bundle() {
 }
 
 #[test]
+fn the_folder_is_found_however_state_json_spells_it() {
+    for field in ["workDir", "cwd", "work_dir"] {
+        let dir = tempfile::tempdir().unwrap();
+        let session = dir.path().join("session_1");
+        std::fs::create_dir_all(session.join("agents/main")).unwrap();
+        let log = LOG.replace(r#""cwd":"/p","#, "");
+        std::fs::write(session.join("agents/main/wire.jsonl"), log).unwrap();
+        let state = format!(r#"{{"workDir":"","{field}":"/q"}}"#);
+        std::fs::write(session.join("state.json"), state).unwrap();
+        let found = READER.find_at(dir.path()).unwrap();
+        let transcript = format::read(&READER, &found[0]).unwrap();
+        assert_eq!(transcript.session.project.as_deref(), Some("/q"), "{field}");
+    }
+}
+
+#[test]
 fn a_silent_step_is_an_empty_answer() {
     let step = r#"{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s","usage":{"output":2}}}"#;
     let transcript = trial::read(&READER, step.as_bytes());
@@ -127,10 +143,14 @@ fn a_session_of_the_older_cli_is_its_folder() {
     {
         std::fs::write(folder.join(name), text).unwrap();
     }
+    let state = r#"{"version":1,"custom_title":"Mine","worktree_path":"/w"}"#;
+    std::fs::write(folder.join("state.json"), state).unwrap();
     let found = format::find(dir.path()).unwrap();
-    assert_eq!((found.len(), found[0].bundle.sources.len()), (1, 3));
+    assert_eq!((found.len(), found[0].bundle.sources.len()), (1, 4));
     let transcript = found[0].read().unwrap();
     assert_eq!(transcript.session.native_id.as_deref(), Some("5f7c"));
+    assert_eq!(transcript.session.project.as_deref(), Some("/w"));
+    assert_eq!(transcript.session.title.as_deref(), Some("Mine"));
     let told = |source: &str| -> Vec<_> {
         let entries = transcript.entries.iter().filter(|entry| entry.source == source);
         entries.map(|it| (it.role.as_str(), it.kind, it.content.as_str())).collect()

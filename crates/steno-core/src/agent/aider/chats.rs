@@ -1,0 +1,58 @@
+//! Which chats a history holds: each begins with a line that says when.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::CHAT_START;
+use crate::durable::{FileError, OnPath};
+use crate::lines::{LineEnd, Lines};
+use crate::source::Source;
+
+/// How many characters of a chat's time are part of its name.
+const NAME_LIMIT: usize = 40;
+
+/// One chat of a history.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chat {
+    /// When it began, as a name: `2025-07-15T11-38-37`. A second chat of the same second has `-2` behind it.
+    pub(super) name: String,
+    /// Where it is in the file. What precedes the first chat belongs to that.
+    pub(super) range: Range<u64>,
+}
+
+/// All chats of a history, in its order.
+pub(super) fn list_chats(history: &Source) -> Result<Vec<Chat>, FileError> {
+    let mut chats: Vec<Chat> = Vec::new();
+    let mut counts: HashMap<String, u32> = HashMap::new();
+    let mut at = 0;
+    let mut lines = Lines::new(history.open()?);
+    while let Some(line) = lines.read().on("read", history.path())? {
+        if let Some(time) = line.bytes.strip_prefix(CHAT_START.as_bytes())
+            && !line.continues
+        {
+            let name = chat_name(&String::from_utf8_lossy(time));
+            let count = counts.entry(name.clone()).or_default();
+            *count += 1;
+            let name = if *count > 1 { format!("{name}-{count}") } else { name };
+            let start = if chats.is_empty() { 0 } else { at };
+            if let Some(before) = chats.last_mut() {
+                before.range.end = at;
+            }
+            chats.push(Chat { name, range: start..start });
+        }
+        at += line.bytes.len() as u64 + u64::from(line.end == LineEnd::Newline);
+    }
+    if let Some(last) = chats.last_mut() {
+        last.range.end = at;
+    }
+    Ok(chats)
+}
+
+fn chat_name(time: &str) -> String {
+    let plain = |c: char| match c {
+        ' ' => 'T',
+        c if c.is_ascii_alphanumeric() => c,
+        _ => '-',
+    };
+    time.trim().chars().take(NAME_LIMIT).map(plain).collect()
+}
