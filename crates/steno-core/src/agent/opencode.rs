@@ -39,8 +39,9 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         }
         bundles.extend(sessions);
     }
-    let known: HashSet<_> = bundles.iter().filter_map(|bundle| bundle.key.clone()).collect();
+    let mut known: HashSet<_> = bundles.iter().filter_map(|bundle| bundle.key.clone()).collect();
     let mut beside = Beside::default();
+    let mut messages = HashSet::new();
     for file in &files {
         if export::is_export(file) {
             bundles.push(Bundle::file(file));
@@ -48,6 +49,16 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
             && !known.contains(&id)
         {
             bundles.push(bundle);
+        }
+    }
+    for file in &files {
+        let folder = file.parent().unwrap_or(file);
+        if messages.contains(folder) {
+            continue;
+        }
+        if let Some((id, bundle)) = storage::session_of_message(file, &mut beside) {
+            messages.insert(folder);
+            bundles.extend(known.insert(id).then_some(bundle));
         }
     }
     Ok(bundles)

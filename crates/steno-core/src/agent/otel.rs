@@ -63,6 +63,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     session.native_id = Some(native_id);
     let mut conversation = Conversation::new(&outline, &mut output);
     outline.each(|span| conversation.span(span))?;
+    session.models.extend(conversation.models);
     Ok(session)
 }
 

@@ -42,6 +42,10 @@ impl<'a> Conversation<'a> {
     /// Takes one message with its parts.
     pub(super) fn message(&mut self, info: &Value, parts: Vec<Value>) {
         self.note_times(info);
+        if self.session.project.is_none() {
+            let place = info.get("path").and_then(|path| filled(path, "cwd"));
+            self.session.project = place.map(str::to_owned);
+        }
         match info.get("role").and_then(Value::as_str) {
             Some("user") => self.prompt(info, parts),
             Some("assistant") => self.answer(info, parts),

@@ -2,7 +2,8 @@
 //!
 //! The session stands in `session/<project>/<id>.json` with `message/` and `part/` beside `session/`, or, in the oldest
 //! versions, in `session/info/<id>.json` with `message/` and `part/<id>/` beside `info/`. Parts may also stand in `part/`
-//! itself; then only they tell which message is theirs.
+//! itself; then only they tell which message is theirs. Of a session whose own file is gone, or was never copied, the
+//! messages in `message/<id>/` are left.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -39,37 +40,82 @@ pub(super) fn session(file: &Path, beside: &mut Beside) -> Option<(String, Bundl
         return None;
     }
     let mut bundle = Bundle::new(base, vec![named(base, file)?]);
-    bundle.key = Some(id.to_owned());
     let parts = if is_oldest { base.join("part").join(id) } else { base.join("part") };
-    // Several messages may state one id, and so have the same parts.
-    let mut known_parts = HashSet::new();
-    for message in listed(&base.join("message").join(id)) {
-        bundle.sources.extend(named(base, &message));
-        let mut files = parts_of(&parts, &message);
-        files.retain(|part| known_parts.insert(part.clone()));
-        bundle.sources.extend(files.iter().filter_map(|part| named(base, part)));
-    }
+    add_messages(&mut bundle, id, &parts, beside);
     let others = beside.others(base, file, id);
-    let more = beside.flat_parts(&parts, id).into_iter().chain(others);
-    bundle.sources.extend(more.filter_map(|file| named(base, &file)));
+    bundle.sources.extend(others.iter().filter_map(|file| named(base, file)));
     Some((id.to_owned(), bundle))
 }
 
-/// Whether a bundle is such a tree: its first file is named as a session's.
+/// The session that a message is of, with its id, where the session has no file of its own.
+pub(super) fn session_of_message(file: &Path, beside: &mut Beside) -> Option<(String, Bundle)> {
+    let folder = file.parent()?;
+    let base = folder.parent().filter(|messages| messages.ends_with("message"))?.parent()?;
+    let id = folder.file_name()?.to_str()?;
+    if !is_json(file) || !is_message(file, id) || has_session_file(base, id) {
+        return None;
+    }
+    let mut bundle = Bundle::new(base, Vec::new());
+    let oldest = base.join("part").join(id);
+    let parts = if oldest.is_dir() { oldest } else { base.join("part") };
+    add_messages(&mut bundle, id, &parts, beside);
+    Some((id.to_owned(), bundle))
+}
+
+/// Whether a file holds a message of the session `id`.
+fn is_message(file: &Path, id: &str) -> bool {
+    let is_small = fs::metadata(file).is_ok_and(|file| file.len() <= INFO_LIMIT);
+    let bytes = is_small.then(|| fs::read(file).ok()).flatten();
+    let Some(Ok(message)) = bytes.map(|bytes| parse::<Value>(&bytes)) else { return false };
+    let is_of_session = match filled(&message, "sessionID") {
+        Some(session) => session == id,
+        None => {
+            id.starts_with("ses_")
+                && (message["time"].is_object() || !message["metadata"].is_null())
+        }
+    };
+    is_of_session && matches!(filled(&message, "role"), Some("user" | "assistant"))
+}
+
+fn has_session_file(base: &Path, id: &str) -> bool {
+    let name = format!("{id}.json");
+    let projects = fs::read_dir(base.join("session")).into_iter().flatten().flatten();
+    base.join("info").join(&name).is_file()
+        || projects.map(|project| project.path().join(&name)).any(|file| file.is_file())
+}
+
+/// Adds the messages of the session `id` to its bundle, each with its parts.
+fn add_messages(bundle: &mut Bundle, id: &str, parts: &Path, beside: &mut Beside) {
+    let base = bundle.root.clone();
+    bundle.key = Some(id.to_owned());
+    // Several messages may state one id, and so have the same parts.
+    let mut known_parts = HashSet::new();
+    for message in listed(&base.join("message").join(id)) {
+        bundle.sources.extend(named(&base, &message));
+        let mut files = parts_of(parts, &message);
+        files.retain(|part| known_parts.insert(part.clone()));
+        bundle.sources.extend(files.iter().filter_map(|part| named(&base, part)));
+    }
+    let flat = beside.flat_parts(parts, id);
+    bundle.sources.extend(flat.iter().filter_map(|file| named(&base, file)));
+}
+
+/// Whether a bundle is such a tree: one of its files is named as a session's or a message's.
 pub(super) fn is_tree(bundle: &Bundle) -> bool {
-    bundle
-        .sources
-        .iter()
-        .any(|source| source.name().starts_with("session/") || source.name().starts_with("info/"))
+    let folders = ["session", "info", "message"];
+    bundle.sources.iter().any(|source| {
+        source.name().contains('/') && folders.iter().any(|folder| is_below(source, folder))
+    })
 }
 
 /// Reads one session, a message at a time.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let is_info = |source: &&Source| is_below(source, "session") || is_below(source, "info");
-    let Some(main) = bundle.sources.iter().find(is_info) else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no session file")));
+    let main = bundle.sources.iter().find(is_info);
+    let info = match main {
+        Some(main) => record(main)?.map_err(FormatError::Invalid)?,
+        None => serde_json::json!({"id": bundle.key}),
     };
-    let info = record(main)?.map_err(FormatError::Invalid)?;
     let mut conversation = Conversation::new(&info, emit);
     let there = there(bundle, main);
     let mut messages: Vec<_> = there.sources.iter().filter(|s| is_below(s, "message")).collect();
@@ -91,9 +137,10 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
 }
 
 /// The session without what its user took back: that is gone, though the session is not.
-fn there(bundle: &Bundle, main: &Source) -> Bundle {
+fn there(bundle: &Bundle, main: Option<&Source>) -> Bundle {
     let mut there = bundle.clone();
-    there.sources.retain(|source| main.is_gone() || !source.is_gone());
+    let is_whole = main.is_none_or(Source::is_gone);
+    there.sources.retain(|source| is_whole || !source.is_gone());
     there
 }
 

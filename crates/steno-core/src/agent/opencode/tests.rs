@@ -295,6 +295,20 @@ fn a_summary_alone_is_a_compaction() {
 }
 
 #[test]
+fn messages_without_their_sessions_file_are_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    storage(folder.path());
+    let whole = only(folder.path());
+    fs::remove_dir_all(folder.path().join("session")).unwrap();
+    let left = only(folder.path());
+    assert_eq!(left.entries, whole.entries);
+    assert_eq!(left.session.native_id, whole.session.native_id);
+    assert_eq!(left.session.totals, whole.session.totals);
+    fs::write(folder.path().join("message/ses_1/a.json"), "{}").unwrap();
+    assert_eq!(READER.find_at(folder.path()).unwrap().len(), 1);
+}
+
+#[test]
 fn ids_cannot_leave_their_folder() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("session/p/x.json");

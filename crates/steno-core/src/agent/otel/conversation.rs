@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
+use indexmap::IndexSet;
+
 use super::super::fields::{plain, unpacked};
 use super::super::output::Output;
 use super::message::{self, Message};
@@ -29,6 +31,8 @@ pub(super) struct Conversation<'a, 'b> {
     told: HashMap<String, Vec<blake3::Hash>>,
     calls: SumSet,
     results: SumSet,
+    /// Models that spans without words of the model name, such as an agent's.
+    pub(super) models: IndexSet<String>,
 }
 
 impl<'a, 'b> Conversation<'a, 'b> {
@@ -42,15 +46,19 @@ impl<'a, 'b> Conversation<'a, 'b> {
             by_id.clone_from(&outline.begun);
             by_id.sort_by_key(|index| outline.marks.at(*index).id);
         }
-        Self { output, outline, by_id, agents, told, calls, results }
+        let models = IndexSet::new();
+        Self { output, outline, by_id, agents, told, calls, results, models }
     }
 
     /// Takes the next span.
     pub(super) fn span(&mut self, span: &Span) -> Result<(), FileError> {
         let source = self.source(span)?;
         match span.operation().as_str() {
-            "execute_tool" => self.tool(span, &source),
-            "chat" | "generate_content" | "text_completion" => self.request(span, &source),
+            // Gemini CLI has names of its own.
+            "execute_tool" | "tool_call" => self.tool(span, &source),
+            "chat" | "generate_content" | "text_completion" | "llm_call" => {
+                self.request(span, &source);
+            }
             "" if span.model().is_some() => self.request(span, &source),
             _ => self.notice(span, &source),
         }
@@ -62,7 +70,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         let new = self.news(source, &input);
         for (index, message) in input.iter().enumerate().skip(new) {
             let id = format!("{}.{index}", span.id);
-            self.entries(self.new_entries(message), source, &id, span.start);
+            self.entries(self.new_entries(message), source, Some(&id), span.start);
         }
         let id = span.text("gen_ai.response.id").unwrap_or_else(|| span.id.clone());
         let mut entries: Vec<_> =
@@ -74,7 +82,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         }
         entries[0].usage = span.usage();
         entries.iter_mut().for_each(|entry| entry.model = span.model());
-        self.entries(entries, source, &id, span.end);
+        self.entries(entries, source, Some(&id), span.end);
         self.error(span, source);
         let told = self.told.entry(source.to_owned()).or_default();
         *told = input.iter().chain(&answers).map(Message::sum).collect();
@@ -95,7 +103,8 @@ impl<'a, 'b> Conversation<'a, 'b> {
     }
 
     fn tool(&mut self, span: &Span, source: &str) {
-        let id = span.text("gen_ai.tool.call.id").unwrap_or_else(|| span.id.clone());
+        let names = ["gen_ai.tool.call.id", "gen_ai.tool.call_id"];
+        let id = names.iter().find_map(|name| span.text(name)).unwrap_or_else(|| span.id.clone());
         let name = span.text("gen_ai.tool.name");
         let mut entries = Vec::new();
         if !self.calls.contains(&id) {
@@ -116,25 +125,34 @@ impl<'a, 'b> Conversation<'a, 'b> {
             entry.tool_name.clone_from(&name);
             entry.tool_call_id = Some(id.clone());
         }
-        self.entries(entries, source, &span.id, span.end);
+        // A tool that was run is part of an answer, but none by itself.
+        self.entries(entries, source, None, span.end);
     }
 
     /// Operations that say nothing, such as an agent being invoked.
     fn notice(&mut self, span: &Span, source: &str) {
         let mut entry = Entry::new(Role::System, Kind::Notice, span.operation());
         entry.metadata = Some(span.attributes.clone());
-        self.entries(vec![entry], source, &span.id, span.start);
+        self.models.extend(span.model());
+        self.entries(vec![entry], source, Some(&span.id), span.start);
         self.error(span, source);
     }
 
     fn error(&mut self, span: &Span, source: &str) {
         if let Some(reason) = &span.error {
             let entry = Entry::new(Role::System, Kind::Error, reason.as_str());
-            self.entries(vec![entry], source, &span.id, span.end);
+            self.entries(vec![entry], source, Some(&span.id), span.end);
         }
     }
 
-    fn entries(&mut self, entries: Vec<Entry>, source: &str, id: &str, at: Option<Timestamp>) {
+    /// Hands out entries of the message `id`, or of none.
+    fn entries(
+        &mut self,
+        entries: Vec<Entry>,
+        source: &str,
+        message_id: Option<&str>,
+        at: Option<Timestamp>,
+    ) {
         for mut entry in entries {
             match (entry.kind, &entry.tool_call_id) {
                 (Kind::ToolCall, Some(id)) => _ = self.calls.insert(id),
@@ -142,7 +160,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
                 _ => {}
             }
             source.clone_into(&mut entry.source);
-            entry.message_id = Some(id.to_owned());
+            entry.message_id = message_id.map(str::to_owned);
             entry.created_at = at;
             self.output.entry(entry);
         }

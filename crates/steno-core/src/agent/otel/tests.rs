@@ -140,6 +140,34 @@ fn the_same_words_said_again_are_new() {
 }
 
 #[test]
+fn tools_are_no_answers_and_an_agent_names_its_model() {
+    let agent = json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "Copilot",
+        "gen_ai.request.model": "gpt-5.5"});
+    let tool = |call: &str| {
+        json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": call,
+            "gen_ai.tool.name": "run_build", "gen_ai.tool.call.result": "ok"})
+    };
+    let all = [
+        span("1", "", 0, &agent),
+        span("2", "1", 1, &tool("call 1")),
+        span("3", "1", 2, &tool("call 2")),
+    ];
+    let counted = counted(&all);
+    assert_eq!((counted.assistant_messages, counted.tool_calls, counted.tool_results), (0, 2, 2));
+    assert_eq!(counted.models, ["gpt-5.5"]);
+}
+
+#[test]
+fn gemini_cli_names_operations_in_its_own_way() {
+    let call = json!({"gen_ai.operation.name": "llm_call", "gen_ai.request.model": "m"});
+    let tool = json!({"gen_ai.operation.name": "tool_call", "gen_ai.tool.name": "ls",
+        "gen_ai.tool.call_id": "c"});
+    let counted = counted(&[span("1", "", 0, &call), span("2", "", 1, &tool)]);
+    assert_eq!((counted.assistant_messages, counted.tool_calls), (1, 1));
+    assert_eq!(counted.models, ["m"]);
+}
+
+#[test]
 fn older_events_are_read() {
     let mut chat =
         span("1", "", 0, &json!({"gen_ai.system": "openai", "gen_ai.request.model": "m"}));
