@@ -7,6 +7,7 @@ pub(crate) mod bill;
 pub mod block;
 pub mod charge;
 pub mod files;
+mod model_name;
 pub mod report;
 
 use std::collections::HashMap;
@@ -91,15 +92,15 @@ impl Prices {
         self.aliases.insert(model.into(), like.into());
     }
 
-    /// The price of a model, also where its name has a date, a provider or a release around it.
+    /// The price of a model, however its name is spelled: with a date, a provider or a release around it, with dots or
+    /// dashes in its version, and with the version before or after the family (`claude-4.5-sonnet`).
     ///
     /// Only what says nothing about the price is taken off a name: a model that merely has a similar name may cost
     /// something else.
     pub fn of(&self, model: &str) -> Option<&Price> {
         let model = self.aliases.get(model).map_or(model, String::as_str);
-        let name = bare(model);
-        let known = |name: &str| self.models.get(name);
-        known(model).or_else(|| known(name)).or_else(|| known(undated(name)))
+        let spellings = model_name::spellings(model);
+        spellings.iter().find_map(|name| self.models.get(name))
     }
 }
 
@@ -133,36 +134,6 @@ impl Price {
     }
 }
 
-/// A model's name without what providers put around it: `us.anthropic.claude-x-v1:0`, `openai/gpt-x`, `claude-x[1m]`.
-fn bare(model: &str) -> &str {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
-    let name = name.split_once('[').map_or(name, |(name, _)| name);
-    let (name, release) = name.rsplit_once("-v").unwrap_or((name, ""));
-    let is_release = release.split_once(':').is_some_and(|(major, _)| is_number(major));
-    if is_release || release.is_empty() { name } else { &model[model.len() - name.len()..] }
-}
-
-/// A model's name without its date: `-20250929`, `@20250929` or `-2025-08-07`.
-fn undated(name: &str) -> &str {
-    if let Some((head, date)) = name.rsplit_once(['-', '@'])
-        && date.len() == 8
-        && is_number(date)
-    {
-        return head;
-    }
-    let (head, date) = name.split_at_checked(name.len().saturating_sub(11)).unwrap_or((name, ""));
-    let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
-        0 | 5 | 8 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    });
-    if date.len() == 11 && is_date { head } else { name }
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,17 +151,43 @@ mod tests {
             "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
             "claude-sonnet-4-5@20250929",
             "claude-sonnet-4-5-20250929[1m]",
+            "claude-sonnet-4.5",
+            "copilot/claude-sonnet-4.5",
+            "openrouter/anthropic/claude-sonnet-4.5",
+            "anthropic:claude-sonnet-4-5",
+            "global.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "vertex_ai/claude-sonnet-4-5@20250929",
+            "claude-4.5-sonnet",
+            "Claude-Sonnet-4.5",
         ] {
             assert_eq!(price(name).unwrap(), plain, "{name}");
         }
         assert_eq!(price("gpt-5-2025-08-07"), price("gpt-5"));
         assert_eq!(price("models/gemini-2.5-pro"), price("gemini-2.5-pro"));
         assert_eq!(price("deepseek-v4-pro").unwrap().model, "deepseek-v4-pro");
+        assert_eq!(price("claude-opus-4.8").unwrap().model, "claude-opus-4-8");
+        assert_eq!(price("claude-3.5-sonnet").unwrap().model, "claude-3-5-sonnet");
+        assert_eq!(price("claude-3-7-sonnet-latest").unwrap().model, "claude-3-7-sonnet");
+        assert_eq!(price("gpt-5@2025-08-07"), price("gpt-5"));
+        assert_eq!(price("gpt-4-1").unwrap().model, "gpt-4.1");
+        assert_eq!(price("moonshotai.kimi-k2.5").unwrap().model, "kimi-k2.5");
+        assert_eq!(price("zai/glm-4.6").unwrap().model, "glm-4.6");
     }
 
     #[test]
     fn what_is_unknown_has_no_price() {
-        for name in ["", "claude", "claude-sonnet-4-5-turbo", "gpt-5-2025", "é-20250101"] {
+        for name in [
+            "",
+            "claude",
+            "claude-sonnet-4-5-turbo",
+            "gpt-5-2025",
+            "é-20250101",
+            "claude-opus-4.9",
+            "anthropic/claude-sonnet-4.5:free",
+            "claude-5.4-sonnet",
+            "anthropic.",
+            "gpt-4.5",
+        ] {
             assert_eq!(price(name), None, "{name}");
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::agent::copilot;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
@@ -49,9 +49,11 @@ pub struct Inspection {
     pub tokens_repeated: Usage,
     /// Models that answered, sorted.
     pub models: Vec<String>,
-    /// The first time that the source states.
+    /// The first time that the source states. All times are printed alike, however the source spells them.
+    #[serde(serialize_with = "serialize_time")]
     pub first_timestamp: Option<Timestamp>,
     /// The last time that the source states.
+    #[serde(serialize_with = "serialize_time")]
     pub last_timestamp: Option<Timestamp>,
     /// Times that the context was shortened.
     pub compactions: u64,
@@ -65,6 +67,11 @@ pub struct Inspection {
     /// Tokens by message.
     #[serde(skip)]
     tally: Tally,
+}
+
+/// Prints a time in UTC with milliseconds: `2026-01-19T11:42:00.000Z`.
+fn serialize_time<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    at.map(|at| Timestamp::from_instant(at.instant(), 3)).serialize(serializer)
 }
 
 /// What several sources add up to; a message that was copied from one into another counts once.
@@ -256,6 +263,27 @@ impl Counter {
             if counted.last_timestamp.is_none_or(|last| at.instant() > last.instant()) {
                 counted.last_timestamp = Some(at);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_printed_alike() {
+        for text in [
+            "2026-01-19T11:42:00Z",
+            "2026-01-19T11:42:00.000000000Z",
+            "2026-01-19T12:42:00+01:00",
+            "2026-01-19 11:42:00",
+        ] {
+            let inspection =
+                Inspection { first_timestamp: text.parse().ok(), ..Inspection::default() };
+            let printed = serde_json::to_value(&inspection).unwrap();
+            assert_eq!(printed["first_timestamp"], "2026-01-19T11:42:00.000Z", "{text}");
+            assert!(printed["last_timestamp"].is_null());
         }
     }
 }
