@@ -45,6 +45,7 @@ pub mod qwen;
 mod record;
 pub(crate) mod repair;
 pub mod resume;
+mod shared_log;
 pub(crate) mod sqlite;
 pub mod swe_agent;
 mod telling;
@@ -53,6 +54,7 @@ mod texts;
 mod trial;
 pub(crate) mod usage;
 pub mod vercel;
+pub mod vibe;
 pub mod vscode_chat;
 pub(crate) mod walk;
 pub mod zed;
@@ -61,7 +63,7 @@ use crate::format::Reader;
 use sqlite::Schema;
 
 /// Every agent's reader but Claude Code's, which comes before all.
-pub(crate) const READERS: [&Reader; 24] = [
+pub(crate) const READERS: [&Reader; 25] = [
     &acp::READER,
     &codex::READER,
     &gemini::READER,
@@ -77,6 +79,7 @@ pub(crate) const READERS: [&Reader; 24] = [
     &pi::READER,
     &kimi::READER,
     &zed::READER,
+    &vibe::READER,
     &vscode_chat::READER,
     &aider::READER,
     &api_log::READER,

@@ -22,6 +22,7 @@ use self::tree::Tree;
 use crate::agent;
 use crate::durable::FileError;
 use crate::entry::Entry;
+use crate::json::Value;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Totals, Transcript};
 use crate::source::{Bundle, Source, take_read_failures};
@@ -204,6 +205,31 @@ pub fn look(path: &Path) -> Result<Look, FileError> {
     Ok(Look { found, failures })
 }
 
+/// The longest file that may be a log without messages, in bytes.
+const EMPTY_LOG_LIMIT: u64 = 4096;
+
+/// Whether there are files at `path`, and nothing in any of them: they may be logs of any format before the first message.
+pub fn holds_only_empty_logs(path: &Path) -> bool {
+    let files = files(path).unwrap_or_default();
+    !files.is_empty() && files.iter().all(|file| is_empty_log(file))
+}
+
+/// Whether a file is blank, or JSON that holds nothing but empty lists and objects.
+fn is_empty_log(file: &Path) -> bool {
+    let is_small = std::fs::metadata(file).is_ok_and(|file| file.len() <= EMPTY_LOG_LIMIT);
+    let Some(bytes) = is_small.then(|| std::fs::read(file).ok()).flatten() else { return false };
+    bytes.trim_ascii().is_empty()
+        || serde_json::from_slice::<Value>(&bytes).is_ok_and(|value| holds_nothing(&value))
+}
+
+fn holds_nothing(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.values().all(holds_nothing),
+        _ => false,
+    }
+}
+
 /// A source that could not be read, or a target that could not be written, as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
@@ -219,5 +245,27 @@ impl FormatError {
     /// Whether the system failed to read the file, whose content may be fine.
     pub(crate) fn is_of_system(&self) -> bool {
         matches!(self, Self::File(error) if error.source.raw_os_error().is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_without_messages_are_told_from_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("log");
+        assert!(!holds_only_empty_logs(folder.path()));
+        for empty in ["", " \n\n", "[]", "{}", r#"{"resourceSpans":[],"info":{}}"#] {
+            std::fs::write(&file, empty).unwrap();
+            assert!(holds_only_empty_logs(&file), "{empty}");
+        }
+        std::fs::write(folder.path().join("notes.txt"), "x").unwrap();
+        assert!(!holds_only_empty_logs(folder.path()));
+        for other in ["x", "[1]", r#"{"a":null}"#] {
+            std::fs::write(&file, other).unwrap();
+            assert!(!holds_only_empty_logs(&file), "{other}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The rules: a prompt is a message that a person wrote, an answer an API message of the model; tool calls and
 //! results count once per id, tokens once per message. What subagents say inside the file does not count to it, but
-//! for agents that bill both together.
+//! for agents that bill both together; where nobody else speaks in the file, they have a row of their own.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,6 +17,9 @@ use crate::source::{Source, Wanted};
 use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
+
+/// The key of the row of subagents that speak in a file alone.
+const SUBAGENTS: &str = "subagents";
 
 /// Agents whose sessions state their tokens together with those of the subagents that speak in the same file.
 const TOGETHER: [&str; 1] = [copilot::AGENT];
@@ -67,6 +70,18 @@ pub struct Inspection {
     /// Tokens by message.
     #[serde(skip)]
     tally: Tally,
+    /// What subagents said inside of the source.
+    #[serde(skip)]
+    subagents: Option<Box<Inspection>>,
+}
+
+impl Inspection {
+    /// Whether nobody said anything.
+    fn is_silent(&self) -> bool {
+        let said =
+            self.user_prompts + self.assistant_messages + self.tool_calls + self.tool_results;
+        said == 0 && self.tokens.is_empty()
+    }
 }
 
 /// Prints a time in UTC with milliseconds: `2026-01-19T11:42:00.000Z`.
@@ -122,7 +137,10 @@ fn settled(mut inspection: Inspection, found: &Found) -> Inspection {
 /// Counts one session, then each file of a subagent as the session of its own that it could be.
 pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
     let (main, parts) = split(found);
-    let mut inspections = vec![count_main(found, &main, &parts)?];
+    let mut first = count_main(found, &main, &parts)?;
+    let alone = first.subagents.take().filter(|_| first.is_silent());
+    let mut inspections = vec![first];
+    inspections.extend(alone.map(|subagents| *subagents).filter(|it| !it.is_silent()));
     if inspections[0].subagent_files > 0 {
         for part in &parts {
             inspections.push(count(part)?);
@@ -169,6 +187,17 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     counter.models.extend(session.models);
     inspection.models.extend(counter.models);
     inspection.subagent_files = session.subagent_files;
+    inspection.subagents = counter.subagents.map(|subagents| {
+        let mut row = subagents.inspection;
+        row.tokens = subagents.tally.total();
+        row.tally = subagents.tally;
+        row.models.extend(subagents.models);
+        row.key = Some(SUBAGENTS.to_owned());
+        row.path.clone_from(&inspection.path);
+        row.agent.clone_from(&inspection.agent);
+        row.session_id.clone_from(&inspection.session_id);
+        Box::new(row)
+    });
     Ok(inspection)
 }
 
@@ -203,6 +232,8 @@ struct Counter {
     tally: Tally,
     models: BTreeSet<String>,
     problems: ProblemList,
+    /// Counts what subagents say, unless it counts too.
+    subagents: Option<Box<Counter>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -217,7 +248,10 @@ impl Counter {
     fn item(&mut self, item: Item) {
         match item {
             Item::Entry(entry) if self.together || entry.source == PRIMARY => self.entry(&entry),
-            Item::Entry(_) => {}
+            Item::Entry(mut entry) => {
+                PRIMARY.clone_into(&mut entry.source);
+                self.subagents.get_or_insert_default().entry(&entry);
+            }
             Item::Problem(problem) => self.problems.push(problem),
         }
     }

@@ -198,6 +198,7 @@ readers! {
     steno: "steno",
     swe_agent: "swe-agent",
     vercel: "vercel",
+    vibe: "vibe",
     vscode_chat: "vscode-chat",
     weakincentives: "weakincentives",
     zed: "zed",

@@ -274,8 +274,11 @@ fn named(found: &Found) -> String {
     }
 }
 
-/// The error for a path where nothing was recognised.
+/// The error for a path where nothing was recognised: logs that are empty, or files of another kind.
 pub(crate) fn unknown_format(path: &Path) -> CommandError {
+    if format::holds_only_empty_logs(path) {
+        return CommandError::user(format!("no messages at: {}", path.display()));
+    }
     let error =
         CommandError::user(format!("no transcript of a known format at: {}", path.display()));
     error.hint("run `steno inspect PATH` on the folder above it to see what is recognised")

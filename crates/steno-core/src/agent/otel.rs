@@ -1,10 +1,12 @@
-//! OpenTelemetry: spans of the GenAI conventions as OTLP JSON, one document or one to a line.
+//! OpenTelemetry: spans of the GenAI conventions and logs of agents as OTLP JSON, one document or one to a line.
 //!
 //! A session is a conversation (`gen_ai.conversation.id`) or, where none is named, a trace. Each
 //! request repeats the conversation so far: only what is new in it becomes entries. Spans come as
 //! they ended and are read as they began: first where each stands, then each at its time.
 
 mod conversation;
+mod log_record;
+mod logs;
 mod marks;
 mod message;
 mod outline;
@@ -13,6 +15,7 @@ mod span;
 use self::conversation::Conversation;
 use self::outline::Outline;
 use super::document;
+use super::head::Head;
 use super::output::Output;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
@@ -46,11 +49,33 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
                 .map(|session| Bundle { key: has_several.then_some(session), ..bundle.clone() }),
         );
     }
+    bundles.extend(find_logs(tree)?);
     Ok(bundles)
+}
+
+/// The sessions in files of logs.
+fn find_logs(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    for bundle in document::find(tree, is_log)? {
+        let sessions = logs::sessions(&bundle.sources[0])?;
+        let has_several = sessions.len() > 1;
+        let keys = sessions.into_iter().map(|session| has_several.then_some(session));
+        bundles.extend(keys.map(|key| Bundle { key, ..bundle.clone() }));
+    }
+    Ok(bundles)
+}
+
+fn is_log(head: &Head) -> bool {
+    head.field("resourceLogs").is_some_and(|logs| {
+        log_record::PREFIXES.iter().any(|prefix| logs.contains(&format!("\"{prefix}")))
+    })
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
+    if is_log(&Head::of_document(source)?) {
+        return logs::read(bundle, source, emit);
+    }
     // A file that was rotated goes on where the one before it ends.
     let sources = [source].into_iter().chain(bundle.earlier.iter().rev());
     let mut outline = Outline::of(sources, emit)?;

@@ -112,6 +112,7 @@ impl User<'_> {
         let codex = self.moved("CODEX_HOME", ".codex");
         add(super::codex::AGENT, codex.join("sessions"));
         add(super::codex::AGENT, codex.join("archived_sessions"));
+        add(super::codex::AGENT, codex.join("history.jsonl"));
         add(super::gemini::AGENT, self.moved("GEMINI_CLI_HOME", "").join(".gemini/tmp"));
         let qwen = self.first(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen");
         add(super::qwen::AGENT, qwen.join("projects"));
@@ -127,6 +128,7 @@ impl User<'_> {
         self.named("PI_SESSIONS_DIR").into_iter().for_each(|path| add(super::pi::AGENT, path));
         add(super::kimi::AGENT, self.moved("KIMI_CODE_HOME", ".kimi-code").join("sessions"));
         add(super::kimi::AGENT, self.moved("KIMI_SHARE_DIR", ".kimi").join("sessions"));
+        add(super::vibe::AGENT, self.moved("VIBE_HOME", ".vibe").join("logs/session"));
         let cline = self.named("CLINE_DATA_DIR");
         let cline = cline.unwrap_or_else(|| self.moved("CLINE_DIR", ".cline").join("data"));
         add(super::cline::AGENT, cline.join("tasks"));
@@ -249,7 +251,8 @@ mod tests {
                 .map(|place| place.path.as_path())
                 .collect()
         };
-        assert_eq!(of("codex"), [Path::new("/c/sessions"), Path::new("/c/archived_sessions")]);
+        let codex = ["/c/sessions", "/c/archived_sessions", "/c/history.jsonl"].map(Path::new);
+        assert_eq!(of("codex"), codex);
         let claude = ["/a/projects", "/a/history.jsonl", "/b/projects"].map(Path::new);
         assert_eq!(of("claude-code")[..3], claude);
         assert_eq!(of("opencode"), [Path::new("/home/u/.local/share/opencode")]);
@@ -276,6 +279,7 @@ mod tests {
             ("copilot", "/u/.copilot/history-session-state"),
             ("kimi", "/u/.kimi/sessions"),
             ("kimi", "/u/.kimi-code/sessions"),
+            ("vibe", "/u/.vibe/logs/session"),
             ("cline", "/u/.cline/data/tasks"),
             ("cline", "/u/.cline/data/sessions"),
             ("goose", "/u/.goose/sessions"),

@@ -1,7 +1,7 @@
 //! A few records of each format, written by hand.
 
 /// File names and their content.
-pub(crate) const SAMPLES: [(&str, &str); 22] = [
+pub(crate) const SAMPLES: [(&str, &str); 23] = [
     ("aider.chat.history.md", AIDER),
     ("T-1.json", AMP),
     ("trajectory.json", ATIF),
@@ -23,6 +23,7 @@ pub(crate) const SAMPLES: [(&str, &str); 22] = [
     ("qwen.jsonl", QWEN),
     ("run.traj", SWE_AGENT),
     ("ui.json", VERCEL),
+    ("messages.jsonl", VIBE),
     ("vscode.json", VSCODE),
 ];
 
@@ -159,6 +160,11 @@ const SWE_AGENT: &str = r#"{"environment":"e","trajectory":[{"action":"ls","obse
 
 const VERCEL: &str = r#"[{"id":"1","role":"user","parts":[{"type":"text","text":"Fix it"}]},
 {"id":"2","role":"assistant","parts":[{"type":"step-start"},{"type":"reasoning","text":"Hm"},{"type":"tool-ls","toolCallId":"c","state":"output-available","input":{},"output":"a"},{"type":"text","text":"Done","state":"done"}]}]
+"#;
+
+const VIBE: &str = r#"{"role": "user", "content": "Fix it", "message_id": "m1"}
+{"role": "assistant", "content": "Done", "reasoning_content": "Hm", "message_id": "m2", "tool_calls": [{"id": "c", "index": 0, "function": {"name": "ls", "arguments": "{}"}}]}
+{"role": "tool", "content": "a", "name": "ls", "tool_call_id": "c", "message_id": "m3"}
 "#;
 
 const VSCODE: &str = r#"{"version":3,"requesterUsername":"u","responderUsername":"GitHub Copilot","initialLocation":"panel","sessionId":"s","creationDate":1770000000000,"lastMessageDate":1770000009000,"requests":[

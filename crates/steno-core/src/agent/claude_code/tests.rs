@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::format::{self, Found};
-use crate::inspect::{Inspection, inspect};
+use crate::inspect::{Inspection, inspect, inspect_all};
 use crate::session::Transcript;
 
 const SESSION: &str = "11111111-0000-4000-8000-000000000001";
@@ -350,6 +350,32 @@ fn sample() -> String {
             "attachment": {"type": "queued_command", "prompt": [text("q")]}}),
         json!({"type": "system", "subtype": "compact_boundary", "content": "Compacted"}),
     ])
+}
+
+#[test]
+fn a_file_of_a_sidechain_alone_has_a_row_for_it() {
+    let mut asked = user(json!("Warm up"));
+    let mut answered = answer("m1", text("ok"), 5);
+    asked["isSidechain"] = json!(true);
+    answered["isSidechain"] = json!(true);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(format!("{SESSION}.jsonl"));
+    std::fs::write(&file, lines(&[asked.clone(), answered.clone()])).unwrap();
+    let found = format::find(&file).unwrap();
+    let rows = inspect_all(&found[0]).unwrap();
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (row.key.as_deref(), row.user_prompts, row.assistant_messages, row.tokens.output)
+        })
+        .collect();
+    assert_eq!(told, [(None, 0, 0, 0), (Some("subagents"), 1, 1, 5)]);
+    let listed = found[0].read().unwrap().session.totals.usage;
+    let mut counted = rows[0].tokens;
+    counted.add(&rows[1].tokens);
+    assert_eq!(counted, listed);
+    std::fs::write(&file, lines(&[user(json!("Go")), asked, answered])).unwrap();
+    assert_eq!(inspect_all(&format::find(&file).unwrap()[0]).unwrap().len(), 1);
 }
 
 #[test]

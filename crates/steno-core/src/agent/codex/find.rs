@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use super::record::Record;
-use super::title;
+use super::{history, title};
 use crate::durable::{FileError, OnPath};
 use crate::format::tree::Tree;
 use crate::lines::Lines;
@@ -22,9 +22,10 @@ const PROBED_BYTES: usize = 8 << 20;
 /// A rollout may stand there twice, compressed or archived: then the plain and active one is taken.
 pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut chosen: HashMap<PathBuf, PathBuf> = HashMap::new();
-    let mut rollouts = Vec::new();
+    let (mut rollouts, mut gone) = (Vec::new(), Vec::new());
     for file in tree.files() {
         if !is_rollout(file) {
+            gone.extend(history::sessions(file)?);
             continue;
         }
         match chosen.get_mut(&identity(file)) {
@@ -36,7 +37,7 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
             }
         }
     }
-    Ok(rollouts.iter().map(|rollout| bundle(&chosen[rollout])).collect())
+    Ok(rollouts.iter().map(|rollout| bundle(&chosen[rollout])).chain(gone).collect())
 }
 
 /// A rollout, with what the index of its home folder says of it.

@@ -398,3 +398,41 @@ fn each_answer_has_the_tokens_that_were_counted_after_it() {
     let kinds: Vec<_> = transcript.entries.iter().map(|entry| entry.sequence).collect();
     assert_eq!(kinds, [0, 1, 2, 3]);
 }
+
+#[test]
+fn the_history_tells_of_sessions_whose_rollouts_are_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let there = "019f05f8-7f53-7492-a941-83098e16765c";
+    let folder = home.path().join("sessions/2026/01/05");
+    fs::create_dir_all(&folder).unwrap();
+    let rollout = folder.join(format!("rollout-2026-01-05T09-00-00-{there}.jsonl"));
+    fs::write(&rollout, sample().join("\n")).unwrap();
+    let line = |id: &str, ts: u64, text: &str| {
+        format!("{{\"session_id\":\"{id}\",\"ts\":{ts},\"text\":\"{text}\"}}\n")
+    };
+    let history = home.path().join("history.jsonl");
+    let lines = [
+        line(there, 1_767_603_600, "List"),
+        line("gone-1", 1_767_603_601, "First"),
+        line("gone-2", 1_767_603_602, "Other"),
+        line("gone-1", 1_767_603_603, "/status"),
+        line("gone-1", 1_767_603_604, "Second"),
+    ];
+    fs::write(&history, lines.concat() + "{\"session_id\":").unwrap();
+    let found = format::find(home.path()).unwrap();
+    let keys: Vec<_> = found.iter().map(|found| found.bundle.key.as_deref()).collect();
+    assert_eq!(keys, [None, Some("gone-1"), Some("gone-2")]);
+    assert!(found.iter().all(|found| found.reader.agent == AGENT));
+    let gone = found[1].read().unwrap();
+    assert_eq!(
+        said(&gone),
+        [
+            ("user", Kind::Text, "First"),
+            ("user", Kind::Notice, "/status"),
+            ("user", Kind::Text, "Second")
+        ]
+    );
+    assert_eq!(gone.session.native_id.as_deref(), Some("gone-1"));
+    assert_eq!(gone.session.started, "2026-01-05T09:00:01Z".parse().ok());
+    assert!(found[1].bundle.is_only_told());
+}

@@ -21,6 +21,8 @@ pub(super) struct Conversation<'a> {
     session: Session,
     output: Output<'a>,
     ids: Ids,
+    /// Ids of calls: each part of a tool is a call of its own, whatever its id says.
+    calls: Ids,
     /// Whether the seam of a compaction was shown whose summary has not come yet.
     compacting: bool,
 }
@@ -36,7 +38,7 @@ impl<'a> Conversation<'a> {
         session.parent = filled(info, "parentID").map(str::to_owned);
         session.extra = rest(info);
         let output = Output::new(AGENT, id, emit);
-        Self { session, output, ids: Ids::default(), compacting: false }
+        Self { session, output, ids: Ids::default(), calls: Ids::default(), compacting: false }
     }
 
     /// Takes one message with its parts.
@@ -80,7 +82,10 @@ impl<'a> Conversation<'a> {
             // Before there were parts of the kind `compaction`, only the summary told.
             message.say(Role::System, Kind::Compaction, "");
         }
-        for part in parts {
+        for mut part in parts {
+            if let Some(Value::String(id)) = part.get_mut("callID") {
+                *id = self.calls.own(id);
+            }
             part::of_assistant(&mut message, part);
         }
         if let Some(error) = info.get("error").filter(|error| !error.is_null()) {

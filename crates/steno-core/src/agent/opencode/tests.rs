@@ -150,7 +150,9 @@ fn an_export_of_a_version_without_projects_is_known() {
 
 #[test]
 fn messages_count_each_although_their_ids_were_blotted_out() {
-    let text = export().replace("msg_1", "REDACTED").replace("msg_2", "REDACTED");
+    let text = ["msg_1", "msg_2", "c1", "c2"]
+        .iter()
+        .fold(export(), |text, id| text.replace(&format!("\"{id}\""), "\"REDACTED\""));
     let mut document: Value = serde_json::from_str(&text).unwrap();
     let once = document["messages"].as_array().unwrap().clone();
     document["messages"].as_array_mut().unwrap().extend(once);
@@ -159,6 +161,7 @@ fn messages_count_each_although_their_ids_were_blotted_out() {
     let counted = inspect(&Found { reader: &READER, bundle }).unwrap();
     assert_eq!((counted.user_prompts, counted.assistant_messages), (2, 2));
     assert_eq!((counted.tokens.input, counted.tokens.output), (20, 14));
+    assert_eq!((counted.tool_calls, counted.tool_results), (4, 2));
 }
 
 #[test]

@@ -196,7 +196,7 @@ impl<'s> Outline<'s> {
 }
 
 /// Gives each item of the list in field `field` of what comes next to `step`.
-fn within<R: BufRead>(
+pub(super) fn within<R: BufRead>(
     walk: &mut Walk<R>,
     field: &str,
     step: &mut dyn FnMut(&mut Walk<R>) -> io::Result<()>,

@@ -31,9 +31,9 @@ impl Span {
             parent: plain(&span["parentSpanId"]),
             start: moment(&span["startTimeUnixNano"]),
             end: moment(&span["endTimeUnixNano"]),
-            attributes: fields(&span["attributes"]),
+            attributes: attribute_fields(&span["attributes"]),
             events: events
-                .map(|event| (plain(&event["name"]), fields(&event["attributes"])))
+                .map(|event| (plain(&event["name"]), attribute_fields(&event["attributes"])))
                 .collect(),
             error: failed.then(|| plain(&status["message"])),
         }
@@ -93,12 +93,13 @@ impl Span {
 }
 
 /// Nanoseconds since the Unix epoch, as a number or its text.
-fn moment(nanos: &Value) -> Option<Timestamp> {
+pub(super) fn moment(nanos: &Value) -> Option<Timestamp> {
     let nanos: i128 = plain(nanos).parse().ok().filter(|nanos| *nanos > 0)?;
     Some(Timestamp::from_instant(jiff::Timestamp::from_nanosecond(nanos).ok()?, 9))
 }
 
-fn fields(attributes: &Value) -> Object {
+/// Attributes by their keys.
+pub(super) fn attribute_fields(attributes: &Value) -> Object {
     let fields = items(attributes).iter();
     fields.map(|field| (plain(&field["key"]), any_value(&field["value"]))).collect()
 }
@@ -111,7 +112,7 @@ fn any_value(value: &Value) -> Value {
     match tag.as_str() {
         "intValue" => plain(inner).parse::<i64>().map_or(Value::Null, Value::from),
         "arrayValue" => items(&inner["values"]).iter().map(any_value).collect(),
-        "kvlistValue" => fields(&inner["values"]).into(),
+        "kvlistValue" => attribute_fields(&inner["values"]).into(),
         _ => inner.clone(),
     }
 }

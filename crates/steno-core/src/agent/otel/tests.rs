@@ -253,6 +253,109 @@ fn a_file_that_was_rotated_goes_on() {
     assert_eq!(rotated.session.totals, whole.session.totals);
 }
 
+/// A document of log records, each of a name, a second and attributes.
+fn log(records: &[(&str, u64, Value)]) -> String {
+    let record = |(name, second, attributes): &(&str, u64, Value)| {
+        let mut fields = attributes.as_object().unwrap().clone();
+        fields.insert("event.name".to_owned(), json!(name));
+        fields.insert("session.id".to_owned(), json!("s1"));
+        let fields = fields.iter().map(|(key, value)| match value.as_str() {
+            Some(text) => json!({"key": key, "value": {"stringValue": text}}),
+            None => json!({"key": key, "value": {"intValue": value}}),
+        });
+        json!({"timeUnixNano": (1_767_603_600 + second) * 1_000_000_000,
+            "body": {"stringValue": name}, "attributes": fields.collect::<Vec<_>>()})
+    };
+    let records: Vec<_> = records.iter().map(record).collect();
+    json!({"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": records}]}]}).to_string()
+}
+
+fn counted_log(text: &str) -> Inspection {
+    inspect(&Found { reader: &READER, bundle: bundle(text.as_bytes()) }).unwrap()
+}
+
+#[test]
+fn logs_of_gemini_cli_are_read() {
+    let response = json!([{"candidates": [{"content": {"parts": [{"text": "I will "}]}}]},
+        {"candidates": [{"content": {"parts": [{"text": "look."},
+            {"functionCall": {"name": "ls", "args": {"path": "."}}}]}}]}]);
+    let tokens = |role: &str, text: String| {
+        json!({"model": "gemini-3", "input_token_count": 100, "output_token_count": 17, "role": role,
+            "cached_content_token_count": 20, "thoughts_token_count": 3, "response_text": text})
+    };
+    let details = json!({"gen_ai.usage.output_tokens": 17, "gen_ai.response.id": "r"});
+    let text = log(&[
+        ("gemini_cli.config", 0, json!({})),
+        ("gemini_cli.user_prompt", 1, json!({"prompt": "run it"})),
+        ("gemini_cli.api_request", 2, json!({"request_text": "[]"})),
+        ("gen_ai.client.inference.operation.details", 2, json!({"gen_ai.request.model": "m"})),
+        ("gemini_cli.api_response", 3, tokens("utility_router", "{}".to_owned())),
+        ("gen_ai.client.inference.operation.details", 3, details),
+        ("gemini_cli.api_response", 4, tokens("main", response.to_string())),
+        ("gemini_cli.tool_call", 5, json!({"function_name": "ls", "success": "true"})),
+        ("gemini_cli.tool_call", 6, json!({"function_name": "cat", "function_args": "{}"})),
+    ]);
+    let counted = counted_log(&text);
+    assert_eq!((counted.user_prompts, counted.assistant_messages), (1, 2));
+    assert_eq!((counted.tool_calls, counted.tool_results), (2, 2));
+    let tokens = counted.tokens;
+    assert_eq!(
+        (tokens.input, tokens.cache_read, tokens.output, tokens.reasoning),
+        (160, 40, 40, 6)
+    );
+    assert_eq!(counted.models, ["gemini-3"]);
+    assert_eq!(counted.session_id.as_deref(), Some("s1"));
+    let transcript = format::read(&READER, &bundle(text.as_bytes())).unwrap();
+    let said: Vec<_> = transcript.entries.iter().map(|it| (it.kind, it.content.as_str())).collect();
+    assert_eq!(said[1], (Kind::Text, "run it"));
+    assert!(said.contains(&(Kind::Text, "I will look.")));
+}
+
+#[test]
+fn logs_of_claude_code_and_codex_are_read() {
+    let claude = log(&[
+        ("claude_code.user_prompt", 0, json!({"prompt": "hi"})),
+        (
+            "claude_code.api_request",
+            1,
+            json!({"model": "claude-opus-4-8", "input_tokens": "10",
+            "output_tokens": "5", "cache_read_tokens": "7", "cache_creation_tokens": "2"}),
+        ),
+        (
+            "claude_code.tool_result",
+            2,
+            json!({"tool_name": "Bash", "success": "false", "error": "no"}),
+        ),
+    ]);
+    let counted = counted_log(&claude);
+    assert_eq!((counted.user_prompts, counted.assistant_messages, counted.tool_calls), (1, 1, 1));
+    let tokens = counted.tokens;
+    assert_eq!((tokens.input, tokens.cache_read, tokens.cache_write, tokens.output), (10, 7, 2, 5));
+    let codex = log(&[
+        ("codex.user_prompt", 0, json!({"prompt": "hi"})),
+        ("codex.sse_event", 1, json!({"event.kind": "response.output_item.done"})),
+        (
+            "codex.sse_event",
+            2,
+            json!({"event.kind": "response.completed", "input_token_count": 10,
+            "cached_token_count": 4, "output_token_count": 5, "reasoning_token_count": 1}),
+        ),
+        ("codex.tool_result", 3, json!({"tool_name": "shell", "call_id": "c", "output": "ok"})),
+    ]);
+    let counted = counted_log(&codex);
+    assert_eq!((counted.user_prompts, counted.assistant_messages, counted.tool_calls), (1, 1, 1));
+    let tokens = counted.tokens;
+    assert_eq!((tokens.input, tokens.cache_read, tokens.output, tokens.reasoning), (6, 4, 5, 1));
+}
+
+#[test]
+fn a_cut_log_is_no_panic() {
+    let text = log(&[("gemini_cli.user_prompt", 1, json!({"prompt": "run it"}))]);
+    for end in 0..text.len() {
+        let _ = format::read(&READER, &bundle(&text.as_bytes()[..end]));
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {

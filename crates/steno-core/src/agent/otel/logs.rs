@@ -1,0 +1,251 @@
+//! What agents report as OTLP logs: prompts, answers with their tokens, calls of tools and failures.
+//!
+//! Gemini CLI reports each answer a second time by the GenAI conventions; that is passed over.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::AGENT;
+use super::log_record::{LogRecord, each_record};
+use crate::agent::entries::{tool_call, tool_result};
+use crate::agent::fields::{items, plain, string, unpacked};
+use crate::agent::output::Output;
+use crate::durable::FileError;
+use crate::entry::{Entry, Kind, Role, Usage};
+use crate::format::{Emit, FormatError};
+use crate::json::Value;
+use crate::problem::Problem;
+use crate::session::{Session, SessionId};
+use crate::source::{Bundle, Source};
+
+/// Events that repeat what others report, or only say that something goes on.
+const SILENT: [&str; 4] =
+    ["api_request", "sse_event", "client.inference.operation.details", "tool_decision"];
+
+/// The sessions of a file, in its order.
+pub(super) fn sessions(source: &Source) -> Result<Vec<String>, FileError> {
+    let (mut sessions, mut seen) = (Vec::new(), HashSet::new());
+    each_record(source, &mut |_| {}, &mut |record| {
+        if seen.insert(record.session.clone()) {
+            sessions.push(record.session);
+        }
+    })?;
+    Ok(sessions)
+}
+
+/// Reads the session of a bundle, or the first that there is.
+pub(super) fn read(
+    bundle: &Bundle,
+    source: &Source,
+    emit: Emit<'_>,
+) -> Result<Session, FormatError> {
+    let id = match &bundle.key {
+        Some(key) => Some(key.clone()),
+        None => sessions(source)?.into_iter().next(),
+    };
+    let invalid = || FormatError::Invalid(Problem::of(source.path(), "no event of an agent in it"));
+    let id = id.ok_or_else(invalid)?;
+    let mut problems = Vec::new();
+    let mut reports = Reports::new(Output::new(AGENT, &id, emit));
+    each_record(source, &mut |item| problems.push(item), &mut |record| {
+        if record.session == id {
+            reports.take(&record);
+        }
+    })?;
+    problems.into_iter().for_each(|problem| emit(problem));
+    let mut session = Session::new(SessionId::for_native(AGENT, &id), AGENT);
+    session.native_id = Some(id);
+    Ok(session)
+}
+
+/// Makes entries of events as they come.
+struct Reports<'a> {
+    output: Output<'a>,
+    /// Records so far.
+    count: u64,
+    /// Whether the agent reports answers by events of its own.
+    has_answers: bool,
+    /// Calls that were part of an answer and have not been reported as run, by name and id.
+    calls: VecDeque<(String, String)>,
+}
+
+impl<'a> Reports<'a> {
+    fn new(output: Output<'a>) -> Self {
+        Self { output, count: 0, has_answers: false, calls: VecDeque::new() }
+    }
+
+    fn take(&mut self, record: &LogRecord) {
+        self.count += 1;
+        let entries = match record.kind() {
+            "user_prompt" => {
+                vec![Entry::new(Role::User, Kind::Text, record.text("prompt").unwrap_or_default())]
+            }
+            "api_error" => vec![Entry::new(Role::System, Kind::Error, error_text(record))],
+            "tool_call" | "tool_result" => self.tool(record),
+            _ if is_answer(record) && !self.is_repeated(record) => self.answer(record),
+            kind if SILENT.contains(&kind) => return,
+            _ => {
+                let mut notice = Entry::new(Role::System, Kind::Notice, record.body.as_str());
+                notice.metadata = Some(record.attributes.clone());
+                vec![notice]
+            }
+        };
+        for mut entry in entries {
+            entry.created_at = record.at;
+            self.output.entry(entry);
+        }
+    }
+
+    fn is_repeated(&self, record: &LogRecord) -> bool {
+        record.program() == "gen_ai" && self.has_answers
+    }
+
+    fn answer(&mut self, record: &LogRecord) -> Vec<Entry> {
+        self.has_answers |= record.program() != "gen_ai";
+        let mut entries = self.answer_parts(record);
+        if entries.is_empty() {
+            entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+        }
+        // Gemini CLI asks a model where to send the prompt: an answer, but not one to the person.
+        let is_utility = record.text("role").is_some_and(|role| role.starts_with("utility"));
+        let id = ["gen_ai.response.id", "request_id"].iter().find_map(|name| record.text(name));
+        let id = id.map_or_else(|| format!("record {}", self.count), str::to_owned);
+        let names = ["gen_ai.response.model", "gen_ai.request.model", "model"];
+        let model = names.iter().find_map(|name| record.text(name)).map(str::to_owned);
+        entries[0].usage = Some(usage(record));
+        for entry in &mut entries {
+            if is_utility && entry.kind == Kind::Text {
+                entry.kind = Kind::Thinking;
+            }
+            entry.message_id = Some(id.clone());
+            entry.model.clone_from(&model);
+        }
+        entries
+    }
+
+    /// What an answer says, where it was recorded.
+    fn answer_parts(&mut self, record: &LogRecord) -> Vec<Entry> {
+        let said = match record.text("response_text") {
+            Some(text) => match serde_json::from_str::<Value>(text) {
+                Ok(response) => gemini_parts(&response),
+                Err(_) => return vec![Entry::new(Role::Assistant, Kind::Text, text)],
+            },
+            None => {
+                let messages = record.attributes.get("gen_ai.output.messages").map(unpacked);
+                let messages = messages.unwrap_or_default();
+                items(&messages).iter().flat_map(|it| items(&it["parts"]).to_vec()).collect()
+            }
+        };
+        let mut entries: Vec<Entry> = Vec::new();
+        for part in &said {
+            let call = part.get("functionCall").or((part["type"] == "tool_call").then_some(part));
+            if let Some(call) = call {
+                entries.push(self.call(call));
+                continue;
+            }
+            let text = plain(part.get("text").or(part.get("content")).unwrap_or(&Value::Null));
+            let is_thought = part["thought"] == true || part["type"] == "reasoning";
+            let kind = if is_thought { Kind::Thinking } else { Kind::Text };
+            match entries.last_mut().filter(|last| last.kind == kind) {
+                Some(last) => last.content.push_str(&text),
+                None if text.is_empty() => {}
+                None => entries.push(Entry::new(Role::Assistant, kind, text)),
+            }
+        }
+        entries
+    }
+
+    fn call(&mut self, call: &Value) -> Entry {
+        let name = plain(&call["name"]);
+        let id = string(&call["id"]);
+        let id = id.unwrap_or_else(|| format!("record {} call {}", self.count, self.calls.len()));
+        let input = call.get("args").or(call.get("arguments")).map(unpacked);
+        self.calls.push_back((name.clone(), id.clone()));
+        tool_call(Some(&name), Some(&id), input.as_ref())
+    }
+
+    /// A tool that was run: the result of a call that an answer had, or both.
+    fn tool(&mut self, record: &LogRecord) -> Vec<Entry> {
+        let name = record.text("function_name").or(record.text("tool_name")).unwrap_or_default();
+        let known = self.calls.iter().position(|(called, _)| called == name);
+        let known = known.and_then(|at| self.calls.remove(at)).map(|(_, id)| id);
+        let stated = record.text("call_id").or(record.text("tool_use_id")).map(str::to_owned);
+        let mut entries = Vec::new();
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let id = stated.unwrap_or_else(|| format!("record {}", self.count));
+                let inputs = ["function_args", "arguments", "tool_parameters", "tool_input"];
+                let input = inputs.iter().find_map(|name| record.attributes.get(*name));
+                let input = input.map(unpacked);
+                entries.push(tool_call(Some(name), Some(&id), input.as_ref()));
+                id
+            }
+        };
+        let is_failed = record.attributes.get("success").map(plain).as_deref() == Some("false");
+        let output = record.text("output").map(str::to_owned);
+        let content =
+            output.unwrap_or_else(|| if is_failed { error_text(record) } else { String::new() });
+        let mut result = tool_result(Some(&id), content, is_failed);
+        result.tool_name = Some(name.to_owned());
+        entries.push(result);
+        entries
+    }
+}
+
+/// Whether an event reports an answer of a model: it states tokens, or what the model said.
+fn is_answer(record: &LogRecord) -> bool {
+    match record.kind() {
+        "api_response" => true,
+        "api_request" => record.count(&["output_tokens"]).is_some(),
+        "sse_event" => record.text("event.kind") == Some("response.completed"),
+        "client.inference.operation.details" => {
+            record.count(&["gen_ai.usage.output_tokens"]).is_some()
+                || record.attributes.contains_key("gen_ai.output.messages")
+        }
+        _ => false,
+    }
+}
+
+/// The parts of a response of Gemini's API, or of all pieces of one that was streamed.
+fn gemini_parts(response: &Value) -> Vec<Value> {
+    let whole = std::slice::from_ref(response);
+    let pieces = response.as_array().map_or(whole, Vec::as_slice);
+    let parts = pieces.iter().flat_map(|piece| items(&piece["candidates"]).first());
+    parts.flat_map(|candidate| items(&candidate["content"]["parts"]).to_vec()).collect()
+}
+
+fn error_text(record: &LogRecord) -> String {
+    let names = ["error", "error.message", "error_message"];
+    let stated = names.iter().find_map(|name| record.attributes.get(*name)).map(plain);
+    stated.filter(|text| !text.is_empty()).unwrap_or_else(|| record.body.clone())
+}
+
+/// What was billed. Only Claude Code's input leaves out what a cache served; only Gemini's output leaves out thoughts.
+fn usage(record: &LogRecord) -> Usage {
+    let count = |names: &[&str]| record.count(names).unwrap_or(0).min(1 << 48);
+    let input = count(&["input_token_count", "input_tokens", "gen_ai.usage.input_tokens"]);
+    let output = count(&["output_token_count", "output_tokens", "gen_ai.usage.output_tokens"]);
+    let cache_read = count(&[
+        "cached_content_token_count",
+        "cached_token_count",
+        "cache_read_tokens",
+        "gen_ai.usage.cache_read.input_tokens",
+    ]);
+    let cache_write = count(&["cache_creation_tokens", "gen_ai.usage.cache_creation.input_tokens"]);
+    let reasoning = count(&[
+        "thoughts_token_count",
+        "reasoning_token_count",
+        "gen_ai.usage.reasoning.output_tokens",
+    ]);
+    let is_gemini = record.attributes.contains_key("thoughts_token_count");
+    let is_apart = record.program() == "claude_code";
+    let served = if is_apart { 0 } else { cache_read + cache_write };
+    Usage {
+        input: input.saturating_sub(served) + count(&["tool_token_count"]) * u64::from(is_gemini),
+        cache_read,
+        cache_write,
+        output: output + if is_gemini { reasoning } else { 0 },
+        reasoning,
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,193 @@
+//! Mistral Vibe: a folder per session with a log of messages and a file that describes the session.
+//!
+//! Before version 2.0 both were one document, `session_<time>_<id>.json`. Messages have no times; tokens are stated for the
+//! session as a whole.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use super::entries;
+use super::fields::{self, list, object, text};
+use super::head::Head;
+use super::json_lines::each_object;
+use super::listing::Listing;
+use super::record;
+use super::telling::Telling;
+use crate::durable::FileError;
+use crate::entry::{Entry, Kind, Role, Usage};
+use crate::format::tree::Tree;
+use crate::format::{Emit, FormatError, Reader};
+use crate::json::{Object, Value};
+use crate::problem::Problem;
+use crate::session::Session;
+use crate::source::{Bundle, Source};
+
+/// The agent's name.
+pub const AGENT: &str = "vibe";
+
+/// Finds and reads its sessions.
+pub const READER: Reader = Reader { agent: AGENT, find, read };
+
+/// The log of messages.
+const MESSAGES: &str = "messages.jsonl";
+
+/// The file that describes a session.
+const META: &str = "meta.json";
+
+fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
+    let mut bundles = Vec::new();
+    for file in tree.files() {
+        if file.ends_with(MESSAGES) {
+            let bundle = session_bundle(file);
+            if is_log(&Head::of(&bundle.sources[0])?, bundle.get(META).is_some()) {
+                bundles.push(bundle);
+            }
+        } else if file.extension().is_some_and(|extension| extension == "json") {
+            let bundle = Bundle::file(file);
+            if is_document(&Head::of_document(&bundle.sources[0])?) {
+                bundles.push(bundle);
+            }
+        }
+    }
+    Ok(bundles)
+}
+
+/// A log with what describes it.
+fn session_bundle(log: &Path) -> Bundle {
+    let mut bundle = Bundle::file(log);
+    let meta = log.with_file_name(META);
+    if meta.is_file() {
+        bundle.sources.push(Source::on_disk(META, &meta));
+    }
+    bundle
+}
+
+fn is_log(head: &Head, is_described: bool) -> bool {
+    let fields = head.fields();
+    let role = text(&fields, "role").unwrap_or_default();
+    matches!(role, "user" | "assistant" | "tool")
+        && fields.contains_key("content")
+        && (is_described || fields.contains_key("message_id"))
+}
+
+/// Whether a file is a session of a version before 2.0.
+fn is_document(head: &Head) -> bool {
+    let meta = head.field("metadata");
+    head.field("messages").is_some()
+        && meta
+            .is_some_and(|meta| meta.contains("\"session_id\"") && meta.contains("\"start_time\""))
+}
+
+fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let Some(log) = bundle.sources.iter().find(|source| source.name() != META) else {
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no messages in it")));
+    };
+    if log.name().ends_with(".json") {
+        return read_document(log, emit);
+    }
+    let meta = bundle.get(META).map(record::document).transpose()?;
+    let folder = log.path().parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
+    let stated = meta.as_ref().and_then(|meta| text(meta.as_ref().ok()?, "session_id"));
+    let id = stated.map(str::to_owned).or(folder.map(|folder| folder.into_owned()));
+    let mut telling = Telling::new(AGENT, &id.unwrap_or_default(), emit);
+    match &meta {
+        Some(Ok(meta)) => describe(&mut telling, meta),
+        Some(Err(problem)) => telling.problem(problem.clone()),
+        None => {}
+    }
+    each_object(log, |message, line| match message {
+        Ok(message) => tell(&mut telling, &message, line),
+        Err(problem) => telling.problem(problem),
+    })?;
+    Ok(telling.session)
+}
+
+fn read_document(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let mut listing = match Listing::of(source, &["messages"])? {
+        Ok(listing) => listing,
+        Err(problem) => return Err(FormatError::Invalid(problem)),
+    };
+    let stated = std::mem::take(&mut listing.fields);
+    let none = Object::new();
+    let meta = object(&stated, "metadata").unwrap_or(&none);
+    let id = text(meta, "session_id").unwrap_or(record::stem(source));
+    let mut telling = Telling::new(AGENT, id, emit);
+    describe(&mut telling, meta);
+    let mut number = 0;
+    listing.each(|message| {
+        number += 1;
+        let reason = match message {
+            Ok(Value::Object(message)) => return tell(&mut telling, &message, number),
+            Ok(_) => "not a JSON object".to_owned(),
+            Err(reason) => reason,
+        };
+        telling.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
+    })?;
+    Ok(telling.session)
+}
+
+/// Takes what a session's description states.
+fn describe(telling: &mut Telling<'_>, meta: &Object) {
+    telling.time(fields::time(meta, "start_time"));
+    telling.time(fields::time(meta, "end_time"));
+    let session = &mut telling.session;
+    let owned = |object: &Object, name: &str| {
+        text(object, name).filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    session.title = owned(meta, "title");
+    session.branch = owned(meta, "git_branch");
+    session.parent = owned(meta, "parent_session_id");
+    let environment = object(meta, "environment");
+    session.project = environment.and_then(|place| owned(place, "working_directory"));
+    let config = object(meta, "config").or(object(meta, "agent_config"));
+    session.models.extend(config.and_then(|config| owned(config, "active_model")));
+    if let Some(stats) = object(meta, "stats") {
+        session.totals.usage = Usage {
+            input: fields::count(stats, "session_prompt_tokens"),
+            output: fields::count(stats, "session_completion_tokens"),
+            ..Usage::default()
+        };
+        let cost = stats.get("session_cost").and_then(Value::as_f64);
+        session.totals.cost = cost.filter(|cost| *cost > 0.0);
+    }
+}
+
+fn tell(telling: &mut Telling<'_>, message: &Object, line: u64) {
+    let id = text(message, "message_id").map_or_else(|| format!("line {line}"), str::to_owned);
+    let role = Role::from(text(message, "role").unwrap_or("assistant"));
+    let model = telling.session.models.first().cloned().filter(|_| role == Role::Assistant);
+    for mut entry in message_entries(message, &role) {
+        entry.message_id = Some(id.clone());
+        entry.model.clone_from(&model);
+        telling.entry(entry);
+    }
+}
+
+fn message_entries(message: &Object, role: &Role) -> Vec<Entry> {
+    let said = message.get("content").map(record::said).unwrap_or_default();
+    if *role == Role::Tool {
+        let mut result = entries::tool_result(text(message, "tool_call_id"), said, false);
+        result.tool_name = text(message, "name").map(str::to_owned);
+        return vec![result];
+    }
+    let mut told = Vec::new();
+    let thought = message.get("reasoning_content").map(record::said).unwrap_or_default();
+    if !thought.is_empty() {
+        told.push(Entry::new(Role::Assistant, Kind::Thinking, thought));
+    }
+    let calls = list(message, "tool_calls");
+    if !said.is_empty() || (calls.is_empty() && told.is_empty()) {
+        // The program itself asks in the user's name, too.
+        let is_injected = message.get("injected").and_then(Value::as_bool) == Some(true);
+        let kind = if is_injected { Kind::Notice } else { Kind::Text };
+        told.push(Entry::new(role.clone(), kind, said));
+    }
+    for call in calls.iter().filter_map(Value::as_object) {
+        let function = object(call, "function").unwrap_or(call);
+        let input = function.get("arguments").map(fields::unpacked);
+        told.push(entries::tool_call(text(function, "name"), text(call, "id"), input.as_ref()));
+    }
+    told
+}
