@@ -1,12 +1,13 @@
 //! Chats of VS Code, Copilot's among them: a JSON document, or since 1.109 a log of changes to one.
 //!
-//! Before March 2025 the documents stood in the editor's database. An exported chat is a document without a session's id.
+//! Before March 2025 the documents stood in the editor's database, as those of Void still do. An exported chat is a document without a session's id.
 //! Requests hold the prompt, the answer and its tool calls.
 
 mod mutation;
 mod replay;
 mod request;
 mod stored;
+mod void_threads;
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +36,7 @@ pub const AGENT: &str = "vscode-chat";
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 /// What its databases are known by.
-pub(super) const SCHEMAS: [&Schema; 1] = [&stored::SCHEMA];
+pub(super) const SCHEMAS: [&Schema; 2] = [&stored::SCHEMA, &void_threads::SCHEMA];
 
 /// The file that names the folder which was open.
 const WORKSPACE: &str = "workspace.json";
@@ -145,6 +146,11 @@ fn describe(telling: &mut Telling<'_>, state: &Object, bundle: &Bundle) -> Resul
     telling.time(fields::time(state, "creationDate"));
     telling.time(fields::time(state, "lastMessageDate"));
     telling.session.title = fields::text(state, "customTitle").map(str::to_owned);
+    describe_project(telling, bundle)
+}
+
+/// Takes the folder that was open from what stands beside the chat.
+fn describe_project(telling: &mut Telling<'_>, bundle: &Bundle) -> Result<(), FileError> {
     let Some(workspace) = bundle.get(WORKSPACE) else { return Ok(()) };
     match record::document(workspace)? {
         Ok(workspace) => {

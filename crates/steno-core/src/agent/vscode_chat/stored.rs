@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{AGENT, LISTED, WORKSPACE, describe, request};
+use super::{AGENT, LISTED, WORKSPACE, describe, request, void_threads};
 use crate::agent::fields;
 use crate::agent::repair::parse;
 use crate::agent::sqlite::{self, Database, Part, Schema};
@@ -29,6 +29,7 @@ pub(in crate::agent) const SCHEMA: Schema = Schema {
 /// The chats in a database that later versions have not moved into files beside it.
 pub(super) fn find_chats(file: &Path) -> Vec<Bundle> {
     let mut bundles = sqlite::sessions(file, &SCHEMA);
+    bundles.extend(sqlite::sessions(file, &void_threads::SCHEMA));
     bundles.retain(|bundle| !bundle.key.as_deref().is_some_and(|id| was_moved(file, id)));
     let workspace = file.with_file_name(WORKSPACE);
     if workspace.is_file() {
@@ -51,8 +52,11 @@ fn was_moved(database: &Path, id: &str) -> bool {
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let database = Database::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
-    let chat = find_chat(&database, &id)?;
-    let chat = chat.ok_or_else(|| database.invalid(format!("no chat {id}")))?;
+    let Some(chat) = find_chat(&database, &id)? else {
+        let thread = void_threads::find_thread(&database, &id)?;
+        let thread = thread.ok_or_else(|| database.invalid(format!("no chat {id}")))?;
+        return void_threads::read(&thread, &id, bundle, emit);
+    };
     let mut telling = Telling::new(AGENT, &id, emit);
     describe(&mut telling, &chat, bundle)?;
     for request in fields::list(&chat, LISTED) {

@@ -189,3 +189,40 @@ fn chats_in_the_database_read_as_in_files() {
     assert_eq!(said(&stored), said(&moved));
     assert_eq!(crate::agent::kept::check(&READER, &file), 1);
 }
+
+#[test]
+fn threads_of_void_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.vscdb");
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.execute_batch("CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB)").unwrap();
+    let thread = json!({"t1": {"id": "t1", "createdAt": "2025-05-01T10:00:00.000Z",
+        "lastModified": "2025-05-01T10:05:00.000Z", "messages": [
+        {"role": "user", "content": "SELECTIONS Fix", "displayContent": "Fix"},
+        {"role": "assistant", "displayContent": "Ok", "reasoning": "hm"},
+        {"role": "tool", "type": "success", "id": "c", "name": "ls_dir", "params": {}, "content": "a"},
+        {"role": "tool", "type": "running_now", "name": "ls_dir", "params": {}},
+        {"role": "checkpoint", "type": "tool_edit"}]}, "t2": {"id": "t2", "messages": []}});
+    let insert = "INSERT INTO ItemTable VALUES ('void.chatThreadStorageII', ?1)";
+    connection.execute(insert, [thread.to_string()]).unwrap();
+    drop(connection);
+    let found = format::find(&file).unwrap();
+    assert_eq!((found.len(), found[0].reader.agent), (1, AGENT));
+    let transcript = found[0].read().unwrap();
+    let told: Vec<_> = transcript.entries.iter().map(|it| (it.role.as_str(), it.kind)).collect();
+    assert_eq!(
+        told,
+        [
+            ("user", Kind::Text),
+            ("assistant", Kind::Thinking),
+            ("assistant", Kind::Text),
+            ("assistant", Kind::ToolCall),
+            ("tool", Kind::ToolResult),
+            ("assistant", Kind::ToolCall),
+            ("system", Kind::Other),
+        ]
+    );
+    assert_eq!(transcript.entries[0].content, "Fix");
+    assert_eq!(transcript.session.started, "2025-05-01T10:00:00.000Z".parse().ok());
+    assert_eq!(crate::agent::kept::check(&READER, &file), 1);
+}
