@@ -12,6 +12,7 @@ mod transcript;
 mod tree_node;
 mod workspace_composers;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use crate::agent::sqlite::{self, Database, Schema};
@@ -52,14 +53,11 @@ fn in_database(file: &Path) -> Vec<Bundle> {
     if let Some((bundle, _)) = sqlite::known(file, &store::SCHEMA) {
         return vec![bundle];
     }
-    let mut bundles = sqlite::sessions(file, &composer::SCHEMA);
-    for older in [&workspace_composers::SCHEMA, &tabs::SCHEMA] {
-        for bundle in sqlite::sessions(file, older) {
-            if !bundles.iter().any(|known| known.key == bundle.key) {
-                bundles.push(bundle);
-            }
-        }
-    }
+    let editors = [&composer::SCHEMA, &workspace_composers::SCHEMA, &tabs::SCHEMA];
+    let mut bundles = sqlite::sessions_of_all(file, &editors);
+    // A composer may stand where it was before it was moved, too.
+    let mut known = HashSet::new();
+    bundles.retain(|bundle| bundle.key.as_ref().is_none_or(|key| known.insert(key.clone())));
     let workspace = file.with_file_name(WORKSPACE);
     if workspace.is_file() {
         for bundle in &mut bundles {

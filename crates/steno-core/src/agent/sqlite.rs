@@ -80,11 +80,28 @@ pub(crate) fn find(tree: &Tree, schema: &'static Schema) -> Result<Vec<Bundle>, 
 ///
 /// One whose sessions cannot be listed gives a bundle without a key, so that reading it says what is wrong.
 pub(crate) fn sessions(file: &Path, schema: &'static Schema) -> Vec<Bundle> {
-    let Some((bundle, database)) = known(file, schema) else { return Vec::new() };
-    match database.texts(schema.sessions, &[]) {
-        Ok(ids) => ids.into_iter().map(|id| Bundle { key: Some(id), ..bundle.clone() }).collect(),
-        Err(_) => vec![bundle],
+    sessions_of_all(file, &[schema])
+}
+
+/// The sessions of one file in the order of `schemas`. It is opened, and copied where that is needed, only once.
+pub(crate) fn sessions_of_all(file: &Path, schemas: &[&'static Schema]) -> Vec<Bundle> {
+    if !is_database(file) || schemas.iter().all(|schema| is_foreign(file, schema)) {
+        return Vec::new();
     }
+    let bundle = bundle(file);
+    let Ok(database) = Database::open(&bundle) else { return Vec::new() };
+    let fitting = schemas.iter().filter(|schema| database.fits(schema));
+    let listed = fitting.flat_map(|schema| {
+        let origin = Some(Origin { schema, snapshot: database.snapshot.clone() });
+        let bundle = Bundle { origin, ..bundle.clone() };
+        match database.texts(schema.sessions, &[]) {
+            Ok(ids) => {
+                ids.into_iter().map(|id| Bundle { key: Some(id), ..bundle.clone() }).collect()
+            }
+            Err(_) => vec![bundle],
+        }
+    });
+    listed.collect()
 }
 
 /// The file and its log, opened, if it is a database of this schema.

@@ -159,6 +159,21 @@ fn a_file_of_no_known_format() {
 }
 
 #[test]
+fn a_log_without_messages_is_no_unknown_format() {
+    let home = Home::new();
+    home.file("sessions/rollout-2026-01-01T00-00-00-a.jsonl", "");
+    for command in ["inspect", "import"] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(home.steno(&[command, "sessions"]), @r"
+            --- stderr
+            error: no messages at: $HOME/sessions
+            --- exit 1
+            ");
+        }
+    }
+}
+
+#[test]
 fn ids_that_would_leave_the_store() {
     let home = Home::new();
     for id in ["../x", "..", "", "a/b", ".hidden"] {

@@ -51,7 +51,7 @@ pub(super) fn read(
             reports.take(&record);
         }
     })?;
-    problems.into_iter().for_each(|problem| emit(problem));
+    problems.into_iter().for_each(emit);
     let mut session = Session::new(SessionId::for_native(AGENT, &id), AGENT);
     session.native_id = Some(id);
     Ok(session)

@@ -28,8 +28,7 @@ pub(in crate::agent) const SCHEMA: Schema = Schema {
 
 /// The chats in a database that later versions have not moved into files beside it.
 pub(super) fn find_chats(file: &Path) -> Vec<Bundle> {
-    let mut bundles = sqlite::sessions(file, &SCHEMA);
-    bundles.extend(sqlite::sessions(file, &void_threads::SCHEMA));
+    let mut bundles = sqlite::sessions_of_all(file, &[&SCHEMA, &void_threads::SCHEMA]);
     bundles.retain(|bundle| !bundle.key.as_deref().is_some_and(|id| was_moved(file, id)));
     let workspace = file.with_file_name(WORKSPACE);
     if workspace.is_file() {
