@@ -1,7 +1,7 @@
 //! Chats of VS Code, Copilot's among them: a JSON document, or since 1.109 a log of changes to one.
 //!
-//! Before March 2025 the documents stood in the editor's database, as those of Void still do. An exported chat is a document without a session's id.
-//! Requests hold the prompt, the answer and its tool calls.
+//! Before March 2025 the documents stood in the editor's database, as those of Void still do. An exported chat is a
+//! document without a session's id. Requests hold the prompt, the answer and its tool calls.
 
 mod mutation;
 mod replay;
