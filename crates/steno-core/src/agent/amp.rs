@@ -97,7 +97,6 @@ fn tell(telling: &mut Telling<'_>, message: &Object, ledger: &Ledger<'_>) {
         let stated = fields::object(message, "usage");
         let model = [stated, call].into_iter().flatten().find_map(|it| fields::text(it, "model"));
         at = [stated, call].into_iter().flatten().find_map(|it| fields::time(it, "timestamp"));
-        telling.time(at);
         entries.iter_mut().for_each(|entry| entry.model = model.map(str::to_owned));
         entries[0].usage = match stated {
             Some(stated) => Some(usage(stated)),

@@ -41,7 +41,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     }
     let mut known: HashSet<_> = bundles.iter().filter_map(|bundle| bundle.key.clone()).collect();
     let mut beside = Beside::default();
-    let mut messages = HashSet::new();
+    let (mut messages, mut stored) = (HashSet::new(), Vec::new());
     for file in &files {
         if export::is_export(file) {
             bundles.push(Bundle::file(file));
@@ -49,8 +49,10 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
             && !known.contains(&id)
         {
             bundles.push(bundle);
+            stored.push(id);
         }
     }
+    known.extend(stored);
     for file in &files {
         let folder = file.parent().unwrap_or(file);
         if messages.contains(folder) {

@@ -301,6 +301,8 @@ fn a_summary_alone_is_a_compaction() {
 fn messages_without_their_sessions_file_are_a_session() {
     let folder = tempfile::tempdir().unwrap();
     storage(folder.path());
+    let session = folder.path().join("session/p/ses_1.json");
+    fs::rename(&session, session.with_file_name("of-another-name.json")).unwrap();
     let whole = only(folder.path());
     fs::remove_dir_all(folder.path().join("session")).unwrap();
     let left = only(folder.path());
