@@ -44,7 +44,7 @@ pub use run::{Run, RunMeta, ToolCall, Turn};
 pub use run_id::{RunId, RunIdError};
 pub use search::{Hit, Query};
 pub use stats::Stats;
-pub use store::{Filter, Store};
+pub use store::{Filter, RunList, Store};
 pub use table::{meta_list, stats_text};
 pub use view::{Look, View, thousands};
 
@@ -116,12 +116,13 @@ pub fn write(transcript: &Transcript, base: &Path, shape: Shape) -> Result<PathB
     }
     match folder::load(&folder::bundle(&folder)) {
         Ok(before) if !continues(&run, &before.run) => return Err(StoreError::AlreadyExists(id)),
-        // The index takes an ended run as it was.
-        Ok(_) => durable::remove_file(&runs.join(index::NAME))?,
+        Ok(_) => {}
         Err(FormatError::Invalid(_)) if folder::bundle(&folder).sources.is_empty() => {}
         Err(error) => return Err(StoreError::unreadable(id, error)),
     }
     folder::save(&folder, &run, shape)?;
+    // It does not have the run as it is now; a missing one is legal.
+    durable::remove_file(&runs.join(index::NAME))?;
     Ok(folder)
 }
 

@@ -219,6 +219,45 @@ fn list_cost_and_usage_add_up() {
 }
 
 #[test]
+fn commands_that_only_read_write_nothing() {
+    let project = Project::filled();
+    let store = project.store("2025-01-16T10:00:00Z");
+    let dead = start(&store, "dead", "1");
+    store.record_turn(&dead, Turn::new("user", "authentication", 0)).unwrap();
+    drop(store);
+    fs::remove_file(project.path().join(".devflow/runs/index.json")).unwrap();
+    let files = || {
+        let mut files = Vec::new();
+        let mut folders = vec![project.path().join(".devflow")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                let modified = fs::metadata(&entry).unwrap().modified().unwrap();
+                files.push((entry.clone(), modified));
+                folders.extend(entry.is_dir().then_some(entry));
+            }
+        }
+        files.sort();
+        files
+    };
+    let before = files();
+    assert!(project.run(&["transcript", "list"]).done().contains("failed     2025-01-16 10:00:00"));
+    assert!(project.run(&["transcript", "view", "latest"]).done().contains("Status: failed"));
+    for args in [
+        &["transcript", "export", TICKET][..],
+        &["transcript", "diff", TICKET, MANUAL],
+        &["transcript", "search", "authentication"],
+        &["transcript", "cost"],
+        &["transcript", "usage"],
+        &["cleanup", "--dry-run"],
+    ] {
+        project.run(args).done();
+    }
+    let followed = project.run(&["transcript", "follow", dead.as_str()]);
+    assert!(followed.err.contains("the recorder stopped without ending the run"));
+    assert_eq!(files(), before);
+}
+
+#[test]
 fn unknown_runs_are_told_with_a_hint() {
     let project = Project::filled();
     let view = |id: &str| project.run(&["transcript", "view", id]);

@@ -24,6 +24,13 @@ pub(super) const ARCHIVE: &str = "archive";
 impl Store {
     /// Packs a run into an archive, removes its folder, and says where the archive is.
     pub fn archive(&self, id: &RunId) -> Result<PathBuf, StoreError> {
+        let path = self.archive_run(id)?;
+        self.update_index();
+        Ok(path)
+    }
+
+    /// As [`Store::archive`], but leaves the index to the caller.
+    pub(super) fn archive_run(&self, id: &RunId) -> Result<PathBuf, StoreError> {
         let folder = self.folder(id);
         if folder::bundle(&folder).sources.is_empty() {
             return Err(StoreError::NotFound(id.clone()));
@@ -58,6 +65,7 @@ impl Store {
         // The folder has its name now; there is nothing left to clean up.
         let _ = temp.keep();
         durable::sync_dir(&runs)?;
+        self.update_index();
         Ok(folder)
     }
 

@@ -69,6 +69,18 @@ impl StoreError {
     }
 }
 
+impl StoreError {
+    /// A run that could not be read, reported beside those that could.
+    pub(super) fn problem(self, folder: &std::path::Path) -> Problem {
+        match self {
+            StoreError::Corrupt { source: FormatError::Invalid(problem), .. } => problem,
+            StoreError::Corrupt { source: FormatError::File(error), .. }
+            | StoreError::File(error) => file_problem(&error),
+            other => Problem::of(folder, other),
+        }
+    }
+}
+
 /// A file that could not be used, told beside what could.
 pub(super) fn file_problem(error: &FileError) -> Problem {
     let FileError { action, path, source } = error;

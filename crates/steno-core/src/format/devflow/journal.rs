@@ -122,8 +122,32 @@ impl Journal {
 
 /// Whether somebody is recording into this folder.
 pub(super) fn is_live(folder: &Path) -> Result<bool, FileError> {
-    let there = folder.join(NAME).exists();
-    Ok(there && Journal::take_over(folder)?.is_none() && folder.join(NAME).exists())
+    Ok(is_locked(folder)? == Some(true))
+}
+
+/// Whether the run in this folder was recorded by somebody who is gone.
+pub(super) fn is_abandoned(folder: &Path) -> Result<bool, FileError> {
+    Ok(is_locked(folder)? == Some(false))
+}
+
+/// Whether somebody holds the journal's lock; `None` when there is no journal.
+///
+/// A shared lock on a file that was opened for reading: this works in folders that may not be
+/// written, and several readers do not take each other for recorders.
+fn is_locked(folder: &Path) -> Result<Option<bool>, FileError> {
+    let path = folder.join(NAME);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).on("open", &path),
+    };
+    let is_locked = match file.try_lock_shared() {
+        Ok(()) => false,
+        Err(TryLockError::WouldBlock) => true,
+        Err(TryLockError::Error(error)) => return Err(error).on("lock", &path),
+    };
+    // In the meantime the recorder may have finished the run and removed the file.
+    Ok(path.exists().then_some(is_locked))
 }
 
 /// Builds the run that a journal tells; a torn last line is dropped.

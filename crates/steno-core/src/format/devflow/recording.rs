@@ -175,7 +175,7 @@ impl Store {
             Ok::<_, StoreError>(())
         })??;
         self.active().remove(id);
-        self.index()?;
+        self.update_index();
         Ok(())
     }
 
@@ -193,23 +193,21 @@ impl Recording {
     }
 }
 
-/// Ends the run in a folder if its recorder died, and tells what of it could not be read.
-pub(super) fn recover(folder: &Path) -> Result<Vec<Problem>, FileError> {
+/// Ends the run in a folder if its recorder died, and returns what of it could not be read; `None`
+/// when somebody records it.
+pub(super) fn recover(folder: &Path) -> Result<Option<Vec<Problem>>, FileError> {
     let Some(journal) = Journal::take_over(folder)? else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let path = journal.path();
     let bytes = std::fs::read(path).on("read", path)?;
     let replayed = match journal::replay(path, &bytes) {
         Ok(replayed) => replayed,
-        Err(problem) => return Ok(vec![problem]),
+        Err(problem) => return Ok(Some(vec![problem])),
     };
     let Decoded { mut run, problems } = replayed.decoded;
     if !replayed.ended {
-        let last = run.turns.iter().rev().find_map(|turn| turn.timestamp);
-        if let Some(at) = last.or(run.metadata.started_at) {
-            run.metadata.end(Status::Failed, at, ABANDONED);
-        }
+        end_abandoned(&mut run);
     }
     folder::save(folder, &run, Shape::Shipped)?;
     if problems.is_empty() {
@@ -219,7 +217,15 @@ pub(super) fn recover(folder: &Path) -> Result<Vec<Problem>, FileError> {
         std::fs::rename(path, folder.join(DAMAGED)).on("rename", path)?;
         durable::sync_dir(folder)?;
     }
-    Ok(problems)
+    Ok(Some(problems))
+}
+
+/// Ends a run whose recorder died: it failed, when it was last heard of.
+pub(super) fn end_abandoned(run: &mut Run) {
+    let last = run.turns.iter().rev().find_map(|turn| turn.timestamp);
+    if let Some(at) = last.or(run.metadata.started_at) {
+        run.metadata.end(Status::Failed, at, ABANDONED);
+    }
 }
 
 fn cost(dollars: f64) -> Result<Record, StoreError> {

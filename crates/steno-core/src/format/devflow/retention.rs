@@ -126,6 +126,9 @@ impl Store {
                 Err(error) => cleanup.errors.push(told("clean up", &id, &error)),
             }
         }
+        if !options.dry_run && cleanup.archived.len() + cleanup.deleted.len() > 0 {
+            self.update_index();
+        }
         if options.delete {
             self.cleanup_archives(retention, options.dry_run, &mut cleanup)?;
         }
@@ -164,13 +167,13 @@ impl Store {
         let size = size_of(&self.folder(id))?;
         if fate == Fate::Archive {
             if !dry_run {
-                self.archive(id)?;
+                self.archive_run(id)?;
             }
             cleanup.space_saved += size / 2;
             cleanup.archived.push(id.clone());
         } else {
             if !dry_run {
-                self.delete(id)?;
+                self.delete_run(id)?;
             }
             cleanup.space_saved += size;
             cleanup.deleted.push(id.clone());

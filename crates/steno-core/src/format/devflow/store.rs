@@ -2,8 +2,8 @@
 //!
 //! # Durability
 //! A turn is on disk when `record_turn` returns: it stands in the run's journal, which becomes
-//! `transcript.json` when the run ends. A run whose recorder died is ended as failed when the store
-//! is opened the next time.
+//! `transcript.json` when the run ends. A run whose recorder died reads as failed, and is ended as
+//! failed when the store is next opened for writing.
 //!
 //! # Locking
 //! One store can be shared by threads, and several processes can use one folder: the recorder of a
@@ -16,12 +16,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::decode::Decoded;
 use super::error::{StoreError, file_problem};
 use super::folder;
-use super::index::{Index, IndexRun};
+use super::index;
 use super::journal;
-use super::recording::{Recording, recover};
+use super::recording::{Recording, end_abandoned, recover};
 use super::run::RunMeta;
 use super::run_id::RunId;
-use crate::durable::{self, FileError, OnPath};
+use crate::durable::{self, OnPath};
 use crate::problem::Problem;
 use crate::timestamp::{Clock, Timestamp};
 
@@ -35,6 +35,15 @@ pub struct Store {
     pub(super) clock: Clock,
     active: Mutex<HashMap<RunId, Recording>>,
     problems: Vec<Problem>,
+}
+
+/// The runs that were listed, and those that could not be read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunList {
+    /// The runs, newest first.
+    pub runs: Vec<RunMeta>,
+    /// Why runs are missing from the list.
+    pub problems: Vec<Problem>,
 }
 
 /// Which runs are listed; the default is all.
@@ -58,21 +67,39 @@ impl Store {
     /// Nothing is created before the first run. A run that cannot be recovered is told by
     /// [`Store::problems`].
     pub fn open(base: &Path, clock: Clock) -> Result<Self, StoreError> {
-        let mut store =
-            Self { base: base.to_owned(), clock, active: Mutex::default(), problems: Vec::new() };
+        let mut store = Self::open_read_only(base, clock);
         store.problems = store.recover()?;
         Ok(store)
     }
 
-    /// Ends the runs whose recorder died, and tells which ones could not be ended.
-    pub fn recover(&self) -> Result<Vec<Problem>, StoreError> {
-        let index = self.index()?;
-        let open = index.runs.iter().filter(|run| run.is_open());
-        let recovered = open.map(|run| {
-            let folder = self.runs().join(&run.run_id);
-            recover(&folder).unwrap_or_else(|error| vec![file_problem(&error)])
-        });
-        Ok(recovered.flatten().collect())
+    /// Opens the store under `base` for reading: nothing in it is changed, unless by a later call
+    /// that is there to change it.
+    pub fn open_read_only(base: &Path, clock: Clock) -> Self {
+        Self { base: base.to_owned(), clock, active: Mutex::default(), problems: Vec::new() }
+    }
+
+    /// Ends the runs whose recorder died, and returns why some could not be ended.
+    fn recover(&self) -> Result<Vec<Problem>, StoreError> {
+        let mut problems = Vec::new();
+        let mut has_changed = false;
+        for id in index::run_names(&self.runs())? {
+            let folder = self.folder(&id);
+            if !folder.join(journal::NAME).exists() {
+                continue;
+            }
+            match recover(&folder) {
+                Ok(Some(unread)) => {
+                    has_changed = true;
+                    problems.extend(unread);
+                }
+                Ok(None) => {}
+                Err(error) => problems.push(file_problem(&error)),
+            }
+        }
+        if has_changed {
+            self.update_index();
+        }
+        Ok(problems)
     }
 
     /// The folder that holds `runs/`.
@@ -96,11 +123,19 @@ impl Store {
             let run = recording.run.clone();
             return Ok(Decoded { run, problems: Vec::new() });
         }
-        let bundle = folder::bundle(&self.folder(id));
+        let folder = self.folder(id);
+        // Asked before reading: once a recorder is gone, nobody but `recover` changes the run.
+        let is_abandoned = journal::is_abandoned(&folder)?;
+        let bundle = folder::bundle(&folder);
         if bundle.sources.is_empty() {
             return Err(StoreError::NotFound(id.clone()));
         }
-        folder::load(&bundle).map_err(|error| StoreError::unreadable(id.clone(), error))
+        let mut decoded =
+            folder::load(&bundle).map_err(|error| StoreError::unreadable(id.clone(), error))?;
+        if is_abandoned && decoded.run.metadata.is_running() {
+            end_abandoned(&mut decoded.run);
+        }
+        Ok(decoded)
     }
 
     /// Loads what is known about a run as a whole.
@@ -116,24 +151,52 @@ impl Store {
             let unreadable = |error| StoreError::unreadable(id.clone(), error);
             folder::load_metadata(&folder).map_err(unreadable)?
         };
+        // devflow writes the transcript first: a crash in between leaves metadata of a running run.
+        if meta.is_running()
+            && !recorded
+            && let Ok(Decoded { run, .. }) = self.load(id)
+        {
+            let turn_count = Some(run.turn_count());
+            meta = RunMeta { turn_count, ..run.metadata };
+        }
         // Whatever the file says, this is the name under which the run is found.
         meta.run_id = id.to_string();
         Ok(meta)
     }
 
-    /// The runs that a filter lets through, newest first; those whose metadata cannot be read are
-    /// left out.
+    /// The runs that a filter lets through, newest first; those that cannot be read are left out.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunMeta>, StoreError> {
-        let index = self.index()?;
-        let ids = index.runs.iter().filter(|run| filter.lets(run));
-        let metas = ids
-            .filter_map(|run| run.run_id.parse().ok())
-            .filter_map(|id| self.load_metadata(&id).ok());
-        Ok(metas.take(filter.limit.unwrap_or(usize::MAX)).collect())
+        Ok(self.list_all(filter)?.runs)
+    }
+
+    /// The runs that a filter lets through, and why others could not be read.
+    ///
+    /// Every run is read from its own files: what other programs changed is seen.
+    pub fn list_all(&self, filter: &Filter) -> Result<RunList, StoreError> {
+        let mut list = RunList::default();
+        for id in index::run_names(&self.runs())? {
+            match self.load_metadata(&id) {
+                Ok(meta) if filter.lets(&meta) => list.runs.push(meta),
+                // A folder without a run's files, such as one that was made for artifacts.
+                Ok(_) | Err(StoreError::NotFound(_)) => {}
+                Err(error) => list.problems.push(error.problem(&self.folder(&id))),
+            }
+        }
+        let key = |run: &RunMeta| (run.started_at.map(|at| at.instant()), run.run_id.clone());
+        list.runs.sort_by_cached_key(|run| std::cmp::Reverse(key(run)));
+        list.runs.truncate(filter.limit.unwrap_or(usize::MAX));
+        Ok(list)
     }
 
     /// Removes a run; one that does not exist is fine, one that another process records is not.
     pub fn delete(&self, id: &RunId) -> Result<(), StoreError> {
+        self.delete_run(id)?;
+        self.update_index();
+        Ok(())
+    }
+
+    /// As [`Store::delete`], but leaves the index to the caller.
+    pub(super) fn delete_run(&self, id: &RunId) -> Result<(), StoreError> {
         self.active().remove(id);
         let folder = self.folder(id);
         self.refuse_recording(id)?;
@@ -167,8 +230,14 @@ impl Store {
         self.base.join(RUNS)
     }
 
-    pub(super) fn index(&self) -> Result<Index, FileError> {
-        Index::refresh(&self.runs(), self.clock.now())
+    /// Writes `index.json` anew. Nobody depends on it, so a failure is not one of the operation
+    /// that changed the runs.
+    pub(super) fn update_index(&self) {
+        if self.runs().is_dir()
+            && let Ok(runs) = self.list(&Filter::default())
+        {
+            let _ = index::write_index(&self.runs(), &runs, self.clock.now());
+        }
     }
 
     pub(super) fn active(&self) -> MutexGuard<'_, HashMap<RunId, Recording>> {
@@ -178,7 +247,7 @@ impl Store {
 }
 
 impl Filter {
-    fn lets(&self, run: &IndexRun) -> bool {
+    fn lets(&self, run: &RunMeta) -> bool {
         let started = run.started_at.map(|at| at.instant());
         let flow = self.flow.as_ref().is_none_or(|flow| *flow == run.flow_id);
         let status = self.status.as_ref().is_none_or(|status| *status == run.status);

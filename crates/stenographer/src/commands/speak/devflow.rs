@@ -11,7 +11,7 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use steno_core::format::devflow::{self, Decoded, Filter, RunId, Store, StoreError};
+use steno_core::format::devflow::{self, Decoded, Filter, RunId, RunMeta, Store, StoreError};
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -61,6 +61,17 @@ enum Transcript {
     Usage(totals::UsageArgs),
 }
 
+impl Command {
+    /// Whether the command may change what is in the folder.
+    fn writes(&self) -> bool {
+        match self {
+            Command::Transcript(_) => false,
+            Command::Cleanup(args) => !args.dry_run,
+            Command::Restore { .. } => true,
+        }
+    }
+}
+
 /// An opened store, and how its folder is called on the command line.
 struct Place<'a> {
     store: Store,
@@ -70,7 +81,7 @@ struct Place<'a> {
 
 /// Runs a devflow command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
-    let place = Place::open(scene, &args.dir)?;
+    let place = Place::open(scene, &args)?;
     ui.problems(place.store.problems());
     match args.command {
         Command::Transcript(Transcript::View(args)) => view::run(ui, &place, &args),
@@ -95,12 +106,26 @@ fn restore(ui: &mut Ui, place: &Place, id: &str) -> Result<Exit, CommandError> {
 }
 
 impl<'a> Place<'a> {
-    fn open(scene: &'a Scene, dir: &Path) -> Result<Self, CommandError> {
+    /// Opens the store, for reading unless the command changes runs.
+    fn open(scene: &'a Scene, Args { dir, command }: &Args) -> Result<Self, CommandError> {
         let given = scene.cwd.join(dir);
         let base = devflow::base_of(&given);
         let deeper = base.strip_prefix(&given).unwrap_or(Path::new(""));
         let shown = if deeper.as_os_str().is_empty() { dir.to_owned() } else { dir.join(deeper) };
-        Ok(Self { store: Store::open(&base, scene.clock.clone())?, shown, scene })
+        let clock = scene.clock.clone();
+        let store = if command.writes() {
+            Store::open(&base, clock)?
+        } else {
+            Store::open_read_only(&base, clock)
+        };
+        Ok(Self { store, shown, scene })
+    }
+
+    /// The runs that a filter lets through; what cannot be read is reported.
+    fn list(&self, ui: &mut Ui, filter: &Filter) -> Result<Vec<RunMeta>, CommandError> {
+        let list = self.store.list_all(filter)?;
+        ui.problems(&list.problems);
+        Ok(list.runs)
     }
 
     /// The run that a user means: its name, a beginning that only it has, or `latest`.

@@ -77,8 +77,109 @@ fn the_index_follows_what_is_on_disk() {
     for broken in ["", "{\"runs\": 5}", "[]"] {
         fs::write(&path, broken).unwrap();
         assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
-        assert_ne!(fs::read_to_string(&path).unwrap(), broken);
+        assert_eq!(fs::read_to_string(&path).unwrap(), broken, "listing writes nothing");
     }
+    store.archive(&"2025-01-02-f-n".parse().unwrap()).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().starts_with("{\n  \"runs\": [],"));
+    store.restore(&"2025-01-02-f-n".parse().unwrap()).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().contains("2025-01-02-f-n"));
+    store.delete(&"2025-01-02-f-n".parse().unwrap()).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().starts_with("{\n  \"runs\": [],"));
+}
+
+/// The files below a folder with their content and time.
+fn tree(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>, std::time::SystemTime)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let content = if path.is_dir() { Vec::new() } else { fs::read(&path).unwrap() };
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        if path.is_dir() {
+            found.extend(tree(&path));
+        }
+        found.push((path, content, time));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_run_that_another_program_changed_is_listed_as_it_is_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01", "2025-01-02"]);
+    let path = dir.path().join("runs/2025-01-01-f-n/metadata.json");
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let metadata = fs::read_to_string(&path).unwrap();
+    let changed = metadata.replace("\"flowId\": \"f\"", "\"flowId\": \"g\"");
+    let changed = changed.replace("\"totalTokensIn\": 10", "\"totalTokensIn\": 99");
+    assert_eq!(changed.len(), metadata.len());
+    fs::write(&path, changed).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_modified(time).unwrap();
+    let of_flow = |flow: &str| {
+        let filter = Filter { flow: Some(flow.to_owned()), ..Filter::default() };
+        store.list(&filter).unwrap()
+    };
+    assert_eq!(ids(&of_flow("f")), ["2025-01-02-f-n"]);
+    assert_eq!(ids(&of_flow("g")), ["2025-01-01-f-n"]);
+    assert_eq!(Stats::of(&store.list(&Filter::default()).unwrap()).total_tokens_in, 109);
+    let index = dir.path().join("runs/index.json");
+    let edited = fs::read_to_string(&index).unwrap().replace("completed", "canceled");
+    fs::write(&index, edited).unwrap();
+    let filter = Filter { status: Some("completed".to_owned()), ..Filter::default() };
+    assert_eq!(store.list(&filter).unwrap().len(), 2);
+}
+
+#[test]
+fn metadata_that_a_crash_left_running_gives_way_to_the_transcript() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01"]);
+    let path = dir.path().join("runs/2025-01-01-f-n/metadata.json");
+    let started = "{\"runId\":\"2025-01-01-f-n\",\"flowId\":\"f\",\"startedAt\":\"2025-01-01T10:00:00Z\",\"status\":\"running\"}";
+    fs::write(&path, started).unwrap();
+    let listed = store.list(&Filter::default()).unwrap().remove(0);
+    assert_eq!((listed.status.as_str(), listed.turn_count), ("completed", Some(1)));
+    assert_eq!(listed.total_tokens_in, 10);
+}
+
+#[test]
+fn a_store_that_is_opened_for_reading_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01"]);
+    let id = start(&store, "live");
+    store.record_turn(&id, Turn::new("user", "Hi", 5)).unwrap();
+    fs::remove_file(dir.path().join("runs/index.json")).unwrap();
+    let reader = || Store::open_read_only(dir.path(), clock(NOW));
+    assert_eq!(reader().load(&id).unwrap().run.metadata.status, "running");
+    drop(store);
+    let before = tree(dir.path());
+    let read = reader();
+    let run = read.load(&id).unwrap().run;
+    assert_eq!((run.metadata.status.as_str(), run.turns.len()), ("failed", 1));
+    assert_eq!(read.load_metadata(&id).unwrap().status, "failed");
+    assert_eq!(read.list(&Filter::default()).unwrap().len(), 2);
+    let query = Query { text: "Hi".to_owned(), ..Query::default() };
+    assert_eq!(read.search(&query).unwrap().len(), 1);
+    let dry = CleanupOptions { dry_run: true, delete: true };
+    read.cleanup(&few(), dry).unwrap();
+    assert_eq!(tree(dir.path()), before);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_reported_by_a_listing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(dir.path(), &["2025-01-01"]);
+    for (name, content) in [("broken", "{"), ("empty", "")] {
+        let folder = dir.path().join("runs").join(name);
+        fs::create_dir_all(folder.join("artifacts")).unwrap();
+        if !content.is_empty() {
+            fs::write(folder.join("metadata.json"), content).unwrap();
+        }
+    }
+    let list = store.list_all(&Filter::default()).unwrap();
+    assert_eq!(ids(&list.runs), ["2025-01-01-f-n"]);
+    assert_eq!(list.problems.len(), 1);
+    assert!(list.problems[0].to_string().contains("broken"), "{}", list.problems[0]);
 }
 
 #[test]
@@ -294,5 +395,5 @@ fn a_run_that_another_program_ends_is_seen_to_end() {
     assert_eq!((listed().run_id, listed().status), ("theirs".to_owned(), "running".to_owned()));
     metadata("completed");
     assert_eq!(listed().status, "completed");
-    assert!(fs::read_to_string(dir.path().join("runs/index.json")).unwrap().contains("completed"));
+    assert!(!dir.path().join("runs/index.json").exists());
 }

@@ -10,7 +10,7 @@ use crate::ui::Ui;
 pub(super) struct Args {
     /// Only tell what would be done.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Delete runs and archives that are past their retention.
     #[arg(long)]
     delete: bool,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steno_core::format::devflow::{Look, Run, RunId};
+use steno_core::format::devflow::{Look, Run};
 
 use super::Place;
 use crate::error::{CommandError, Exit};
@@ -31,7 +31,7 @@ pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, Comma
     let mut printed = Printed::default();
     loop {
         // Asked first, so that what is written before the end is still printed.
-        let recording = is_recording(ui, place, &id)?;
+        let recording = place.store.load_metadata(&id)?.is_running();
         let decoded = place.store.load(&id)?;
         ui.transcript_text(&printed.news(&decoded.run))?;
         ui.flush()?;
@@ -42,15 +42,6 @@ pub(super) fn run(ui: &mut Ui, place: &Place, args: &Args) -> Result<Exit, Comma
         }
         std::thread::sleep(PAUSE);
     }
-}
-
-/// Whether more can come; a run whose recorder died is ended here.
-fn is_recording(ui: &mut Ui, place: &Place, id: &RunId) -> Result<bool, CommandError> {
-    let store = &place.store;
-    if store.load_metadata(id)?.is_running() && !store.is_recording(id)? {
-        ui.problems(&store.recover()?);
-    }
-    Ok(store.load_metadata(id)?.is_running())
 }
 
 fn ended(run: &Run) -> String {

@@ -32,12 +32,13 @@ pub(super) struct Args {
 /// Lists runs.
 pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, CommandError> {
     let now = place.scene.clock.now();
-    let runs = place.store.list(&Filter {
+    let filter = Filter {
         flow: args.flow,
         status: args.status,
         after: args.since.map(|since| since.before(now)),
         ..Filter::default()
-    })?;
+    };
+    let runs = place.list(ui, &filter)?;
     if args.json {
         for run in &runs {
             let line = Style::COMPACT.print(&run.to_object(Shape::Shipped));

@@ -25,10 +25,8 @@ pub(super) struct UsageArgs {
 
 /// Prints what runs have cost.
 pub(super) fn cost(ui: &mut Ui, place: &Place, args: &CostArgs) -> Result<Exit, CommandError> {
-    let runs = place.store.list(&Filter {
-        after: Some(args.since.before(place.scene.clock.now())),
-        ..Filter::default()
-    })?;
+    let after = Some(args.since.before(place.scene.clock.now()));
+    let runs = place.list(ui, &Filter { after, ..Filter::default() })?;
     let stats = Stats::of(&runs);
     writeln!(
         ui.out(),
@@ -42,7 +40,7 @@ pub(super) fn cost(ui: &mut Ui, place: &Place, args: &CostArgs) -> Result<Exit, 
 
 /// Prints the tokens of each flow.
 pub(super) fn usage(ui: &mut Ui, place: &Place, args: UsageArgs) -> Result<Exit, CommandError> {
-    let runs = place.store.list(&Filter { flow: args.flow, ..Filter::default() })?;
+    let runs = place.list(ui, &Filter { flow: args.flow, ..Filter::default() })?;
     if runs.is_empty() {
         writeln!(ui.out(), "No runs found.")?;
         return Ok(Exit::Failed);
