@@ -20,7 +20,7 @@ pub mod crush;
 pub mod cursor;
 pub(crate) mod document;
 pub mod droid;
-mod entries;
+pub(crate) mod entries;
 pub(crate) mod fields;
 pub mod gemini;
 pub mod goose;
@@ -32,7 +32,7 @@ mod kept;
 pub mod kimi;
 #[cfg(test)]
 pub(crate) mod large;
-mod listing;
+pub(crate) mod listing;
 pub mod litellm;
 mod message;
 pub mod near;

@@ -8,6 +8,7 @@ pub mod chibi;
 pub mod devflow;
 pub mod leslie;
 pub mod native;
+pub mod openai;
 pub mod shape;
 pub mod tree;
 pub mod weakincentives;

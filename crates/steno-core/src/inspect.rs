@@ -171,7 +171,7 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     let mut inspection = counter.inspection;
     inspection.tokens = counter.tally.total();
     inspection.tally = counter.tally;
-    inspection.bad_lines = counter.problems.count();
+    inspection.bad_lines = counter.problems.bad_count();
     inspection.problems = counter.problems.into_problems();
     inspection.path.clone_from(&found.bundle.root);
     inspection.key.clone_from(&found.bundle.key);

@@ -12,17 +12,25 @@ pub struct Problem {
     pub line: Option<u64>,
     /// Why it could not be read.
     pub reason: String,
+    /// Whether everything was read, and this is only worth knowing.
+    pub is_notice: bool,
 }
 
 impl Problem {
     /// A bad record at a line of a file.
     pub fn at(path: &Path, line: u64, reason: impl fmt::Display) -> Self {
-        Self { path: path.to_owned(), line: Some(line), reason: reason.to_string() }
+        Self { line: Some(line), ..Self::of(path, reason) }
     }
 
     /// Something wrong with a file as a whole.
     pub fn of(path: &Path, reason: impl fmt::Display) -> Self {
-        Self { path: path.to_owned(), line: None, reason: reason.to_string() }
+        let (path, reason) = (path.to_owned(), reason.to_string());
+        Self { path, line: None, reason, is_notice: false }
+    }
+
+    /// Something that is worth knowing about a file of which nothing was lost.
+    pub fn notice(path: &Path, reason: impl fmt::Display) -> Self {
+        Self { is_notice: true, ..Self::of(path, reason) }
     }
 }
 
@@ -44,12 +52,14 @@ const KEPT: usize = 1000;
 pub struct ProblemList {
     first: Vec<Problem>,
     count: u64,
+    notices: u64,
 }
 
 impl ProblemList {
     /// Takes in one more.
     pub fn push(&mut self, problem: Problem) {
         self.count += 1;
+        self.notices += u64::from(problem.is_notice);
         if self.first.len() < KEPT {
             self.first.push(problem);
         }
@@ -59,6 +69,7 @@ impl ProblemList {
     pub fn append(&mut self, other: Self) {
         let room = KEPT - self.first.len();
         self.count += other.count;
+        self.notices += other.notices;
         self.first.extend(other.first.into_iter().take(room));
     }
 
@@ -73,13 +84,18 @@ impl ProblemList {
         self.count
     }
 
+    /// How many of them are records that could not be read.
+    pub fn bad_count(&self) -> u64 {
+        self.count - self.notices
+    }
+
     /// Those that were kept, and a last one that tells how many were not.
     pub fn into_problems(self) -> Vec<Problem> {
         let mut problems = self.first;
         let more = self.count - problems.len() as u64;
         if let Some(last) = problems.last().filter(|_| more > 0) {
             let reason = format!("{more} more problems, not listed");
-            problems.push(Problem { path: last.path.clone(), line: None, reason });
+            problems.push(Problem::of(&last.path.clone(), reason));
         }
         problems
     }

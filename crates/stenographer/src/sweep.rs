@@ -385,7 +385,7 @@ impl Sweep {
                 row.entries += kept.entries;
                 row.bytes_new += kept.added;
                 row.bytes_kept += kept.stored;
-                row.problems += kept.problems.count() + kept.damage.len() as u64;
+                row.problems += kept.problems.bad_count() + kept.damage.len() as u64;
                 if let Some(news) = self.news.as_mut().filter(|_| kept.added > 0) {
                     news.push(News::of(found, &kept));
                 }
@@ -412,7 +412,7 @@ impl News {
             path: found.bundle.root.clone(),
             entries: kept.entries,
             bytes_new: kept.added,
-            problems: kept.problems.count(),
+            problems: kept.problems.bad_count(),
         }
     }
 }

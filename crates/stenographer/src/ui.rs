@@ -163,7 +163,7 @@ impl Ui {
         for problem in problems {
             self.warning(problem);
         }
-        self.troubled |= !problems.is_empty();
+        self.troubled |= problems.iter().any(|problem| !problem.is_notice);
     }
 
     /// Warns that an answer is incomplete; the program ends with 1 then.

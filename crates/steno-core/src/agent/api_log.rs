@@ -10,11 +10,17 @@ mod open_response;
 mod probe;
 pub(crate) mod stream;
 
-pub(crate) use conversation::{Conversation, finish_reason, response_entries, response_usage};
+pub(crate) use conversation::{
+    Conversation, finish_reason, item_entries, response_entries, response_usage, said_entries,
+};
+pub(crate) use probe::is_parameter;
+
+use uuid::Uuid;
 
 use crate::agent::json_lines::JsonLines;
 use crate::agent::{document, repair};
 use crate::durable::FileError;
+use crate::entry::Entry;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Item, Reader};
 use crate::json::{Object, Value};
@@ -119,6 +125,26 @@ fn record(object: &Object, conversation: &mut Conversation, emit: Emit<'_>) {
     } else {
         conversation.response(object, emit);
     }
+}
+
+/// Whether an object is an answer of an API, or says both what it was asked and what it answered.
+pub(crate) fn is_exchange(object: &Object) -> bool {
+    let part = |name| object.get(name).and_then(Value::as_object).map(part_body);
+    probe::is_response(object)
+        || part("request").is_some_and(probe::is_request)
+        || part("response").is_some_and(probe::is_response)
+}
+
+/// The entries of such an object alone, without ids and numbers.
+pub(crate) fn exchange_entries(object: &Object) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    record(object, &mut Conversation::new(AGENT, ""), &mut |item| {
+        if let Item::Entry(mut entry) = item {
+            (entry.entry_id, entry.sequence) = (Uuid::nil(), 0);
+            entries.push(*entry);
+        }
+    });
+    entries
 }
 
 /// Loggers that keep headers too put the JSON under `body`.

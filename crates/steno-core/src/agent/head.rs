@@ -64,6 +64,11 @@ impl Head {
         Some(Self { text: item.to_owned() })
     }
 
+    /// The first item of the list in the field `key`.
+    pub(crate) fn list_start(&self, key: &str) -> Option<Head> {
+        Self { text: self.field(key)?.to_owned() }.first_item()
+    }
+
     /// The first object of each line in sight, also where several are glued or one is cut off after it.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Object> {
         self.text.split('\n').filter_map(|line| {

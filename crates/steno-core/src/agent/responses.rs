@@ -62,6 +62,11 @@ pub(crate) fn entry(item: &Object) -> Option<Entry> {
     })
 }
 
+/// Whether items of this type call a tool or bring what it answered.
+pub(crate) fn is_call_or_result(kind: &str) -> bool {
+    RESULTS.contains(&kind) || CALLS.iter().any(|(name, _)| *name == kind)
+}
+
 /// The text of a string, of a list of parts, or of one part; pictures are named in their place.
 pub(crate) fn content_text(content: &Value) -> String {
     match content {
@@ -84,7 +89,23 @@ fn part_text(part: &Value) -> Option<String> {
         "input_image" | "image_url" | "input_file" | "input_audio" => Some(picture(part)),
         "encrypted_content" => None,
         "refusal" => text(part, "refusal").map(str::to_owned),
-        _ => text(part, "text").map(str::to_owned),
+        "file" => Some(file(part)),
+        _ => text(part, "text").map_or_else(|| shown(part), |text| Some(text.to_owned())),
+    }
+}
+
+/// A part that is not understood, as it is; one that holds nothing but its type is nothing.
+fn shown(part: &Object) -> Option<String> {
+    let is_empty = part.iter().all(|(name, value)| name == "type" || value.is_null());
+    (!is_empty).then(|| Style::COMPACT.print(part))
+}
+
+fn file(part: &Object) -> String {
+    let file = part.get("file").and_then(Value::as_object).unwrap_or(part);
+    match (text(file, "file_data"), text(file, "filename").or(text(file, "file_id"))) {
+        (Some(data), _) => attachment::url("file", data),
+        (None, Some(name)) => format!("[file, {name}]"),
+        (None, None) => "[file]".to_owned(),
     }
 }
 

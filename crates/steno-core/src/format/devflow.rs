@@ -98,6 +98,29 @@ pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
     }
 }
 
+/// Whether a record is a whole run.
+pub fn recognises_run(object: &Object) -> bool {
+    object.get("runId").is_some_and(Value::is_string)
+        && object.get("turns").is_some_and(|turns| turns.is_array() || turns.is_null())
+}
+
+/// The entries of all turns of a run.
+pub fn run_entries(mut object: Object) -> Result<Vec<Entry>, EntryError> {
+    let run_id = Fields::new(object.clone()).string("runId");
+    let Some(Value::Array(turns)) = object.shift_remove("turns") else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for (position, turn) in turns.into_iter().enumerate() {
+        let Value::Object(turn) = turn else {
+            return Err(EntryError::NotAnObject);
+        };
+        let turn = Turn::take(&mut Fields::new(turn));
+        found.extend(entries::entries(&run_id, position, &turn));
+    }
+    Ok(found)
+}
+
 /// Reads one run.
 pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
     folder::load(bundle).map(entries::transcript)

@@ -1,21 +1,25 @@
-//! Our own JSON: a transcript as one document, or its entries as JSON Lines.
+//! Our own JSON: a transcript as one document, or its entries as JSON Lines. Lines of any shape that we know are read
+//! too, and so are documents that list messages of OpenAI's APIs.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::shape::{self, Shape};
 use super::weakincentives::claude;
-use super::{Emit, FormatError, Item, Reader, emit_all};
-use crate::agent::claude_code;
+use super::{Emit, FormatError, Item, Reader, emit_all, openai};
+use crate::agent::head::Head;
+use crate::agent::listing::Listing;
 use crate::agent::walk::{Walk, malformed};
+use crate::agent::{claude_code, repair};
 use crate::durable::{FileError, OnPath};
-use crate::entry::{Entry, EntryError, Numbering, take_object, take_string, take_timestamp};
+use crate::entry::{Entry, EntryError, Kind, Numbering, take_object, take_string, take_timestamp};
 use crate::format::tree::Tree;
 use crate::json::{Object, Style, bounds};
 use crate::lines::{Line, Lines};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status, Transcript};
 use crate::source::{Bundle, Source};
+use crate::sums::SumSet;
 use crate::vault::notes::Note;
 
 /// The agent of files that name none.
@@ -65,9 +69,42 @@ fn recognises(source: &Source) -> Result<bool, FileError> {
     let path = source.path();
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("jsonl") => Ok(first_shape(source)?.is_some() && !claude_code::recognises(source)?),
-        Some("json") => is_document(source),
+        Some("json") => Ok(is_document(source)? || lists_messages(source)?),
         _ => Ok(false),
     }
+}
+
+/// Whether an object is a document of ours.
+pub(crate) fn recognises_document(object: &Object) -> bool {
+    object.get("session").is_some_and(Value::is_object)
+        && object.get("entries").is_some_and(Value::is_array)
+}
+
+/// The entries of a document that came as one record.
+pub(crate) fn document_entries(mut object: Object) -> Result<Vec<Entry>, EntryError> {
+    let Some(Value::Array(entries)) = object.shift_remove("entries") else {
+        return Err(EntryError::MissingField("entries"));
+    };
+    let read = entries.into_iter().map(|entry| match entry {
+        Value::Object(object) => Entry::from_object(object),
+        _ => Err(EntryError::NotAnObject),
+    });
+    read.collect()
+}
+
+/// Whether a document is a list of messages, or an object that has one.
+fn lists_messages(source: &Source) -> Result<bool, FileError> {
+    let head = Head::of_document(source)?;
+    let begins = |item: Head| {
+        let has = |name| item.field(name).is_some();
+        let is_said =
+            has("role") && ["content", "tool_calls", "function_call"].iter().any(|name| has(*name));
+        is_said || openai::is_item(&item.fields())
+    };
+    if let Some(first) = head.first_item() {
+        return Ok(begins(first));
+    }
+    Ok(openai::LISTS.iter().any(|name| head.list_start(name).is_some_and(begins)))
 }
 
 /// Whether a source is a document of ours. It names its agent, which may be any.
@@ -82,10 +119,16 @@ pub(crate) fn is_document(source: &Source) -> Result<bool, FileError> {
 fn first_shape(source: &Source) -> Result<Option<Shape>, FileError> {
     for line in Lines::with_limit(source.open()?, PROBED_BYTES).take(PROBED_LINES) {
         let line = line.on("read", source.path())?;
-        if let Ok(Value::Object(object)) = bounds::from_slice(&line.bytes)
-            && let Some(shape) = Shape::of(&object)
-        {
-            return Ok(Some(shape));
+        match bounds::from_slice(&line.bytes) {
+            Ok(Value::Object(object)) => {
+                if let Some(shape) = Shape::of(&object) {
+                    return Ok(Some(shape));
+                }
+            }
+            Ok(Value::Array(list)) if openai::is_list_of_messages(&list) => {
+                return Ok(Some(Shape::MessageList));
+            }
+            _ => {}
         }
     }
     Ok(None)
@@ -96,8 +139,10 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(source) = bundle.sources.first() else {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
-    if source.name().ends_with(".json") {
+    if source.name().ends_with(".json") && is_document(source)? {
         read_document(source, emit)
+    } else if source.name().ends_with(".json") {
+        read_messages(source, emit)
     } else if first_shape(source)? == Some(Shape::Claude) {
         Ok(emit_all(claude::read(bundle, None)?, emit))
     } else {
@@ -201,49 +246,121 @@ fn session_from(mut object: Object) -> Result<Session, EntryError> {
 }
 
 fn read_lines(source: &Source, emit: Emit<'_>) -> Result<Session, FileError> {
-    let stem = source.name().strip_suffix(".jsonl").unwrap_or(source.name());
-    let mut session = Session::new(SessionId::for_native(AGENT, stem), AGENT);
-    session.native_id = Some(stem.to_owned());
-    let mut numbering = Numbering::new(AGENT, stem);
+    let mut reading = RecordsReading::new(source, ".jsonl", emit);
     for line in Lines::new(source.open()?) {
         let line = line.on("read", source.path())?;
-        match line_entries(&line) {
-            Ok(entries) => {
-                for mut entry in entries {
-                    numbering.assign(&mut entry);
-                    emit(Item::Entry(Box::new(entry)));
-                }
-            }
-            Err(reason) => {
-                emit(Item::Problem(Problem::at(source.path(), line.number, reason)));
-            }
+        reading.take(line_entries(&line), line.number);
+    }
+    Ok(reading.session)
+}
+
+/// Reads a document that lists messages.
+fn read_messages(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
+    let is_list = Head::of_document(source)?.first_item().is_some();
+    let names: &'static [&'static str] = if is_list { &[] } else { &openai::LISTS };
+    let mut listing = Listing::of(source, names)?.map_err(FormatError::Invalid)?;
+    let mut reading = RecordsReading::new(source, ".json", emit);
+    let beside = openai::list_entries(&std::mem::take(&mut listing.fields), &"document");
+    reading.take(Ok(beside), 0);
+    let mut count = 0;
+    listing.each(|message| {
+        count += 1;
+        let entries = message.map(|message| openai::conversation_entries(&[message], &count));
+        reading.take(entries.map_err(|why| format!("message {count}: {why}")), 0);
+    })?;
+    Ok(reading.session)
+}
+
+/// What reading records of any shape has come to.
+struct RecordsReading<'a> {
+    source: &'a Source,
+    session: Session,
+    numbering: Numbering,
+    /// Fields that were reported.
+    unknown: SumSet,
+    /// Calls of earlier records.
+    calls: SumSet,
+    emit: Emit<'a>,
+}
+
+impl<'a> RecordsReading<'a> {
+    fn new(source: &'a Source, ending: &str, emit: Emit<'a>) -> Self {
+        let stem = source.name().strip_suffix(ending).unwrap_or(source.name());
+        let mut session = Session::new(SessionId::for_native(AGENT, stem), AGENT);
+        session.native_id = Some(stem.to_owned());
+        let numbering = Numbering::new(AGENT, stem);
+        Self {
+            source,
+            session,
+            numbering,
+            unknown: SumSet::default(),
+            calls: SumSet::default(),
+            emit,
         }
     }
-    Ok(session)
+
+    /// Takes what a record has, which stands at `line`; 0 where there are no lines.
+    fn take(&mut self, entries: Result<Vec<Entry>, String>, line: u64) {
+        let (path, line) = (self.source.path(), Some(line).filter(|line| *line > 0));
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(reason) => {
+                let problem = Problem { line, ..Problem::of(path, reason) };
+                return (self.emit)(Item::Problem(problem));
+            }
+        };
+        for name in openai::unknown_fields(&entries) {
+            if self.unknown.insert(name) {
+                let reason = openai::unknown_field_reason(name);
+                (self.emit)(Item::Problem(Problem { line, ..Problem::notice(path, reason) }));
+            }
+        }
+        if let Some(line) = line {
+            self.scope_calls(&mut entries, line);
+        }
+        for mut entry in entries {
+            self.numbering.assign(&mut entry);
+            (self.emit)(Item::Entry(Box::new(entry)));
+        }
+    }
+
+    /// Tells calls of one conversation from those of others in the same file, which may have the same ids.
+    ///
+    /// Each line of a file for fine-tuning is a conversation of its own. Only an id that an earlier line has called
+    /// already is changed; it then begins with the number of its line.
+    fn scope_calls(&mut self, entries: &mut [Entry], line: u64) {
+        let called = |entry: &&Entry| entry.kind == Kind::ToolCall;
+        let ids: Vec<String> =
+            entries.iter().filter(called).filter_map(|entry| entry.tool_call_id.clone()).collect();
+        let known: Vec<&String> =
+            ids.iter().filter(|id| self.calls.contains(id.as_str())).collect();
+        for entry in entries.iter_mut() {
+            if let Some(id) = &mut entry.tool_call_id
+                && known.contains(&&*id)
+            {
+                *id = format!("{line}:{id}");
+            }
+        }
+        ids.iter().for_each(|id| _ = self.calls.insert(id.as_str()));
+    }
 }
 
 /// The entries of one line, or why it has none.
 fn line_entries(line: &Line) -> Result<Vec<Entry>, String> {
-    if line.bytes.trim_ascii().is_empty() {
-        return Ok(Vec::new());
-    }
-    if line.continues {
+    if line.bytes.trim_ascii().is_empty() || line.continues {
         return Ok(Vec::new());
     }
     if !line.is_whole() {
         return Err("line too long to be a record".to_owned());
     }
-    match bounds::from_slice(&line.bytes)? {
-        Value::Object(object) => shape::entries(object).map_err(|error| error.to_string()),
-        _ => Err(EntryError::NotAnObject.to_string()),
-    }
+    shape::entries(repair::parse(&line.bytes)?, &line.number).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::agent::large;
-    use crate::entry::{Kind, Role};
+    use crate::entry::Role;
 
     #[test]
     fn files_larger_than_may_be_held_are_read() {

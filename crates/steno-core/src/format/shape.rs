@@ -1,7 +1,10 @@
-//! Tells from one JSON object alone which system wrote it.
+//! Tells from one JSON value alone which system wrote it.
+
+use std::fmt;
 
 use super::weakincentives::claude;
-use super::{chibi, devflow, weakincentives};
+use super::{chibi, devflow, native, openai, weakincentives};
+use crate::agent::api_log;
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Style, Value};
 
@@ -12,12 +15,22 @@ pub enum Shape {
     Chibi,
     /// A turn of a run.
     Devflow,
-    /// A `TranscriptEntry` or log record that our own reader would not read as well.
+    /// A whole run.
+    DevflowRun,
+    /// A `TranscriptEntry`, a log record or a snapshot.
     Weakincentives,
+    /// What a model API was asked and answered.
+    ApiLog,
+    /// A chat message or an item of the Responses API.
+    Message,
+    /// An object that lists such messages or items.
+    MessageList,
     /// A line of Claude Code.
     Claude,
-    /// An entry of ours; weakincentives' are too, as far as they go.
+    /// An entry of ours.
     Entry,
+    /// A document of ours.
+    Document,
 }
 
 impl Shape {
@@ -29,10 +42,27 @@ impl Shape {
             Some(Shape::Devflow)
         } else if is_weakincentives(object) {
             Some(Shape::Weakincentives)
+        } else if api_log::is_exchange(object) {
+            Some(Shape::ApiLog)
+        } else if openai::is_message(object) || openai::is_item(object) {
+            Some(Shape::Message)
         } else if object.contains_key("role") {
             Some(Shape::Entry)
         } else if claude::recognises(object) {
             Some(Shape::Claude)
+        } else {
+            Self::of_whole(object)
+        }
+    }
+
+    /// The shape of an object that holds a whole conversation.
+    fn of_whole(object: &Object) -> Option<Self> {
+        if devflow::recognises_run(object) {
+            Some(Shape::DevflowRun)
+        } else if openai::is_list(object) {
+            Some(Shape::MessageList)
+        } else if native::recognises_document(object) {
+            Some(Shape::Document)
         } else {
             None
         }
@@ -40,26 +70,50 @@ impl Shape {
 }
 
 /// The entries in one record of any shape that we know; an unknown one is kept whole as kind `other`.
-pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
+///
+/// `record` is a name for it that no other record of the session has.
+pub fn entries(value: Value, record: &dyn fmt::Display) -> Result<Vec<Entry>, EntryError> {
+    match value {
+        Value::Object(object) => object_entries(object, record),
+        Value::Array(messages) if openai::is_list_of_messages(&messages) => {
+            Ok(openai::conversation_entries(&messages, record))
+        }
+        _ => Err(EntryError::NotAnObject),
+    }
+}
+
+fn object_entries(object: Object, record: &dyn fmt::Display) -> Result<Vec<Entry>, EntryError> {
     match Shape::of(&object) {
         Some(Shape::Chibi) => chibi::entries(object),
         Some(Shape::Devflow) => devflow::entries(object),
+        Some(Shape::DevflowRun) => devflow::run_entries(object),
         Some(Shape::Weakincentives) => weakincentives::entries(object),
+        Some(Shape::ApiLog) => Ok(api_log::exchange_entries(&object)),
+        Some(Shape::Message) => Ok(openai::message_entries(&object, record)),
+        Some(Shape::MessageList) => Ok(openai::list_entries(&object, record)),
         Some(Shape::Claude) => claude::entries(object),
-        Some(Shape::Entry) => Entry::from_object(object).map(|entry| vec![entry]),
+        Some(Shape::Entry) => entry(object),
+        Some(Shape::Document) => native::document_entries(object),
         None => Ok(vec![unknown(object)]),
     }
 }
 
-/// Whether the object is marked as weakincentives', or holds what its writer folded into `metadata`.
+/// An entry of ours; fields that are not are shown beside it, unless we wrote them.
+fn entry(object: Object) -> Result<Vec<Entry>, EntryError> {
+    let is_written_by_us = object.contains_key("kind");
+    let entry = Entry::from_object(object)?;
+    let mut others = entry.extra.clone();
+    others.shift_remove("is_error");
+    if is_written_by_us || others.is_empty() {
+        return Ok(vec![entry]);
+    }
+    Ok(vec![entry, openai::show_unknown(others)])
+}
+
+/// Whether the object is weakincentives', of any version; one with fields that only ours have is an entry of ours.
 fn is_weakincentives(object: &Object) -> bool {
-    let folded = object.get("metadata").is_some_and(|metadata| metadata.get("steno").is_some());
-    let text = |field| object.get(field).is_some_and(Value::is_string);
-    let coerced = !text("content") || text("sequence");
-    let marked =
-        object.contains_key("__type__") || object.contains_key("event") || folded || coerced;
-    let snapshot = object.contains_key("slices");
-    (marked || snapshot) && !object.contains_key("kind") && weakincentives::recognises(object)
+    let ours = ["kind", "model", "message_id", "parent_id", "usage"];
+    weakincentives::recognises(object) && !ours.iter().any(|field| object.contains_key(*field))
 }
 
 fn unknown(object: Object) -> Entry {
@@ -94,14 +148,38 @@ mod tests {
         assert_eq!(shape(claude), Some(Shape::Claude));
         assert_eq!(shape(r#"{"role":"user","content":"x"}"#), Some(Shape::Entry));
         assert_eq!(shape(r#"{"anything":"else"}"#), None);
+        let untyped = r#"{"role":"user","content":"x","created_at":"2026-01-05T09:15:32+00:00","tool_name":null,
+            "metadata":{"model":"gpt-4o"},"entry_id":"6f1c3a52-0a5f-4f0e-9d0b-2f8c1f0f5a11","source":"primary","sequence":3}"#;
+        assert_eq!(shape(untyped), Some(Shape::Weakincentives));
+        let ours = untyped.replace("\"sequence\"", "\"kind\":\"text\",\"sequence\"");
+        assert_eq!(shape(&ours), Some(Shape::Entry));
+        let completion = r#"{"id":"x","object":"chat.completion","model":"m","choices":[{"message":{"role":"assistant","content":"x"}}]}"#;
+        assert_eq!(shape(completion), Some(Shape::ApiLog));
+        let run = r#"{"runId":"r","metadata":{"flowId":"f"},"turns":[]}"#;
+        assert_eq!(shape(run), Some(Shape::DevflowRun));
+        assert_eq!(shape(r#"{"session":{"id":"s"},"entries":[]}"#), Some(Shape::Document));
+    }
+
+    #[test]
+    fn whole_conversations_in_one_record_give_all_entries() {
+        let read = |text: &str| entries(serde_json::from_str(text).unwrap(), &1).unwrap();
+        let run = r#"{"runId":"r","metadata":{"flowId":"f"},"turns":[
+            {"id":1,"role":"user","content":"a","timestamp":"2026-01-05T09:15:32Z"},
+            {"id":2,"role":"assistant","content":"b","timestamp":"2026-01-05T09:15:33Z"}]}"#;
+        assert_eq!(read(run).len(), 2);
+        let document = r#"{"session":{"id":"s"},"entries":[{"role":"user","content":"a"}]}"#;
+        assert_eq!(read(document).len(), 1);
+        let exchange = r#"{"request":{"model":"m","messages":[{"role":"user","content":"a"}]},
+            "response":{"id":"x","object":"chat.completion","model":"m","usage":{"prompt_tokens":7,"completion_tokens":1},
+            "choices":[{"message":{"role":"assistant","content":"b"}}]}}"#;
+        let exchange = read(exchange);
+        assert_eq!((exchange.len(), exchange[1].usage.unwrap().input), (2, 7));
+        assert!(exchange.iter().all(|entry| entry.entry_id.is_nil()));
     }
 
     #[test]
     fn each_shape_gives_its_entries() {
-        let read = |text: &str| match serde_json::from_str(text).unwrap() {
-            Value::Object(object) => entries(object).unwrap(),
-            _ => panic!("not an object"),
-        };
+        let read = |text: &str| entries(serde_json::from_str(text).unwrap(), &1).unwrap();
         let turn = r#"{"id":2,"role":"assistant","content":"I look","timestamp":"2026-01-05T09:15:32Z",
             "toolCalls":[{"name":"ls","input":{},"output":"a"}]}"#;
         let kinds: Vec<Kind> = read(turn).iter().map(|entry| entry.kind).collect();

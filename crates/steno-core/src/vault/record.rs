@@ -15,9 +15,9 @@ use super::live::{FIRST_SUM, Sum};
 use super::read::UNENDED;
 use crate::agent::acp::wire::Wire;
 use crate::agent::acp::{self, BrokenTurn, Fold};
+use crate::agent::repair;
 use crate::entry::{Entry, EntryError, Numbering};
 use crate::format::shape;
-use crate::json::Object;
 use crate::problem::json_reason;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
@@ -239,7 +239,7 @@ impl RecordReader {
                 }
                 return Ok(Vec::new());
             }
-            let mut entries = self.entries(raw.get().as_bytes())?;
+            let mut entries = self.entries(raw.get().as_bytes(), id)?;
             self.number(envelope.at, id, &mut entries);
             return Ok(entries);
         } else {
@@ -266,11 +266,11 @@ impl RecordReader {
         vec![notice]
     }
 
-    fn entries(&mut self, raw: &[u8]) -> Result<Vec<Entry>, RecordError> {
+    fn entries(&mut self, raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
         match (&mut self.telling, Piece::of(raw)) {
             (Some(telling), Some(piece)) => Ok(telling.take(piece)),
             (None, Some(_)) => Ok(Vec::new()),
-            (_, None) => parse(raw),
+            (_, None) => parse(raw, id),
         }
     }
 
@@ -362,12 +362,14 @@ pub(crate) fn opens_wire(line: &[u8]) -> bool {
 }
 
 /// The entries of one record, whatever its shape.
-pub(crate) fn parse(raw: &[u8]) -> Result<Vec<Entry>, RecordError> {
-    let value =
-        serde_json::from_slice(raw).map_err(|error| RecordError::NotJson(json_reason(&error)))?;
-    let serde_json::Value::Object(object) = value else {
-        return Err(EntryError::NotAnObject.into());
+pub(crate) fn parse(raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
+    let value = match serde_json::from_slice(raw) {
+        Ok(value) => value,
+        // Half of a surrogate pair can stand in a log as it is; nothing else that is not JSON can.
+        Err(_) if serde_json::from_slice::<&RawValue>(raw).is_ok() => {
+            repair::parse(raw).map_err(RecordError::NotJson)?
+        }
+        Err(error) => return Err(RecordError::NotJson(json_reason(&error))),
     };
-    let object: Object = object;
-    Ok(shape::entries(object)?)
+    Ok(shape::entries(value, &id)?)
 }

@@ -129,7 +129,8 @@ impl Recorder {
     /// Keeps one line of JSON in any shape that we know. It is in the file when this returns, and on disk after the
     /// next [`Recorder::commit`].
     pub fn append(&self, line: &[u8]) -> Result<Recorded, FileError> {
-        self.desk.append(self.incoming(line, record::parse(line)))
+        let id = Uuid::now_v7();
+        self.desk.append(self.incoming(line, id, record::parse(line, id)))
     }
 
     /// Keeps lines of a wire. They are in the file when this returns, and on disk after the next
@@ -166,7 +167,8 @@ impl Recorder {
 
     /// Keeps bytes that are no record, with the reason.
     pub fn append_bad(&self, bytes: &[u8], reason: &str) -> Result<Recorded, FileError> {
-        self.desk.append(self.incoming(bytes, Err(RecordError::Bad(reason.to_owned()))))
+        let bad = Err(RecordError::Bad(reason.to_owned()));
+        self.desk.append(self.incoming(bytes, Uuid::now_v7(), bad))
     }
 
     /// Returns after everything that was appended is on disk. Threads that commit at the same time share one sync.
@@ -183,7 +185,8 @@ impl Recorder {
     /// Hands in one line of JSON and does not wait: for tasks, and for a caller that speaks for many. They share one
     /// write and one sync.
     pub fn submit(&self, line: &[u8]) -> Pending<'_> {
-        let incoming = self.incoming(line, record::parse(line));
+        let id = Uuid::now_v7();
+        let incoming = self.incoming(line, id, record::parse(line, id));
         Pending { recorder: self, ticket: self.desk.submit(Some(incoming)) }
     }
 
@@ -214,8 +217,13 @@ impl Recorder {
     }
 
     /// Makes a record ready before anything is locked: that costs more than writing it.
-    fn incoming(&self, bytes: &[u8], entries: Result<Vec<Entry>, RecordError>) -> Incoming {
-        let (at, id) = (self.clock.now(), Uuid::now_v7());
+    fn incoming(
+        &self,
+        bytes: &[u8],
+        id: Uuid,
+        entries: Result<Vec<Entry>, RecordError>,
+    ) -> Incoming {
+        let at = self.clock.now();
         let body = match &entries {
             Ok(_) => record::raw_body(at, id, bytes),
             Err(error) => record::bad_body(at, bytes, &error.to_string()),

@@ -1,8 +1,12 @@
 //! `steno record`: keeps what comes in on standard input.
 
-use std::io::{self, BufReader};
+mod pretty_document;
+
+use std::collections::HashSet;
+use std::io::{self, BufReader, Stdin};
 use std::path::{Path, PathBuf};
 
+use steno_core::format::openai;
 use steno_core::lines::{Line, Lines};
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::recorder::{Recorded, Recorder};
@@ -17,8 +21,10 @@ use crate::ui::Ui;
 
 /// Keep a running session: JSON Lines on standard input, each safe as soon as it is acknowledged.
 ///
-/// A line may be an entry of ours, or one of weakincentives, chibi, devflow or Claude; its shape is told
-/// from its content, and its bytes are kept as they are. A line that cannot be read is kept too and reported.
+/// A line may be an entry of ours, or one of weakincentives, chibi, devflow, Claude or OpenAI: chat messages, items of the
+/// Responses API, lists of either, requests and responses. Its shape is detected from its content, and its bytes are kept as
+/// they are; a JSON document over several lines is kept as one line. A line that cannot be read is kept too and reported,
+/// and so is, once, each field of a message that is not understood.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Who is being recorded [default: that of the session, or "unknown"].
@@ -55,7 +61,15 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     if args.ack {
         ui.note(&id);
     }
-    let exit = Recording { ui, recorder: &recorder, ack: args.ack, pending: Vec::new() }.run()?;
+    let recording = Recording {
+        ui,
+        recorder: &recorder,
+        ack: args.ack,
+        pending: Vec::new(),
+        unknown: HashSet::new(),
+        exit: Exit::Done,
+    };
+    let exit = recording.run()?;
     recorder.close(&Closing { status: Status::Completed, reason: None })?;
     indexer.add_kept(&dir, marker);
     if let Err(error) = indexer.flush() {
@@ -123,30 +137,54 @@ struct Recording<'a> {
     ack: bool,
     /// Numbers of entries that are in the log but not yet surely on disk.
     pending: Vec<u64>,
+    /// Fields of messages that were reported.
+    unknown: HashSet<String>,
+    exit: Exit,
 }
+
+/// Lines of standard input.
+type InputLines = Lines<BufReader<Stdin>>;
 
 impl Recording<'_> {
     fn run(mut self) -> Result<Exit, CommandError> {
-        let mut exit = Exit::Done;
         let mut lines = Lines::new(BufReader::with_capacity(1 << 20, io::stdin()));
-        while let Some(line) = lines.read()? {
-            if let Some(recorded) = self.keep(&line)? {
-                match recorded.entries {
-                    Ok(entries) => self.pending.extend(entries.iter().map(|entry| entry.sequence)),
-                    Err(_) if line.continues => {}
-                    Err(error) => {
-                        self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, error));
-                        exit = Exit::Failed;
-                    }
-                }
-            }
-            // One sync for all lines that have already come.
-            if !lines.get_ref().buffer().contains(&b'\n') {
-                self.commit()?;
+        if let Some(first) = lines.read()? {
+            for line in pretty_document::read_from(first, &mut lines)? {
+                self.take(&line, &lines)?;
             }
         }
+        while let Some(line) = lines.read()? {
+            self.take(&line, &lines)?;
+        }
         self.commit()?;
-        Ok(exit)
+        Ok(self.exit)
+    }
+
+    /// Keeps a line and reports what of it is not understood.
+    fn take(&mut self, line: &Line, lines: &InputLines) -> Result<(), CommandError> {
+        if let Some(recorded) = self.keep(line)? {
+            match recorded.entries {
+                Ok(entries) => {
+                    for name in openai::unknown_fields(&entries) {
+                        if self.unknown.insert(name.to_owned()) {
+                            let reason = openai::unknown_field_reason(name);
+                            self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, reason));
+                        }
+                    }
+                    self.pending.extend(entries.iter().map(|entry| entry.sequence));
+                }
+                Err(_) if line.continues => {}
+                Err(error) => {
+                    self.ui.warning(Problem::at(Path::new("<stdin>"), line.number, error));
+                    self.exit = Exit::Failed;
+                }
+            }
+        }
+        // One sync for all lines that have already come.
+        if !lines.get_ref().buffer().contains(&b'\n') {
+            self.commit()?;
+        }
+        Ok(())
     }
 
     fn keep(&self, line: &Line) -> Result<Option<Recorded>, CommandError> {

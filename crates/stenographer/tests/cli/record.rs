@@ -122,3 +122,48 @@ fn latest_is_the_session_that_began_last() {
     home.steno_with(&["record", "--session", "a"], TWO).ok();
     assert_eq!(home.steno_with(&["record", "--session", "latest", "--ack"], TWO).ok(), "2\n3\n");
 }
+
+#[test]
+fn messages_of_openai_are_recorded_with_calls_results_and_pictures() {
+    let message = r#"{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}
+{"role":"assistant","content":null,"mood":"glad","tool_calls":[{"id":"c1","type":"function","function":{"name":"ls","arguments":"{}"}}]}
+{"role":"tool","tool_call_id":"c1","content":"a b","mood":"calm"}
+"#;
+    let pretty = r#"[
+  {"role": "user", "content": "list"},
+  {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": "{}"},
+  {"type": "function_call_output", "call_id": "c1", "output": "x"}
+]
+"#;
+    let home = Home::new();
+    let record = |input: &str| {
+        let output = home.steno_with(&["record", "--agent", "test"], input.as_bytes());
+        assert_eq!(output.code, 0, "{output}");
+        (output.stdout.trim().to_owned(), output.stderr)
+    };
+    let show = |id: &str| home.steno(&["show", id]).ok();
+    let (id, warned) = record(message);
+    assert_eq!(
+        warned,
+        "warning: <stdin>:2: field mood is not understood; it is kept and shown as it is\n"
+    );
+    let shown = show(&id);
+    for part in
+        ["[image/png, 8 bytes", "tool call ls", "a b", "{\"mood\":\"glad\"}", "{\"mood\":\"calm\"}"]
+    {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let (id, warned) = record(pretty);
+    assert_eq!(warned, "");
+    assert!(show(&id).contains("tool call ls") && show(&id).contains("tool result"));
+}
+
+#[test]
+fn a_half_of_a_surrogate_pair_costs_one_character() {
+    let home = Home::new();
+    let line = "{\"role\":\"user\",\"content\":\"x\\ud83d y\"}\n";
+    let id = home.steno_with(&["record", "--agent", "test"], line.as_bytes()).ok();
+    let shown = home.steno(&["show", id.trim(), "--json"]).ok();
+    assert!(shown.contains("\"content\":\"x\u{fffd} y\""), "{shown}");
+    home.steno(&["verify"]).ok();
+}

@@ -32,7 +32,8 @@ fn answer(message: &Object, content: String) -> Vec<Entry> {
     let spoken = thought.map(of(Kind::Thinking)).into_iter().chain(said.map(of(Kind::Text)));
     let calls = message.get("tool_calls").and_then(Value::as_array);
     let calls = calls.into_iter().flatten().filter_map(Value::as_object).map(call);
-    spoken.chain(calls).collect()
+    let older = message.get("function_call").and_then(Value::as_object).map(function_call);
+    spoken.chain(calls).chain(older).collect()
 }
 
 fn call(call: &Object) -> Entry {
@@ -40,13 +41,21 @@ fn call(call: &Object) -> Entry {
     entry.tool_call_id = text(call, "id").map(str::to_owned);
     let function = call.get("function").or(call.get("custom")).and_then(Value::as_object);
     if let Some(function) = function {
-        entry.tool_name = text(function, "name").map(str::to_owned);
-        let arguments = function.get("arguments").or(function.get("input"));
-        entry.tool_input = match arguments {
-            Some(Value::String(arguments)) => Some(structured(arguments)),
-            other => other.cloned(),
-        };
+        let Entry { tool_name, tool_input, .. } = function_call(function);
+        (entry.tool_name, entry.tool_input) = (tool_name, tool_input);
     }
+    entry
+}
+
+/// A call without an id, which an assistant's message had one of before there were `tool_calls`.
+fn function_call(function: &Object) -> Entry {
+    let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
+    entry.tool_name = text(function, "name").map(str::to_owned);
+    let arguments = function.get("arguments").or(function.get("input"));
+    entry.tool_input = match arguments {
+        Some(Value::String(arguments)) => Some(structured(arguments)),
+        other => other.cloned(),
+    };
     entry
 }
 

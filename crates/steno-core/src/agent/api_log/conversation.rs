@@ -152,12 +152,19 @@ fn is_answer(message: &Object) -> bool {
 }
 
 fn message_entries(message: &Object) -> Vec<Entry> {
+    if message.contains_key("type") {
+        return responses::entry(message).into_iter().collect();
+    }
+    said_entries(message)
+}
+
+/// The entries of a message of either API that has messages.
+pub(crate) fn said_entries(message: &Object) -> Vec<Entry> {
     let anthropic = |block: &Value| {
         let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
         kind.starts_with("tool_") || kind.ends_with("thinking") || block.get("source").is_some()
     };
     match message.get("content") {
-        _ if message.contains_key("type") => responses::entry(message).into_iter().collect(),
         Some(Value::Array(blocks)) if blocks.iter().any(anthropic) => anthropic::entries(message),
         _ => chat::entries(message),
     }
@@ -181,7 +188,7 @@ pub(crate) fn response_entries(response: &Object) -> Vec<Entry> {
 }
 
 /// An item, and what came back from a tool that the provider ran.
-fn item_entries(item: &Object) -> Vec<Entry> {
+pub(crate) fn item_entries(item: &Object) -> Vec<Entry> {
     if text(item, "type") == Some("compaction") {
         return vec![Entry::new(Role::System, Kind::Compaction, "")];
     }

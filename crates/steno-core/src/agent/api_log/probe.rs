@@ -20,7 +20,7 @@ const PROBED_BYTES: usize = 8 << 20;
 const HEAD: u64 = 16 << 10;
 
 /// What a request may hold; anything else is somebody's own format.
-const PARAMETERS: [&str; 44] = [
+const PARAMETERS: [&str; 46] = [
     "model",
     "messages",
     "system",
@@ -65,6 +65,8 @@ const PARAMETERS: [&str; 44] = [
     "context_management",
     "container",
     "safety_identifier",
+    "functions",
+    "function_call",
 ];
 
 /// Whether a file is a log of an API.
@@ -160,6 +162,10 @@ pub(super) fn is_request(object: &Object) -> bool {
         (None, Some(Value::Array(_) | Value::String(_))) => true,
         _ => false,
     };
-    said && text(object, "model").is_some()
-        && object.keys().all(|name| PARAMETERS.contains(&name.as_str()))
+    said && text(object, "model").is_some() && object.keys().all(|name| is_parameter(name))
+}
+
+/// Whether a field of this name belongs to a request.
+pub(crate) fn is_parameter(name: &str) -> bool {
+    PARAMETERS.contains(&name)
 }

@@ -1,0 +1,240 @@
+//! Messages as OpenAI's APIs take and give them, in lines and files that programs write of their own accord.
+//!
+//! A record is a chat message with `tool_calls`, an item of the Responses API, or an object that lists either under
+//! `messages` or `input`, as each line of a file for fine-tuning does. A field that is not understood is shown as an
+//! entry of its own, so that nothing is lost from view; [`unknown_fields`] names it.
+
+use std::fmt;
+
+use crate::agent::api_log;
+use crate::agent::fields::text;
+use crate::agent::{responses, usage};
+use crate::entry::{Entry, FIELDS, Kind, Role};
+use crate::json::{Object, Style, Value};
+use crate::timestamp::Timestamp;
+
+/// Marks the entry that shows the fields of a message that were not understood.
+const UNKNOWN_FIELDS: &str = "unknown_fields";
+
+/// Fields that list messages or items.
+pub(crate) const LISTS: [&str; 2] = ["messages", "input"];
+
+/// Fields of a chat message that the entries hold, or that say nothing about what was said.
+const MESSAGE_FIELDS: [&str; 18] = [
+    "role",
+    "content",
+    "name",
+    "tool_calls",
+    "tool_call_id",
+    "function_call",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "audio",
+    "annotations",
+    "weight",
+    "id",
+    "created_at",
+    "timestamp",
+    "model",
+    "usage",
+    "type",
+];
+
+/// Fields of an item that the entries hold, or that say nothing about what was said.
+const ITEM_FIELDS: [&str; 22] = [
+    "type",
+    "id",
+    "call_id",
+    "status",
+    "name",
+    "role",
+    "content",
+    "summary",
+    "encrypted_content",
+    "arguments",
+    "input",
+    "action",
+    "operation",
+    "output",
+    "outputs",
+    "tools",
+    "namespace",
+    "phase",
+    "author",
+    "recipient",
+    "timestamp",
+    "created_at",
+];
+
+/// Names that only our own entries have.
+const ENTRY_FIELDS: [&str; 7] =
+    ["tool_name", "tool_input", "entry_id", "source", "sequence", "message_id", "parent_id"];
+
+/// Whether a record is a chat message, and not an entry of ours, which has a role too.
+pub(crate) fn is_message(object: &Object) -> bool {
+    let Some(role) = text(object, "role").filter(|_| !object.contains_key("kind")) else {
+        return false;
+    };
+    let has = |name: &str| object.contains_key(name);
+    let is_said_so = match object.get("content") {
+        Some(Value::Array(_)) => true,
+        None | Some(Value::Null) => {
+            let said = ["tool_calls", "function_call", "audio", "refusal", "reasoning_content"];
+            said.iter().any(|name| has(name)) || (role == "assistant" && has("content"))
+        }
+        Some(Value::String(_)) => {
+            let only_ours = object.keys().all(|name| FIELDS.contains(&name.as_str()));
+            let some_ours = ENTRY_FIELDS.iter().any(|name| has(name));
+            matches!(role, "developer" | "function") || !(only_ours || some_ours)
+        }
+        Some(_) => false,
+    };
+    let is_billed_so = object
+        .get("usage")
+        .and_then(Value::as_object)
+        .is_some_and(|usage| usage.keys().any(|name| name.ends_with("_tokens")));
+    !has("tool_input") && (is_said_so || is_billed_so)
+}
+
+/// Whether a record is an item of the Responses API.
+pub(crate) fn is_item(object: &Object) -> bool {
+    match text(object, "type") {
+        Some("message") => object.contains_key("role") && object.contains_key("content"),
+        Some("reasoning") => object.get("summary").is_some_and(Value::is_array),
+        Some(kind) => responses::is_call_or_result(kind),
+        None => false,
+    }
+}
+
+/// Whether a record lists messages or items.
+pub(crate) fn is_list(object: &Object) -> bool {
+    LISTS.iter().any(|name| object.get(*name).is_some_and(is_conversation))
+}
+
+fn is_conversation(list: &Value) -> bool {
+    list.as_array().is_some_and(|list| is_list_of_messages(list))
+}
+
+/// Whether a list begins with a message or an item.
+pub(crate) fn is_list_of_messages(list: &[Value]) -> bool {
+    let first = list.first().and_then(Value::as_object);
+    first.is_some_and(|first| is_item(first) || is_said(first))
+}
+
+fn is_said(object: &Object) -> bool {
+    let said = ["content", "tool_calls", "function_call"];
+    text(object, "role").is_some() && said.iter().any(|name| object.contains_key(*name))
+}
+
+/// The entries of a message or an item; `record` names it within its session.
+pub(crate) fn message_entries(message: &Object, record: &dyn fmt::Display) -> Vec<Entry> {
+    let is_item = is_item(message);
+    let mut entries = match is_item {
+        true => api_log::item_entries(message),
+        false => api_log::said_entries(message),
+    };
+    let is_answer = text(message, "role") == Some("assistant") && !is_item;
+    if is_answer && entries.is_empty() {
+        entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
+    }
+    if let Some(fields) = unknown_in(message, is_item) {
+        entries.push(show_unknown(fields));
+    }
+    let id = text(message, "id").map_or_else(|| record.to_string(), str::to_owned);
+    let created_at =
+        ["created_at", "timestamp"].iter().find_map(|name| moment(message.get(*name)?));
+    let model = text(message, "model").map(str::to_owned);
+    for entry in &mut entries {
+        entry.created_at = entry.created_at.or(created_at);
+        if !is_item {
+            entry.message_id.get_or_insert_with(|| id.clone());
+            entry.model = model.clone().filter(|_| entry.role == Role::Assistant);
+        }
+    }
+    if let (Some(first), Some(Value::Object(counts))) = (entries.first_mut(), message.get("usage"))
+    {
+        first.usage = Some(usage::openai(counts)).filter(|usage| !usage.is_empty());
+    }
+    entries
+}
+
+/// The entries of all messages that an object lists.
+pub(crate) fn list_entries(object: &Object, record: &dyn fmt::Display) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for field in ["system", "instructions"] {
+        let system = object.get(field).map(responses::content_text).unwrap_or_default();
+        if !system.is_empty() {
+            entries.push(Entry::new(Role::System, Kind::Text, system));
+        }
+    }
+    let list = LISTS.iter().find_map(|name| object.get(*name).filter(|list| is_conversation(list)));
+    if let Some(Value::Array(messages)) = list {
+        entries.extend(conversation_entries(messages, record));
+    }
+    let unknown = object.iter().filter(|(name, _)| !api_log::is_parameter(name));
+    let unknown: Object = unknown.map(|(name, value)| (name.clone(), value.clone())).collect();
+    if !unknown.is_empty() {
+        entries.push(show_unknown(unknown));
+    }
+    entries
+}
+
+/// The entries of messages or items in a list.
+pub(crate) fn conversation_entries(messages: &[Value], record: &dyn fmt::Display) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        match message {
+            Value::Object(message) => {
+                let name = format!("{record}/{}", index + 1);
+                entries.extend(message_entries(message, &name));
+            }
+            other => entries.push(crate::agent::entries::unknown(other.clone())),
+        }
+    }
+    entries
+}
+
+/// The fields of messages that were not understood, which an entry shows instead.
+pub fn unknown_fields(entries: &[Entry]) -> impl Iterator<Item = &str> {
+    let shown = entries.iter().filter(|entry| entry.extra.contains_key(UNKNOWN_FIELDS));
+    shown
+        .filter_map(|entry| entry.metadata.as_ref())
+        .flat_map(|fields| fields.keys().map(String::as_str))
+}
+
+/// How such a field is reported.
+pub fn unknown_field_reason(name: &str) -> String {
+    format!("field {name} is not understood; it is kept and shown as it is")
+}
+
+/// An entry that shows fields which were not understood.
+pub(crate) fn show_unknown(fields: Object) -> Entry {
+    let mut entry = Entry::new(Role::System, Kind::Other, Style::COMPACT.print(&fields));
+    entry.metadata = Some(fields);
+    entry.extra.insert(UNKNOWN_FIELDS.to_owned(), Value::Bool(true));
+    entry
+}
+
+fn unknown_in(message: &Object, is_item: bool) -> Option<Object> {
+    let asked_in_fields = is_item
+        && !["arguments", "input", "action", "operation", "output", "content", "summary"]
+            .iter()
+            .any(|name| message.contains_key(*name));
+    let known: &[&str] = if is_item { &ITEM_FIELDS } else { &MESSAGE_FIELDS };
+    let unknown =
+        message.iter().filter(|(name, value)| !known.contains(&name.as_str()) && !value.is_null());
+    let unknown: Object = unknown.map(|(name, value)| (name.clone(), value.clone())).collect();
+    (!unknown.is_empty() && !asked_in_fields).then_some(unknown)
+}
+
+fn moment(value: &Value) -> Option<Timestamp> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.as_i64().and_then(Timestamp::from_unix),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

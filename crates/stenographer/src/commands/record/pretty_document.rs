@@ -1,0 +1,132 @@
+//! A JSON document that is spread over several lines, such as a pretty-printed list of messages.
+//!
+//! Recording takes one record a line, so the lines of such a document are joined: what stands between its tokens is left
+//! out, every token stays as it is. Lines that turn out to be no such document are given back as they are.
+
+use std::io::{self, BufRead};
+
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
+use steno_core::lines::{LINE_LIMIT, Line, LineEnd, Lines};
+
+/// The document that begins with `first`, as one line; or all lines that were read to find that there is none.
+pub(super) fn read_from<R: BufRead>(first: Line, lines: &mut Lines<R>) -> io::Result<Vec<Line>> {
+    if !is_unfinished(&first.bytes) {
+        return Ok(vec![first]);
+    }
+    let mut read = vec![first];
+    let mut joined = read[0].bytes.clone();
+    let mut balance = Balance::default();
+    balance.pass(&joined);
+    while !balance.is_closed() {
+        // Lines that are records of their own show as an error soon: only few are looked at together.
+        let is_due = read.len().is_power_of_two();
+        if joined.len() > LINE_LIMIT || (is_due && !is_unfinished(&joined)) {
+            return Ok(read);
+        }
+        let Some(line) = lines.read()? else {
+            return Ok(read);
+        };
+        balance.pass(b"\n");
+        balance.pass(&line.bytes);
+        joined.push(b'\n');
+        joined.extend_from_slice(&line.bytes);
+        read.push(line);
+    }
+    if serde_json::from_slice::<IgnoredAny>(&joined).is_err() {
+        return Ok(read);
+    }
+    let (number, bytes) = (read[0].number, without_blanks(&joined));
+    Ok(vec![Line { number, bytes, end: LineEnd::Newline, continues: false }])
+}
+
+/// Whether the bytes are the beginning of an object or a list whose end is missing.
+fn is_unfinished(bytes: &[u8]) -> bool {
+    let opens = matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['));
+    opens
+        && serde_json::from_slice::<IgnoredAny>(bytes)
+            .is_err_and(|error| error.classify() == Category::Eof)
+}
+
+/// Which brackets are open after some bytes of JSON.
+#[derive(Default)]
+struct Balance {
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+    has_begun: bool,
+}
+
+impl Balance {
+    fn pass(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.pass_byte(*byte);
+        }
+    }
+
+    fn pass_byte(&mut self, byte: u8) {
+        match byte {
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' if self.in_string => self.is_escaped = true,
+            b'"' => self.in_string = !self.in_string,
+            _ if self.in_string => {}
+            b'{' | b'[' => {
+                self.depth += 1;
+                self.has_begun = true;
+            }
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.has_begun && self.depth == 0
+    }
+}
+
+/// The same JSON without the blanks between its tokens.
+fn without_blanks(json: &[u8]) -> Vec<u8> {
+    let mut balance = Balance::default();
+    let mut kept = Vec::with_capacity(json.len());
+    for byte in json {
+        if balance.in_string || !byte.is_ascii_whitespace() {
+            kept.push(*byte);
+        }
+        balance.pass_byte(*byte);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<String> {
+        let mut lines = Lines::new(text.as_bytes());
+        let first = lines.read().unwrap().unwrap();
+        let mut found = read_from(first, &mut lines).unwrap();
+        while let Some(line) = lines.read().unwrap() {
+            found.push(line);
+        }
+        found.into_iter().map(|line| String::from_utf8(line.bytes).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_document_over_several_lines_becomes_one() {
+        let text = "[\n  {\"a\": \"x \\\"] y\", \"n\": 1.50},\n  2\n]\n{\"b\": 1}\n";
+        assert_eq!(read(text), ["[{\"a\":\"x \\\"] y\",\"n\":1.50},2]", "{\"b\": 1}"]);
+    }
+
+    #[test]
+    fn lines_that_are_records_stay_as_they_are() {
+        for text in [
+            "{\"a\": 1}\n{\"b\": 2}\n",
+            "{\"torn\n{\"b\": 2}\n{\"c\": 3}\n",
+            "[\n{}\n{}\n",
+            "x\n{}\n",
+            "[\n1,\n",
+        ] {
+            assert_eq!(read(text).join("\n") + "\n", text);
+        }
+    }
+}
