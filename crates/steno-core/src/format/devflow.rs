@@ -9,6 +9,7 @@ mod decode;
 mod diff;
 mod encode;
 mod entries;
+mod entry_patch;
 mod error;
 mod fields;
 mod folder;
@@ -160,6 +161,17 @@ fn continues(run: &Run, before: &Run) -> bool {
         && meta.started_at.map(|at| at.instant()) == meta_before.started_at.map(|at| at.instant())
         && before.turns.len() <= run.turns.len()
         && run.turns.iter().zip(&before.turns).all(alike)
+}
+
+/// Whether the files of a session are those of a run.
+pub(crate) fn is_run(bundle: &Bundle) -> bool {
+    let transcripts =
+        [folder::PLAIN, folder::COMPRESSED].into_iter().filter_map(|name| bundle.get(name));
+    transcripts.into_iter().any(|source| {
+        let plain =
+            source.bytes().ok().and_then(|bytes| folder::plain_bytes(source.path(), bytes).ok());
+        plain.is_some_and(|bytes| decode::is_transcript(&bytes))
+    })
 }
 
 fn is_run_folder(dir: &Path) -> bool {

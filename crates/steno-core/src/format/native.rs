@@ -221,7 +221,7 @@ fn document_session(source: &Source) -> Result<Session, FormatError> {
     session_from(session).map_err(invalid)
 }
 
-fn session_from(mut object: Object) -> Result<Session, EntryError> {
+pub(crate) fn session_from(mut object: Object) -> Result<Session, EntryError> {
     let id = take_string(&mut object, "id")?.ok_or(EntryError::MissingField("id"))?;
     let agent = take_string(&mut object, "agent")?.unwrap_or_else(|| AGENT.to_owned());
     let mut session = Session::new(SessionId::for_native(&agent, &id), agent);

@@ -60,7 +60,6 @@ fn response(exchange: &Exchange) -> (DebugFile, String) {
     (DebugFile::Responses, DebugFile::Responses.line(&meta, second(exchange, after)))
 }
 
-fn second(exchange: &Exchange, after: u64) -> u64 {
-    let moment = exchange.moment(after).map_or(0, |moment| moment.unix_seconds());
-    u64::try_from(moment).unwrap_or_default()
+fn second(exchange: &Exchange, after: u64) -> i64 {
+    exchange.moment(after).map_or(0, |moment| moment.unix_seconds())
 }

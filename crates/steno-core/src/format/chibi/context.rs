@@ -96,7 +96,7 @@ impl Context {
     pub fn push(&self, from: &str, content: &str) -> Result<Message, FileError> {
         let message = Message {
             id: Uuid::new_v4().hyphenated().to_string(),
-            timestamp: self.second(),
+            timestamp: self.second().into(),
             from: from.to_owned(),
             to: self.name.as_str().to_owned(),
             content: content.to_owned(),
@@ -155,8 +155,8 @@ impl Context {
         self.dir.join(name)
     }
 
-    fn second(&self) -> u64 {
-        u64::try_from(self.clock.now().unix_seconds()).unwrap_or(0)
+    fn second(&self) -> i64 {
+        self.clock.now().unix_seconds()
     }
 
     /// Now, as exactly as a line can say it.
@@ -190,7 +190,7 @@ pub fn lines(path: &Path) -> Result<(Vec<Line>, Vec<Problem>), FileError> {
 }
 
 /// `context_meta.json`, as chibi writes it.
-pub(super) fn meta(second: u64) -> String {
+pub(super) fn meta(second: i64) -> String {
     Style::PRETTY.print(&json!({ "created_at": second }))
 }
 

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::debug;
 use super::line::Line;
+use super::second::UnixSecond;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
-use crate::timestamp::Timestamp;
 
 /// The key under which an entry keeps what only chibi knows.
 pub(super) const NATIVE: &str = "chibi";
@@ -44,7 +44,7 @@ pub fn entry_of(mut line: Line) -> Entry {
 /// The line that tells of an entry of the context `context`.
 ///
 /// An entry without a time gets the second `earlier`, so that lines stay in order.
-pub fn line_of(entry: &Entry, context: &str, earlier: u64) -> Line {
+pub fn line_of(entry: &Entry, context: &str, earlier: i64) -> Line {
     let mut line = plain_line(entry, context, earlier);
     let mut told = plain_entry(line.clone());
     if let Some(response) = response_of(entry) {
@@ -126,7 +126,7 @@ fn plain_entry(line: Line) -> Entry {
     if !native.contains_key("id") {
         entry.entry_id = Uuid::parse_str(&line.id).unwrap_or_default();
     }
-    entry.created_at = moment(line.timestamp);
+    entry.created_at = line.timestamp.moment();
     let tool = match kind {
         Kind::ToolCall => Some(line.to),
         Kind::ToolResult => Some(line.from),
@@ -155,8 +155,8 @@ fn native_fields(line: &Line, kind: Kind) -> Object {
     if id.is_nil() || id.hyphenated().to_string() != line.id {
         keep("id", line.id.clone().into());
     }
-    if moment(line.timestamp).is_none() {
-        keep("timestamp", line.timestamp.into());
+    if let Some(timestamp) = line.timestamp.beyond_moment() {
+        keep("timestamp", timestamp);
     }
     keep("from", line.from.clone().into());
     keep("to", line.to.clone().into());
@@ -173,10 +173,6 @@ fn native_fields(line: &Line, kind: Kind) -> Object {
         keep("extra", line.extra.clone().into());
     }
     native
-}
-
-fn moment(second: u64) -> Option<Timestamp> {
-    i64::try_from(second).ok().and_then(Timestamp::from_unix)
 }
 
 /// A compaction says its summary; the text beside it, if any, says nothing more.
@@ -201,15 +197,15 @@ fn take_summary(entry: &mut Entry, native: &mut Object) {
     }
 }
 
-fn plain_line(entry: &Entry, context: &str, earlier: u64) -> Line {
+fn plain_line(entry: &Entry, context: &str, earlier: i64) -> Line {
     let native = native(entry);
     let kept = |field: &str| native?.get(field)?.as_str().map(str::to_owned);
     let (from, to) = speakers(entry, context);
-    let stated = native.and_then(|native| native.get("timestamp")).and_then(Value::as_u64);
-    let second = entry.created_at.and_then(|at| u64::try_from(at.unix_seconds()).ok());
+    let stated = native.and_then(|native| native.get("timestamp")).and_then(UnixSecond::of);
+    let second = entry.created_at.map(|at| at.unix_seconds());
     let mut line = Line {
         id: id_of(entry),
-        timestamp: stated.or(second).unwrap_or(earlier),
+        timestamp: stated.unwrap_or_else(|| second.unwrap_or(earlier).into()),
         from: kept("from").unwrap_or(from),
         to: kept("to").unwrap_or(to),
         content: entry.content.clone(),

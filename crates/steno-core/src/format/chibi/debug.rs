@@ -36,7 +36,7 @@ impl DebugFile {
 
     /// The file that a record belongs to, told by its shape.
     pub(super) fn of(object: &Object) -> Option<Self> {
-        let stamped = object.get("timestamp").is_some_and(Value::is_u64);
+        let stamped = object.get("timestamp").is_some_and(Value::is_number);
         Self::ALL
             .into_iter()
             .find(|file| stamped && object.get(file.field()).is_some_and(Value::is_object))
@@ -52,7 +52,7 @@ impl DebugFile {
     }
 
     /// A line of this file, with all keys in alphabetical order, as chibi's JSON values print.
-    pub(crate) fn line(self, body: &Value, timestamp: u64) -> String {
+    pub(crate) fn line(self, body: &Value, timestamp: i64) -> String {
         let mut object = Object::new();
         object.insert(self.field().to_owned(), sorted(body));
         object.insert("timestamp".to_owned(), timestamp.into());

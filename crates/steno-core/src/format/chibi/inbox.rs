@@ -4,9 +4,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::convert::native_mut;
-use crate::entry::{Entry, EntryError, Kind, Role, take_string, take_u64};
+use super::second::UnixSecond;
+use crate::entry::{Entry, EntryError, Kind, Role, take_string};
 use crate::json::{Object, Style, Value};
-use crate::timestamp::Timestamp;
 
 /// The file's name in a context's folder.
 pub(super) const INBOX: &str = "inbox.jsonl";
@@ -17,7 +17,7 @@ pub struct Message {
     /// A UUID, in all that chibi wrote.
     pub id: String,
     /// Seconds since the Unix epoch.
-    pub timestamp: u64,
+    pub timestamp: UnixSecond,
     /// The context that sends it.
     pub from: String,
     /// The context that it is for.
@@ -36,8 +36,7 @@ impl Message {
             from: text("from")?,
             to: text("to")?,
             content: text("content")?,
-            timestamp: take_u64(&mut object, "timestamp")?
-                .ok_or(EntryError::MissingField("timestamp"))?,
+            timestamp: UnixSecond::take(&mut object)?,
         })
     }
 
@@ -63,7 +62,7 @@ pub fn inject(messages: &[Message], prompt: &str) -> String {
 pub(super) fn entry_of(object: Object) -> Result<Entry, EntryError> {
     let message = Message::from_object(object.clone())?;
     let mut entry = Entry::new(Role::User, Kind::Notice, message.content);
-    entry.created_at = i64::try_from(message.timestamp).ok().and_then(Timestamp::from_unix);
+    entry.created_at = message.timestamp.moment();
     entry.entry_id = Uuid::parse_str(&message.id).unwrap_or_default();
     let native = native_mut(&mut entry);
     native.insert("file".to_owned(), INBOX.into());
@@ -79,7 +78,7 @@ mod tests {
     fn messages_stand_before_the_prompt() {
         let message = |from: &str, content: &str| Message {
             id: "i".to_owned(),
-            timestamp: 1,
+            timestamp: 1.into(),
             from: from.to_owned(),
             to: "default".to_owned(),
             content: content.to_owned(),

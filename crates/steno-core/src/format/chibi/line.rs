@@ -4,7 +4,8 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::entry::{EntryError, take_object, take_string, take_u64};
+use super::second::UnixSecond;
+use crate::entry::{EntryError, take_object, take_string};
 use crate::json::{Object, Style};
 
 /// One record of a context or a transcript.
@@ -13,7 +14,7 @@ pub struct Line {
     /// A UUID, in all that chibi wrote.
     pub id: String,
     /// Seconds since the Unix epoch.
-    pub timestamp: u64,
+    pub timestamp: UnixSecond,
     /// A user, a context or a tool.
     pub from: String,
     /// A context, `user` or a tool.
@@ -47,8 +48,7 @@ impl Line {
             entry_type: text("entry_type")?,
             ..Line::default()
         };
-        line.timestamp =
-            take_u64(&mut object, "timestamp")?.ok_or(EntryError::MissingField("timestamp"))?;
+        line.timestamp = UnixSecond::take(&mut object)?;
         line.metadata = take_object(&mut object, "metadata")?;
         line.tool_call_id = take_string(&mut object, "tool_call_id")?;
         line.role = take_string(&mut object, "role")?;
@@ -127,11 +127,20 @@ mod tests {
         let error = |text: &str| line(text).unwrap_err().to_string();
         assert_eq!(error(r#"{"id":"a"}"#), "missing field: from");
         let rest = r#""id":"a","from":"b","to":"c","content":"","entry_type":"message""#;
-        for timestamp in ["-1", "1.5", "\"soon\""] {
-            assert_eq!(
-                error(&format!("{{\"timestamp\":{timestamp},{rest}}}")),
-                "field timestamp: expected a whole number"
+        let soon = error(&format!("{{\"timestamp\":\"soon\",{rest}}}"));
+        assert_eq!(soon, "field timestamp: expected a number");
+    }
+
+    #[test]
+    fn times_keep_their_text() {
+        for timestamp in ["-1", "1.50", "18446744073709551615", "-9e+99"] {
+            let text = format!(
+                "{{\"id\":\"a\",\"timestamp\":{timestamp},\"from\":\"b\",\"to\":\"c\",\"content\":\"\",\"entry_type\":\"message\"}}\n"
             );
+            let read = line(&text).unwrap();
+            assert_eq!(read.print(), text);
+            let entry = super::super::convert::entry_of(read);
+            assert_eq!(super::super::convert::line_of(&entry, "c", 0).print(), text);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! JSON Lines of one source: each record with its line, each bad line as a problem.
 
+use crate::agent::repair;
 use crate::durable::{FileError, OnPath};
 use crate::entry::EntryError;
-use crate::json::{Object, bounds};
+use crate::json::Object;
 use crate::lines::{LINE_LIMIT, LineEnd, Lines};
 use crate::problem::Problem;
 use crate::source::Source;
@@ -39,5 +40,5 @@ pub(super) fn records<T>(
 /// Reads one line as a JSON object, or says why it is none.
 pub(super) fn parse(bytes: &[u8]) -> Result<Object, String> {
     std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
-    bounds::from_slice(bytes)
+    repair::parse(bytes)
 }

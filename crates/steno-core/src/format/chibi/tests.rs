@@ -9,10 +9,10 @@ use crate::entry::{Kind, Role};
 use crate::session::Transcript;
 use crate::source::{Bundle, Source};
 
-fn line(id: u32, second: u64, content: &str) -> String {
+fn line(id: u32, second: i64, content: &str) -> String {
     let line = Line {
         id: format!("00000000-0000-4000-8000-{id:012}"),
-        timestamp: second,
+        timestamp: second.into(),
         from: "alice".to_owned(),
         to: "work".to_owned(),
         content: content.to_owned(),
@@ -164,4 +164,24 @@ fn contexts_are_found_by_their_content() {
     assert_eq!(names(&dir.path().join("loose.jsonl")), ["loose"]);
     assert!(names(&dir.path().join("state.json")).is_empty());
     assert!(READER.find_at(&dir.path().join("gone")).is_err());
+}
+
+#[test]
+fn half_of_a_surrogate_pair_costs_one_character_and_stays_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("default");
+    let context = Context::open(
+        &folder,
+        crate::timestamp::Clock::fixed("2026-01-05T09:15:32Z".parse().unwrap()),
+    )
+    .unwrap();
+    let line = concat!(
+        r#"{"id":"a","timestamp":-5,"from":"u","to":"default","content":"x\ud83d y","entry_type":"message"}"#,
+        "\n"
+    );
+    std::fs::write(folder.join("context.jsonl"), line).unwrap();
+    let (lines, problems) = context.lines().unwrap();
+    assert_eq!((lines[0].content.as_str(), problems.len()), ("x\u{fffd} y", 0));
+    assert_eq!(context.archive().unwrap(), 1);
+    assert_eq!(std::fs::read_to_string(folder.join("transcript_archive.jsonl")).unwrap(), line);
 }

@@ -86,7 +86,7 @@ fn files(
     let window = lines.split_off(archived.len());
     let mut files = Vec::new();
     if let Some(started) = transcript.session.started {
-        files.push((META, meta(u64::try_from(started.unix_seconds()).unwrap_or(0))));
+        files.push((META, meta(started.unix_seconds())));
     }
     if !archived.is_empty() {
         files.push((ARCHIVE, lines.concat()));
@@ -139,7 +139,7 @@ fn context_lines(entries: &[&Entry], name: &ContextName) -> Vec<Line> {
     let mut earlier = 0;
     let lines = entries.iter().map(|entry| {
         let line = line_of(entry, name.as_str(), earlier);
-        earlier = line.timestamp;
+        earlier = line.timestamp.moment().map_or(earlier, |at| at.unix_seconds());
         line
     });
     lines.collect()

@@ -3,7 +3,6 @@
 //! Field names match in any case, missing fields are zero, `null` is missing, year 1 is no time. A
 //! file that was cut off gives the turns before the cut.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::fields::Fields;
 use super::run::{Run, RunMeta, ToolCall, Turn};
+use crate::agent::repair;
 use crate::entry::EntryError;
 use crate::json::{Object, Value};
 use crate::problem::{Problem, json_reason};
@@ -72,12 +72,14 @@ pub fn metadata(path: &Path, bytes: &[u8]) -> Result<(RunMeta, Vec<Problem>), Pr
     Ok((meta, problems))
 }
 
-fn text<'a>(path: &Path, bytes: &'a [u8], problems: &mut Vec<Problem>) -> Cow<'a, str> {
-    let text = String::from_utf8_lossy(bytes);
-    if let Cow::Owned(_) = text {
+/// The text, with U+FFFD for bytes that are none and for halves of surrogate pairs.
+fn text(path: &Path, bytes: &[u8], problems: &mut Vec<Problem>) -> String {
+    if std::str::from_utf8(bytes).is_err() {
         problems.push(Problem::of(path, "not UTF-8: bad bytes read as U+FFFD"));
     }
-    text
+    let bytes = repair::without_halves(bytes.to_vec());
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// The parts of a transcript before any of them is understood.
@@ -348,6 +350,43 @@ mod tests {
         assert_eq!(got.run.turns, whole.run.turns[..1]);
         assert_eq!(got.problems.len(), 1);
         assert!(transcript(Path::new("t"), &json.as_bytes()[..10]).is_err());
+    }
+
+    #[test]
+    fn half_of_a_surrogate_pair_costs_one_character() {
+        let got = read(
+            r#"{"runId":"r","metadata":{"flowId":"f\udc00"},"turns":[{"id":1,"content":"a\ud83d b"}]}"#,
+        );
+        assert_eq!(got.run.metadata.flow_id, "f\u{fffd}");
+        assert_eq!(got.run.turns[0].content, "a\u{fffd} b");
+        assert!(got.problems.is_empty());
+        let (meta, _) = metadata(Path::new("m"), br#"{"flowId":"x\ud83d"}"#).unwrap();
+        assert_eq!(meta.flow_id, "x\u{fffd}");
+    }
+
+    #[test]
+    fn numbers_keep_their_text_and_place() {
+        let text = concat!(
+            r#"{"runId":"r","metadata":{"runId":"r","flowId":"f","startedAt":"2025-01-15T10:30:00Z","status":"completed","#,
+            r#""totalTokensIn":-7,"totalTokensOut":3,"totalCost":0.10,"turnCount":-1},"turns":[{"id":-1,"role":"user","#,
+            r#""content":"x","tokensIn":-5,"tokensOut":1e2,"timestamp":"2025-01-15T10:30:00Z","#,
+            r#""toolCalls":[{"name":"t","input":["a",1.50]}],"durationMs":-9}]}"#
+        );
+        let got = read(text);
+        let value: Value = serde_json::from_str(text).unwrap();
+        let written = crate::json::Style::GO_INDENT.print(&value);
+        assert_eq!(got.run.to_json(Shape::Shipped), written);
+        assert_eq!(
+            reasons(&got),
+            [
+                "transcript.json:1: field tokensOut: expected a whole number",
+                "transcript.json:1: field input: expected an object"
+            ]
+        );
+        let transcript = super::super::entries::transcript(got);
+        assert_eq!(transcript.session.totals.usage.output, 3);
+        assert_eq!(Run::from(&transcript).to_json(Shape::Shipped), written);
+        assert!(Run::from(&transcript).to_json(Shape::Adr011).contains("\"tokensIn\": -5"));
     }
 
     #[test]

@@ -38,36 +38,34 @@ impl Run {
         if meta.run_id.is_empty() {
             meta.run_id.clone_from(&self.run_id);
         }
-        meta.turn_count = Some(self.turn_count());
+        if !meta.extra.contains_key("turnCount") {
+            meta.turn_count = Some(self.turn_count());
+        }
         meta.to_object(shape)
     }
 
     fn to_object(&self, shape: Shape) -> Object {
         let turns = self.turns.iter().map(|turn| turn.to_object(shape));
-        let mut out = Writer::new(shape);
+        let mut out = Writer::new(shape, &self.extra);
         out.always("runId", self.run_id.as_str());
         out.always("metadata", self.metadata_object(shape));
         out.always("turns", turns.map(Value::Object).collect::<Vec<_>>());
-        out.finish(&self.extra)
+        out.finish()
     }
 }
 
 impl RunMeta {
     /// The metadata as a JSON object.
     pub fn to_object(&self, shape: Shape) -> Object {
-        let mut out = Writer::new(shape);
+        let mut out = Writer::new(shape, &self.extra);
         if shape == Shape::Shipped {
             out.text("runId", &self.run_id);
         }
         out.always("flowId", self.flow_id.as_str());
         out.text("nodeId", &self.node_id);
-        if !self.input.is_empty() {
-            out.always("input", sorted(&self.input));
-        }
+        out.unless_zero("input", sorted(&self.input).into());
         out.always("startedAt", time(self.started_at));
-        if let Some(ended) = self.ended_at {
-            out.always("endedAt", time(Some(ended)));
-        }
+        out.unless_zero("endedAt", time(self.ended_at).into());
         out.always("status", self.status.as_str());
         out.always("totalTokensIn", self.total_tokens_in);
         out.always("totalTokensOut", self.total_tokens_out);
@@ -76,7 +74,7 @@ impl RunMeta {
             out.always("turnCount", self.turn_count.unwrap_or(0));
         }
         out.text("error", &self.error);
-        out.finish(&self.extra)
+        out.finish()
     }
 }
 
@@ -84,31 +82,37 @@ impl Turn {
     /// The turn as a JSON object.
     pub fn to_object(&self, shape: Shape) -> Object {
         let calls = self.tool_calls.iter().map(|call| call.to_object(shape));
-        let mut out = Writer::new(shape);
+        let mut out = Writer::new(shape, &self.extra);
         out.always("id", self.id);
         out.always("role", self.role.as_str());
         out.always("content", self.content.as_str());
         out.count("tokensIn", self.tokens_in);
         out.count("tokensOut", self.tokens_out);
         out.always("timestamp", time(self.timestamp));
-        if !self.tool_calls.is_empty() {
-            out.always("toolCalls", calls.map(Value::Object).collect::<Vec<_>>());
-        }
+        out.unless_zero("toolCalls", calls.map(Value::Object).collect());
         out.count("durationMs", self.duration_ms);
-        out.finish(&self.extra)
+        out.finish()
+    }
+}
+
+impl Turn {
+    /// The turn as it is read from what is printed of it: zeros at the end of its time are gone.
+    pub(super) fn as_printed(&self) -> Self {
+        let timestamp = self.timestamp.map(|at| at.to_rfc3339_nano().parse().unwrap_or(at));
+        Self { timestamp, ..self.clone() }
     }
 }
 
 impl ToolCall {
     /// The call as a JSON object.
     pub fn to_object(&self, shape: Shape) -> Object {
-        let mut out = Writer::new(shape);
+        let mut out = Writer::new(shape, &self.extra);
         out.text("id", &self.id);
         out.always("name", self.name.as_str());
         out.always("input", self.input.as_ref().map(sorted));
         out.text("output", &self.output);
         out.text("error", &self.error);
-        out.finish(&self.extra)
+        out.finish()
     }
 }
 
@@ -138,40 +142,65 @@ pub(super) fn float(value: f64) -> Value {
 }
 
 /// Puts fields into an object in the order of the calls.
-struct Writer {
+///
+/// What was read of a field that its type could not hold, such as a negative count, is written in its place.
+struct Writer<'a> {
     shape: Shape,
+    /// Fields that devflow does not know, and such values.
+    extra: &'a Object,
     object: Object,
 }
 
-impl Writer {
-    fn new(shape: Shape) -> Self {
-        Self { shape, object: Object::new() }
+impl<'a> Writer<'a> {
+    fn new(shape: Shape, extra: &'a Object) -> Self {
+        Self { shape, extra, object: Object::new() }
     }
 
     fn always(&mut self, name: &str, value: impl Into<Value>) {
-        self.object.insert(name.to_owned(), value.into());
+        let value = value.into();
+        let kept = self.extra.get(name).filter(|kept| is_zero(&value) || is_same(kept, &value));
+        self.object.insert(name.to_owned(), kept.cloned().unwrap_or(value));
+    }
+
+    fn unless_zero(&mut self, name: &str, value: Value) {
+        if !is_zero(&value) || self.extra.contains_key(name) {
+            self.always(name, value);
+        }
     }
 
     fn text(&mut self, name: &str, value: &str) {
-        if !value.is_empty() {
-            self.always(name, value);
-        }
+        self.unless_zero(name, value.into());
     }
 
     fn count(&mut self, name: &str, value: u64) {
-        if value != 0 {
-            self.always(name, value);
-        }
+        self.unless_zero(name, value.into());
     }
 
-    fn finish(mut self, extra: &Object) -> Object {
+    fn finish(mut self) -> Object {
         if self.shape == Shape::Shipped {
-            for (name, value) in extra {
+            for (name, value) in self.extra {
                 self.object.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
         self.object
     }
+}
+
+/// Whether a value says no more than an absent one.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty() || text == ZERO_TIME,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+/// Whether two texts of a number say the same.
+fn is_same(kept: &Value, value: &Value) -> bool {
+    kept.is_number() && kept.as_f64() == value.as_f64()
 }
 
 #[cfg(test)]

@@ -3,21 +3,33 @@
 //! A turn gives one entry of its role, and for each of its tool calls a call and what came of it,
 //! all with one message id. A failed call's result has `is_error` in its metadata. An assistant
 //! turn that says nothing and only calls tools gives no text entry. A call without an id gets one
-//! from its place. The run's metadata stay whole in the session's `extra`.
+//! from its place. The run's metadata stay whole in the session's `extra`. A run that was written from a session of another
+//! agent gives that session back.
 
 use super::AGENT;
 use super::decode::Decoded;
 use super::encode::Shape;
+use super::entry_patch::{PatchedEntry, WRAPPED, apply_patches, reads_as_text, take_patches};
 use super::run::{Run, ToolCall, Turn};
-use super::turns::{DURATION, METADATA, TOOL_CALL, TURN_ID};
+use super::turns::{DURATION, METADATA, SESSION, TOOL_CALL, TURN_ID};
 use crate::entry::{Entry, Kind, Numbering, Role, Usage};
+use crate::format::native;
 use crate::json::{Object, Style, Value};
 use crate::session::{Session, SessionId, Transcript};
 
 /// The run as a transcript.
 pub(super) fn transcript(decoded: Decoded) -> Transcript {
-    let run = decoded.run;
-    let mut transcript = Transcript::new(session(&run));
+    let Decoded { run, problems } = decoded;
+    let mut transcript = match foreign_session(&run) {
+        Some(session) => foreign_transcript(&run, session),
+        None => native_transcript(&run),
+    };
+    transcript.problems = problems;
+    transcript
+}
+
+fn native_transcript(run: &Run) -> Transcript {
+    let mut transcript = Transcript::new(session(run));
     let mut numbering = Numbering::new(AGENT, &run.run_id);
     for (position, turn) in run.turns.iter().enumerate() {
         for mut entry in entries(&run.run_id, position, turn) {
@@ -30,7 +42,43 @@ pub(super) fn transcript(decoded: Decoded) -> Transcript {
     let usage = &mut transcript.session.totals.usage;
     usage.input = usage.input.max(stated.total_tokens_in);
     usage.output = usage.output.max(stated.total_tokens_out);
-    transcript.problems = decoded.problems;
+    transcript
+}
+
+/// The session of another agent that the run was written from.
+fn foreign_session(run: &Run) -> Option<Session> {
+    let Value::Object(known) = run.metadata.extra.get(SESSION)?.clone() else {
+        return None;
+    };
+    let native_id = known.get("native_id").and_then(Value::as_str).map(str::to_owned);
+    let usage = known.get("totals").and_then(|totals| totals.get("usage")).cloned();
+    let subagent_files = known.get("subagent_files").and_then(Value::as_u64).unwrap_or(0);
+    let mut session = native::session_from(known).ok().filter(|session| session.agent != AGENT)?;
+    session.native_id = native_id;
+    session.subagent_files = subagent_files;
+    session.totals.usage = serde_json::from_value(usage?).ok()?;
+    Some(session)
+}
+
+/// The entries of another agent, as they were before they became turns.
+fn foreign_transcript(run: &Run, session: Session) -> Transcript {
+    let mut found = Vec::new();
+    for (position, turn) in run.turns.iter().enumerate() {
+        let (plain, patches) = take_patches(turn);
+        found.extend(apply_patches(entries(&run.run_id, position, &plain), patches));
+    }
+    let mut placed: Vec<_> =
+        found.into_iter().enumerate().map(|(at, it)| (it.index.unwrap_or(at), it)).collect();
+    placed.sort_by_key(|(at, _)| *at);
+    let stated = session.totals.usage;
+    let mut numbering = Numbering::new(&session.agent, session.id.as_str());
+    let mut transcript = Transcript::new(session);
+    for (_, PatchedEntry { mut entry, sequence, .. }) in placed {
+        numbering.assign(&mut entry);
+        entry.sequence = sequence.unwrap_or(entry.sequence);
+        transcript.push(entry);
+    }
+    transcript.session.totals.usage = stated;
     transcript
 }
 
@@ -60,9 +108,7 @@ fn session(run: &Run) -> Session {
 /// The entries of a turn, which stands at `position` of its run.
 pub(super) fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let only_calls =
-        turn.role == "assistant" && turn.content.is_empty() && !turn.tool_calls.is_empty();
-    if !only_calls {
+    if reads_as_text(turn) {
         let (role, kind) = meaning(&turn.role);
         entries.push(Entry::new(role, kind, turn.content.as_str()));
     }
@@ -80,7 +126,7 @@ pub(super) fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> 
     }
     if let Some(first) = entries.first_mut() {
         describe(first, turn, fields);
-        if turn.id != position as u64 + 1 {
+        if turn.id != position as u64 + 1 && !first.extra.contains_key(TURN_ID) {
             first.extra.insert(TURN_ID.to_owned(), turn.id.into());
         }
     }
@@ -136,10 +182,10 @@ fn describe(entry: &mut Entry, turn: &Turn, mut fields: Object) {
 
 fn push_call(entries: &mut Vec<Entry>, call: &ToolCall, id: String) {
     let mut fields = call.extra.clone();
-    let wrapped = fields.get("wrapped") == Some(&Value::Bool(true));
+    let wrapped = fields.get(WRAPPED) == Some(&Value::Bool(true));
     let input = match &call.input {
         Some(input) if wrapped && input.contains_key("value") => {
-            fields.shift_remove("wrapped");
+            fields.shift_remove(WRAPPED);
             input.get("value").cloned()
         }
         input => input.clone().map(Value::Object),

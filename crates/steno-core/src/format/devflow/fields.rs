@@ -2,19 +2,21 @@
 
 use super::run::ToolCall;
 use crate::entry::EntryError;
-use crate::json::{Object, Value};
+use crate::json::{Object, Value, go_float};
 use crate::timestamp::Timestamp;
 
-/// The fields of one object; those of a wrong type are noted and read as absent.
+/// The fields of one object; those of a wrong type are noted, read as absent, and left to [`Fields::rest`].
 pub(super) struct Fields {
     object: Object,
+    /// Values that the type of their field cannot hold as they are.
+    kept: Object,
     /// What was wrong, field by field.
     pub(super) wrong: Vec<EntryError>,
 }
 
 impl Fields {
     pub(super) fn new(object: Object) -> Self {
-        Self { object, wrong: Vec::new() }
+        Self { object, kept: Object::new(), wrong: Vec::new() }
     }
 
     /// The last field of this name in any case, unless it is `null`.
@@ -31,8 +33,9 @@ impl Fields {
         keys.find(|key| key.eq_ignore_ascii_case(name)).cloned()
     }
 
-    fn wrong<T>(&mut self, field: &'static str, expected: &'static str) -> Option<T> {
+    fn wrong<T>(&mut self, field: &'static str, expected: &'static str, value: Value) -> Option<T> {
         self.wrong.push(EntryError::WrongType { field, expected });
+        self.kept.insert(field.to_owned(), value);
         None
     }
 
@@ -41,17 +44,21 @@ impl Fields {
         match self.take(name) {
             None => None,
             Some(Value::String(text)) => Some(text),
-            Some(_) => self.wrong(name, "a string"),
+            Some(other) => self.wrong(name, "a string", other),
         }
         .unwrap_or_default()
     }
 
-    /// The whole number.
+    /// The whole number; a negative one is only kept.
     pub(super) fn count(&mut self, name: &'static str) -> Option<u64> {
         let value = self.take(name)?;
         match value.as_u64() {
             Some(count) => Some(count),
-            None => self.wrong(name, "a whole number"),
+            None if value.is_i64() => {
+                self.kept.insert(name.to_owned(), value);
+                None
+            }
+            None => self.wrong(name, "a whole number", value),
         }
     }
 
@@ -60,8 +67,13 @@ impl Fields {
         match self.take(name) {
             None => None,
             Some(value) => match value.as_f64() {
-                Some(number) => Some(number),
-                None => self.wrong(name, "a number"),
+                Some(number) => {
+                    if go_float(number) != value.to_string() {
+                        self.kept.insert(name.to_owned(), value);
+                    }
+                    Some(number)
+                }
+                None => self.wrong(name, "a number", value),
             },
         }
         .unwrap_or_default()
@@ -71,7 +83,7 @@ impl Fields {
     pub(super) fn object(&mut self, name: &'static str) -> Option<Object> {
         match self.take(name)? {
             Value::Object(object) => Some(object),
-            _ => self.wrong(name, "an object"),
+            other => self.wrong(name, "an object", other),
         }
     }
 
@@ -81,7 +93,7 @@ impl Fields {
         let parsed = text.as_str().and_then(|text| text.parse().ok());
         match parsed {
             Some(at) => Some(at).filter(|at: &Timestamp| at.wall().year() > 1),
-            None => self.wrong(name, "a timestamp"),
+            None => self.wrong(name, "a timestamp", text),
         }
     }
 
@@ -90,7 +102,7 @@ impl Fields {
         let items = match self.take(name) {
             None => Vec::new(),
             Some(Value::Array(items)) => items,
-            Some(_) => self.wrong(name, "a list").unwrap_or_default(),
+            Some(other) => self.wrong(name, "a list", other).unwrap_or_default(),
         };
         let mut calls = Vec::new();
         for item in items {
@@ -106,8 +118,10 @@ impl Fields {
         calls
     }
 
-    /// What no call above has taken.
+    /// What no call above has taken, and what they could not hold.
     pub(super) fn rest(&mut self) -> Object {
-        std::mem::take(&mut self.object)
+        let mut rest = std::mem::take(&mut self.object);
+        rest.extend(std::mem::take(&mut self.kept));
+        rest
     }
 }

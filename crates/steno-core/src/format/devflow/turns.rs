@@ -1,21 +1,22 @@
 //! From entries to turns, whatever format the entries came from.
 //!
-//! What is said becomes a turn of its role. Tool calls fold into the turn of their message, and
-//! results into their call. What devflow has no role for is a turn whose role is the entry's kind
-//! (`thinking`, `compaction`, `error`, `notice`, `other`); an empty or unmatched result is a
-//! `tool_result` turn. What devflow has no field for is written in fields that its reader ignores
-//! (`model`, `source`, `speaker`, `toolCallId`...), and not at all in the shape of ADR-011.
+//! What is said becomes a turn of one of devflow's four roles: `system`, `user`, `assistant`, `tool_result`. Tool calls
+//! fold into the turn of their message, and results into their call. What devflow has no field for stands in the
+//! `metadata` of the turn and of the run, which its reader ignores, and nowhere in the shape of ADR-011. A session that was
+//! read from a run gives that run back.
 
 use std::collections::HashMap;
 
 use super::AGENT;
-use super::entries::{meaning, place_id};
+use super::entries::{self, meaning, place_id};
+use super::entry_patch::{PatchWriter, TurnParts, wrap_input};
 use super::fields::Fields;
 use super::run::{Run, RunMeta, ToolCall, Turn};
 use super::run_id::RunId;
-use crate::entry::{Entry, Kind, PRIMARY, Usage};
+use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 use crate::session::{Session, Status, Transcript};
+use crate::usage::{Tally, Usage};
 
 /// Where a session keeps the metadata of the run that it was read from.
 pub(super) const METADATA: &str = "metadata";
@@ -26,21 +27,34 @@ pub(super) const TURN_ID: &str = "id";
 /// Where a tool call keeps fields that devflow does not know.
 pub(super) const TOOL_CALL: &str = "toolCall";
 
+/// Where a run's metadata keep the session of another agent that it was written from.
+pub(super) const SESSION: &str = "session";
+
 impl From<&Transcript> for Run {
     /// The transcript as a run; one that was read from a run comes back as it was.
     fn from(transcript: &Transcript) -> Self {
         let session = &transcript.session;
-        let mut fold = Fold { native: session.agent == AGENT, ..Fold::default() };
-        for entry in &transcript.entries {
-            fold.add(entry);
+        let is_native = session.agent == AGENT;
+        let mut fold = Fold { is_native, ..Fold::default() };
+        for (index, entry) in transcript.entries.iter().enumerate() {
+            fold.add(index, entry);
         }
-        let turns: Vec<_> = fold.drafts.into_iter().map(|draft| draft.turn).collect();
+        let run_id = run_id(session);
+        let mut turns = Vec::new();
+        let mut patches = PatchWriter::new(&transcript.entries);
+        for (position, Draft { mut turn, parts, .. }) in fold.drafts.into_iter().enumerate() {
+            if !is_native {
+                let reads = entries::entries(&run_id, position, &turn.as_printed());
+                patches.describe(&mut turn, &parts, reads);
+            }
+            turns.push(turn);
+        }
         let mut extra = Object::new();
-        if session.agent == AGENT {
+        if is_native {
             extra.clone_from(&session.extra);
             extra.shift_remove(METADATA);
         }
-        Run { run_id: run_id(session), metadata: metadata(session, &turns), turns, extra }
+        Run { run_id, metadata: metadata(session, &turns), turns, extra }
     }
 }
 
@@ -77,88 +91,78 @@ fn metadata(session: &Session, turns: &[Turn]) -> RunMeta {
         total_cost: session.totals.cost.unwrap_or(0.0),
         ..RunMeta::default()
     };
-    let mut stop = session.stop_reason.as_deref();
     if session.status == Status::Failed {
-        meta.error = stop.take().unwrap_or_default().to_owned();
+        meta.error = session.stop_reason.clone().unwrap_or_default();
     }
-    let extra = &mut meta.extra;
-    put(extra, "sessionId", Some(session.id.as_str()));
-    put(extra, "project", session.project.as_deref());
-    put(extra, "branch", session.branch.as_deref());
-    put(extra, "title", session.title.as_deref());
-    put(extra, "thread", session.thread.as_deref());
-    put(extra, "parent", session.parent.as_deref());
-    put(extra, "stopReason", stop);
+    let known = serde_json::to_value(session).expect("a session has string keys only");
+    meta.extra.insert(SESSION.to_owned(), known);
     meta
 }
 
 /// The turns so far, and where the tool calls in them are.
 #[derive(Default)]
 struct Fold {
-    native: bool,
+    is_native: bool,
     drafts: Vec<Draft>,
     calls: HashMap<String, (usize, usize)>,
     /// The call that the entry before made or answered, when it has no id.
     unnamed: Option<(usize, usize)>,
+    /// Tokens of messages that several entries state count once.
+    tally: Tally,
 }
 
 struct Draft {
     turn: Turn,
+    kind: Kind,
     message_id: Option<String>,
     source: String,
+    parts: TurnParts,
 }
 
 impl Fold {
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, index: usize, entry: &Entry) {
         let unnamed = self.unnamed.take();
         match entry.kind {
-            Kind::ToolCall => self.add_call(entry),
-            Kind::ToolResult => self.add_result(entry, unnamed),
-            _ if entry.is_tool_error() => self.add_result(entry, unnamed),
-            _ => self.begin(entry, &entry.content),
+            Kind::ToolCall => self.add_call(index, entry),
+            Kind::ToolResult => self.add_result(index, entry, unnamed),
+            _ if entry.is_tool_error() => self.add_result(index, entry, unnamed),
+            _ => self.begin(Some(index), entry, &entry.content),
         }
     }
 
     /// Puts a tool's answer into its call, or into a turn of its own where there is none.
-    fn add_result(&mut self, entry: &Entry, unnamed: Option<(usize, usize)>) {
+    fn add_result(&mut self, index: usize, entry: &Entry, unnamed: Option<(usize, usize)>) {
         let place = match &entry.tool_call_id {
             Some(id) => self.calls.get(id).copied(),
             None => unnamed,
         };
         match place {
-            Some(place) if self.answer(place, entry) => {
+            Some(place) if self.answer(index, place, entry) => {
                 self.unnamed = unnamed.filter(|_| entry.tool_call_id.is_none());
             }
-            _ => self.begin(entry, &entry.content),
+            _ => self.begin(Some(index), entry, &entry.content),
         }
     }
 
-    /// Begins a turn with an entry.
-    fn begin(&mut self, entry: &Entry, content: &str) {
-        let role = role_of(entry);
+    /// Begins a turn with an entry, whose text is the turn's unless `text` is none.
+    fn begin(&mut self, text: Option<usize>, entry: &Entry, content: &str) {
+        let role = if self.is_native { native_role(entry) } else { role_of(entry) };
         let mut turn = Turn {
             id: self.drafts.len() as u64 + 1,
             content: content.to_owned(),
             timestamp: entry.created_at,
             ..Turn::default()
         };
-        let extra = &mut turn.extra;
-        if meaning(&role).0 != entry.role {
-            put(extra, "speaker", Some(entry.role.as_str()));
-        }
-        put(extra, "source", Some(entry.source.as_str()).filter(|source| *source != PRIMARY));
-        if entry.kind == Kind::ToolResult || entry.is_tool_error() {
-            put(extra, "toolName", entry.tool_name.as_deref());
-            put(extra, "toolCallId", entry.tool_call_id.as_deref());
-            if entry.is_tool_error() {
-                extra.insert("isError".to_owned(), Value::Bool(true));
-            }
+        if self.is_native {
+            describe_native(&mut turn.extra, &role, entry);
         }
         turn.role = role;
         self.drafts.push(Draft {
             turn,
+            kind: entry.kind,
             message_id: entry.message_id.clone(),
             source: entry.source.clone(),
+            parts: TurnParts { text, calls: Vec::new() },
         });
         self.describe(entry);
     }
@@ -169,34 +173,34 @@ impl Fold {
             return;
         };
         if let Some(usage) = &entry.usage {
-            add_usage(turn, usage);
+            let billed = self.tally.bill(entry.message_id.as_ref(), entry.created_at, usage);
+            add_usage(turn, &billed, self.is_native);
         }
-        if !turn.extra.contains_key("model") {
-            put(&mut turn.extra, "model", entry.model.as_deref());
-        }
-        if self.native {
+        if self.is_native {
+            if !turn.extra.contains_key("model") {
+                put(&mut turn.extra, "model", entry.model.as_deref());
+            }
             let mut extra = entry.extra.clone();
             extra.shift_remove(TOOL_CALL);
-            let count = |value: Option<Value>| value.and_then(|value| value.as_u64());
-            turn.duration_ms = count(extra.shift_remove(DURATION)).unwrap_or(turn.duration_ms);
-            turn.id = count(extra.shift_remove(TURN_ID)).unwrap_or(turn.id);
+            take_count(&mut extra, DURATION, &mut turn.duration_ms);
+            take_count(&mut extra, TURN_ID, &mut turn.id);
             turn.extra.extend(extra);
         }
     }
 
-    fn add_call(&mut self, entry: &Entry) {
+    fn add_call(&mut self, index: usize, entry: &Entry) {
         if let Some(said) = entry.said_with_call() {
-            self.begin(entry, said);
+            self.begin(None, entry, said);
         } else if self.drafts.last().is_some_and(|draft| draft.takes(entry)) {
             self.describe(entry);
         } else {
-            self.begin(entry, "");
+            self.begin(None, entry, "");
         }
         let turns = self.drafts.len() - 1;
-        let turn = &mut self.drafts[turns].turn;
+        let Draft { turn, parts, .. } = &mut self.drafts[turns];
         let place = (turns, turn.tool_calls.len());
         let mut call = self::call(entry);
-        if self.native
+        if self.is_native
             && let Some(Value::Object(fields)) = entry.extra.get(TOOL_CALL)
         {
             call.extra.extend(fields.clone());
@@ -210,20 +214,24 @@ impl Fold {
             }
             None => self.unnamed = Some(place),
         }
+        parts.calls.push([Some(index), None, None]);
         turn.tool_calls.push(call);
     }
 
     /// Writes a result into its call; whether there was room.
-    fn answer(&mut self, (turn, call): (usize, usize), entry: &Entry) -> bool {
-        let turn = &mut self.drafts[turn].turn;
-        let call = &mut turn.tool_calls[call];
-        let slot = if entry.is_tool_error() { &mut call.error } else { &mut call.output };
+    fn answer(&mut self, index: usize, (turn, place): (usize, usize), entry: &Entry) -> bool {
+        let Draft { turn, parts, .. } = &mut self.drafts[turn];
+        let call = &mut turn.tool_calls[place];
+        let is_error = entry.is_tool_error();
+        let slot = if is_error { &mut call.error } else { &mut call.output };
         if entry.content.is_empty() || !slot.is_empty() {
             return false;
         }
         slot.clone_from(&entry.content);
+        parts.calls[place][if is_error { 2 } else { 1 }] = Some(index);
         if let Some(usage) = &entry.usage {
-            add_usage(turn, usage);
+            let billed = self.tally.bill(entry.message_id.as_ref(), entry.created_at, usage);
+            add_usage(turn, &billed, self.is_native);
         }
         true
     }
@@ -233,22 +241,60 @@ impl Draft {
     /// Whether a tool call belongs to this turn: one message, or no message ids and an assistant's
     /// turn.
     fn takes(&self, call: &Entry) -> bool {
-        let (_, kind) = meaning(&self.turn.role);
-        let said = matches!(kind, Kind::Text | Kind::ToolResult);
+        let said = matches!(self.kind, Kind::Text | Kind::ToolResult | Kind::ToolCall);
+        // Beside calls, an empty text of the assistant would not be read any more.
+        let is_lost = self.parts.text.is_some()
+            && self.turn.role == "assistant"
+            && self.turn.content.is_empty();
         let same = match (&self.message_id, &call.message_id) {
             (Some(mine), Some(its)) => mine == its,
             (None, None) => self.turn.role == "assistant",
             _ => false,
         };
-        said && same && self.source == call.source
+        said && same && self.source == call.source && !is_lost
     }
 }
 
+/// The one of devflow's four roles that comes nearest to what an entry is.
 fn role_of(entry: &Entry) -> String {
+    let role = match (entry.kind, &entry.role) {
+        (Kind::ToolResult, _) => "tool_result",
+        (Kind::ToolCall | Kind::Thinking, _) => "assistant",
+        _ if entry.is_tool_error() => "tool_result",
+        (Kind::Text, Role::User) => "user",
+        (Kind::Text, Role::Assistant) => "assistant",
+        (Kind::Text, Role::Tool) => "tool_result",
+        (Kind::Text, Role::Other(name)) if name != "developer" => "user",
+        _ => "system",
+    };
+    role.to_owned()
+}
+
+/// The role that the turn of an entry had which was read from a run.
+fn native_role(entry: &Entry) -> String {
     match entry.kind {
         Kind::Text => entry.role.to_string(),
         Kind::ToolCall => "assistant".to_owned(),
         kind => kind.to_string(),
+    }
+}
+
+/// The fields that earlier versions of ours wrote beside those of a turn.
+fn describe_native(extra: &mut Object, role: &str, entry: &Entry) {
+    if meaning(role).0 != entry.role {
+        put(extra, "speaker", Some(entry.role.as_str()));
+    }
+    put(
+        extra,
+        "source",
+        Some(entry.source.as_str()).filter(|source| *source != crate::entry::PRIMARY),
+    );
+    if entry.kind == Kind::ToolResult || entry.is_tool_error() {
+        put(extra, "toolName", entry.tool_name.as_deref());
+        put(extra, "toolCallId", entry.tool_call_id.as_deref());
+        if entry.is_tool_error() {
+            extra.insert("isError".to_owned(), Value::Bool(true));
+        }
     }
 }
 
@@ -263,20 +309,16 @@ fn call(entry: &Entry) -> ToolCall {
         None if entry.content.is_empty() => None,
         None => Some(parsed().filter(Value::is_object).unwrap_or_else(text)),
     };
-    call.input = match input {
-        None | Some(Value::Null) => None,
-        Some(Value::Object(object)) => Some(object),
-        Some(other) => {
-            call.extra.insert("wrapped".to_owned(), Value::Bool(true));
-            Some(Object::from_iter([("value".to_owned(), other)]))
-        }
-    };
+    wrap_input(&mut call, input);
     call
 }
 
-fn add_usage(turn: &mut Turn, usage: &Usage) {
+fn add_usage(turn: &mut Turn, usage: &Usage, is_native: bool) {
     turn.tokens_in += usage.input;
     turn.tokens_out += usage.output;
+    if !is_native {
+        return;
+    }
     let others = [
         ("cacheReadTokens", usage.cache_read),
         ("cacheWriteTokens", usage.cache_write),
@@ -293,5 +335,17 @@ fn add_usage(turn: &mut Turn, usage: &Usage) {
 fn put(fields: &mut Object, name: &str, value: Option<&str>) {
     if let Some(value) = value {
         fields.insert(name.to_owned(), Value::from(value));
+    }
+}
+
+/// Takes a count out of fields; one that is no count stays there, and stands for it.
+fn take_count(fields: &mut Object, name: &str, count: &mut u64) {
+    match fields.get(name).map(Value::as_u64) {
+        Some(Some(stated)) => {
+            fields.shift_remove(name);
+            *count = stated;
+        }
+        Some(None) => *count = 0,
+        None => {}
     }
 }

@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::io::BufRead;
 use std::path::Path;
 
+use crate::agent::repair;
 use crate::durable::{FileError, OnPath};
 use crate::entry::EntryError;
-use crate::json::{Object, Style, Value, bounds};
+use crate::json::{Object, Style, Value};
 use crate::lines::{LINE_LIMIT, Line, LineEnd, Lines};
 use crate::problem::{Problem, ProblemList};
 
@@ -56,7 +57,7 @@ pub(super) fn object(line: &Line) -> Option<Result<Object, String>> {
     if line.bytes.trim_ascii().is_empty() {
         return None;
     }
-    Some(bounds::from_slice(&line.bytes).and_then(|value| match value {
+    Some(repair::parse(&line.bytes).and_then(|value| match value {
         Value::Object(object) => Ok(object),
         _ => Err(EntryError::NotAnObject.to_string()),
     }))

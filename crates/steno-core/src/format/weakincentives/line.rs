@@ -16,6 +16,9 @@ pub const TYPE_ID: &str = "weakincentives.transcript:TranscriptEntry";
 /// The key that holds a line's type.
 const TYPE_KEY: &str = "__type__";
 
+/// The key that holds a line's number within its source.
+const SEQUENCE: &str = "sequence";
+
 /// Where [`Entry::extra`] keeps the keys of a line besides the ten.
 const LINE_KEY: &str = super::AGENT;
 
@@ -34,8 +37,10 @@ pub fn from_object(mut object: Object) -> Result<Entry, EntryError> {
         return Err(EntryError::MissingField("created_at"));
     }
     coerce(&mut object);
+    let negative = take_negative(&mut object);
     let mut entry = Entry::from_object(object)?;
-    let others = std::mem::take(&mut entry.extra);
+    let mut others = std::mem::take(&mut entry.extra);
+    others.extend(negative.map(|sequence| (SEQUENCE.to_owned(), sequence)));
     entry.model = entry.model.or_else(|| fold::implied_model(&entry.metadata));
     fold::unfold(&mut entry);
     if !others.is_empty() {
@@ -115,7 +120,8 @@ fn insert_fields(object: &mut Object, entry: &Entry, moment: Timestamp) {
 
 fn kept_keys(entry: &Entry) -> Option<&Object> {
     let keys = entry.extra.get(LINE_KEY)?.as_object()?;
-    let own = !keys.is_empty() && FIELDS.iter().all(|field| !keys.contains_key(*field));
+    let is_own = |field: &&str| *field == SEQUENCE || !keys.contains_key(*field);
+    let own = !keys.is_empty() && FIELDS.iter().all(|field| is_own(&field));
     own.then_some(keys)
 }
 
@@ -147,6 +153,12 @@ fn coerce(object: &mut Object) {
     {
         *value = id.hyphenated().to_string().into();
     }
+}
+
+/// The line's number, where it is less than ours can be: it stays among the keys of the line.
+fn take_negative(object: &mut Object) -> Option<Value> {
+    let is_negative = object.get(SEQUENCE).and_then(Value::as_i64).is_some_and(|it| it < 0);
+    if is_negative { object.insert(SEQUENCE.to_owned(), 0.into()) } else { None }
 }
 
 fn python_uuid(text: &str) -> Option<Uuid> {
@@ -188,9 +200,20 @@ mod tests {
         assert_eq!(error(json!({"content": ""})), "missing field: role");
         assert_eq!(error(json!({"role": "user", "created_at": time})), "missing field: content");
         assert_eq!(
-            error(json!({"role": "user", "content": "", "created_at": time, "sequence": -1})),
+            error(json!({"role": "user", "content": "", "created_at": time, "sequence": 1.5})),
             "field sequence: expected a whole number"
         );
+    }
+
+    #[test]
+    fn a_negative_number_comes_back() {
+        let line = json!({
+            "role": "user", "content": "", "created_at": "2026-01-05T09:15:32", "sequence": -7,
+        });
+        let entry = read(line).unwrap();
+        let written = to_object(&entry, false, entry.created_at.unwrap());
+        assert_eq!(written["sequence"], json!(-7));
+        assert_eq!(written.keys().last().unwrap(), "sequence");
     }
 
     #[test]

@@ -308,3 +308,12 @@ fn a_file_larger_than_may_be_held_is_read() {
     let (_, kinds, problems) = large::read(&READER, large::source("a.jsonl", &text));
     assert_eq!((kinds.len(), problems), (10, 0));
 }
+
+#[test]
+fn half_of_a_surrogate_pair_costs_one_character() {
+    let line = r#"{"role":"user","content":"x\ud83d y","created_at":"2026-01-05T09:15:32","tool_input":null,"entry_id":"6f1c3a52-0a5f-4f0e-9d0b-2f8c1f0f5a11","source":"primary","sequence":0,"metadata":{"n":NaN}}"#;
+    let source = Source::in_memory("t.jsonl", "t.jsonl", line.into());
+    let transcript = read(&Bundle::new("t.jsonl", vec![source])).unwrap();
+    assert_eq!(transcript.problems, []);
+    assert_eq!(transcript.entries[0].content, "x\u{fffd} y");
+}
