@@ -58,6 +58,7 @@ pub mod vibe;
 pub mod vscode_chat;
 pub(crate) mod walk;
 pub mod zed;
+pub(crate) mod zip_archive;
 
 use crate::format::Reader;
 use sqlite::Schema;

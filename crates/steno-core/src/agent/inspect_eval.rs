@@ -3,7 +3,6 @@
 //! Each sample of a log is a session of its own, named by `<id>_epoch_<n>`. Its conversation is
 //! read from its messages; events only tell when they happened.
 
-mod archive;
 mod attachments;
 mod log;
 mod message;

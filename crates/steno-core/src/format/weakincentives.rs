@@ -1,10 +1,11 @@
 //! weakincentives: one `TranscriptEntry` per line, in a file that is a LOG slice.
 //!
-//! Its later versions keep log records instead (`transcript.jsonl`); both are read, the first is
+//! Its later versions keep log records instead (`transcript.jsonl`), also in debug bundles; both are read, the first is
 //! written. The lines carry no session id, so one file is one session, named by its first entry.
 
 pub mod capture;
 pub mod claude;
+mod debug_bundle;
 pub mod events;
 mod files;
 mod fold;
@@ -70,9 +71,15 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
 
 /// Reads a session twice, first for its name.
 fn read_into(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    let mut facts = Facts::default();
+    let unpacked = debug_bundle::unpack(bundle);
+    let bundle = unpacked.as_ref().unwrap_or(bundle);
+    let mut facts = Facts { session_id: debug_bundle::session_id(bundle), ..Facts::default() };
     each_object(bundle, |object| facts.take(object))?;
-    let session = facts.session(&bundle.root);
+    let mut session = facts.session(&bundle.root);
+    if unpacked.is_some() {
+        let problem = debug_bundle::describe(&mut session, bundle)?;
+        problem.into_iter().for_each(|problem| emit(Item::Problem(problem)));
+    }
     let mut numbering = Numbering::new(AGENT, session.native_id.as_deref().unwrap_or_default());
     let problems = each_object(bundle, |object| {
         for mut entry in entries(object)? {
@@ -93,7 +100,7 @@ fn each_object(
     mut take: impl FnMut(Object) -> Result<(), EntryError>,
 ) -> Result<ProblemList, FileError> {
     let mut problems = ProblemList::default();
-    for source in &bundle.sources {
+    for source in debug_bundle::transcripts(bundle) {
         problems.append(jsonl::read_objects(source.open()?, source.path(), &mut take)?);
     }
     Ok(problems)

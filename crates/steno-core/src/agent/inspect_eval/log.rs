@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::super::fields::plain;
 use super::super::head::Head;
-use super::archive;
 use crate::agent::walk::{Walk, malformed};
+use crate::agent::zip_archive as archive;
 use crate::durable::{FileError, OnPath};
 use crate::json::Value;
 use crate::problem::Problem;

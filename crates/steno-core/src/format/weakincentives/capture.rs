@@ -1,7 +1,10 @@
 //! Capture: events and Claude Code's files become entries in a session's LOG slice. Off unless
 //! asked for.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use uuid::Uuid;
 
 use super::events::{PromptExecuted, PromptRendered, ToolInvoked};
 use super::reducers::append_all;
@@ -37,22 +40,24 @@ pub enum CaptureError {
 }
 
 /// Lets a session turn each event of an adapter's loop into entries, numbered after those that are
-/// there.
+/// there. Asking again changes nothing.
 pub fn capture_events(
     session: &mut SliceSession,
     settings: CaptureSettings,
 ) -> Result<(), SliceError> {
-    if !settings.capture_transcript {
+    if !settings.capture_transcript || session.is_capturing {
         return Ok(());
     }
     session.set_policy::<Entry>(Policy::Log)?;
+    session.is_capturing = true;
     let counter = Counter::after(session)?;
     capture(session, &counter, PromptRendered::entries)?;
     capture(session, &counter, ToolInvoked::entries)?;
     capture(session, &counter, PromptExecuted::entries)
 }
 
-/// Puts what Claude Code wrote about a session into the slice, and says what could not be read.
+/// Puts what Claude Code wrote about a session into the slice, and says what could not be read. What the slice has
+/// already is not put there again.
 pub fn capture_claude(
     session: &mut SliceSession,
     settings: CaptureSettings,
@@ -63,8 +68,11 @@ pub fn capture_claude(
     }
     session.set_policy::<Entry>(Policy::Log)?;
     let transcript = claude::read(bundle, Some(session.clock().now()))?;
+    let known: HashSet<Uuid> =
+        session.query::<Entry>().all()?.into_iter().map(|entry| entry.entry_id).collect();
     for entry in transcript.entries {
-        if entry.source == PRIMARY || settings.capture_subagent_transcripts {
+        let is_wanted = entry.source == PRIMARY || settings.capture_subagent_transcripts;
+        if is_wanted && !known.contains(&entry.entry_id) {
             session.dispatch(entry)?;
         }
     }
@@ -114,7 +122,6 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use uuid::Uuid;
 
     use super::*;
     use crate::entry::Usage;
@@ -236,6 +243,28 @@ mod tests {
         session.dispatch(rendered()).unwrap();
         let numbers = told(&mut session).join("; ");
         assert_eq!(numbers, "0 system text: Be kind; 1 system text: Be kind; 2 user text: ");
+    }
+
+    #[test]
+    fn capturing_twice_adds_nothing() {
+        let mut session = session();
+        capture_events(&mut session, ON).unwrap();
+        capture_events(&mut session, ON).unwrap();
+        session.dispatch(rendered()).unwrap();
+        assert_eq!(session.query::<Entry>().len().unwrap(), 2);
+        assert_eq!(session.query::<PromptRendered>().len().unwrap(), 1);
+        let lines =
+            "{\"type\":\"user\",\"content\":\"hi\"}\n{\"type\":\"user\",\"content\":\"hi\"}\n";
+        let grown = format!("{lines}{{\"type\":\"assistant\",\"content\":\"ho\"}}\n");
+        for (lines, count) in [(lines, 4), (lines, 4), (&grown, 5), (&grown, 5)] {
+            let source = Source::in_memory("s.jsonl", "s.jsonl", lines.into());
+            capture_claude(&mut session, ON, &Bundle::new("s.jsonl", vec![source])).unwrap();
+            assert_eq!(session.query::<Entry>().len().unwrap(), count);
+        }
+        let entries = session.query::<Entry>().all().unwrap();
+        let ids: HashSet<_> = entries.iter().map(|entry| entry.entry_id).collect();
+        assert_eq!(ids.len(), entries.len());
+        assert!(!ids.contains(&Uuid::nil()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use super::{FILE_NAME, jsonl, recognises};
+use super::{FILE_NAME, debug_bundle, jsonl, recognises};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::lines::{Line, Lines};
@@ -30,7 +30,11 @@ const PROBED_BYTES: usize = 8 << 20;
 pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     // A snapshot is one line in a file of its own.
     let files = files_ending(tree, &["json", "jsonl"]);
-    Ok(files.filter(|file| is_ours(file)).map(|file| Bundle::file(file)).collect())
+    let bundles = files.filter(|file| is_ours(file)).map(|file| Bundle::file(file));
+    let is_archive = |file: &&PathBuf| file.extension().is_some_and(|end| end == "zip");
+    let archives = files_ending(tree, &["zip"]).filter(is_archive).map(|file| Bundle::file(file));
+    let archives = archives.filter(|bundle| debug_bundle::is_debug_bundle(&bundle.sources[0]));
+    Ok(bundles.chain(archives).collect())
 }
 
 /// The file `path`, or all `.jsonl` files below the folder `path`, in order.

@@ -26,6 +26,8 @@ pub struct SliceSession {
     slices: BTreeMap<&'static str, Slice>,
     reducers: HashMap<TypeId, Vec<(&'static str, Reducer)>>,
     subscribers: HashMap<TypeId, Vec<Subscriber>>,
+    /// Whether events become entries already.
+    pub(super) is_capturing: bool,
 }
 
 /// An event that not every reducer could take in.
@@ -49,6 +51,7 @@ impl SliceSession {
             slices: BTreeMap::new(),
             reducers: HashMap::new(),
             subscribers: HashMap::new(),
+            is_capturing: false,
         }
     }
 
@@ -100,7 +103,8 @@ impl SliceSession {
     /// the subscribers.
     ///
     /// A reducer that fails keeps neither the others nor the subscribers from the event.
-    pub fn dispatch<E: SliceItem>(&mut self, event: E) -> Result<(), DispatchError> {
+    pub fn dispatch<E: SliceItem>(&mut self, mut event: E) -> Result<(), DispatchError> {
+        event.identify();
         let errors = match self.reducers.remove(&TypeId::of::<E>()) {
             None => self.reduce::<E>(&[(E::TYPE_ID, erased(append_all::<E>))], &event),
             Some(reducers) => {
@@ -126,8 +130,37 @@ impl SliceSession {
 
     /// Puts items in place of those of type `T`; a LOG slice refuses.
     pub fn replace<T: SliceItem>(&mut self, items: &[T]) -> Result<(), SliceError> {
-        let items = items.iter().map(T::to_json).collect();
+        let items = items.iter().cloned().map(identified).collect();
         self.slice(T::TYPE_ID, T::POLICY).apply(Change::Replace(items))
+    }
+
+    /// Gives the slice of type `T` its first items, past all reducers. A STATE slice loses what it had; a LOG slice
+    /// that has items refuses.
+    pub fn seed<T: SliceItem>(&mut self, items: &[T]) -> Result<(), SliceError> {
+        let has_items = !self.query::<T>().is_empty()?;
+        let slice = self.slice(T::TYPE_ID, T::POLICY);
+        if slice.policy() == Policy::State {
+            return self.replace(items);
+        }
+        if has_items {
+            slice.refuse_log("seed")?;
+        }
+        slice.apply(Change::Append(items.iter().cloned().map(identified).collect()))
+    }
+
+    /// Takes away the items of type `T` for which `unwanted` holds, and returns how many; a LOG slice refuses.
+    pub fn clear_where<T: SliceItem>(
+        &mut self,
+        mut unwanted: impl FnMut(&T) -> bool,
+    ) -> Result<usize, SliceError> {
+        self.slice(T::TYPE_ID, T::POLICY).refuse_log("clear")?;
+        let mut items = self.query::<T>().all()?;
+        let count = items.len();
+        items.retain(|item| !unwanted(item));
+        if items.len() < count {
+            self.replace(&items)?;
+        }
+        Ok(count - items.len())
     }
 
     /// Takes away all items of type `T`; a LOG slice refuses.
@@ -187,6 +220,12 @@ impl fmt::Debug for SliceSession {
     }
 }
 
+/// The item as JSON, with an id of its own.
+fn identified<T: SliceItem>(mut item: T) -> Object {
+    item.identify();
+    item.to_json()
+}
+
 fn reasons(errors: &[SliceError]) -> String {
     let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
     reasons.join("; ")
@@ -195,7 +234,7 @@ fn reasons(errors: &[SliceError]) -> String {
 fn erased<E: SliceItem, T: SliceItem>(
     reducer: impl Fn(&View<'_, T>, &E) -> Result<Change<T>, SliceError> + Send + 'static,
 ) -> Reducer {
-    let to_json = |items: Vec<T>| items.iter().map(T::to_json).collect();
+    let to_json = |items: Vec<T>| items.into_iter().map(identified).collect();
     Box::new(move |slice, event| {
         let event = event.downcast_ref().expect("routed by the event's type");
         Ok(match reducer(&View::new(slice), event)? {

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 pub use super::store::{JsonlSlice, MemorySlice};
 use super::{epoch, line};
@@ -24,6 +25,8 @@ pub trait SliceItem: Clone + Send + 'static {
     fn to_json(&self) -> Object;
     /// The item that an object describes.
     fn from_json(object: Object) -> Result<Self, serde_json::Error>;
+    /// Gives the item an id of its own, if it should have one and has none.
+    fn identify(&mut self) {}
 }
 
 /// What may happen to the items of a slice.
@@ -215,6 +218,16 @@ impl<'a, T: SliceItem> View<'a, T> {
         Ok(self.read()?.items)
     }
 
+    /// How many items there are; lines that are none do not count.
+    pub fn len(&self) -> Result<usize, SliceError> {
+        Ok(self.all()?.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> Result<bool, SliceError> {
+        Ok(self.len()? == 0)
+    }
+
     /// The newest item.
     pub fn latest(&self) -> Result<Option<T>, SliceError> {
         Ok(self.all()?.pop())
@@ -238,5 +251,11 @@ impl SliceItem for Entry {
 
     fn from_json(object: Object) -> Result<Self, serde_json::Error> {
         line::from_object(object).map_err(serde::de::Error::custom)
+    }
+
+    fn identify(&mut self) {
+        if self.entry_id.is_nil() {
+            self.entry_id = Uuid::new_v4();
+        }
     }
 }

@@ -21,17 +21,21 @@ const ENTRY_TYPE: &str = ":TranscriptEntry";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Sessions that this one spawned.
+    #[serde(default)]
     pub children_ids: Vec<String>,
     /// When it was taken.
     #[serde(serialize_with = "isoformat")]
     pub created_at: Timestamp,
     /// The session that spawned this one.
+    #[serde(default)]
     pub parent_id: Option<String>,
-    /// The policy of every type that the session knows.
-    pub policies: BTreeMap<String, Policy>,
+    /// The policy of every type that the session knows; some versions do not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<BTreeMap<String, Policy>>,
     /// Slices that hold something, sorted by type.
     pub slices: Vec<SnapshotSlice>,
     /// Words about the session; `session_id` is one.
+    #[serde(default)]
     pub tags: BTreeMap<String, String>,
     /// The version of the format.
     pub version: String,
@@ -79,7 +83,13 @@ impl Snapshot {
 /// Whether an object is a snapshot.
 pub(super) fn recognises(object: &Object) -> bool {
     let holds = |field: &str, test: fn(&Value) -> bool| object.get(field).is_some_and(test);
-    holds("slices", Value::is_array) && holds("policies", Value::is_object)
+    let is_slice = |slice: &Value| {
+        slice.get("item_type").is_some_and(Value::is_string)
+            && slice.get("items").is_some_and(Value::is_array)
+    };
+    let slices = object.get("slices").and_then(Value::as_array);
+    let is_known = slices.is_some_and(|slices| slices.first().is_some_and(is_slice));
+    is_known || (slices.is_some() && holds("policies", Value::is_object))
 }
 
 /// The session that a snapshot names.
@@ -127,7 +137,7 @@ impl SliceSession {
             children_ids: Vec::new(),
             created_at: self.clock().now(),
             parent_id: None,
-            policies: policies.map(|(id, policy)| ((*id).to_owned(), *policy)).collect(),
+            policies: Some(policies.map(|(id, policy)| ((*id).to_owned(), *policy)).collect()),
             slices,
             tags: BTreeMap::from([("session_id".to_owned(), session_id)]),
             version: VERSION.to_owned(),
@@ -187,6 +197,21 @@ mod tests {
         assert_eq!(Snapshot::from_json(TEXT).unwrap().to_json(), TEXT);
         let shuffled = TEXT.replace(r#""b": 1.0, "z": "\u00e9""#, r#""z": "\u00e9", "b": 1.0"#);
         assert_eq!(Snapshot::from_json(&shuffled).unwrap().to_json(), TEXT);
+    }
+
+    #[test]
+    fn snapshots_without_policies_are_read() {
+        let without = TEXT.replace(r#""policies": {"a:B": "state"}, "#, "");
+        assert_eq!(Snapshot::from_json(&without).unwrap().to_json(), without);
+        let entry = r#"{"content": "hi", "created_at": "2026-01-05T09:15:32+00:00", "entry_id": "6f1c3a52-0a5f-4f0e-9d0b-2f8c1f0f5a11", "metadata": null, "role": "user", "sequence": 0, "source": "primary", "tool_call_id": null, "tool_input": null, "tool_name": null}"#;
+        let type_id = "weakincentives.runtime.transcript:TranscriptEntry";
+        let text = without
+            .replace("a:B", type_id)
+            .replace(r#"{"a": {"b": 1.0, "z": "\u00e9"}, "c": null}"#, entry);
+        let object: Object = serde_json::from_str(&text).unwrap();
+        assert!(recognises(&object));
+        assert_eq!(entries(&object).unwrap()[0].content, "hi");
+        assert!(!recognises(&serde_json::from_str(r#"{"slices": [1]}"#).unwrap()));
     }
 
     #[test]

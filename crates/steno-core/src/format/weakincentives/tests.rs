@@ -317,3 +317,57 @@ fn half_of_a_surrogate_pair_costs_one_character() {
     assert_eq!(transcript.problems, []);
     assert_eq!(transcript.entries[0].content, "x\u{fffd} y");
 }
+
+/// A debug bundle with these members.
+fn debug_bundle(path: &Path, members: &[(&str, &str)]) {
+    use std::io::Write;
+    let mut zip = zip::ZipWriter::new(fs::File::create(path).unwrap());
+    for (name, content) in members {
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file(format!("debug_bundle/{name}"), options).unwrap();
+        zip.write_all(content.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap();
+}
+
+#[test]
+fn debug_bundles_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("b1_20260210_100000.zip");
+    let manifest = r#"{"format_version": "1.0.0", "bundle_id": "b1", "request": {"request_id": "r", "session_id": "3b1c", "status": "error",
+        "started_at": "2026-02-10T09:59:00+00:00", "ended_at": "2026-02-10T10:01:00+00:00"}}"#;
+    let records = include_str!(
+        "../../../tests/fixtures/weakincentives/weakincentives-0.27-log-records.jsonl"
+    );
+    let error = r#"{"type": "ValueError", "message": "no luck", "traceback": []}"#;
+    let members =
+        [("manifest.json", manifest), ("transcript.jsonl", records), ("error.json", error)];
+    debug_bundle(&path, &members);
+    let found = crate::format::find(dir.path()).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].reader.agent, AGENT);
+    let transcript = found[0].read().unwrap();
+    let lines = Source::in_memory("transcript.jsonl", "transcript.jsonl", records.into());
+    let alone = read(&Bundle::new("transcript.jsonl", vec![lines])).unwrap();
+    let told = |transcript: &Transcript| -> Vec<_> {
+        transcript.entries.iter().map(|entry| (entry.kind, entry.content.clone())).collect()
+    };
+    assert_eq!(told(&transcript), told(&alone));
+    let session = &transcript.session;
+    assert_eq!((session.id.as_str(), session.stop_reason.as_deref()), ("3b1c", Some("no luck")));
+    assert_eq!(session.ended.unwrap().to_string(), "2026-02-10T10:01:00+00:00");
+}
+
+#[test]
+fn a_debug_bundle_without_a_transcript_gives_the_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("b.zip");
+    let snapshot = r#"{"children_ids": [], "created_at": "2026-01-05T09:16:00+00:00", "parent_id": null, "slices": [{"item_type": "weakincentives.runtime.transcript:TranscriptEntry", "items": [{"content": "hi", "created_at": "2026-01-05T09:15:32+00:00", "role": "user"}], "slice_type": "x:TranscriptEntry"}], "tags": {}, "version": "1"}"#;
+    debug_bundle(&path, &[("manifest.json", "{"), ("session/after.jsonl", snapshot)]);
+    let found = crate::format::find(&path).unwrap();
+    let transcript = found[0].read().unwrap();
+    assert_eq!(transcript.entries[0].content, "hi");
+    assert!(transcript.problems[0].to_string().contains("manifest.json: not JSON"));
+    debug_bundle(&path, &[("other.json", "{}")]);
+    assert_eq!(crate::format::find(&path).unwrap().len(), 0);
+}

@@ -206,3 +206,46 @@ fn a_restore_rolls_state_back_and_leaves_logs() {
     let error = memory().restore(&everything).unwrap_err();
     assert_eq!(error.to_string(), "Slice types not registered: Task, TranscriptEntry");
 }
+
+#[test]
+fn every_entry_gets_an_id_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = on_disk(folder.path());
+    let unnamed = Entry { entry_id: Uuid::nil(), ..entry("x") };
+    session.dispatch(unnamed.clone()).unwrap();
+    session.dispatch(unnamed.clone()).unwrap();
+    session
+        .register(Policy::Log, move |_: &View<'_, Entry>, _: &Task| {
+            Ok(Change::Append(vec![unnamed.clone(), unnamed.clone()]))
+        })
+        .unwrap();
+    session.dispatch(Task("read", 1)).unwrap();
+    let entries = on_disk(folder.path()).query::<Entry>().all().unwrap();
+    let ids: std::collections::HashSet<_> = entries.iter().map(|entry| entry.entry_id).collect();
+    assert_eq!((entries.len(), ids.len(), ids.contains(&Uuid::nil())), (4, 4, false));
+}
+
+#[test]
+fn state_slices_are_seeded_counted_and_cleared_in_part() {
+    let mut session = memory();
+    session.seed(&[Task("read", 1), Task("write", 2), Task("test", 3)]).unwrap();
+    session.seed(&[Task("read", 4), Task("write", 5)]).unwrap();
+    assert_eq!(session.query::<Task>().len().unwrap(), 2);
+    assert_eq!(session.clear_where::<Task>(|task| task.1 == 4).unwrap(), 1);
+    assert_eq!(session.query::<Task>().all().unwrap(), [Task("write", 5)]);
+    assert_eq!(session.clear_where::<Task>(|_| false).unwrap(), 0);
+    session.clear::<Task>().unwrap();
+    assert!(session.query::<Task>().is_empty().unwrap());
+}
+
+#[test]
+fn log_slices_are_seeded_only_while_empty() {
+    let mut session = memory();
+    session.seed(&[entry("a"), entry("b")]).unwrap();
+    assert_eq!(session.query::<Entry>().len().unwrap(), 2);
+    let seeded = session.seed(&[entry("c")]).unwrap_err().to_string();
+    assert_eq!(seeded, "cannot seed a log slice: weakincentives.transcript:TranscriptEntry");
+    let cleared = session.clear_where::<Entry>(|_| true).unwrap_err().to_string();
+    assert_eq!(cleared, "cannot clear a log slice: weakincentives.transcript:TranscriptEntry");
+    assert_eq!(session.query::<Entry>().len().unwrap(), 2);
+}

@@ -9,10 +9,10 @@ use zip::{CompressionMethod, ZipArchive};
 use crate::source::Source;
 
 /// The first bytes of an archive.
-pub(super) const MAGIC: &[u8] = b"PK\x03\x04";
+pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 
 /// The names of all members, in order; none if it is no archive.
-pub(super) fn names(archive: &Source) -> Option<Vec<String>> {
+pub(crate) fn names(archive: &Source) -> Option<Vec<String>> {
     let archive = ZipArchive::new(Anywhere::of(archive).ok()?).ok()?;
     let mut names: Vec<_> = archive.file_names().flatten().map(|name| name.into_owned()).collect();
     names.sort();
@@ -20,7 +20,7 @@ pub(super) fn names(archive: &Source) -> Option<Vec<String>> {
 }
 
 /// The member `name`, known to its session as `shown`.
-pub(super) fn member(archive: &Source, shown: &str, name: &str) -> Source {
+pub(crate) fn member(archive: &Source, shown: &str, name: &str) -> Source {
     let (path, archive, name) = (archive.path().join(shown), archive.clone(), name.to_owned());
     Source::new(shown, path, move || open(&archive, &name))
 }
