@@ -166,7 +166,8 @@ fn the_log_is_printed_as_chibi_prints_it() {
         ("chibi_-g_-1.txt", -1, false),
         ("chibi_-v_-g_0.txt", 0, true),
     ] {
-        let shown = chibi::render_log(chibi::select(&lines, count), verbose);
+        let style = chibi::LogStyle::Documented;
+        let shown = chibi::render_log(chibi::select(&lines, count), style, verbose);
         assert_eq!(shown, text(&golden.join("cli").join(name)), "{name}");
     }
 }

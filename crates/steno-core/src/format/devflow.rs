@@ -4,6 +4,7 @@
 //! keeps runs in a `.devflow` folder, and [`View`] shows them.
 
 mod archive;
+mod artifact;
 mod base;
 mod decode;
 mod diff;
@@ -33,6 +34,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub use artifact::{ArtifactInfo, artifact_type};
 pub use base::base_of;
 pub use decode::{Decoded, metadata as read_metadata, transcript as read_transcript};
 pub use diff::diff;
@@ -43,7 +45,7 @@ pub use recording::NewRun;
 pub use retention::{Cleanup, CleanupOptions, DiskUsage, Retention};
 pub use run::{Run, RunMeta, ToolCall, Turn};
 pub use run_id::{RunId, RunIdError};
-pub use search::{Hit, Query};
+pub use search::{Hit, Query, TokenRange};
 pub use stats::Stats;
 pub use store::{Filter, RunList, Store};
 pub use table::{meta_list, stats_text};

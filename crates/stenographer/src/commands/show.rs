@@ -178,6 +178,9 @@ fn render(
             leslie::localize(&mut local, &scene.zone);
             leslie::render(&local)
         }
-        (Style::Chibi, _) => chibi::render_log(&chibi::lines_of_transcript(transcript), false),
+        (Style::Chibi, _) => {
+            let lines = chibi::lines_of_transcript(transcript);
+            chibi::render_log(&lines, chibi::LogStyle::Documented, false)
+        }
     }
 }

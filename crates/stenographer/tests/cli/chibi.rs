@@ -147,3 +147,101 @@ fn the_sample_context_prints_as_chibi_prints_it() {
         assert_eq!(Home::new().shows(&args), expected, "{name}");
     }
 }
+
+#[test]
+fn later_releases_print_names_on_lines_of_their_own() {
+    let home = Home::new();
+    let shown = home.shows(&["-g", "0", "--style", "v0.10.10"]);
+    assert!(shown.starts_with("[ALICE]\nHi\n\n[TOOL: ls] "), "{shown}");
+    assert!(shown.ends_with("  -> 3b\n[DEFAULT]\nHello\n\n"), "{shown}");
+}
+
+#[test]
+fn contexts_are_listed_and_described() {
+    let home = Home::new();
+    home.put("contexts/research/context.jsonl", &conversation("bob", "research"));
+    home.put("contexts/research/summary.md", "About Rust\nand more\n");
+    home.put("contexts/research/.lock", "1767604520");
+    home.put("contexts/default/.lock", "5");
+    assert_eq!(home.shows(&["-L"]), "* default [stale]\n  research [active]\n");
+    assert_eq!(home.shows(&["-l"]), "Context: default [stale]\nMessages: 2\n");
+    home.put("session.json", "{\"implied_context\":\"research\"}");
+    let info = "Context: research [active]\nMessages: 2\nSummary: About Rust\n";
+    assert_eq!(home.shows(&["-l"]), info);
+    let later = home.shows(&["-l", "--style", "v0.10.10"]);
+    assert_eq!(later, "Context: research [active]\nPrompts: 1\nSummary: About Rust\n");
+}
+
+#[test]
+fn files_of_a_context_are_inspected() {
+    let home = Home::new();
+    home.put("prompts/chibi.md", "You are chibi");
+    home.put("contexts/other/goals.md", "win\n");
+    assert_eq!(home.shows(&["-n", "system_prompt"]), "You are chibi\n");
+    assert_eq!(home.shows(&["-n", "todos"]), "(no todos)\n");
+    assert_eq!(home.shows(&["-N", "other", "goals"]), "win\n");
+    let list = "Inspectable items:\n  system_prompt\n  reflection\n  todos\n  goals\n  list\n";
+    assert_eq!(home.shows(&["-n", "list"]), list);
+    let (code, error) = home.fails(&["-n", "mood"]);
+    assert_eq!(code, Some(2));
+    assert!(error.starts_with("error: nothing to inspect: mood\n"), "{error}");
+}
+
+#[test]
+fn messages_are_sent_and_taken_in_as_a_prompt() {
+    let home = Home::new();
+    let send = |input: &str| home.chibi(&["-P", "send_message", input]);
+    let sent = send("{\"to\":\"research\",\"content\":\"look it up\"}");
+    assert_eq!(sent.stdout, b"Message delivered to 'research' via local inbox\n");
+    let refused = String::from_utf8(send("{\"to\":\"x\"}").stderr).unwrap();
+    assert_eq!(refused, "error: Error: 'content' field is required\n");
+    let inbox = home.base().join("contexts/research/inbox.jsonl");
+    assert!(fs::read_to_string(&inbox).unwrap().contains("\"from\":\"default\""));
+    let prompt = home.shows(&["-B", "research"]);
+    assert!(
+        prompt.starts_with(
+            "--- INBOX MESSAGES ---\n[From: default] look it up\n--- END INBOX ---\n\n[System: "
+        ),
+        "{prompt}"
+    );
+    assert_eq!(fs::read_to_string(&inbox).unwrap(), "");
+    assert!(home.shows(&["-G", "research", "0"]).starts_with("[USER]: --- INBOX"));
+    assert_eq!(home.shows(&["-b"]), "");
+    let verbose = home.chibi(&["-v", "-b"]);
+    assert_eq!(String::from_utf8(verbose.stderr).unwrap(), "[No messages in any inbox.]\n");
+}
+
+#[test]
+fn contexts_are_compacted_and_archived() {
+    let home = Home::new();
+    let context = home.base().join("contexts/default/context.jsonl");
+    let before = fs::read_to_string(&context).unwrap();
+    let few = home.chibi(&["-z"]);
+    assert_eq!(few.stderr, b"Context is already compact (2 or fewer messages)\n");
+    assert_eq!(fs::read_to_string(&context).unwrap(), before);
+    fs::write(&context, before.repeat(2)).unwrap();
+    let compacted = home.shows(&["-Z", "default", "--summary", "Greetings", "--keep", "1"]);
+    assert_eq!(compacted, "Context 'default' compacted\n");
+    let verbose = home.shows(&["-v", "-g", "0"]);
+    assert_eq!(verbose, "[COMPACTION]: \n\n[DEFAULT]: Hello\n\n");
+    assert!(fs::read_to_string(&context).unwrap().contains("\"summary\":\"Greetings\""));
+    let archive = home.base().join("contexts/default/transcript_archive.jsonl");
+    assert_eq!(fs::read_to_string(&archive).unwrap().lines().count(), 9);
+    let archived = "Context 'default' archived (history saved to transcript)\n";
+    assert_eq!(home.shows(&["-a"]), archived);
+    assert_eq!(fs::read_to_string(&context).unwrap(), "");
+}
+
+#[test]
+fn commands_that_only_read_write_nothing() {
+    let home = Home::new();
+    let names = || {
+        let listed = fs::read_dir(home.base().join("contexts/default")).unwrap();
+        listed.map(|item| item.unwrap().file_name()).collect::<Vec<_>>()
+    };
+    let before = names();
+    for args in [&["-g", "0"][..], &["-l"], &["-L"], &["-n", "goals"]] {
+        home.shows(args);
+    }
+    assert_eq!(names(), before);
+}

@@ -258,6 +258,62 @@ fn commands_that_only_read_write_nothing() {
 }
 
 #[test]
+fn artifacts_are_listed_shown_and_exported() {
+    let project = Project::filled();
+    let store = project.store("2025-01-16T10:00:00Z");
+    let id: RunId = TICKET.parse().unwrap();
+    store.save_artifact(&id, "spec.md", "# Spec\n".repeat(3000).as_bytes()).unwrap();
+    store.save_file(&id, "api.go", b"package api\n").unwrap();
+    let run = |args: &[&str]| project.run(&[&["artifact"], args].concat());
+    let listed = run(&["list", TICKET]).done();
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].starts_with("NAME          TYPE"), "{listed}");
+    assert!(lines[1].starts_with("files/api.go  code                  12  "), "{listed}");
+    assert!(lines[2].starts_with("spec.md ") && lines[2].ends_with(" (compressed)"), "{listed}");
+    let json = run(&["list", "--json", TICKET]).done();
+    assert!(json.contains("\"name\":\"files/api.go\",\"size\":12,\"compressed\":false"), "{json}");
+    assert_eq!(run(&["view", TICKET, "files/api.go"]).done(), "package api\n");
+    assert_eq!(run(&["export", TICKET, "spec.md"]).done(), "# Spec\n".repeat(3000));
+    let all = run(&["export", TICKET, "-o", "out"]);
+    assert_eq!((all.code, all.err.as_str()), (0, "wrote 2 artifacts\n"));
+    let exported = fs::read_to_string(project.path().join("out/spec.md")).unwrap();
+    assert_eq!(exported.len(), 21_000);
+    let again = run(&["export", TICKET, "spec.md", "-o", "out/spec.md"]);
+    assert!(again.err.starts_with("error: there is a file already: "), "{}", again.err);
+    let missing = run(&["view", TICKET, "nope.md"]);
+    assert_eq!(missing.err, format!("error: artifact not found: nope.md of {TICKET}\n"));
+    assert_eq!(run(&["list", MANUAL]).done(), "No artifacts found.\n");
+}
+
+#[test]
+fn tokens_narrow_a_search() {
+    let project = Project::filled();
+    let search = |args: &[&str]| project.run(&[&["transcript", "search"], args].concat());
+    assert_eq!(
+        search(&["--tokens", "1000.."]).done(),
+        "2025-01-15-ticket-to-pr-TK421: 1500 in / 2500 out\n"
+    );
+    assert_eq!(search(&["--tokens", "in:..10", "authentication"]).done().lines().count(), 1);
+    assert_eq!(search(&["--tokens", "out:9999..", "authentication"]).code, 1);
+    assert_eq!(search(&["--tokens", "many"]).code, 2);
+    assert_eq!(search(&[]).code, 2);
+}
+
+#[test]
+fn one_archive_can_be_deleted() {
+    let project = Project::filled();
+    let config = "{\"artifacts\": {\"keepMinRuns\": 0, \"archiveAfterDays\": 1}}";
+    fs::write(project.path().join(".devflow/config.json"), config).unwrap();
+    project.run(&["cleanup"]).done();
+    assert_eq!(project.run(&["archive", "list"]).done(), format!("{TICKET}\n"));
+    let deleted = project.run(&["archive", "delete", TICKET]).done();
+    assert_eq!(deleted, format!("Deleted the archive of {TICKET}\n"));
+    assert_eq!(project.run(&["archive", "list"]).done(), "");
+    let again = project.run(&["archive", "delete", TICKET]);
+    assert_eq!(again.err, format!("error: archive not found: {TICKET}\n"));
+}
+
+#[test]
 fn unknown_runs_are_told_with_a_hint() {
     let project = Project::filled();
     let view = |id: &str| project.run(&["transcript", "view", id]);

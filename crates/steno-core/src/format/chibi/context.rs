@@ -106,6 +106,12 @@ impl Context {
         Ok(message)
     }
 
+    /// The messages that wait for this context; nothing is taken.
+    pub fn waiting(&self) -> Result<Vec<Message>, FileError> {
+        let lines = split_lines(&self.file(INBOX))?;
+        Ok(lines.iter().filter_map(|line| message(line)).collect())
+    }
+
     /// Hands the waiting messages to `record`, and removes them once that has succeeded.
     ///
     /// A crash in between leaves them waiting. Lines that are no messages stay, and so do messages that arrive

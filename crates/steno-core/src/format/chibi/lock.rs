@@ -16,6 +16,22 @@ const STALE: i64 = 45;
 /// How often a lock that was just taken over or given up is tried for.
 const TRIES: usize = 3;
 
+/// Whether a lock is held by somebody who works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockStatus {
+    /// Its holder works.
+    Active,
+    /// Its holder is gone.
+    Stale,
+}
+
+/// How the lock of the context in `dir` stands; `None` when there is none.
+pub fn lock_status(dir: &Path, clock: &Clock) -> Option<LockStatus> {
+    let path = dir.join(".lock");
+    let stale = path.exists().then(|| is_stale(&path, clock.now().unix_seconds()))?;
+    Some(if stale { LockStatus::Stale } else { LockStatus::Active })
+}
+
 /// A held lock; given up when dropped.
 #[derive(Debug)]
 pub(super) struct Held {

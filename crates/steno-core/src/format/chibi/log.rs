@@ -15,19 +15,34 @@ pub fn select(lines: &[Line], count: i64) -> &[Line] {
     }
 }
 
-/// Lines as text; `verbose` shows tools in full, and records that are no messages.
-pub fn render(lines: &[Line], verbose: bool) -> String {
-    lines.iter().map(|line| show(line, verbose)).collect()
+/// How the log looks: releases differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogStyle {
+    /// As in the documented layout and up to v0.5.0: the name and the text on one line.
+    #[default]
+    Documented,
+    /// As v0.10.10 prints it to a pipe: the name on a line of its own.
+    V0_10_10,
 }
 
-fn show(line: &Line, verbose: bool) -> String {
+/// Lines as text; `verbose` shows tools in full, and records that are no messages.
+pub fn render(lines: &[Line], style: LogStyle, verbose: bool) -> String {
+    lines.iter().map(|line| show(line, style, verbose)).collect()
+}
+
+fn show(line: &Line, style: LogStyle, verbose: bool) -> String {
     let content = &line.content;
+    let is_documented = style == LogStyle::Documented;
     match (line.entry_type.as_str(), verbose) {
-        ("message", _) => format!("[{}]: {content}\n\n", line.from.to_uppercase()),
+        ("message", _) if is_documented => format!("[{}]: {content}\n\n", line.from.to_uppercase()),
+        ("message", _) => format!("[{}]\n{content}\n\n", line.from.to_uppercase()),
         ("tool_call", true) => format!("[TOOL CALL: {}]\n{content}\n\n", line.to),
         ("tool_call", false) => format!("[TOOL: {}] {}\n", line.to, preview(content)),
         ("tool_result", true) => format!("[TOOL RESULT: {}]\n{content}\n\n", line.from),
-        ("tool_result", false) => format!("  → {}\n", size(content.len())),
+        ("tool_result", false) => {
+            let arrow = if is_documented { "→" } else { "->" };
+            format!("  {arrow} {}\n", size(content.len()))
+        }
         (other, true) => format!("[{}]: {content}\n\n", other.to_uppercase()),
         (_, false) => String::new(),
     }
@@ -74,22 +89,43 @@ mod tests {
     fn tools_are_short_unless_asked_for() {
         let long = format!("{}é and more", "x".repeat(59));
         assert_eq!(
-            render(&[line("tool_call", &long)], false),
+            render(&[line("tool_call", &long)], LogStyle::Documented, false),
             format!("[TOOL: ls] {}...\n", "x".repeat(59))
         );
         assert_eq!(
-            render(&[line("tool_call", &"x".repeat(60))], false),
+            render(&[line("tool_call", &"x".repeat(60))], LogStyle::Documented, false),
             format!("[TOOL: ls] {}\n", "x".repeat(60))
         );
-        assert_eq!(render(&[line("tool_call", "{}")], true), "[TOOL CALL: ls]\n{}\n\n");
-        assert_eq!(render(&[line("tool_result", &"x".repeat(1024))], false), "  → 1024b\n");
-        assert_eq!(render(&[line("tool_result", &"x".repeat(1536))], false), "  → 1.5kb\n");
+        assert_eq!(
+            render(&[line("tool_call", "{}")], LogStyle::Documented, true),
+            "[TOOL CALL: ls]\n{}\n\n"
+        );
+        assert_eq!(
+            render(&[line("tool_result", &"x".repeat(1024))], LogStyle::Documented, false),
+            "  → 1024b\n"
+        );
+        assert_eq!(
+            render(&[line("tool_result", &"x".repeat(1536))], LogStyle::Documented, false),
+            "  → 1.5kb\n"
+        );
+    }
+
+    #[test]
+    fn later_releases_put_names_on_a_line_of_their_own() {
+        let lines = [line("message", "hi"), line("tool_result", "x"), line("tool_call", "{}")];
+        assert_eq!(
+            render(&lines, LogStyle::V0_10_10, false),
+            "[STRASSE]\nhi\n\n  -> 1b\n[TOOL: ls] {}\n"
+        );
     }
 
     #[test]
     fn other_records_appear_only_when_asked_for() {
         let lines = [line("compaction", ""), line("novelty", "x"), line("message", "hi")];
-        assert_eq!(render(&lines, false), "[STRASSE]: hi\n\n");
-        assert_eq!(render(&lines, true), "[COMPACTION]: \n\n[NOVELTY]: x\n\n[STRASSE]: hi\n\n");
+        assert_eq!(render(&lines, LogStyle::Documented, false), "[STRASSE]: hi\n\n");
+        assert_eq!(
+            render(&lines, LogStyle::Documented, true),
+            "[COMPACTION]: \n\n[NOVELTY]: x\n\n[STRASSE]: hi\n\n"
+        );
     }
 }

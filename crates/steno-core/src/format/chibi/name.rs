@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use crate::session::Session;
 
+/// The most characters of a name: more no file system takes for a folder.
+const LONGEST: usize = 255;
+
 /// The name of a context, which is also its folder's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContextName(String);
@@ -33,7 +36,9 @@ impl ContextName {
 
     /// The same name with a number, for when it is taken.
     pub(super) fn numbered(&self, number: u64) -> Self {
-        Self(format!("{}_{number}", self.0))
+        let ending = format!("_{number}");
+        let room = LONGEST.saturating_sub(ending.len()).min(self.0.len());
+        Self(format!("{}{ending}", &self.0[..room]))
     }
 }
 
@@ -43,7 +48,7 @@ impl FromStr for ContextName {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
         let reserved = text.starts_with('-') || text.eq_ignore_ascii_case("system");
-        if plain && !reserved && (1..=200).contains(&text.len()) {
+        if plain && !reserved && (1..=LONGEST).contains(&text.len()) {
             Ok(Self(text.to_owned()))
         } else {
             Err(ContextNameError(text.to_owned()))
@@ -64,10 +69,12 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_their_folder() {
-        for bad in ["", ".", "..", "a/b", "-", "-x", "System", "a b", "ü", &"x".repeat(201)] {
+        for bad in ["", ".", "..", "a/b", "-", "-x", "System", "a b", "ü", &"x".repeat(256)] {
             assert!(bad.parse::<ContextName>().is_err(), "{bad:?}");
         }
         assert!("research-2_b".parse::<ContextName>().is_ok());
+        let longest: ContextName = "x".repeat(255).parse().unwrap();
+        assert_eq!(longest.numbered(12).as_str(), format!("{}_12", "x".repeat(252)));
     }
 
     #[test]

@@ -69,6 +69,23 @@ impl Store {
         Ok(folder)
     }
 
+    /// The runs that are archived, by name.
+    pub fn archives(&self) -> Result<Vec<RunId>, StoreError> {
+        let paths = all(&self.base)?;
+        let names =
+            paths.iter().filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".tar.gz"));
+        let mut ids: Vec<RunId> = names.filter_map(|name| name.parse().ok()).collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Removes the archive of a run; the run itself, if it is there, stays.
+    pub fn delete_archive(&self, id: &RunId) -> Result<(), StoreError> {
+        let path = find(&self.base, id).ok_or_else(|| StoreError::ArchiveNotFound(id.clone()))?;
+        durable::remove_file(&path)?;
+        Ok(())
+    }
+
     fn archive_path(&self, id: &RunId) -> PathBuf {
         let month: String = id.as_str().chars().take(7).collect();
         let month = if month.chars().count() == 7 {

@@ -110,7 +110,7 @@ pub(super) struct PatchedEntry {
 pub(super) fn take_patches(turn: &Turn) -> (Turn, Vec<Value>) {
     let mut plain = turn.clone();
     let ours = plain.extra.shift_remove(TURN_METADATA);
-    let patches = ours.and_then(|mut ours| Some(ours.as_object_mut()?.shift_remove(PATCHES)?));
+    let patches = ours.and_then(|mut ours| ours.as_object_mut()?.shift_remove(PATCHES));
     match patches {
         Some(Value::Array(patches)) => (plain, patches),
         _ => (turn.clone(), Vec::new()),

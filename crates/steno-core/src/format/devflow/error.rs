@@ -35,6 +35,22 @@ pub enum StoreError {
         #[source]
         source: FormatError,
     },
+    /// The run has no such artifact.
+    #[error("artifact not found: {name} of {id}")]
+    ArtifactNotFound {
+        /// The run.
+        id: RunId,
+        /// The artifact.
+        name: String,
+    },
+    /// The artifact is there but cannot be unpacked.
+    #[error("artifact is corrupt: {problem}")]
+    CorruptArtifact {
+        /// The run.
+        id: RunId,
+        /// What is wrong with it.
+        problem: Problem,
+    },
     /// There is no archive of such a run.
     #[error("archive not found: {0}")]
     ArchiveNotFound(RunId),

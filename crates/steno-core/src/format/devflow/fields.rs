@@ -2,7 +2,7 @@
 
 use super::run::ToolCall;
 use crate::entry::EntryError;
-use crate::json::{Object, Value, go_float};
+use crate::json::{Object, Style, Value, go_float};
 use crate::timestamp::Timestamp;
 
 /// The fields of one object; those of a wrong type are noted, read as absent, and left to [`Fields::rest`].
@@ -68,7 +68,7 @@ impl Fields {
             None => None,
             Some(value) => match value.as_f64() {
                 Some(number) => {
-                    if go_float(number) != value.to_string() {
+                    if go_float(number) != Style::COMPACT.print(&value) {
                         self.kept.insert(name.to_owned(), value);
                     }
                     Some(number)

@@ -173,7 +173,7 @@ pub(super) fn plain_start(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Writes one gzip member whose header is Go's: no name, no time, unknown system.
-fn compress(bytes: &[u8], out: &mut fs::File) -> io::Result<()> {
+pub(super) fn compress(bytes: &[u8], out: &mut fs::File) -> io::Result<()> {
     let mut encoder: GzEncoder<_> =
         flate2::GzBuilder::new().mtime(0).operating_system(255).write(out, Compression::default());
     encoder.write_all(bytes)?;

@@ -10,7 +10,7 @@ use crate::json::Value;
 const AROUND: usize = 30;
 
 /// What is looked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
     /// The text, taken literally.
     pub text: String,
@@ -18,6 +18,24 @@ pub struct Query {
     pub case_sensitive: bool,
     /// At most so many hits.
     pub limit: Option<usize>,
+    /// The runs in which it is looked for.
+    pub runs: Filter,
+}
+
+/// How many tokens a run may have; an end that is absent is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenRange {
+    /// At least so many.
+    pub least: Option<u64>,
+    /// At most so many.
+    pub most: Option<u64>,
+}
+
+impl TokenRange {
+    /// Whether a count is in the range, its ends included.
+    pub fn contains(&self, count: u64) -> bool {
+        self.least.is_none_or(|least| count >= least) && self.most.is_none_or(|most| count <= most)
+    }
 }
 
 /// A turn that holds what was looked for.
@@ -39,7 +57,7 @@ impl Store {
     pub fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
         let mut hits = Vec::new();
         let limit = query.limit.unwrap_or(usize::MAX);
-        for run in self.list(&Filter::default())? {
+        for run in self.list(&query.runs)? {
             let run_id: RunId = run.run_id.parse()?;
             // A run that cannot be read has nothing to find; `load` says why.
             let Ok(decoded) = self.load(&run_id) else {

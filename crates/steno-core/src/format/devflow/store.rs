@@ -21,6 +21,7 @@ use super::journal;
 use super::recording::{Recording, end_abandoned, recover};
 use super::run::RunMeta;
 use super::run_id::RunId;
+use super::search::TokenRange;
 use crate::durable::{self, OnPath};
 use crate::problem::Problem;
 use crate::timestamp::{Clock, Timestamp};
@@ -57,6 +58,10 @@ pub struct Filter {
     pub after: Option<Timestamp>,
     /// Runs that started then or earlier.
     pub before: Option<Timestamp>,
+    /// Runs with so many prompt tokens.
+    pub tokens_in: TokenRange,
+    /// Runs with so many answer tokens.
+    pub tokens_out: TokenRange,
     /// At most so many, the newest.
     pub limit: Option<usize>,
 }
@@ -254,6 +259,8 @@ impl Filter {
         let after = self.after.is_none_or(|at| started >= Some(at.instant()));
         let before =
             self.before.is_none_or(|at| started.is_none_or(|started| started <= at.instant()));
-        flow && status && after && before
+        let tokens = self.tokens_in.contains(run.total_tokens_in)
+            && self.tokens_out.contains(run.total_tokens_out);
+        flow && status && after && before && tokens
     }
 }

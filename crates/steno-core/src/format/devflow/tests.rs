@@ -1,5 +1,6 @@
 //! Tests of the format as a whole.
 
+mod artifacts;
 mod finding;
 mod lifecycle;
 mod recording;

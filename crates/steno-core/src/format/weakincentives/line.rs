@@ -120,8 +120,8 @@ fn insert_fields(object: &mut Object, entry: &Entry, moment: Timestamp) {
 
 fn kept_keys(entry: &Entry) -> Option<&Object> {
     let keys = entry.extra.get(LINE_KEY)?.as_object()?;
-    let is_own = |field: &&str| *field == SEQUENCE || !keys.contains_key(*field);
-    let own = !keys.is_empty() && FIELDS.iter().all(|field| is_own(&field));
+    let is_own = |field: &str| field == SEQUENCE || !keys.contains_key(field);
+    let own = !keys.is_empty() && FIELDS.iter().all(|field| is_own(field));
     own.then_some(keys)
 }
 
@@ -213,7 +213,7 @@ mod tests {
         let entry = read(line).unwrap();
         let written = to_object(&entry, false, entry.created_at.unwrap());
         assert_eq!(written["sequence"], json!(-7));
-        assert_eq!(written.keys().last().unwrap(), "sequence");
+        assert_eq!(written.keys().next_back().unwrap(), "sequence");
     }
 
     #[test]

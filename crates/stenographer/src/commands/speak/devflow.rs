@@ -1,5 +1,7 @@
 //! `steno as devflow`: the command line that devflow's decisions publish, on a `.devflow` folder.
 
+mod archive;
+mod artifact;
 mod cleanup;
 mod follow;
 mod list;
@@ -31,6 +33,12 @@ enum Command {
     /// Look at what was recorded.
     #[command(subcommand)]
     Transcript(Transcript),
+    /// Look at the files that runs have left.
+    #[command(subcommand)]
+    Artifact(artifact::Command),
+    /// List or delete archives of runs.
+    #[command(subcommand)]
+    Archive(archive::Command),
     /// Archive old runs; delete them only when told to.
     Cleanup(cleanup::Args),
     /// Bring an archived run back.
@@ -65,7 +73,8 @@ impl Command {
     /// Whether the command may change what is in the folder.
     fn writes(&self) -> bool {
         match self {
-            Command::Transcript(_) => false,
+            Command::Transcript(_) | Command::Artifact(_) => false,
+            Command::Archive(command) => command.writes(),
             Command::Cleanup(args) => !args.dry_run,
             Command::Restore { .. } => true,
         }
@@ -92,6 +101,8 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         Command::Transcript(Transcript::List(args)) => list::run(ui, &place, args),
         Command::Transcript(Transcript::Cost(args)) => totals::cost(ui, &place, &args),
         Command::Transcript(Transcript::Usage(args)) => totals::usage(ui, &place, args),
+        Command::Artifact(command) => artifact::run(ui, &place, &command),
+        Command::Archive(command) => archive::run(ui, &place, &command),
         Command::Cleanup(args) => cleanup::run(ui, &place, &args),
         Command::Restore { id } => restore(ui, &place, &id),
     }

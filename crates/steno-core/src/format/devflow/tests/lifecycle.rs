@@ -204,7 +204,7 @@ fn searching_sees_what_was_said_not_how_it_is_stored() {
     store.complete(&large).unwrap();
     assert!(store.folder(&large).join("transcript.json.gz").exists());
     let find = |text: &str, case_sensitive| {
-        let query = Query { text: text.to_owned(), case_sensitive, limit: None };
+        let query = Query { text: text.to_owned(), case_sensitive, ..Query::default() };
         let hits = store.search(&query).unwrap();
         hits.into_iter().map(|hit| hit.excerpt).collect::<Vec<_>>()
     };

@@ -1,7 +1,10 @@
 //! `search`: the turns that hold a text.
 
+use std::str::FromStr;
+
 use serde_json::json;
-use steno_core::format::devflow::Query;
+use steno_core::format::devflow::{Filter, Query, RunMeta, Shape, TokenRange};
+use steno_core::json::Style;
 
 use super::Place;
 use crate::error::{CommandError, Exit};
@@ -9,8 +12,12 @@ use crate::ui::Ui;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The text, taken literally.
-    query: String,
+    /// The text, taken literally; without one, runs are found by their tokens alone.
+    #[arg(required_unless_present = "tokens")]
+    query: Option<String>,
+    /// Only runs with so many tokens: MIN..MAX of prompts, or in:MIN..MAX and out:MIN..MAX; ends may be left out.
+    #[arg(long, value_name = "RANGE")]
+    tokens: Vec<TokenCondition>,
     /// `A` and `a` are different.
     #[arg(long)]
     case_sensitive: bool,
@@ -22,16 +29,51 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Prints one line per turn that holds the text.
+/// How many tokens of one kind a run may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TokenCondition {
+    is_output: bool,
+    range: TokenRange,
+}
+
+impl FromStr for TokenCondition {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected =
+            "expected MIN..MAX, in:MIN..MAX or out:MIN..MAX, such as 1000..5000 or out:500..";
+        let (is_output, range) = match text.split_once(':') {
+            Some(("in", range)) => (false, range),
+            Some(("out", range)) => (true, range),
+            Some(_) => return Err(expected),
+            None => (false, text),
+        };
+        let (least, most) = range.split_once("..").ok_or(expected)?;
+        let end = |text: &str| match text {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| expected),
+        };
+        Ok(Self { is_output, range: TokenRange { least: end(least)?, most: end(most)? } })
+    }
+}
+
+/// Prints one line per turn that holds the text, or per run where only tokens were asked about.
 pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, CommandError> {
-    if args.query.is_empty() {
+    let mut runs = Filter::default();
+    for condition in &args.tokens {
+        let range = if condition.is_output { &mut runs.tokens_out } else { &mut runs.tokens_in };
+        *range = condition.range;
+    }
+    // What cannot be read is reported, and cannot be found.
+    let found = place.list(ui, &runs)?;
+    let Some(text) = args.query else {
+        return list_runs(ui, &found, &args);
+    };
+    if text.is_empty() {
         return Err(CommandError::usage("nothing to search for"));
     }
-    let hits = place.store.search(&Query {
-        text: args.query,
-        case_sensitive: args.case_sensitive,
-        limit: args.max,
-    })?;
+    let query = Query { text, case_sensitive: args.case_sensitive, limit: args.max, runs };
+    let hits = place.store.search(&query)?;
     for hit in &hits {
         let (run, turn, excerpt) = (&hit.run_id, hit.turn_id, &hit.excerpt);
         if args.json {
@@ -44,4 +86,36 @@ pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, Comman
         }
     }
     Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
+}
+
+/// Prints one line per run.
+fn list_runs(ui: &mut Ui, found: &[RunMeta], args: &Args) -> Result<Exit, CommandError> {
+    for run in found.iter().take(args.max.unwrap_or(usize::MAX)) {
+        let (tokens_in, tokens_out) = (run.total_tokens_in, run.total_tokens_out);
+        let line = if args.json {
+            Style::COMPACT.print(&run.to_object(Shape::Shipped))
+        } else {
+            format!("{}: {tokens_in} in / {tokens_out} out", run.run_id)
+        };
+        ui.transcript_text(&(line + "\n"))?;
+    }
+    Ok(if found.is_empty() { Exit::Failed } else { Exit::Done })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_ranges_have_open_ends() {
+        let range = |text: &str| {
+            text.parse::<TokenCondition>().map(|it| (it.is_output, it.range.least, it.range.most))
+        };
+        assert_eq!(range("10..20"), Ok((false, Some(10), Some(20))));
+        assert_eq!(range("in:..5"), Ok((false, None, Some(5))));
+        assert_eq!(range("out:7.."), Ok((true, Some(7), None)));
+        for bad in ["", "5", "x:1..2", "1..b", "-1..2"] {
+            assert!(range(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,0 +1,201 @@
+//! Artifacts of a run: files that a flow left in `runs/<run id>/artifacts`, large ones compressed.
+//!
+//! Names are relative paths that stay in that folder. Links are not followed. What `files/` holds is never compressed.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+
+use super::error::StoreError;
+use super::folder;
+use super::run_id::RunId;
+use super::store::Store;
+use crate::durable::{self, FileError, OnPath};
+use crate::timestamp::Timestamp;
+
+/// The folder of the artifacts in that of a run.
+const ARTIFACTS: &str = "artifacts";
+/// The folder of generated files among them.
+const FILES: &str = "files";
+/// What the name of a compressed artifact ends with.
+const GZ: &str = ".gz";
+/// Artifacts of so many bytes are compressed.
+const COMPRESS_FROM: usize = 10 * 1024;
+
+/// What is known of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactInfo {
+    /// Its name, without the ending of a compressed file.
+    pub name: String,
+    /// Bytes on disk.
+    pub size: u64,
+    /// Whether it is stored compressed.
+    pub compressed: bool,
+    /// When it was written.
+    pub created_at: Option<Timestamp>,
+    /// What its ending says: `specification`, `diff`, `json`, `text`, `code`, `binary` or `unknown`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+}
+
+/// The type of an artifact by its name, and whether it is worth compressing.
+pub fn artifact_type(name: &str) -> (&'static str, bool) {
+    let ending = Path::new(name).extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    match ending.as_deref().unwrap_or_default() {
+        "md" => ("specification", true),
+        "diff" | "patch" => ("diff", true),
+        "json" => ("json", true),
+        "txt" | "log" => ("text", true),
+        "go" | "py" | "js" | "ts" | "java" | "rb" => ("code", true),
+        "png" | "jpg" | "jpeg" | "gif" | "pdf" | "zip" | "tar" | "gz" => ("binary", false),
+        _ => ("unknown", true),
+    }
+}
+
+impl Store {
+    /// Saves an artifact of a run, compressed where that is worth it.
+    pub fn save_artifact(&self, id: &RunId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.artifact_path(id, name)?;
+        durable::create_private_dir(durable::parent(&path))?;
+        let packed = compressed_path(&path);
+        let is_generated = Path::new(name).starts_with(FILES);
+        if artifact_type(name).1 && bytes.len() >= COMPRESS_FROM && !is_generated {
+            durable::replace_atomic(&packed, |file| folder::compress(bytes, file))?;
+            durable::remove_file(&path)?;
+        } else {
+            durable::write_atomic(&path, bytes)?;
+            durable::remove_file(&packed)?;
+        }
+        Ok(())
+    }
+
+    /// Saves a generated file of a run; it becomes the artifact `files/NAME`.
+    pub fn save_file(&self, id: &RunId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        self.save_artifact(id, &format!("{FILES}/{name}"), bytes)
+    }
+
+    /// Loads an artifact of a run, unpacked.
+    pub fn load_artifact(&self, id: &RunId, name: &str) -> Result<Vec<u8>, StoreError> {
+        let path = self.artifact_path(id, name)?;
+        let packed = compressed_path(&path);
+        let has_packed = folder::is_plain_file(&packed) && artifact_type(name).1;
+        if has_packed {
+            let bytes = fs::read(&packed).on("read", &packed)?;
+            let corrupt = |problem| StoreError::CorruptArtifact { id: id.clone(), problem };
+            match folder::plain_bytes(&packed, bytes) {
+                Ok(bytes) => return Ok(bytes),
+                // What another program could not finish may still be there as it was.
+                Err(_) if folder::is_plain_file(&path) => {}
+                Err(problem) => return Err(corrupt(problem)),
+            }
+        }
+        if !folder::is_plain_file(&path) {
+            return Err(self.no_artifact(id, name));
+        }
+        Ok(fs::read(&path).on("read", &path)?)
+    }
+
+    /// What is known of one artifact.
+    pub fn artifact_info(&self, id: &RunId, name: &str) -> Result<ArtifactInfo, StoreError> {
+        let artifacts = self.artifacts(id)?;
+        let found = artifacts.into_iter().find(|artifact| artifact.name == name);
+        found.ok_or_else(|| self.no_artifact(id, name))
+    }
+
+    /// All artifacts of a run by name, generated files included.
+    pub fn artifacts(&self, id: &RunId) -> Result<Vec<ArtifactInfo>, StoreError> {
+        let base = self.folder(id).join(ARTIFACTS);
+        let mut found = Vec::new();
+        let mut folders = vec![base.clone()];
+        while let Some(folder) = folders.pop() {
+            let listing = match fs::read_dir(&folder).on("read folder", &folder) {
+                Err(error) if error.is_missing() => continue,
+                other => other?,
+            };
+            for item in listing.flatten() {
+                let kind = item.file_type().on("open", &item.path())?;
+                if kind.is_dir() {
+                    folders.push(item.path());
+                } else if kind.is_file() {
+                    found.extend(describe(&base, &item.path())?);
+                }
+            }
+        }
+        // Of two files of one name the compressed one counts, as it does when the artifact is loaded.
+        found.sort_by(|a, b| (&a.name, b.compressed).cmp(&(&b.name, a.compressed)));
+        found.dedup_by(|a, b| a.name == b.name);
+        Ok(found)
+    }
+
+    /// Removes an artifact, in whichever form it is stored.
+    pub fn delete_artifact(&self, id: &RunId, name: &str) -> Result<(), StoreError> {
+        let path = self.artifact_path(id, name)?;
+        let packed = Some(compressed_path(&path)).filter(|_| artifact_type(name).1);
+        let there: Vec<PathBuf> =
+            packed.into_iter().chain([path]).filter(|path| folder::is_plain_file(path)).collect();
+        if there.is_empty() {
+            return Err(self.no_artifact(id, name));
+        }
+        for path in there {
+            durable::remove_file(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Where an artifact stands uncompressed.
+    fn artifact_path(&self, id: &RunId, name: &str) -> Result<PathBuf, StoreError> {
+        let path = Path::new(name);
+        let is_plain = |part: Component| matches!(part, Component::Normal(_));
+        let unsafe_name = || StoreError::Unsafe {
+            what: "not the name of an artifact",
+            path: self.folder(id),
+            name: name.to_owned(),
+        };
+        if name.is_empty() || name.ends_with('/') || !path.components().all(is_plain) {
+            return Err(unsafe_name());
+        }
+        let mut place = self.folder(id).join(ARTIFACTS);
+        for part in path.components() {
+            // A link on the way would lead out of the run.
+            if fs::symlink_metadata(&place).is_ok_and(|it| it.is_symlink()) {
+                return Err(unsafe_name());
+            }
+            place.push(part);
+        }
+        Ok(place)
+    }
+
+    fn no_artifact(&self, id: &RunId, name: &str) -> StoreError {
+        StoreError::ArtifactNotFound { id: id.clone(), name: name.to_owned() }
+    }
+}
+
+/// What is known of the file of an artifact below `base`.
+fn describe(base: &Path, path: &Path) -> Result<Option<ArtifactInfo>, FileError> {
+    let Some(stored) = path.strip_prefix(base).ok().and_then(Path::to_str) else {
+        return Ok(None);
+    };
+    let stored = stored.replace(std::path::MAIN_SEPARATOR, "/");
+    let metadata = fs::metadata(path).on("open", path)?;
+    let modified = metadata.modified().on("open", path)?;
+    let created_at = jiff::Timestamp::try_from(modified).ok();
+    // What is not worth compressing and ends in `.gz` was saved under that name.
+    let unpacked = stored.strip_suffix(GZ).filter(|name| artifact_type(name).1);
+    let unpacked = unpacked.filter(|name| !Path::new(name).starts_with(FILES));
+    let name = unpacked.unwrap_or(&stored).to_owned();
+    Ok(Some(ArtifactInfo {
+        size: metadata.len(),
+        compressed: unpacked.is_some(),
+        created_at: created_at.map(|at| Timestamp::from_instant(at, 9)),
+        kind: artifact_type(&name).0,
+        name,
+    }))
+}
+
+fn compressed_path(path: &Path) -> PathBuf {
+    let mut packed = path.as_os_str().to_owned();
+    packed.push(GZ);
+    packed.into()
+}

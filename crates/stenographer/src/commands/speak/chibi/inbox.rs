@@ -1,0 +1,74 @@
+//! Messages between contexts: left by `send_message`, taken in by `-b` and `-B`.
+
+use serde_json::Value;
+use steno_core::{Entry, Kind, Role};
+
+use super::Contexts;
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+/// The prompt with which chibi has a model read its messages.
+const CHECK_PROMPT: &str = "[System: You have received new message(s) above. Review and take appropriate action now — you may not be reactivated soon, so handle anything urgent immediately.]";
+
+impl Contexts<'_> {
+    /// Takes in the messages that wait for any context.
+    pub(super) fn take_inboxes(&self, ui: &mut Ui) -> Result<Exit, CommandError> {
+        let mut count = 0;
+        for name in self.names() {
+            count += usize::from(self.take_messages(ui, &name)?);
+        }
+        if count == 0 {
+            self.event(ui, "No messages in any inbox.");
+        } else {
+            self.event(ui, &format!("Processed inboxes for {count} context(s)."));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Takes in the messages that wait for one context.
+    pub(super) fn take_inbox(&self, ui: &mut Ui, name: &str) -> Result<Exit, CommandError> {
+        self.folder(name)?;
+        if !self.take_messages(ui, name)? {
+            self.event(ui, &format!("No messages in inbox for '{name}'"));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Records waiting messages as a prompt of the context and prints it; whether there were any.
+    fn take_messages(&self, ui: &mut Ui, name: &str) -> Result<bool, CommandError> {
+        let context = self.open(&self.folder(name)?)?;
+        let waiting = context.waiting()?.len();
+        if waiting == 0 {
+            return Ok(false);
+        }
+        self.event(ui, &format!("Processing {waiting} message(s) from inbox for '{name}'"));
+        let prompt = context.prompt(Entry::new(Role::User, Kind::Text, CHECK_PROMPT))?;
+        ui.transcript_text(&(prompt.content + "\n"))?;
+        Ok(true)
+    }
+
+    /// Calls a tool of chibi's.
+    pub(super) fn call_tool(
+        &self,
+        ui: &mut Ui,
+        tool: &str,
+        input: &str,
+    ) -> Result<Exit, CommandError> {
+        if tool != "send_message" {
+            let error = CommandError::usage(format!("no such tool here: {tool}"));
+            return Err(error.hint("only send_message can be called without a model"));
+        }
+        let input: Value = serde_json::from_str(input)
+            .map_err(|error| CommandError::usage(format!("not JSON: {error}")))?;
+        let text = |field: &str| input.get(field).and_then(Value::as_str);
+        let missing =
+            |field: &str| CommandError::user(format!("Error: '{field}' field is required"));
+        let to = text("to").ok_or_else(|| missing("to"))?;
+        let content = text("content").ok_or_else(|| missing("content"))?;
+        let current = self.current();
+        let context = self.open(&self.folder_to_make(to)?)?;
+        context.push(text("from").unwrap_or(&current), content)?;
+        ui.transcript_text(&format!("Message delivered to '{to}' via local inbox\n"))?;
+        Ok(Exit::Done)
+    }
+}

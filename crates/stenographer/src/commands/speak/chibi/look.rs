@@ -1,0 +1,129 @@
+//! What chibi prints of its contexts: logs, names, files.
+
+use std::fs;
+use std::path::Path;
+
+use steno_core::format::chibi::{self, LockStatus};
+use steno_core::{Kind, Role};
+
+use super::{Contexts, Look};
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+/// What can be inspected.
+const THINGS: [&str; 5] = ["system_prompt", "reflection", "todos", "goals", "list"];
+
+impl Contexts<'_> {
+    /// Prints entries of the active conversation.
+    pub(super) fn show_log(
+        &self,
+        ui: &mut Ui,
+        name: &str,
+        count: &str,
+    ) -> Result<Exit, CommandError> {
+        let count =
+            count.parse().map_err(|_| CommandError::usage(format!("Invalid number: {count}")))?;
+        let dir = self.folder(name)?;
+        let (lines, problems) = chibi::lines(&dir.join("context.jsonl"))?;
+        ui.problems(&problems);
+        let chosen = chibi::select(&lines, count);
+        ui.transcript_text(&chibi::render_log(chosen, self.look.log_style(), self.verbose))?;
+        Ok(Exit::Done)
+    }
+
+    /// Prints what a context is about.
+    pub(super) fn show_info(&self, ui: &mut Ui, name: &str) -> Result<Exit, CommandError> {
+        let dir = self.folder(name)?;
+        let (what, count) = match self.look {
+            Look::Documented => ("Messages", self.count_messages(ui, &dir)?),
+            Look::V0_10_10 => ("Prompts", self.count_prompts(ui, &dir)?),
+        };
+        let mut text = format!("Context: {name}{}\n{what}: {count}\n", self.status(&dir));
+        let summary = read_text(&dir.join("summary.md"))?;
+        if let Some(line) = summary.lines().next() {
+            text += &format!("Summary: {line}\n");
+        }
+        ui.transcript_text(&text)?;
+        Ok(Exit::Done)
+    }
+
+    /// Prints the names of all contexts.
+    pub(super) fn list(&self, ui: &mut Ui, current: &str) -> Result<Exit, CommandError> {
+        let mut text = String::new();
+        for name in self.names() {
+            let mark = if name == current { "*" } else { " " };
+            let status = self.status(&self.folder(&name)?);
+            text += &format!("{mark} {name}{status}\n");
+        }
+        ui.transcript_text(&text)?;
+        Ok(Exit::Done)
+    }
+
+    /// Prints a file of a context.
+    pub(super) fn inspect(
+        &self,
+        ui: &mut Ui,
+        name: &str,
+        thing: &str,
+    ) -> Result<Exit, CommandError> {
+        let dir = self.folder(name)?;
+        let prompts = self.base.join("prompts");
+        let (content, nothing) = match thing {
+            "system_prompt" => {
+                let own = dir.join("system_prompt.md");
+                let path = if own.exists() { own } else { prompts.join("chibi.md") };
+                (read_text(&path)?, "(no system prompt set)")
+            }
+            "reflection" => (read_text(&prompts.join("reflection.md"))?, "(no reflection set)"),
+            "todos" => (read_text(&dir.join("todos.md"))?, "(no todos)"),
+            "goals" => (read_text(&dir.join("goals.md"))?, "(no goals)"),
+            "list" => (format!("Inspectable items:\n  {}\n", THINGS.join("\n  ")), ""),
+            other => {
+                let error = CommandError::usage(format!("nothing to inspect: {other}"));
+                return Err(error.hint(format!("it is one of {}", THINGS.join(", "))));
+            }
+        };
+        let content = if content.is_empty() { nothing } else { &content };
+        let end = if content.ends_with('\n') { "" } else { "\n" };
+        ui.transcript_text(&format!("{content}{end}"))?;
+        Ok(Exit::Done)
+    }
+
+    /// Messages in the active conversation.
+    fn count_messages(&self, ui: &mut Ui, dir: &Path) -> Result<usize, CommandError> {
+        let (lines, problems) = chibi::lines(&dir.join("context.jsonl"))?;
+        ui.problems(&problems);
+        Ok(lines.iter().filter(|line| line.entry_type == "message").count())
+    }
+
+    /// Prompts in the whole history.
+    fn count_prompts(&self, ui: &mut Ui, dir: &Path) -> Result<usize, CommandError> {
+        let mut count = 0;
+        for bundle in chibi::READER.find_at(dir)?.iter().filter(|bundle| bundle.root == dir) {
+            let transcript = chibi::read(bundle)?;
+            ui.problems(&transcript.problems);
+            let entries = transcript.entries.iter();
+            count += entries.filter(|it| it.role == Role::User && it.kind == Kind::Text).count();
+        }
+        Ok(count)
+    }
+
+    fn status(&self, dir: &Path) -> &'static str {
+        match chibi::lock_status(dir, &self.scene.clock) {
+            Some(LockStatus::Active) => " [active]",
+            Some(LockStatus::Stale) => " [stale]",
+            None => "",
+        }
+    }
+}
+
+/// The text of a file, empty when there is none.
+fn read_text(path: &Path) -> Result<String, CommandError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => {
+            Err(CommandError::user(format!("could not read {}: {error}", path.display())))
+        }
+    }
+}

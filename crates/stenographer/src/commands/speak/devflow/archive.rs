@@ -1,0 +1,44 @@
+//! `archive`: which runs are archived, and the end of one archive.
+
+use clap::Subcommand;
+use steno_core::format::devflow::RunId;
+
+use super::Place;
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// List the runs that are archived.
+    List,
+    /// Delete the archive of a run; the run itself, if it is there, stays.
+    Delete {
+        /// The run.
+        #[arg(value_name = "RUN-ID")]
+        id: String,
+    },
+}
+
+impl Command {
+    /// Whether the command changes something.
+    pub(super) fn writes(&self) -> bool {
+        matches!(self, Command::Delete { .. })
+    }
+}
+
+/// Lists archives or deletes one.
+pub(super) fn run(ui: &mut Ui, place: &Place, command: &Command) -> Result<Exit, CommandError> {
+    match command {
+        Command::List => {
+            let archived = place.store.archives()?;
+            let lines: String = archived.iter().map(|id| format!("{id}\n")).collect();
+            ui.transcript_text(&lines)?;
+        }
+        Command::Delete { id } => {
+            let id: RunId = id.parse()?;
+            place.store.delete_archive(&id)?;
+            ui.transcript_text(&format!("Deleted the archive of {id}\n"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
