@@ -45,7 +45,7 @@ pub use recording::NewRun;
 pub use retention::{Cleanup, CleanupOptions, DiskUsage, Retention};
 pub use run::{Run, RunMeta, ToolCall, Turn};
 pub use run_id::{RunId, RunIdError};
-pub use search::{Hit, Query, TokenRange};
+pub use search::{Hit, Query, SearchResult, TokenRange};
 pub use stats::Stats;
 pub use store::{Filter, RunList, Store};
 pub use table::{meta_list, stats_text};

@@ -343,6 +343,9 @@ fn a_corrupt_run_is_not_called_missing() {
     assert_eq!(shown.code, 1);
     assert!(shown.err.contains("transcript.json.gz: corrupt gzip"), "{}", shown.err);
     assert!(shown.out.contains("Status: failed"));
+    let searched = project.run(&["transcript", "search", "authentication"]);
+    assert_eq!((searched.code, searched.out.lines().count()), (1, 1));
+    assert!(searched.err.contains("transcript.json.gz: corrupt gzip"), "{}", searched.err);
     fs::remove_file(folder.join("metadata.json")).unwrap();
     let lost = project.run(&["transcript", "view", MANUAL]);
     assert_eq!(lost.code, 1);

@@ -5,6 +5,7 @@ use super::run::{ToolCall, Turn};
 use super::run_id::RunId;
 use super::store::{Filter, Store};
 use crate::json::Value;
+use crate::problem::Problem;
 
 /// Characters shown on either side of a match.
 const AROUND: usize = 30;
@@ -51,24 +52,43 @@ pub struct Hit {
     pub excerpt: String,
 }
 
+/// What a search has found, and what it could not look into.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchResult {
+    /// The turns, those of the newest run first.
+    pub hits: Vec<Hit>,
+    /// Runs and turns that could not be read.
+    pub problems: Vec<Problem>,
+}
+
 impl Store {
     /// The turns that hold a text, newest run first; compressed runs and runs being recorded are
     /// searched too.
     pub fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
-        let mut hits = Vec::new();
+        Ok(self.search_all(query)?.hits)
+    }
+
+    /// As [`Store::search`], with what could not be read.
+    pub fn search_all(&self, query: &Query) -> Result<SearchResult, StoreError> {
+        let list = self.list_all(&query.runs)?;
+        let mut found = SearchResult { hits: Vec::new(), problems: list.problems };
         let limit = query.limit.unwrap_or(usize::MAX);
-        for run in self.list(&query.runs)? {
+        for run in list.runs {
             let run_id: RunId = run.run_id.parse()?;
-            // A run that cannot be read has nothing to find; `load` says why.
-            let Ok(decoded) = self.load(&run_id) else {
-                continue;
+            let decoded = match self.load(&run_id) {
+                Ok(decoded) => decoded,
+                Err(error) => {
+                    found.problems.push(error.problem(&self.folder(&run_id)));
+                    continue;
+                }
             };
+            found.problems.extend(decoded.problems);
             for turn in &decoded.run.turns {
-                if hits.len() == limit {
-                    return Ok(hits);
+                if found.hits.len() == limit {
+                    return Ok(found);
                 }
                 let excerpt = query.find_in(turn);
-                hits.extend(excerpt.map(|excerpt| Hit {
+                found.hits.extend(excerpt.map(|excerpt| Hit {
                     run_id: run_id.clone(),
                     turn_id: turn.id,
                     role: turn.role.clone(),
@@ -76,7 +96,7 @@ impl Store {
                 }));
             }
         }
-        Ok(hits)
+        Ok(found)
     }
 }
 

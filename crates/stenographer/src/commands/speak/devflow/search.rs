@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use serde_json::json;
-use steno_core::format::devflow::{Filter, Query, RunMeta, Shape, TokenRange};
+use steno_core::format::devflow::{Filter, Query, RunMeta, SearchResult, Shape, TokenRange};
 use steno_core::json::Style;
 
 use super::Place;
@@ -64,16 +64,16 @@ pub(super) fn run(ui: &mut Ui, place: &Place, args: Args) -> Result<Exit, Comman
         let range = if condition.is_output { &mut runs.tokens_out } else { &mut runs.tokens_in };
         *range = condition.range;
     }
-    // What cannot be read is reported, and cannot be found.
-    let found = place.list(ui, &runs)?;
-    let Some(text) = args.query else {
+    let Some(text) = args.query.clone() else {
+        let found = place.list(ui, &runs)?;
         return list_runs(ui, &found, &args);
     };
     if text.is_empty() {
         return Err(CommandError::usage("nothing to search for"));
     }
     let query = Query { text, case_sensitive: args.case_sensitive, limit: args.max, runs };
-    let hits = place.store.search(&query)?;
+    let SearchResult { hits, problems } = place.store.search_all(&query)?;
+    ui.problems(&problems);
     for hit in &hits {
         let (run, turn, excerpt) = (&hit.run_id, hit.turn_id, &hit.excerpt);
         if args.json {
