@@ -73,13 +73,11 @@ pub fn reader_of(agent: &str) -> &'static Reader {
     readers().find(|reader| reader.agent == agent).unwrap_or(&native::READER)
 }
 
-/// The reader of a kept session of `agent`: that of the agent, unless it was kept from a document of ours or from a run that
-/// was written from it.
+/// The reader of a kept session of `agent`: that of the agent, unless it was kept from a document of ours.
 pub(crate) fn reader_of_kept(agent: &str, bundle: &Bundle) -> &'static Reader {
     let is_ours = |source: &Source| native::is_document(source).unwrap_or(false);
     match bundle.sources.as_slice() {
         [only] if only.name().ends_with(".json") && is_ours(only) => &native::READER,
-        _ if agent != devflow::AGENT && devflow::is_run(bundle) => &devflow::READER,
         _ => reader_of(agent),
     }
 }

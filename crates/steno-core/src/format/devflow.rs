@@ -129,6 +129,13 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
     folder::load(bundle).map(entries::transcript)
 }
 
+/// The session from which a run was written, where that was one of another agent; else the transcript as it is.
+///
+/// A store keeps such a run under its own name, beside the session; a conversion gives the session back.
+pub fn give_back(transcript: Transcript) -> Transcript {
+    entries::give_back(transcript)
+}
+
 /// Writes a transcript as a run below `base`, and says where.
 ///
 /// A run of the same name is only replaced when it is an earlier state of this one.
@@ -163,17 +170,6 @@ fn continues(run: &Run, before: &Run) -> bool {
         && meta.started_at.map(|at| at.instant()) == meta_before.started_at.map(|at| at.instant())
         && before.turns.len() <= run.turns.len()
         && run.turns.iter().zip(&before.turns).all(alike)
-}
-
-/// Whether the files of a session are those of a run.
-pub(crate) fn is_run(bundle: &Bundle) -> bool {
-    let transcripts =
-        [folder::PLAIN, folder::COMPRESSED].into_iter().filter_map(|name| bundle.get(name));
-    transcripts.into_iter().any(|source| {
-        let plain =
-            source.bytes().ok().and_then(|bytes| folder::plain_bytes(source.path(), bytes).ok());
-        plain.is_some_and(|bytes| decode::is_transcript(&bytes))
-    })
 }
 
 fn is_run_folder(dir: &Path) -> bool {

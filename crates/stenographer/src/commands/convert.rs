@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use steno_core::format::devflow;
+
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::store::{Pictured, Place, Store};
@@ -28,7 +30,10 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let Pictured { transcript, pictures } = match Place::of(&scene.cwd, &args.input) {
-        Some(place) => place.read_pictured()?,
+        Some(place) => {
+            let Pictured { transcript, pictures } = place.read_pictured()?;
+            Pictured { transcript: devflow::give_back(transcript), pictures }
+        }
         None => Store::new(scene).pictured(&args.input)?,
     };
     ui.problems(&transcript.problems);

@@ -20,12 +20,32 @@ use crate::session::{Session, SessionId, Transcript};
 /// The run as a transcript.
 pub(super) fn transcript(decoded: Decoded) -> Transcript {
     let Decoded { run, problems } = decoded;
-    let mut transcript = match foreign_session(&run) {
+    let mut transcript = match foreign_session(&run.metadata.extra) {
         Some(session) => foreign_transcript(&run, session),
         None => native_transcript(&run),
     };
     transcript.problems = problems;
     transcript
+}
+
+/// The transcript of the session that a run was written from, if it was written from one of another agent.
+pub(super) fn give_back(transcript: Transcript) -> Transcript {
+    let Some(session) = original_session(&transcript.session) else {
+        return transcript;
+    };
+    let stated = session.totals.usage;
+    let mut original = Transcript::new(session);
+    transcript.entries.into_iter().for_each(|entry| original.push(entry));
+    original.session.totals.usage = stated;
+    original.problems = transcript.problems;
+    original.notes = transcript.notes;
+    original
+}
+
+/// The session of another agent from which the run was written that this session was read from.
+pub(super) fn original_session(session: &Session) -> Option<Session> {
+    let is_run = session.agent == AGENT;
+    foreign_session(session.extra.get(METADATA).filter(|_| is_run)?.as_object()?)
 }
 
 fn native_transcript(run: &Run) -> Transcript {
@@ -45,9 +65,9 @@ fn native_transcript(run: &Run) -> Transcript {
     transcript
 }
 
-/// The session of another agent that the run was written from.
-fn foreign_session(run: &Run) -> Option<Session> {
-    let Value::Object(known) = run.metadata.extra.get(SESSION)?.clone() else {
+/// The session of another agent that a run's metadata name.
+fn foreign_session(metadata: &Object) -> Option<Session> {
+    let Value::Object(known) = metadata.get(SESSION)?.clone() else {
         return None;
     };
     let native_id = known.get("native_id").and_then(Value::as_str).map(str::to_owned);
@@ -60,8 +80,8 @@ fn foreign_session(run: &Run) -> Option<Session> {
     Some(session)
 }
 
-/// The entries of another agent, as they were before they became turns.
-fn foreign_transcript(run: &Run, session: Session) -> Transcript {
+/// The entries of another agent, as they were before they became turns; the session is the run's own.
+fn foreign_transcript(run: &Run, original: Session) -> Transcript {
     let mut found = Vec::new();
     for (position, turn) in run.turns.iter().enumerate() {
         let (plain, patches) = take_patches(turn);
@@ -70,9 +90,10 @@ fn foreign_transcript(run: &Run, session: Session) -> Transcript {
     let mut placed: Vec<_> =
         found.into_iter().enumerate().map(|(at, it)| (it.index.unwrap_or(at), it)).collect();
     placed.sort_by_key(|(at, _)| *at);
-    let stated = session.totals.usage;
-    let mut numbering = Numbering::new(&session.agent, session.id.as_str());
-    let mut transcript = Transcript::new(session);
+    let stated = original.totals.usage;
+    let mut numbering = Numbering::new(&original.agent, original.id.as_str());
+    let Session { id, agent, native_id, extra, .. } = session(run);
+    let mut transcript = Transcript::new(Session { id, agent, native_id, extra, ..original });
     for (_, PatchedEntry { mut entry, sequence, .. }) in placed {
         numbering.assign(&mut entry);
         entry.sequence = sequence.unwrap_or(entry.sequence);

@@ -33,6 +33,9 @@ pub(super) const SESSION: &str = "session";
 impl From<&Transcript> for Run {
     /// The transcript as a run; one that was read from a run comes back as it was.
     fn from(transcript: &Transcript) -> Self {
+        let original = entries::original_session(&transcript.session)
+            .map(|_| entries::give_back(transcript.clone()));
+        let transcript = original.as_ref().unwrap_or(transcript);
         let session = &transcript.session;
         let is_native = session.agent == AGENT;
         let mut fold = Fold { is_native, ..Fold::default() };

@@ -28,8 +28,9 @@ fn runs_are_found_at_any_depth_and_as_single_files() {
         assert_eq!(found.len(), 1, "{}", path.display());
         let transcript = read(&found[0]).unwrap();
         assert_eq!(transcript.entries[0].content, "Hi");
-        assert_eq!(transcript.session.id.as_str(), "s1");
-        assert_eq!(transcript.session.agent, "claude");
+        assert_eq!(transcript.session.id.as_str(), "2026-01-05-claude-s1");
+        let original = give_back(transcript).session;
+        assert_eq!((original.id.as_str(), original.agent.as_str()), ("s1", "claude"));
     }
     assert_eq!(READER.find_at(&dir.path().join("noise")).unwrap().len(), 0);
     assert!(READER.find_at(&dir.path().join("missing")).is_err());

@@ -52,7 +52,10 @@ fn result(id: &str, content: &str, error: bool) -> Entry {
 }
 
 fn there_and_back(transcript: &Transcript) -> Transcript {
-    entries::transcript(decoded(&Run::from(transcript)))
+    let read = entries::transcript(decoded(&Run::from(transcript)));
+    assert_eq!(read.session.agent, AGENT);
+    assert_eq!(Run::from(&read), Run::from(transcript));
+    give_back(read)
 }
 
 #[test]
@@ -160,19 +163,6 @@ fn a_turn_that_somebody_edited_reads_as_edited() {
     let told: Vec<_> =
         back.entries.iter().map(|entry| (entry.kind, entry.content.as_str())).collect();
     assert_eq!(told, [(Kind::Thinking, "ho"), (Kind::ToolCall, "{}"), (Kind::ToolResult, "new")]);
-}
-
-#[test]
-fn a_run_of_another_agent_is_kept_and_read_as_a_run() {
-    let run = Run::from(&foreign(vec![said(Role::User, Kind::Text, "Hi")]));
-    let source = |name: &str, json: String| Source::in_memory(name, name, json.into_bytes());
-    let sources = vec![
-        source("transcript.json", run.to_json(Shape::Shipped)),
-        source("metadata.json", run.metadata_json(Shape::Shipped)),
-    ];
-    let bundle = Bundle::new("r", sources);
-    assert_eq!(crate::format::reader_of_kept("claude", &bundle).agent, AGENT);
-    assert_eq!(read(&bundle).unwrap().session.agent, "claude");
 }
 
 #[test]
