@@ -152,8 +152,10 @@ async function renote(chunk) {
 /** Shows the notes that there are now. */
 export async function renoteAll() {
   const answer = await fetch(`${base}/notes`);
+  const notes = await answer.text();
+  // Looked up only now: another call may have replaced it meanwhile.
   const shown = document.querySelector("#notes");
-  if (shown && answer.ok) shown.outerHTML = await answer.text();
+  if (shown && answer.ok) shown.outerHTML = notes;
   await Promise.all(chunks().filter((chunk) => chunk.childElementCount).map(renote));
 }
 
