@@ -1,7 +1,7 @@
 //! Keys, tokens and cookies of an exchange: they are passed on, but never recorded.
 //!
 //! A secret is known by the name of the header, parameter or JSON field that holds it, or by its form
-//! ([`crate::secret`]). Placeholders such as `anything` are no secrets, and stay. A secret that was brought by a request
+//! (`crate::secret`). Placeholders such as `anything` are no secrets, and stay. A secret that was brought by a request
 //! is looked for in everything that is recorded of the exchange, because servers repeat keys: in escaped forms, across
 //! chunks, and, since bodies are recorded decompressed, in compressed answers.
 //!

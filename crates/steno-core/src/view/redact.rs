@@ -1,6 +1,6 @@
 //! Takes secrets out of a transcript before it is shared.
 //!
-//! What counts as a secret is decided by the rules in [`crate::secret`].
+//! What counts as a secret is decided by the rules in `crate::secret`.
 
 use std::borrow::Cow;
 use std::num::NonZero;
