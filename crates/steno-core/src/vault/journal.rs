@@ -79,13 +79,51 @@ pub(crate) struct ListedFile {
     pub(crate) state: FileState,
     pub(crate) length: u64,
     pub(crate) size: Option<u64>,
-    pub(crate) link: Option<String>,
+    pub(crate) link: Option<JournalLink>,
+}
+
+/// The end of a file's chain. Held as bytes, because a store may have very many files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalLink {
+    /// That of a sealed file.
+    Chain(Hash),
+    /// That of a log: the sum of its last line.
+    LogSum(Sum),
+}
+
+impl JournalLink {
+    fn parse(text: String) -> Option<Self> {
+        match Sum::parse(&text) {
+            Some(sum) => Some(Self::LogSum(sum)),
+            None => Hash::try_from(text).ok().map(Self::Chain),
+        }
+    }
+}
+
+impl From<JournalLink> for String {
+    fn from(link: JournalLink) -> Self {
+        match link {
+            JournalLink::Chain(hash) => hash.into(),
+            JournalLink::LogSum(sum) => sum.as_str().to_owned(),
+        }
+    }
 }
 
 impl ListedFile {
     /// The end of a sealed file's chain.
     pub(crate) fn chain(&self) -> Option<Hash> {
-        self.link.clone().and_then(|link| Hash::try_from(link).ok())
+        match self.link {
+            Some(JournalLink::Chain(hash)) => Some(hash),
+            _ => None,
+        }
+    }
+
+    /// The sum of a log's last line.
+    pub(crate) fn log_sum(&self) -> Option<Sum> {
+        match self.link {
+            Some(JournalLink::LogSum(sum)) => Some(sum),
+            _ => None,
+        }
     }
 }
 

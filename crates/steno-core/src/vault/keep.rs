@@ -159,7 +159,7 @@ impl SessionDir {
         let is_damaged = lost.open().and_then(|mut sealed| sealed.check_header()).is_err();
         if is_damaged && anew.length >= listed.length {
             let file = lost.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let (length, link) = (listed.length, listed.link.clone());
+            let (length, link) = (listed.length, listed.link.map(String::from));
             let line = self.journal_line(FileState::Replaced);
             commit.add_line(self, JournalLine { file, length, link, ..line });
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memchr::memmem::Finder;
 
-use super::{FileState, JournalLine, JournalStamp, ListedFile, parse, scan, stamp};
+use super::{FileState, JournalLine, JournalLink, JournalStamp, ListedFile, parse, scan, stamp};
 use crate::durable::FileError;
 use crate::vault::head::Head;
 use crate::vault::live::FIRST_SUM;
@@ -138,6 +138,7 @@ impl JournalState {
                 self.sessions.entry(session).or_default().remove(&file);
             }
             FileState::Kept | FileState::Open | FileState::Replaced => {
+                let link = link.and_then(JournalLink::parse);
                 let listed = ListedFile { state, length, size, link };
                 self.sessions.entry(session).or_default().insert(&file, listed);
             }

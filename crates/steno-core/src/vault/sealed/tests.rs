@@ -56,7 +56,7 @@ fn grow(path: &Path, pieces: &[&[u8]]) -> WrittenFile {
 fn listed(written: &WrittenFile) -> KeptFile {
     let state = crate::vault::journal::FileState::Kept;
     let (length, size) = (written.length, Some(written.size));
-    let link = Some(written.chain.into());
+    let link = Some(crate::vault::journal::JournalLink::Chain(written.chain));
     let listed = Some(ListedFile { state, length, size, link });
     KeptFile { path: written.path.clone(), listed }
 }

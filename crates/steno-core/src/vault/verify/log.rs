@@ -25,7 +25,7 @@ impl LogCheck<'_> {
         report.files += 1;
         let known = self.check_head(report)?;
         let mut ends = vec![known];
-        let listed_sum = self.listed.link.as_deref().and_then(Sum::parse);
+        let listed_sum = self.listed.log_sum();
         ends.push(listed_sum.map(|sum| Head { length: self.listed.length, sum }));
         let durable = ends.iter().flatten().map(|end| end.length).max().unwrap_or(0);
         let file = File::open(path).on("open", path)?;
