@@ -7,6 +7,7 @@ mod names;
 mod rules;
 mod values;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -67,24 +68,22 @@ pub(crate) fn find_secrets(text: &[u8], rules: SecretRules) -> Vec<SecretMatch> 
     for hint in compiled.hints.find_overlapping_iter(text) {
         is_hinted[compiled.rule_of_hint[hint.pattern().as_usize()]] = true;
     }
-    let mut matches: Vec<SecretMatch> = Vec::new();
+    // By where they begin, so that an overlap shows in the neighbour.
+    let mut matches: BTreeMap<usize, SecretMatch> = BTreeMap::new();
     for (rule, pattern) in RULES.iter().zip(&compiled.patterns).zip(is_hinted).filter_map(keep_if) {
         if rules == SecretRules::FormsOnly && rule.entropy > 0.0 {
             continue;
         }
         for captures in pattern.captures_iter(text) {
             let Some(range) = rule.secret_in(&captures) else { continue };
-            let overlaps = |known: &SecretMatch| {
-                known.range.start < range.end && range.start < known.range.end
-            };
-            if !matches.iter().any(overlaps) {
+            let before = matches.range(..range.end).next_back();
+            if before.is_none_or(|(_, known)| known.range.end <= range.start) {
                 let context_start = captures.get(0).map_or(range.start, |whole| whole.start());
-                matches.push(SecretMatch { range, context_start, rule: rule.name });
+                matches.insert(range.start, SecretMatch { range, context_start, rule: rule.name });
             }
         }
     }
-    matches.sort_by_key(|found| found.range.start);
-    matches
+    matches.into_values().collect()
 }
 
 fn keep_if<T>((item, is_kept): (T, bool)) -> Option<T> {
