@@ -168,17 +168,45 @@ impl Keeper {
 
     /// Keeps what is new of a session. It counts once [`Keeper::commit`] or [`Keeper::flush`] has returned.
     pub(crate) fn keep(&mut self, found: &Found) -> Result<Kept, CommandError> {
-        let (mut entries, mut problems) = (0, ProblemList::default());
-        let is_indexing = self.is_indexing;
-        let mut draft = is_indexing.then(Draft::default);
         let before = stamps(&found.bundle);
         if is_large(&before) {
             self.commit()?;
             self.indexer.put();
         }
-        let wanted = if is_indexing { Wanted::All } else { Wanted::Counts };
+        let read = self.read_session(found)?;
+        let ReadSession { session, entries, prompt, draft, problems } = read;
+        // Two processes must not give one id to two sessions.
+        self.lock()?;
+        let kept = self.keep_named(&session, &found.bundle);
+        if let Some(folder) = &session.project {
+            // Only a shortcut for later: what is kept is kept without it.
+            let _ = self.projects.note(folder.as_ref());
+        }
+        self.unlock()?;
+        let Written { dir, marker, damage, added, is_more } = kept?;
+        let stored = dir.size()?;
+        self.note_known(&dir)?;
+        let title = session.title.clone().or(prompt);
+        let is_read = stamps(&found.bundle) == before && !is_more;
+        if let Some(draft) = draft.filter(|_| is_read) {
+            let named = Session { id: dir.id().clone(), ..session };
+            let named = draft.complete(named);
+            self.indexer.add(draft.finish(named, Some(stored)), marker);
+        } else if self.is_indexing {
+            // More was kept than was read, what it was before tells more, or it is too large to be held.
+            self.commit()?;
+            self.indexer.add_kept(&dir, marker);
+        }
+        self.commit_full_batch()?;
+        Ok(Kept { dir, title, entries, added, stored, problems, damage })
+    }
+
+    /// Reads a session on its way into the vault.
+    fn read_session(&self, found: &Found) -> Result<ReadSession, CommandError> {
+        let (mut entries, mut problems, mut prompt) = (0, ProblemList::default(), None);
+        let mut draft = self.is_indexing.then(Draft::default);
+        let wanted = if self.is_indexing { Wanted::All } else { Wanted::Counts };
         let bundle = found.bundle.clone().wanting(wanted);
-        let mut prompt = None;
         let read = (found.reader.read)(&bundle, &mut |item| match item {
             Item::Entry(entry) => {
                 entries += 1;
@@ -204,30 +232,7 @@ impl Keeper {
             }
             other => other?,
         };
-        // Two processes must not give one id to two sessions.
-        self.lock()?;
-        let kept = self.keep_named(&session, &found.bundle);
-        if let Some(folder) = &session.project {
-            // Only a shortcut for later: what is kept is kept without it.
-            let _ = self.projects.note(folder.as_ref());
-        }
-        self.unlock()?;
-        let Written { dir, marker, damage, added, is_more } = kept?;
-        let stored = dir.size()?;
-        self.note_known(&dir)?;
-        let title = session.title.clone().or(prompt);
-        let is_read = stamps(&found.bundle) == before && !is_more;
-        if let Some(draft) = draft.filter(|_| is_read) {
-            let named = Session { id: dir.id().clone(), ..session };
-            let named = draft.complete(named);
-            self.indexer.add(draft.finish(named, Some(stored)), marker);
-        } else if is_indexing {
-            // More was kept than was read, what it was before tells more, or it is too large to be held.
-            self.commit()?;
-            self.indexer.add_kept(&dir, marker);
-        }
-        self.commit_full_batch()?;
-        Ok(Kept { dir, title, entries, added, stored, problems, damage })
+        Ok(ReadSession { session, entries, prompt, draft, problems })
     }
 
     /// Acknowledges what was written and puts it into the index, once so much is gathered.
@@ -326,6 +331,17 @@ impl Keeper {
         }
         Ok(Home { dir: apart, has_all: false })
     }
+}
+
+/// A session that was read.
+struct ReadSession {
+    session: Session,
+    entries: u64,
+    /// How its first prompt begins.
+    prompt: Option<String>,
+    /// Its entries for the index; nothing if they do not go there, or are too many to be held.
+    draft: Option<Draft>,
+    problems: ProblemList,
 }
 
 /// A session whose files were written.

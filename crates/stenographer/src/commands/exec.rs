@@ -24,6 +24,9 @@ use crate::ui::Ui;
 /// The program is told, by the variables that the SDKs of OpenAI, Anthropic, Gemini, LiteLLM and others know, to ask a
 /// gateway on this machine. Whatever passes there goes on unchanged, and is kept without keys and cookies. Servers that
 /// the variables already name stay those that are asked. Signals and the exit code are the program's own.
+///
+/// Claude Code, Codex and OpenCode name their session in each request: unless --session or --name is given, they are
+/// recorded into that one, beside the files that they write themselves.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].
