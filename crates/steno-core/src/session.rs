@@ -1,9 +1,11 @@
 //! The session: one recorded conversation with one agent, and its transcript.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
 use crate::entry::{Entry, Kind, Role};
@@ -15,9 +17,10 @@ use crate::usage::{Tally, Usage};
 use crate::vault::notes::Note;
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it can be a folder's name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct SessionId(String);
+///
+/// Clones share the text: a look at a home folder holds the ids of all its sessions in several lists.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(Arc<str>);
 
 /// A text that cannot name a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,14 +32,15 @@ pub struct SessionIdError(pub String);
 impl SessionId {
     /// A new id for a live session; later ids sort after earlier ones.
     pub fn fresh() -> Self {
-        Self(Uuid::now_v7().hyphenated().to_string())
+        Self(Uuid::now_v7().hyphenated().to_string().into())
     }
 
     /// The id of an imported session: the agent's own where it can be a name, else one made from it.
     pub fn for_native(agent: &str, native: &str) -> Self {
         native.parse().unwrap_or_else(|_| {
             let name = format!("steno:{agent}\n{native}");
-            Self(Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).hyphenated().to_string())
+            let uuid = Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes());
+            Self(uuid.hyphenated().to_string().into())
         })
     }
 
@@ -65,7 +69,7 @@ impl FromStr for SessionId {
             && (1..=128).contains(&text.len())
             && !text.starts_with('.')
         {
-            Ok(Self(text.to_owned()))
+            Ok(Self(text.into()))
         } else {
             Err(SessionIdError(text.to_owned()))
         }
@@ -75,6 +79,18 @@ impl FromStr for SessionId {
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
+    }
+}
+
+impl Serialize for SessionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

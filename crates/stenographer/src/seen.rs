@@ -18,7 +18,7 @@ pub(crate) type Stamp = (u64, i64);
 
 /// A file as it was kept: its stamp, and the sessions that it was kept with.
 #[derive(Debug, Serialize, Deserialize)]
-struct Known(u64, i64, Vec<String>, #[serde(skip)] IsFresh);
+struct Known(u64, i64, Vec<SessionId>, #[serde(skip)] IsFresh);
 
 /// Whether a file was noted since the list was last read or written.
 type IsFresh = bool;
@@ -32,7 +32,7 @@ pub(crate) struct Seen {
     files: Files,
     has_fresh: bool,
     /// Sessions that files were kept with and that the vault does not have.
-    lost: HashSet<String>,
+    lost: HashSet<SessionId>,
 }
 
 #[derive(Serialize)]
@@ -54,9 +54,8 @@ impl Seen {
     pub(crate) fn load(store: &Path, is_kept: impl Fn(&SessionId) -> bool) -> Self {
         let path = store.join("seen.json");
         let mut files = read(&path);
-        let is_kept = |name: &str| name.parse().is_ok_and(|id| is_kept(&id));
         let sessions = files.values().flat_map(|Known(_, _, sessions, _)| sessions);
-        let lost = sessions.filter(|name| !is_kept(name)).cloned().collect();
+        let lost = sessions.filter(|id| !is_kept(id)).cloned().collect();
         forget(&mut files, &lost);
         Self { path, files, has_fresh: false, lost }
     }
@@ -68,9 +67,8 @@ impl Seen {
     }
 
     /// Notes that the file was kept with this stamp, for these sessions.
-    pub(crate) fn note(&mut self, path: &Path, (size, time): Stamp, sessions: &[SessionId]) {
+    pub(crate) fn note(&mut self, path: &Path, (size, time): Stamp, sessions: Vec<SessionId>) {
         let name = path.to_string_lossy().into_owned();
-        let sessions: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
         for session in &sessions {
             self.lost.remove(session);
         }
@@ -109,7 +107,7 @@ fn read(path: &Path) -> Files {
 }
 
 /// Takes out what was kept with sessions that are lost, and the databases in which those stand.
-fn forget(files: &mut Files, lost: &HashSet<String>) {
+fn forget(files: &mut Files, lost: &HashSet<SessionId>) {
     let is_lost = |known: &Known| known.2.iter().any(|session| lost.contains(session));
     let mut names: Vec<String> = Vec::new();
     for (name, _) in files.iter().filter(|(_, known)| is_lost(known)) {
@@ -160,8 +158,8 @@ mod tests {
         let store = tempfile::tempdir().unwrap();
         let load = || Seen::load(store.path(), |_| true);
         let (mut first, mut second) = (load(), load());
-        first.note(Path::new("a"), (1, 1), &[]);
-        second.note(Path::new("b"), (2, 2), &[id("s")]);
+        first.note(Path::new("a"), (1, 1), vec![]);
+        second.note(Path::new("b"), (2, 2), vec![id("s")]);
         first.save().unwrap();
         second.save().unwrap();
         for seen in [second, load()] {
@@ -173,10 +171,10 @@ mod tests {
     fn what_was_kept_with_a_session_that_is_lost_is_forgotten() {
         let store = tempfile::tempdir().unwrap();
         let mut seen = Seen::load(store.path(), |_| true);
-        seen.note(Path::new("db"), (1, 1), &[]);
-        seen.note(Path::new("db#lost"), (2, 2), &[id("lost")]);
-        seen.note(Path::new("db#kept"), (3, 3), &[id("kept")]);
-        seen.note(Path::new("none"), (4, 4), &[]);
+        seen.note(Path::new("db"), (1, 1), vec![]);
+        seen.note(Path::new("db#lost"), (2, 2), vec![id("lost")]);
+        seen.note(Path::new("db#kept"), (3, 3), vec![id("kept")]);
+        seen.note(Path::new("none"), (4, 4), vec![]);
         seen.save().unwrap();
         let mut seen = Seen::load(store.path(), |session| *session == id("kept"));
         let known = |seen: &Seen| {
@@ -185,7 +183,7 @@ mod tests {
             stamps.map(|(name, stamp)| seen.knows(Path::new(name), stamp))
         };
         assert_eq!(known(&seen), [false, false, true, true]);
-        seen.note(Path::new("new"), (5, 5), &[]);
+        seen.note(Path::new("new"), (5, 5), vec![]);
         seen.save().unwrap();
         assert_eq!(known(&seen), [false, false, true, true], "not taken from the list again");
     }
@@ -194,7 +192,7 @@ mod tests {
     fn what_other_readers_saw_is_looked_at_again() {
         let store = tempfile::tempdir().unwrap();
         let mut seen = Seen::load(store.path(), |_| true);
-        seen.note(Path::new("a"), (1, 1), &[]);
+        seen.note(Path::new("a"), (1, 1), vec![]);
         seen.save().unwrap();
         let path = store.path().join("seen.json");
         let (now, other) = (format!("\"readers\":{}", format::VERSION), "\"readers\":0");

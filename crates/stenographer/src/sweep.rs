@@ -276,7 +276,8 @@ impl Sweep {
         // A session of a database is known by its rows, too.
         let rows = bundle.key.is_some().then(|| place(bundle));
         for file in files.chain(rows) {
-            let sessions = self.homes.entry(file).or_default();
+            // Nearly all files are one session's.
+            let sessions = self.homes.entry(file).or_insert_with(|| Vec::with_capacity(1));
             if !sessions.contains(id) {
                 sessions.push(id.clone());
             }
@@ -286,7 +287,7 @@ impl Sweep {
     /// Notes that a file is kept as it is.
     fn note(&mut self, file: &Path, stamp: Stamp) {
         let sessions = self.homes.remove(file).unwrap_or_default();
-        self.seen.note(file, stamp, &sessions);
+        self.seen.note(file, stamp, sessions);
     }
 
     /// Lets what was only passed over be looked at again.

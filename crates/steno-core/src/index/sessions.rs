@@ -69,6 +69,9 @@ impl Index {
             listed(row)?.into_iter().for_each(&mut *take);
             Ok(None)
         };
+        // Rows come in the order of their times, pages in that of their keeping: with less room each page of a hundred
+        // thousand sessions would be read again and again.
+        self.on(self.connection.pragma_update(None, "cache_size", -64_000))?;
         self.newest::<()>(COLUMNS, (agent, limit), given).map(drop)
     }
 
