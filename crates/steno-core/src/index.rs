@@ -14,6 +14,7 @@
 
 mod activity;
 mod ask;
+pub mod attribution;
 mod blocks;
 mod charges;
 mod draft;

@@ -4,12 +4,14 @@
 //! request extends, and tells every message once. Nothing here knows sockets.
 
 pub mod agent_session;
+pub(crate) mod attribution;
 mod body;
 pub mod capture;
 mod conversations;
 pub mod debug;
 pub mod decoder;
 pub mod dialect;
+mod entry_key;
 pub mod exchange;
 mod gemini;
 pub mod join;

@@ -20,6 +20,7 @@ pub mod likeness;
 pub(crate) mod live;
 mod log_scan;
 mod manifest;
+mod moved_traffic;
 pub mod notes;
 pub mod original;
 mod pointer;

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use steno_core::Clock;
+use steno_core::index::attribution::TimeSpan;
 use steno_core::index::pending::{Marker, Pending};
 use steno_core::index::{GATHERED, Healed, Index, IndexError, Prepared};
-use steno_core::vault::SessionDir;
+use steno_core::vault::{SessionDir, Vault};
 
 use crate::error::CommandError;
 use crate::scene::Scene;
@@ -68,6 +70,25 @@ impl Indexer {
             Ok((None, false)) => self.index = None,
             Err(error) => self.failed(error),
         }
+    }
+
+    /// Moves traffic that was recorded in a span of time to the sessions of the agents that asked, and puts both into
+    /// the index. What fails is tried again after the next sync.
+    pub(crate) fn attribute_traffic(
+        &mut self,
+        vault: &Vault,
+        span: TimeSpan,
+    ) -> Result<(), CommandError> {
+        let clock = Clock::system();
+        let changed = self.open()?.attribute_traffic(vault, span, &clock)?;
+        if changed.is_empty() {
+            return Ok(());
+        }
+        for dir in changed {
+            let marker = self.mark(&dir);
+            self.add_kept(&dir, marker);
+        }
+        self.flush()
     }
 
     /// Puts in what was gathered; tells what went wrong since the last time.

@@ -6,10 +6,12 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Timestamp as Instant;
 use steno_core::durable::{self, FileError, OnPath};
 use steno_core::entry::PRIMARY;
 use steno_core::format::{FormatError, Found, Item};
 use steno_core::index::Draft;
+use steno_core::index::attribution::TimeSpan;
 use steno_core::index::pending::Marker;
 use steno_core::source::Wanted;
 use steno_core::vault::commit::VaultCommit;
@@ -49,6 +51,8 @@ pub(crate) struct Keeper {
     indexer: Indexer,
     /// Whether what is kept goes into the index at once, or waits for the next search.
     pub(crate) is_indexing: bool,
+    /// The time of the first entry in all sessions that were kept since traffic was last attributed.
+    first_entry: Option<Instant>,
     /// Held by whoever gives names to sessions; there is none before the first is kept.
     lock: Option<File>,
 }
@@ -90,6 +94,7 @@ impl Keeper {
             failed: HashSet::new(),
             indexer,
             is_indexing: true,
+            first_entry: None,
             lock: None,
         })
     }
@@ -174,7 +179,8 @@ impl Keeper {
             self.indexer.put();
         }
         let read = self.read_session(found)?;
-        let ReadSession { session, entries, prompt, draft, problems } = read;
+        let ReadSession { session, entries, first_entry, prompt, draft, problems } = read;
+        self.first_entry = self.first_entry.into_iter().chain(first_entry).min();
         // Two processes must not give one id to two sessions.
         self.lock()?;
         let kept = self.keep_named(&session, &found.bundle);
@@ -204,12 +210,15 @@ impl Keeper {
     /// Reads a session on its way into the vault.
     fn read_session(&self, found: &Found) -> Result<ReadSession, CommandError> {
         let (mut entries, mut problems, mut prompt) = (0, ProblemList::default(), None);
+        let mut first_entry: Option<Instant> = None;
         let mut draft = self.is_indexing.then(Draft::default);
         let wanted = if self.is_indexing { Wanted::All } else { Wanted::Counts };
         let bundle = found.bundle.clone().wanting(wanted);
         let read = (found.reader.read)(&bundle, &mut |item| match item {
             Item::Entry(entry) => {
                 entries += 1;
+                first_entry =
+                    first_entry.into_iter().chain(entry.created_at.map(|at| at.instant())).min();
                 prompt = prompt.take().or_else(|| beginning(&entry));
                 if let Some(open) = &mut draft {
                     open.push(*entry);
@@ -232,7 +241,7 @@ impl Keeper {
             }
             other => other?,
         };
-        Ok(ReadSession { session, entries, prompt, draft, problems })
+        Ok(ReadSession { session, entries, first_entry, prompt, draft, problems })
     }
 
     /// Acknowledges what was written and puts it into the index, once so much is gathered.
@@ -248,6 +257,15 @@ impl Keeper {
     pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
         self.commit()?;
         self.indexer.flush()
+    }
+
+    /// Moves traffic that was recorded since the sessions began that were kept, and that belongs to them. `since` leaves
+    /// out recordings that ended before.
+    pub(crate) fn attribute_traffic(&mut self, since: Option<Instant>) -> Result<(), CommandError> {
+        let first = self.first_entry.take().filter(|_| self.is_indexing);
+        let Some(from) = first.max(first.and(since)) else { return Ok(()) };
+        let span = TimeSpan { from: from.as_millisecond(), to: i64::MAX };
+        self.indexer.attribute_traffic(&self.vault, span)
     }
 
     /// Writes the files of a session into the vault, under the name that they belong to.
@@ -337,6 +355,8 @@ impl Keeper {
 struct ReadSession {
     session: Session,
     entries: u64,
+    /// The time of its first entry.
+    first_entry: Option<Instant>,
     /// How its first prompt begins.
     prompt: Option<String>,
     /// Its entries for the index; nothing if they do not go there, or are too many to be held.

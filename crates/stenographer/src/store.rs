@@ -131,12 +131,19 @@ impl Store {
             if exact.is_empty() { self.vault.sessions_with_prefix(name)? } else { exact };
         match candidates.as_slice() {
             [] => Ok(None),
-            [session] => Ok(Some(session.clone())),
+            [session] => self.with_traffic_of(session.clone()).map(Some),
             several => {
                 let error = CommandError::user(format!("several sessions begin with: {name}"));
                 Err(error.hint(choice(several)))
             }
         }
+    }
+
+    /// The session to which all exchanges of a recording were moved, or else the session itself.
+    fn with_traffic_of(&self, session: SessionDir) -> Result<SessionDir, CommandError> {
+        let Some(owner) = session.owner_of_traffic()? else { return Ok(session) };
+        let owners = self.vault.sessions_named(owner.as_str())?;
+        Ok(owners.into_iter().next().unwrap_or(session))
     }
 
     /// Makes sure that sessions of an agent are kept, if one is named.

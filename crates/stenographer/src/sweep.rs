@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::PossibleValuesParser;
+use jiff::{SignedDuration, Timestamp as Instant};
 use serde::Serialize;
 use steno_core::agent::near;
 use steno_core::agent::places::{Place, in_projects, places};
@@ -24,6 +25,9 @@ use crate::scene::Scene;
 use crate::seen::{Seen, Stamp, stamp};
 use crate::store::Store;
 use crate::ui::{Progress, Ui};
+
+/// For how long after its end a recording is compared with each session that changes.
+const RECENT: SignedDuration = SignedDuration::from_mins(10);
 
 /// What was done for one agent.
 #[derive(Debug, Default, Serialize)]
@@ -171,7 +175,7 @@ impl Sweep {
         for found in found {
             again.extend(self.found(&found, agents, &changed));
         }
-        let failed = self.flush();
+        let failed = self.flush(None);
         if !self.dry_run {
             changed.retain(|file, _| !again.contains(file) && !self.is_of(file, &failed));
             changed.into_iter().for_each(|(file, stamp)| self.note(&file, stamp));
@@ -179,9 +183,11 @@ impl Sweep {
         Ok(())
     }
 
-    /// Acknowledges what was kept and brings it into the index; gives the sessions of which that failed.
-    fn flush(&mut self) -> HashSet<SessionId> {
+    /// Acknowledges what was kept, brings it into the index and moves traffic to it, but none that was recorded before
+    /// `since`; gives the sessions of which keeping failed.
+    fn flush(&mut self, since: Option<Instant>) -> HashSet<SessionId> {
         self.failures.extend(self.keeper.flush().err());
+        self.failures.extend(self.keeper.attribute_traffic(since).err());
         self.keeper.take_failed()
     }
 
@@ -256,7 +262,7 @@ impl Sweep {
                 changed.remove(&again);
             }
         }
-        let failed = self.flush();
+        let failed = self.flush(recently());
         changed.retain(|path, _| !self.is_of(path, &failed));
         for (path, at) in &changed {
             self.passed.remove(path);
@@ -402,6 +408,11 @@ impl Sweep {
         }
         true
     }
+}
+
+/// Some minutes ago: what ended before is looked at by the next sync.
+fn recently() -> Option<Instant> {
+    Instant::now().checked_sub(RECENT).ok()
 }
 
 impl News {

@@ -10,13 +10,14 @@ use std::thread::JoinHandle;
 
 use steno_core::durable::{self, FileError};
 use steno_core::index::IndexError;
+use steno_core::index::attribution::TimeSpan;
 use steno_core::index::pending::{Marker, Pending};
 use steno_core::traffic::debug::{DebugFile, DebugLines};
 use steno_core::traffic::{AgentSession, PROTOCOL, Piece};
 use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecording};
 use steno_core::vault::{SessionDir, Vault};
-use steno_core::{Clock, SessionId};
+use steno_core::{Clock, SessionId, Timestamp};
 use steno_gateway::gateway::{Listener, OnChange, StoppedGateway, StoppedRecording};
 use steno_gateway::{
     Bound, Gateway, OpenSession, Options, Proxies, RecordingChange, TrafficRouting, TrafficSession,
@@ -52,6 +53,9 @@ pub(crate) struct Recording {
 
 /// A gateway that records into one session or several.
 pub(crate) struct Traffic {
+    vault: Vault,
+    /// When the gateway was started.
+    began: Timestamp,
     indexer: Indexer,
     opened: OpenedSessions,
     gateway: Gateway,
@@ -117,7 +121,9 @@ impl Traffic {
         };
         let gateway = bound.start(options, routing);
         let indexer = Indexer::new(&scene.store);
-        Ok(Self { indexer, opened, gateway, debug, events: (sender, receiver) })
+        let (vault, began) = (Store::new(scene).vault, scene.clock.now());
+        let events = (sender, receiver);
+        Ok(Self { vault, began, indexer, opened, gateway, debug, events })
     }
 
     /// The gateway's address, such as `http://127.0.0.1:4180`.
@@ -165,7 +171,12 @@ impl Traffic {
             }
             sessions.extend((requests > 0).then_some(dir));
         }
-        if let Err(error) = self.indexer.flush() {
+        let mut indexed = self.indexer.flush();
+        if indexed.is_ok() && !sessions.is_empty() {
+            let span = TimeSpan { from: self.began.instant().as_millisecond(), to: i64::MAX };
+            indexed = self.indexer.attribute_traffic(&self.vault, span);
+        }
+        if let Err(error) = indexed {
             ui.warning(format_args!("recorded, but not yet in the index: {}", error.error));
         }
         RecordedTraffic { sessions, has_gap, is_closed }

@@ -15,7 +15,7 @@ use crate::format;
 const PAGE: i64 = 16 << 10;
 
 /// How the index is made, step by step; `user_version` tells how many steps were taken.
-const MIGRATIONS: [&str; 4] = [FIRST, SECOND, THIRD, FOURTH];
+const MIGRATIONS: [&str; 5] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
 
 /// By which rules the rows are derived, from what the readers tell. A new number has every index built anew.
 const RULES: i64 = 5 + format::VERSION as i64;
@@ -170,6 +170,9 @@ const THIRD: &str = "INSERT INTO words (words, rank) VALUES ('automerge', 16);";
 
 /// Room for the words of a whole transaction: they are sorted into the index once for each.
 const FOURTH: &str = "INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);";
+
+/// The recordings whose agent did not name its session: few among all sessions, and looked for after each sync.
+const FIFTH: &str = "CREATE INDEX session_unnamed ON session (ended_at) WHERE native_id IS NULL;";
 
 /// How an index stands to this program.
 #[derive(Debug, PartialEq, Eq)]

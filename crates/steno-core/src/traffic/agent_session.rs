@@ -64,6 +64,11 @@ impl AgentSession {
         )
     }
 
+    /// Whether the requests of an agent name its session, so that nothing else has to tell it.
+    pub(crate) fn is_named_by(agent: &str) -> bool {
+        SESSION_HEADERS.iter().any(|known| known.agent == agent)
+    }
+
     /// The session's id in the vault.
     pub fn id(&self) -> SessionId {
         SessionId::for_native(self.agent, &self.native_id)

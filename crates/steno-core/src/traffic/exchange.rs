@@ -80,7 +80,7 @@ impl Exchange {
                 let error = piece.error.map(std::borrow::Cow::into_owned);
                 self.end = Some(End { after, error });
             }
-            PieceKind::Settings | PieceKind::Request => {}
+            PieceKind::Settings | PieceKind::Request | PieceKind::Moved => {}
         }
     }
 

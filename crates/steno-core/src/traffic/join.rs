@@ -6,7 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::entry::{Entry, Kind, PRIMARY, Role};
+use super::entry_key::EntryKey;
+use crate::entry::{Entry, Kind, PRIMARY};
 use crate::json::Value;
 
 /// The source of what only the traffic has.
@@ -29,7 +30,7 @@ pub(crate) fn is_of_traffic(entry: &Entry) -> bool {
 pub(crate) fn join_traffic(mut own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
     let mut known = OwnEntries::new(&own);
     let is_billed = own.iter().any(|entry| entry.usage.is_some());
-    let matches: Vec<Option<usize>> = traffic.iter().map(|entry| known.find(entry)).collect();
+    let matches = known.find_all(&traffic);
     // An answer is known as a whole: its tokens stand at one of its entries.
     let answered: HashSet<&str> = traffic
         .iter()
@@ -67,30 +68,10 @@ fn has_call(entry: &Entry) -> bool {
     matches!(entry.kind, Kind::ToolCall | Kind::ToolResult)
 }
 
-/// What an entry of either side is known by.
-#[derive(PartialEq, Eq, Hash)]
-enum EntryKey {
-    Tool(bool, String),
-    Said(Role, Kind, String),
-}
-
-fn key_of(entry: &Entry) -> Option<EntryKey> {
-    match (entry.kind, &entry.tool_call_id) {
-        (Kind::ToolCall | Kind::ToolResult | Kind::Error, Some(id)) => {
-            Some(EntryKey::Tool(entry.kind == Kind::ToolCall, id.clone()))
-        }
-        (Kind::Text | Kind::Thinking, _) => {
-            let words: String = entry.content.split_whitespace().collect();
-            let is_empty = words.is_empty();
-            (!is_empty).then(|| EntryKey::Said(entry.role.clone(), entry.kind, words))
-        }
-        _ => None,
-    }
-}
-
 /// The agent's own entries, each of which is found once.
 struct OwnEntries {
     by_key: HashMap<EntryKey, Vec<usize>>,
+    is_found: Vec<bool>,
 }
 
 impl OwnEntries {
@@ -98,15 +79,32 @@ impl OwnEntries {
         let mut by_key: HashMap<EntryKey, Vec<usize>> = HashMap::new();
         // From the end, so that the first is found first.
         for (at, entry) in own.iter().enumerate().rev() {
-            if let Some(key) = key_of(entry) {
+            for key in EntryKey::of_entry(entry) {
                 by_key.entry(key).or_default().push(at);
             }
         }
-        Self { by_key }
+        Self { by_key, is_found: vec![false; own.len()] }
     }
 
-    fn find(&mut self, entry: &Entry) -> Option<usize> {
-        self.by_key.get_mut(&key_of(entry)?)?.pop()
+    /// The own entry of each entry of the traffic. Ids and texts decide first: the same call may have been made twice.
+    fn find_all(&mut self, traffic: &[Entry]) -> Vec<Option<usize>> {
+        let keys: Vec<Vec<EntryKey>> = traffic.iter().map(EntryKey::of_entry).collect();
+        let mut matches: Vec<Option<usize>> =
+            keys.iter().map(|keys| self.find(keys.first()?)).collect();
+        for (keys, found) in keys.iter().zip(&mut matches) {
+            *found = found.or_else(|| keys.iter().skip(1).find_map(|key| self.find(key)));
+        }
+        matches
+    }
+
+    fn find(&mut self, key: &EntryKey) -> Option<usize> {
+        let places = self.by_key.get_mut(key)?;
+        while let Some(at) = places.pop() {
+            if !std::mem::replace(&mut self.is_found[at], true) {
+                return Some(at);
+            }
+        }
+        None
     }
 }
 
@@ -126,7 +124,10 @@ fn complete(own: &mut Entry, traffic: &Entry, with_usage: bool) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::entry::Role;
     use crate::usage::Usage;
 
     fn said(role: Role, text: &str) -> Entry {
@@ -165,5 +166,28 @@ mod tests {
         let joined = join_traffic(own, vec![billed(said(Role::Assistant, "Three."), "resp_1", 7)]);
         assert_eq!(joined.len(), 1);
         assert_eq!(joined[0].usage.map(|usage| usage.output), Some(7));
+    }
+
+    #[test]
+    fn calls_that_the_api_gives_no_ids_are_recognised_by_their_input() {
+        let call = |id: Option<&str>, path: &str| Entry {
+            tool_call_id: id.map(str::to_owned),
+            tool_name: Some("read".to_owned()),
+            tool_input: Some(json!({"path": path})),
+            ..Entry::new(Role::Assistant, Kind::ToolCall, "")
+        };
+        let own = vec![
+            billed(call(Some("read-1"), "a"), "own-1", 7),
+            billed(call(Some("read-2"), "a"), "own-2", 8),
+            billed(call(Some("read-3"), "b"), "own-3", 9),
+        ];
+        let traffic = vec![
+            billed(call(None, "a"), "resp_1", 7),
+            billed(call(Some("read-1"), "a"), "resp_2", 8),
+            billed(call(None, "c"), "resp_3", 5),
+        ];
+        let joined = join_traffic(own, traffic);
+        let tokens = joined.iter().filter_map(|entry| entry.usage).map(|usage| usage.output);
+        assert_eq!(tokens.collect::<Vec<_>>(), [7, 8, 9, 5]);
     }
 }

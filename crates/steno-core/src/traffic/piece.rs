@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
+use crate::session::SessionId;
 use crate::timestamp::Timestamp;
 
 /// Names and values of HTTP headers, in their order.
@@ -27,6 +28,8 @@ pub enum PieceKind {
     Chunk,
     /// The end of the answer, good or bad.
     End,
+    /// The exchange is kept in another session, to which it belongs.
+    Moved,
 }
 
 /// One record. Fields that a kind does not have are left out.
@@ -76,6 +79,9 @@ pub struct Piece<'a> {
     /// Whether conversations beside the first have sources of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagents: Option<bool>,
+    /// The session to which an exchange was moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -112,7 +118,13 @@ impl<'a> Piece<'a> {
             base64: None,
             error: None,
             subagents: None,
+            session: None,
         }
+    }
+
+    /// Says that an exchange is kept in another session.
+    pub(crate) fn moved(exchange: &'a str, session: SessionId) -> Self {
+        Self { session: Some(session), ..Self::new(PieceKind::Moved, exchange) }
     }
 
     /// Says whether conversations beside the first have sources of their own.
@@ -148,6 +160,12 @@ impl<'a> Piece<'a> {
             (None, Some(base64)) => BASE64.decode(base64).unwrap_or_default(),
             (None, None) => Vec::new(),
         }
+    }
+
+    /// About how many bytes its line takes.
+    pub(crate) fn size(&self) -> usize {
+        let text = self.text.as_ref().map_or(0, |text| text.len());
+        text + self.base64.as_ref().map_or(0, String::len) + 200
     }
 
     /// The piece as one line of JSON.

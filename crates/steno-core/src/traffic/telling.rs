@@ -3,7 +3,7 @@
 //! Instructions and prompts are told when the request comes, what the model said when the answer has ended, and results
 //! of tools when the next request brings them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use blake3::Hash;
 use serde_json::json;
@@ -39,6 +39,8 @@ pub(crate) struct Telling {
     tools: HashMap<String, String>,
     /// Whether all is told in the first source.
     joined: bool,
+    /// Exchanges that were moved to other sessions, which tell of them.
+    moved: HashSet<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,9 +54,18 @@ struct Open {
 }
 
 impl Telling {
+    /// Leaves out exchanges that were moved to other sessions.
+    pub(crate) fn leave_out(&mut self, moved: HashSet<String>) {
+        self.moved = moved;
+    }
+
     /// Takes a piece; gives the entries that it tells, not yet numbered.
     pub(crate) fn take(&mut self, piece: Piece<'_>) -> Vec<Entry> {
+        if self.moved.contains(piece.exchange.as_ref()) {
+            return Vec::new();
+        }
         match piece.traffic {
+            PieceKind::Moved => Vec::new(),
             PieceKind::Settings => {
                 self.joined = piece.subagents == Some(false);
                 Vec::new()

@@ -70,6 +70,27 @@ impl SessionDir {
         Ok(transcript)
     }
 
+    /// Gives each entry of the agent's own files to `take`, as it is read.
+    pub(crate) fn each_own_entry(&self, take: &mut dyn FnMut(&Entry)) -> Result<(), FormatError> {
+        let bundle = self.bundle()?;
+        let reader = format::reader_of_kept(self.agent(), &bundle);
+        (reader.read)(&bundle, &mut |item| {
+            if let Item::Entry(entry) = item {
+                take(&entry);
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Whether somebody records the session at present.
+    pub(crate) fn is_being_recorded(&self) -> Result<bool, FileError> {
+        let users_path = self.users_path();
+        if !users_path.exists() {
+            return Ok(false);
+        }
+        Ok(File::open(&users_path).on("open", &users_path)?.try_lock().is_err())
+    }
+
     /// What every kept file held last, those among them that the agent has purged since.
     pub fn bundle(&self) -> Result<Bundle, FileError> {
         self.bundle_reporting(&Problems::default())
@@ -210,13 +231,22 @@ impl SessionDir {
                 emit(Item::Entry(Box::new(entry)));
             }
         };
+        let (mut has_traffic, mut failure) = (false, None);
         self.each_recorded_line(&problems, &mut |path, line| {
             number += 1;
+            if !has_traffic && record::begins_raw(line, b"{\"traffic\":\"") {
+                has_traffic = true;
+                match self.moved_exchanges() {
+                    Ok(moved) => reader.leave_out(moved),
+                    Err(error) => failure = Some(error),
+                }
+            }
             match reader.line(line) {
                 Ok(entries) => emit_all(entries, emit),
                 Err(error) => emit(Item::Problem(Problem::at(path, number, error))),
             }
         })?;
+        failure.map_or(Ok(()), Err)?;
         let is_abandoned = self.is_abandoned(&reader.session)?;
         if is_abandoned {
             reader.abandon();
@@ -269,12 +299,8 @@ impl SessionDir {
 
     /// Whether nobody records the session any more, though it was never closed. It has failed.
     fn is_abandoned(&self, session: &Session) -> Result<bool, FileError> {
-        let users_path = self.users_path();
-        if session.status != Status::Running || !users_path.exists() {
-            return Ok(false);
-        }
-        let users = File::open(&users_path).on("open", &users_path)?;
-        Ok(users.try_lock().is_ok())
+        let is_running = session.status == Status::Running && self.users_path().exists();
+        Ok(is_running && !self.is_being_recorded()?)
     }
 }
 

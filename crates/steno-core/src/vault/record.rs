@@ -4,6 +4,8 @@
 //! `"bad":…` for bytes that are no record (base64), `"gap":{…}` when recording continues after a pause, `"close":{…}` when
 //! the recorder ends.
 
+use std::collections::HashSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -211,6 +213,13 @@ impl RecordReader {
         entries
     }
 
+    /// Leaves out exchanges that were moved to other sessions.
+    pub(crate) fn leave_out(&mut self, moved: HashSet<String>) {
+        if let Some(telling) = &mut self.telling {
+            telling.leave_out(moved);
+        }
+    }
+
     /// The sum of the last line read.
     pub(crate) fn sum(&self) -> Sum {
         self.sum
@@ -353,6 +362,15 @@ impl RecordReader {
 pub(crate) fn raw_of(line: &[u8]) -> Option<&[u8]> {
     let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
     envelope.raw.map(|raw| raw.get().as_bytes())
+}
+
+/// Whether a line holds a record that begins so, as far as that shows without reading it.
+pub(super) fn begins_raw(line: &[u8], beginning: &[u8]) -> bool {
+    const RAW: &[u8] = b",\"raw\":";
+    // Sum, time and id stand before it.
+    let head = &line[..line.len().min(256)];
+    let raw = head.windows(RAW.len()).position(|window| window == RAW);
+    raw.is_some_and(|at| line[at + RAW.len()..].starts_with(beginning))
 }
 
 /// Whether a log that begins with this line is that of a wire.

@@ -203,6 +203,11 @@ impl Recorder {
         drop(reader);
         tail.append(&record::close_body(self.clock.now(), closing));
         tail.write()?;
+        self.detach()
+    }
+
+    /// Leaves the session as it stands, open or closed, and seals the log unless another process still records.
+    pub(super) fn detach(self) -> Result<(), FileError> {
         self.desk.sync()?;
         let users_path = self.dir.users_path();
         self.users.unlock().on("unlock", &users_path)?;

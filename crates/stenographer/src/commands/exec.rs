@@ -26,7 +26,8 @@ use crate::ui::Ui;
 /// the variables already name stay those that are asked. Signals and the exit code are the program's own.
 ///
 /// Claude Code, Codex and OpenCode name their session in each request: unless --session or --name is given, they are
-/// recorded into that one, beside the files that they write themselves.
+/// recorded into that one, beside the files that they write themselves. What other agents have asked joins their own
+/// session once `steno sync` finds the same answers in it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session to begin or to go on with: its whole id, or `latest` [default: a new one].

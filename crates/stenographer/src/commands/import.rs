@@ -38,6 +38,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         }
     }
     import.keeper.flush()?;
+    import.keeper.attribute_traffic(None)?;
     Ok(import.exit)
 }
 

@@ -17,6 +17,7 @@ mod devflow;
 mod diff;
 #[cfg(unix)]
 mod exec;
+mod exec_attributed;
 mod exec_joined;
 mod export;
 #[cfg(unix)]

@@ -1,0 +1,141 @@
+//! Finds the sessions to which recorded traffic belongs, where its requests named none.
+//!
+//! An agent that has written the same answers into a file of its own while they came is the one that asked. Which
+//! sessions were under way at the time, the index knows.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp as Instant;
+
+use super::{Index, IndexError};
+use crate::durable::FileError;
+use crate::session::SessionId;
+use crate::timestamp::Clock;
+use crate::traffic::AgentSession;
+use crate::traffic::attribution::{EndedExchange, OwnAnswers};
+use crate::vault::{SessionDir, Vault};
+
+/// How much longer than its entries say a session may have been under way, in milliseconds.
+const SLACK: i64 = 60_000;
+
+/// A time from its first to its last millisecond since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeSpan {
+    /// The first millisecond.
+    pub from: i64,
+    /// The last millisecond.
+    pub to: i64,
+}
+
+/// The exchanges of one recording that belong to one session.
+struct OwnedExchanges {
+    owner: SessionDir,
+    exchanges: HashSet<String>,
+}
+
+impl Index {
+    /// Moves the exchanges of recordings that ended in a span of time, or have not ended, to the sessions of the agents that asked, as far
+    /// as those are kept; gives the sessions that have changed. They are not in the index yet.
+    pub fn attribute_traffic(
+        &self,
+        vault: &Vault,
+        span: TimeSpan,
+        clock: &Clock,
+    ) -> Result<Vec<SessionDir>, IndexError> {
+        let mut changed = Vec::new();
+        for recording in self.unnamed_recordings(vault, span)? {
+            for OwnedExchanges { owner, exchanges } in self.owned_exchanges(vault, &recording)? {
+                recording.move_exchanges(&exchanges, &owner, clock)?;
+                changed.push(owner);
+                if !changed.contains(&recording) {
+                    changed.push(recording.clone());
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The recordings without an agent's own id that ended in a span of time, or have not ended.
+    fn unnamed_recordings(
+        &self,
+        vault: &Vault,
+        span: TimeSpan,
+    ) -> Result<Vec<SessionDir>, IndexError> {
+        let sql = "SELECT agent, name FROM session WHERE native_id IS NULL AND entries > 0
+            AND (ended_at IS NULL OR ended_at BETWEEN ?1 AND ?2)";
+        let mut recordings = self.session_dirs(vault, sql, span)?;
+        let mut failure = None;
+        recordings.retain(|dir| {
+            is_recording(dir).unwrap_or_else(|error| {
+                failure = Some(error);
+                false
+            })
+        });
+        failure.map_or(Ok(recordings), |error| Err(error.into()))
+    }
+
+    fn session_dirs(
+        &self,
+        vault: &Vault,
+        sql: &str,
+        TimeSpan { from, to }: TimeSpan,
+    ) -> Result<Vec<SessionDir>, IndexError> {
+        let (from, to) = (from.saturating_sub(SLACK), to.saturating_add(SLACK));
+        let all = || -> rusqlite::Result<Vec<(String, String)>> {
+            let mut rows = self.connection.prepare_cached(sql)?;
+            rows.query_map((from, to), |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        };
+        let named = |(agent, name): (String, String)| {
+            let id: SessionId = name.parse().ok()?;
+            Some(vault.session(&agent.parse().ok()?, &id))
+        };
+        Ok(self.on(all())?.into_iter().filter_map(named).collect())
+    }
+
+    /// Which exchanges of a recording belong to which session. What none of them answers for, such as a call that
+    /// failed, goes along where there is only one session that it can belong to.
+    fn owned_exchanges(
+        &self,
+        vault: &Vault,
+        recording: &SessionDir,
+    ) -> Result<Vec<OwnedExchanges>, IndexError> {
+        let mut exchanges = recording.ended_exchanges()?;
+        let Some(span) = covered(&exchanges) else { return Ok(Vec::new()) };
+        let milliseconds = TimeSpan { from: span.0.as_millisecond(), to: span.1.as_millisecond() };
+        let sql = "SELECT agent, name FROM session WHERE started_at <= ?2 AND ended_at >= ?1";
+        let mut owned = Vec::new();
+        for owner in self.session_dirs(vault, sql, milliseconds)? {
+            let is_other = AgentSession::is_named_by(owner.agent()) || owner == *recording;
+            if is_other || !owner.is_imported()? {
+                continue;
+            }
+            let mut own = OwnAnswers::default();
+            if owner.each_own_entry(&mut |entry| own.add(entry, span)).is_err() {
+                // Whoever reads that session hears of it.
+                continue;
+            }
+            let found = exchanges.extract_if(.., |exchange| own.take_answer(exchange));
+            let found: HashSet<String> = found.map(|exchange| exchange.id).collect();
+            if !found.is_empty() {
+                owned.push(OwnedExchanges { owner, exchanges: found });
+            }
+        }
+        if let [only] = owned.as_mut_slice()
+            && !recording.is_being_recorded()?
+        {
+            only.exchanges.extend(exchanges.into_iter().map(|exchange| exchange.id));
+        }
+        Ok(owned)
+    }
+}
+
+/// Whether a session is known from what was recorded alone.
+fn is_recording(dir: &SessionDir) -> Result<bool, FileError> {
+    Ok(dir.is_recorded()? && !dir.is_imported()?)
+}
+
+/// From the first request to the last answer.
+fn covered(exchanges: &[EndedExchange]) -> Option<(Instant, Instant)> {
+    let spans = exchanges.iter().filter_map(EndedExchange::span);
+    spans.reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)))
+}

@@ -1,0 +1,127 @@
+//! Whose session recorded exchanges belong to, where no header says so: that of the agent which wrote the same answers
+//! into a file of its own while they came.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp as Instant};
+
+use super::dialect::Dialect;
+use super::entry_key::EntryKey;
+use super::exchange::Exchange;
+use super::piece::{Piece, PieceKind};
+use super::reply::Reply;
+use crate::entry::{Entry, Role};
+
+/// How long before its request an agent may have dated an answer: clocks are rounded.
+const DATED_BEFORE: SignedDuration = SignedDuration::from_secs(1);
+
+/// How long after the end of an answer an agent may date it.
+const DATED_AFTER: SignedDuration = SignedDuration::from_secs(30);
+
+/// The most bytes of an answer that are compared.
+const COMPARED: usize = 4 << 20;
+
+/// An exchange that has ended, and by what its answer is recognised.
+#[derive(Debug)]
+pub(crate) struct EndedExchange {
+    pub(crate) id: String,
+    /// When the request came and when the answer ended.
+    span: Option<(Instant, Instant)>,
+    keys: Vec<EntryKey>,
+}
+
+/// Puts pieces together to the exchanges that have ended.
+#[derive(Debug, Default)]
+pub(crate) struct EndedExchanges {
+    open: HashMap<String, Exchange>,
+    pub(crate) all: Vec<EndedExchange>,
+}
+
+impl EndedExchanges {
+    pub(crate) fn take(&mut self, piece: Piece<'_>) {
+        match piece.traffic {
+            PieceKind::Request => {
+                let mut exchange = Exchange::begin(&piece);
+                exchange.body = Vec::new();
+                self.open.insert(piece.exchange.into_owned(), exchange);
+            }
+            PieceKind::Response | PieceKind::Chunk => {
+                if let Some(exchange) = self.open.get_mut(piece.exchange.as_ref()) {
+                    let held = exchange.chunks.first().map_or(0, |(_, bytes)| bytes.len());
+                    exchange.take_some(piece, COMPARED.saturating_sub(held));
+                }
+            }
+            PieceKind::End => {
+                let id = piece.exchange.clone().into_owned();
+                if let Some(mut exchange) = self.open.remove(&id) {
+                    exchange.take(piece);
+                    self.all.push(EndedExchange::new(id, &exchange));
+                }
+            }
+            PieceKind::Settings | PieceKind::Moved => {}
+        }
+    }
+
+    /// Those that have ended, and those whose end was not recorded.
+    pub(crate) fn with_open(self) -> Vec<EndedExchange> {
+        let open = self.open.into_iter().map(|(id, exchange)| EndedExchange::new(id, &exchange));
+        self.all.into_iter().chain(open).collect()
+    }
+}
+
+impl EndedExchange {
+    fn new(id: String, exchange: &Exchange) -> Self {
+        let after = exchange.end.as_ref().map_or(exchange.last_after, |end| end.after);
+        let ended = exchange.moment(after);
+        let span = exchange.at.zip(ended).map(|(at, ended)| (at.instant(), ended.instant()));
+        let is_read = exchange.dialect() != Dialect::Other;
+        let entries = if is_read { Reply::of(exchange).entries } else { Vec::new() };
+        Self { id, span, keys: entries.iter().flat_map(EntryKey::of_entry).collect() }
+    }
+
+    /// When the request came and when the answer ended.
+    pub(crate) fn span(&self) -> Option<(Instant, Instant)> {
+        self.span
+    }
+}
+
+/// What an agent has answered by its own account, and when.
+#[derive(Debug, Default)]
+pub(crate) struct OwnAnswers {
+    by_key: HashMap<EntryKey, Vec<Option<Instant>>>,
+}
+
+impl OwnAnswers {
+    /// Adds an entry of the agent's own file, if it may be an answer that came between two times.
+    pub(crate) fn add(&mut self, entry: &Entry, (from, to): (Instant, Instant)) {
+        let at = entry.created_at.map(|at| at.instant());
+        let is_near = at.is_none_or(|at| {
+            at.saturating_add(DATED_BEFORE).is_ok_and(|at| at >= from)
+                && at.saturating_sub(DATED_AFTER).is_ok_and(|at| at <= to)
+        });
+        if entry.role == Role::Assistant && is_near {
+            for key in EntryKey::of_entry(entry) {
+                self.by_key.entry(key).or_default().push(at);
+            }
+        }
+    }
+
+    /// Whether the agent wrote down the answer of an exchange; each of its answers is found once.
+    pub(crate) fn take_answer(&mut self, exchange: &EndedExchange) -> bool {
+        let mut is_found = false;
+        for key in &exchange.keys {
+            let Some(times) = self.by_key.get_mut(key) else { continue };
+            let fits = |at: &Option<Instant>| match (at, exchange.span) {
+                (Some(at), Some((from, to))) => {
+                    at.duration_since(from) >= -DATED_BEFORE && at.duration_since(to) <= DATED_AFTER
+                }
+                _ => true,
+            };
+            if let Some(place) = times.iter().position(fits) {
+                times.remove(place);
+                is_found = true;
+            }
+        }
+        is_found
+    }
+}

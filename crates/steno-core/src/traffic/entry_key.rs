@@ -1,0 +1,40 @@
+//! By what an entry is recognised in an agent's own file and in its traffic alike.
+
+use crate::entry::{Entry, Kind, Role};
+use crate::json::{Style, sorted};
+
+/// What is the same on both sides, however each of them prints it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum EntryKey {
+    /// The id of a tool call, and whether the entry is the call or its result.
+    ToolId { id: String, is_call: bool },
+    /// A call of a tool by its name and input: some APIs give calls no ids, and the agent makes up its own.
+    ToolInput { name: String, input: String },
+    /// A text without its blanks, which the two may have set differently.
+    Text { role: Role, kind: Kind, words: String },
+}
+
+impl EntryKey {
+    /// The keys of an entry, the most exact first; none for what cannot be recognised.
+    pub(crate) fn of_entry(entry: &Entry) -> Vec<Self> {
+        match (entry.kind, &entry.tool_call_id) {
+            (Kind::ToolCall, id) => {
+                let is_call = true;
+                let id = id.iter().map(|id| Self::ToolId { id: id.clone(), is_call });
+                let name = entry.tool_name.clone().unwrap_or_default();
+                let input = Style::COMPACT.print(&entry.tool_input.as_ref().map(sorted));
+                id.chain([Self::ToolInput { name, input }]).collect()
+            }
+            (Kind::ToolResult | Kind::Error, Some(id)) => {
+                vec![Self::ToolId { id: id.clone(), is_call: false }]
+            }
+            (Kind::Text | Kind::Thinking, _) => {
+                let words: String = entry.content.split_whitespace().collect();
+                let is_empty = words.is_empty();
+                let key = Self::Text { role: entry.role.clone(), kind: entry.kind, words };
+                Some(key).filter(|_| !is_empty).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
