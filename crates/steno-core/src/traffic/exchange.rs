@@ -1,5 +1,7 @@
 //! One exchange: a request, and the answer as it came.
 
+use std::borrow::Cow;
+
 use super::body::{ANSWER_LIMIT, DecodedBody, REQUEST_LIMIT};
 use super::dialect::Dialect;
 use super::piece::{Headers, Piece, PieceKind};
@@ -119,6 +121,11 @@ impl Exchange {
     pub fn answer(&self) -> Vec<u8> {
         let parts: Vec<_> = self.chunks.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         DecodedBody::new(&self.headers, &parts.concat(), ANSWER_LIMIT).bytes.into_owned()
+    }
+
+    /// The body of the request, decompressed, up to the limit of what is read.
+    pub fn decoded_request(&self) -> Cow<'_, [u8]> {
+        self.request_body().bytes
     }
 
     /// The body of the request, decompressed.

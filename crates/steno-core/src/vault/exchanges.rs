@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexMap;
+
 use super::SessionDir;
 use super::record;
 use super::sealed::Problems;
@@ -24,5 +26,24 @@ impl SessionDir {
             }
         })?;
         Ok(exchanges)
+    }
+
+    /// Gives each exchange to `take` once it has ended, and then those that have not: only open ones are held.
+    pub fn each_exchange(&self, take: &mut dyn FnMut(Exchange)) -> Result<(), FileError> {
+        let mut open: IndexMap<String, Exchange> = IndexMap::new();
+        self.each_recorded_line(&Problems::default(), &mut |_, line| {
+            let Some(piece) = record::raw_of(line).and_then(Piece::of) else { return };
+            let (id, is_end) = (piece.exchange.clone(), piece.traffic == PieceKind::End);
+            if piece.traffic == PieceKind::Request {
+                open.insert(id.into_owned(), Exchange::begin(&piece));
+            } else if let Some(exchange) = open.get_mut(id.as_ref()) {
+                exchange.take(piece);
+                if is_end {
+                    open.shift_remove(id.as_ref()).into_iter().for_each(&mut *take);
+                }
+            }
+        })?;
+        open.into_values().for_each(take);
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod diff;
+pub mod exchange;
 
 use serde::Serialize;
 

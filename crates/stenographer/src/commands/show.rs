@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use steno_core::format::devflow::{Look, View};
 use steno_core::format::{chibi, devflow, leslie, weakincentives};
 use steno_core::traffic::join::is_only_on_wire;
+use steno_core::vault::SessionDir;
 use steno_core::vault::notes::Note;
 use steno_core::view::answer::EntryRow;
+use steno_core::view::answer::exchange::ExchangeRow;
 use steno_core::{Entry, Role, Transcript};
 
 use crate::error::{CommandError, Exit};
@@ -38,6 +40,10 @@ pub(crate) struct Args {
     /// instructions, every request, and calls such as those for a title.
     #[arg(long)]
     wire: bool,
+    /// Print each recorded request to a model and its answer as JSON Lines: with the schemas of tools, headers and
+    /// bodies as they were sent.
+    #[arg(long, conflicts_with_all = ["wire", "summary", "style", "json", "last", "first", "only"])]
+    requests: bool,
     /// One line per entry.
     #[arg(long)]
     summary: bool,
@@ -75,6 +81,9 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         Some((name, number)) if !scene.cwd.join(&args.session).exists() => (name, Some(number)),
         _ => (args.session.as_str(), None),
     };
+    if args.requests {
+        return print_requests(ui, &store, name);
+    }
     let mut transcript =
         if args.wire { recorded(&store, name)? } else { store.transcript(name)? };
     ui.problems(&transcript.problems);
@@ -101,12 +110,33 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
 
 /// What was recorded of a session on the wire.
 fn recorded(store: &Store, name: &str) -> Result<Transcript, CommandError> {
+    Ok(recorded_session(store, name)?.read_recorded()?)
+}
+
+/// The session of this name, of which something was recorded.
+fn recorded_session(store: &Store, name: &str) -> Result<SessionDir, CommandError> {
     let session = store.kept(name)?;
     if !session.is_recorded()? {
         let error = CommandError::user(format!("nothing was recorded on the wire: {name}"));
         return Err(error.hint("it was kept from the agent's own files only"));
     }
-    Ok(session.read_recorded()?)
+    Ok(session)
+}
+
+/// Prints the requests that were recorded, each as it ends.
+fn print_requests(ui: &mut Ui, store: &Store, name: &str) -> Result<Exit, CommandError> {
+    let (mut count, mut failure) = (0, None);
+    recorded_session(store, name)?.each_exchange(&mut |exchange| {
+        count += 1;
+        let written = serde_json::to_writer(ui.out(), &ExchangeRow::new(&exchange));
+        failure = failure.take().or(written.map_err(CommandError::from).err());
+        failure = failure.take().or(writeln!(ui.out()).map_err(CommandError::from).err());
+    })?;
+    failure.map_or(Ok(()), Err)?;
+    if count == 0 {
+        ui.status("no request to a model was recorded");
+    }
+    Ok(Exit::Done)
 }
 
 /// A hit of `steno search`: the session, and the number of the entry in it.

@@ -112,6 +112,13 @@ fn traffic_without_a_name_joins_the_session_of_the_same_answers() {
     );
     let wire = home.steno(&["show", "s1", "--wire"]).ok();
     assert!(wire.contains("Give it a title"), "{wire}");
+    let requests = home.steno(&["show", "s1", "--requests"]).ok();
+    let requests: Vec<Value> =
+        requests.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(requests.len(), 2);
+    let prompt = &requests[1]["request"]["contents"][0]["parts"][0]["text"];
+    assert_eq!((prompt, &requests[1]["status"]), (&json!("Give it a title"), &json!(200)));
+    assert_eq!(requests[1]["answer"]["usageMetadata"]["candidatesTokenCount"], 2);
     home.steno(&["verify"]).ok();
     // Nothing more is moved the next time.
     exec(&home, "s2", false);

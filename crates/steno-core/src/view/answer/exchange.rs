@@ -1,0 +1,72 @@
+//! A recorded exchange with a model API, as `show --requests` prints it.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::timestamp::Timestamp;
+use crate::traffic::Exchange;
+use crate::traffic::piece::Headers;
+
+/// A request and its answer. Headers and bodies are as they were recorded, without keys and cookies.
+#[derive(Debug, Serialize)]
+pub struct ExchangeRow<'a> {
+    at: Option<Timestamp>,
+    upstream: &'a str,
+    method: &'a str,
+    path: &'a str,
+    request_headers: &'a Headers,
+    request: Body<'a>,
+    status: Option<u16>,
+    headers: &'a Headers,
+    answer: Body<'a>,
+    /// Milliseconds from the request to the end of the answer; null where that was not recorded.
+    latency_ms: Option<f64>,
+    /// Why the answer ended early.
+    error: Option<&'a str>,
+}
+
+/// JSON as it was sent, other text as a string. What is not text loses the bytes that are none.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Body<'a> {
+    Json(Box<RawValue>),
+    Text(Cow<'a, str>),
+}
+
+impl<'a> ExchangeRow<'a> {
+    /// What is printed of an exchange.
+    pub fn new(exchange: &'a Exchange) -> Self {
+        let end = exchange.end.as_ref();
+        Self {
+            at: exchange.at,
+            upstream: &exchange.upstream,
+            method: &exchange.method,
+            path: &exchange.path,
+            request_headers: &exchange.request_headers,
+            request: Body::new(exchange.decoded_request()),
+            status: exchange.status,
+            headers: &exchange.headers,
+            answer: Body::new(exchange.answer().into()),
+            latency_ms: end.map(|end| end.after as f64 / 1000.0),
+            error: end.and_then(|end| end.error.as_deref()),
+        }
+    }
+}
+
+impl<'a> Body<'a> {
+    fn new(bytes: Cow<'a, [u8]>) -> Self {
+        // A value that holds line breaks would not be one line.
+        let json = serde_json::from_slice::<Box<RawValue>>(&bytes).ok();
+        match json.filter(|json| !json.get().contains(['\n', '\r'])) {
+            Some(json) => Self::Json(json),
+            None => match bytes {
+                Cow::Borrowed(bytes) => Self::Text(String::from_utf8_lossy(bytes)),
+                Cow::Owned(bytes) => {
+                    Self::Text(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
+                }
+            },
+        }
+    }
+}
