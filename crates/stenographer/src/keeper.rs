@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp as Instant;
+use steno_core::agent::aider;
 use steno_core::durable::{self, FileError, OnPath};
 use steno_core::entry::PRIMARY;
 use steno_core::format::{FormatError, Found, Item};
@@ -203,8 +204,23 @@ impl Keeper {
             self.commit()?;
             self.indexer.add_kept(&dir, marker);
         }
+        self.reindex_older_history(found)?;
         self.commit_full_batch()?;
         Ok(Kept { dir, title, entries, added, stored, problems, damage })
+    }
+
+    /// Brings an Aider history that version 0.1 kept as one session into the index again: its chats are kept on their own.
+    fn reindex_older_history(&mut self, found: &Found) -> Result<(), CommandError> {
+        if found.reader.agent != aider::AGENT || !self.is_indexing {
+            return Ok(());
+        }
+        let Some(history) = self.known_session(&aider::id_of_history(&found.bundle.root)) else {
+            return Ok(());
+        };
+        self.commit()?;
+        let marker = self.indexer.mark(&history);
+        self.indexer.add_kept(&history, marker);
+        Ok(())
     }
 
     /// Reads a session on its way into the vault.

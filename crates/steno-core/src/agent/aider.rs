@@ -82,6 +82,26 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
+/// Empties a history that version 0.1 kept as one session, without a key, once each of its chats is kept as a session of
+/// its own: nothing is to be counted twice.
+pub(crate) fn leave_to_chats(
+    bundle: &mut Bundle,
+    is_kept: impl Fn(&SessionId) -> bool,
+) -> Result<(), FileError> {
+    let [history] = bundle.sources.as_mut_slice() else { return Ok(()) };
+    let chats = list_chats(history)?;
+    let is_kept = |name: &str| is_kept(&SessionId::for_native(AGENT, &format!("{AGENT}-{name}")));
+    if !chats.is_empty() && chats.iter().all(|chat| is_kept(&chat.name)) {
+        *history = history.section(0..0);
+    }
+    Ok(())
+}
+
+/// The id under which version 0.1 kept a whole history.
+pub fn id_of_history(path: &Path) -> SessionId {
+    SessionId::for_native(AGENT, &path.display().to_string())
+}
+
 /// The chat of a bundle, cut out where the bundle has a whole history. Version 0.1 kept histories as one session, without a
 /// key: of those it is all.
 fn chat_of(bundle: &Bundle) -> Result<Source, FormatError> {

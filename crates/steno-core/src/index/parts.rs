@@ -6,7 +6,7 @@
 use super::draft::{Draft, Prepared};
 use super::{Index, IndexError};
 use crate::entry::Entry;
-use crate::format::{self, FormatError, Item};
+use crate::format::{FormatError, Item};
 use crate::problem::Problem;
 use crate::session::Session;
 use crate::vault::SessionDir;
@@ -98,9 +98,7 @@ impl Parts<'_> {
             transcript.entries.into_iter().for_each(|entry| self.push(entry));
             return Ok(Told::All(transcript.session));
         }
-        let bundle = dir.bundle()?;
-        let reader = format::reader_of_kept(dir.agent(), &bundle);
-        let stated = (reader.read)(&bundle, &mut |item| {
+        let stated = dir.stream_files(&mut |item| {
             if let Item::Entry(entry) = item {
                 self.push(*entry);
             }

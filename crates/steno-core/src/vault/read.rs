@@ -12,7 +12,7 @@ use super::record::{self, RecordReader};
 use super::recorder::RECORD;
 use super::sealed::{Problems, Sealed};
 use super::{SessionDir, rows};
-use crate::agent::acp;
+use crate::agent::{acp, aider};
 use crate::durable::{FileError, OnPath};
 use crate::entry::Entry;
 use crate::format::{self, Emit, FormatError, Item};
@@ -60,7 +60,7 @@ impl SessionDir {
     /// What the agent's own files tell.
     fn read_files(&self) -> Result<Transcript, FormatError> {
         let problems = Problems::default();
-        let bundle = self.bundle_reporting(&problems)?;
+        let bundle = self.bundle_to_read(&problems)?;
         let reader = format::reader_of_kept(self.agent(), &bundle);
         let mut transcript = format::read(reader, &bundle)?;
         transcript.session.id = self.id().clone();
@@ -72,14 +72,20 @@ impl SessionDir {
 
     /// Gives each entry of the agent's own files to `take`, as it is read.
     pub(crate) fn each_own_entry(&self, take: &mut dyn FnMut(&Entry)) -> Result<(), FormatError> {
-        let bundle = self.bundle()?;
-        let reader = format::reader_of_kept(self.agent(), &bundle);
-        (reader.read)(&bundle, &mut |item| {
+        self.stream_files(&mut |item| {
             if let Item::Entry(entry) = item {
                 take(&entry);
             }
         })?;
         Ok(())
+    }
+
+    /// Gives each entry and problem of the agent's own files to `emit` as it is read, and what they state of the session
+    /// at the end.
+    pub(crate) fn stream_files(&self, emit: Emit<'_>) -> Result<Session, FormatError> {
+        let bundle = self.bundle_to_read(&Problems::default())?;
+        let reader = format::reader_of_kept(self.agent(), &bundle);
+        (reader.read)(&bundle, emit)
     }
 
     /// Whether somebody records the session at present.
@@ -94,6 +100,16 @@ impl SessionDir {
     /// What every kept file held last, those among them that the agent has purged since.
     pub fn bundle(&self) -> Result<Bundle, FileError> {
         self.bundle_reporting(&Problems::default())
+    }
+
+    /// What is read of them.
+    fn bundle_to_read(&self, problems: &Problems) -> Result<Bundle, FileError> {
+        let mut bundle = self.bundle_reporting(problems)?;
+        if self.agent() == aider::AGENT && bundle.key.is_none() {
+            let agent = aider::AGENT.parse().expect("the name of a reader");
+            aider::leave_to_chats(&mut bundle, |id| self.sibling(&agent, id).exists())?;
+        }
+        Ok(bundle)
     }
 
     fn bundle_reporting(&self, problems: &Problems) -> Result<Bundle, FileError> {

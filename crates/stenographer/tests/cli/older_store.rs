@@ -3,6 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use steno_core::Bundle;
+use steno_core::agent::aider;
+use steno_core::vault::Vault;
+
 use crate::harness::Home;
 
 const ID: &str = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
@@ -81,4 +85,35 @@ fn what_was_missing_before_stays_missing() {
     home.steno(&["annotate", "open-1", "begins the journal"]).ok();
     assert!(home.steno(&["verify"]).stdout.contains("old-1/record.jsonl.zst"));
     assert_eq!(home.steno(&["show", "old-1"]).code, 1);
+}
+
+#[test]
+fn an_aider_history_that_was_kept_as_one_session_counts_once() {
+    let chat = |hour: u32, cost: &str| {
+        format!(
+            "\n# aider chat started at 2026-01-01 0{hour}:00:00\n\n#### Fix it  \n\nDone.\n\n\
+             > Tokens: 1.0k sent, 100 received. Cost: ${cost} message, ${cost} session.\n"
+        )
+    };
+    let home = Home::new();
+    let path = home.file(".aider.chat.history.md", chat(1, "0.10") + &chat(2, "0.20"));
+    let id = aider::id_of_history(&path);
+    let vault = Vault::new(home.path().join("store/vault"));
+    vault.session(&"aider".parse().unwrap(), &id).keep_all(&Bundle::file(&path)).unwrap();
+    let cost = || {
+        let printed = home.steno(&["cost", "--json"]).ok();
+        let total: serde_json::Value =
+            serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+        (total["tokens"]["output"].as_u64().unwrap(), total["cost"].as_f64().unwrap())
+    };
+    let before = cost();
+    assert_eq!(before.0, 200);
+    let entries = home.steno(&["show", id.as_str(), "--json"]).ok();
+    home.steno(&["sync", path.to_str().unwrap()]).ok();
+    assert_eq!(cost(), before, "each chat once");
+    home.steno(&["reindex"]).ok();
+    assert_eq!(cost(), before);
+    let restored = home.path().join("restored");
+    home.steno(&["restore", id.as_str(), "--to", restored.to_str().unwrap()]).ok();
+    assert!(!entries.is_empty() && restored.exists(), "its bytes are kept");
 }
