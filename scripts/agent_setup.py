@@ -52,6 +52,12 @@ def opencode_settings(address):
     return environment, {".config/opencode/opencode.json": json.dumps(settings)}
 
 
+def qwen_settings(address):
+    settings = {"security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": False}}
+    environment = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_MODEL": MODEL}
+    return environment, {".qwen/settings.json": json.dumps(settings)}
+
+
 def closed_doors():
     """Whatever would reach out of the machine meets a closed door."""
     closed = {name: "http://127.0.0.1:9" for name in ("HTTP_PROXY", "HTTPS_PROXY")}

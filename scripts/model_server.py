@@ -33,21 +33,28 @@ class Turn:
 
 
 class ModelServer(ThreadingHTTPServer):
-    """The server; `requests` has the body of every request that came."""
+    """The server; `requests` has the body of every request that came, `answers` counts those that a model answered.
+    With `tls`, a context of Python's ssl module, it speaks HTTPS."""
 
     daemon_threads = True
 
-    def __init__(self, script):
+    def __init__(self, script, tls=None):
         super().__init__(("127.0.0.1", 0), Handler)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.scheme = "https" if tls else "http"
         self.script = script
         self.requests = []
+        self.answers = 0
         # What was said up to the end of each response that somebody may go on after.
         self.responses = {}
         self.lock = threading.Lock()
 
     @property
     def address(self):
-        return f"http://127.0.0.1:{self.server_port}"
+        # Certificates name hosts.
+        host = "localhost" if self.scheme == "https" else "127.0.0.1"
+        return f"{self.scheme}://{host}:{self.server_port}"
 
     def start(self):
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -60,6 +67,8 @@ class ModelServer(ThreadingHTTPServer):
 
     def next_step(self, prompt, has_output, tools):
         """What comes next: (text, name of a tool or None, its input)."""
+        with self.lock:
+            self.answers += 1
         turn = max(self.script, key=lambda turn: prompt.rfind(turn.word))
         if turn.word not in prompt or not tools:
             return "ok", None, None
