@@ -33,7 +33,6 @@ mod words;
 mod worker;
 
 pub use assets::{Asset, AssetKind};
-pub use context::task_of;
 pub use error::{StoreProblem, ThreadError, Warning};
 pub use fields::Invalid;
 pub use id::{Id, IdError, IdSource};

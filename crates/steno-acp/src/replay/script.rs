@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use steno_core::entry::{Entry, Kind, PRIMARY, Role};
 use steno_core::json::Object;
-use steno_core::thread::task_of;
+use steno_core::prompt::without_thread_blocks;
 use steno_core::{Timestamp, Transcript, Usage};
 
 use super::steps::Steps;
@@ -156,7 +156,7 @@ fn tokens(usage: &Usage) -> Value {
 
 /// Whether a prompt asks what was asked then; what tells of a thread is left out.
 pub(super) fn is_same(recorded: &str, given: &str) -> bool {
-    task_of(recorded).trim() == task_of(given).trim()
+    without_thread_blocks(recorded).trim() == without_thread_blocks(given).trim()
 }
 
 /// The names under which messages were told already, so that each is told as one of its own.

@@ -33,23 +33,6 @@ impl ThreadStore {
     }
 }
 
-/// What stands before the task in a prompt that tells of its thread.
-const BEFORE: [&str; 4] =
-    ["thread_context", "thread_injections", "thread_inbox", "thread_conversation"];
-
-/// The task in a prompt, without what tells of its thread.
-pub fn task_of(prompt: &str) -> &str {
-    let mut rest = prompt;
-    for name in BEFORE {
-        let told = rest.trim_start().strip_prefix('<').and_then(|told| told.strip_prefix(name));
-        let told = told.filter(|told| told.starts_with(['>', ' ']));
-        if let Some((_, after)) = told.and_then(|told| told.split_once(&format!("</{name}>"))) {
-            rest = after.trim_start();
-        }
-    }
-    rest
-}
-
 fn lines(assets: &[Asset], indent: &str) -> String {
     let line = |asset: &Asset| {
         let (kind, path) = (asset.kind.as_str(), escape(&asset.path));
@@ -71,20 +54,4 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_task_is_what_follows() {
-        let context = "<thread_context thread=\"t\">\n\n</thread_context>\n\n";
-        let more = "<thread_injections>\n  <injection>a</injection>\n</thread_injections>\n\n";
-        assert_eq!(task_of(&format!("{context}{more}Go\n\non ")), "Go\n\non ");
-        assert_eq!(task_of(&format!("{more}Go")), "Go");
-        for task in ["Go", " <thread_contexts>x</thread_context>", "<thread_context>never closed"] {
-            assert_eq!(task_of(task), task);
-        }
-    }
 }

@@ -3,7 +3,7 @@
 //! A session's notes are a log of their own, written as live logs are and never sealed. Nothing in it is rewritten: a
 //! note that was removed is one more line that says so.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -16,26 +16,12 @@ use super::journal::{FileState, JournalLine};
 use super::live::{FIRST_SUM, LiveLog, LivePaths, Sum};
 use super::log_scan::has_hole;
 use crate::durable::{FileError, OnPath};
-use crate::entry::Entry;
+pub use crate::note::Note;
 use crate::problem::{Problem, json_reason};
 use crate::timestamp::{Clock, Timestamp};
 
 /// The log's name, inside a session.
 pub(super) const NOTES: &str = "notes.jsonl";
-
-/// What somebody has noted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// Names it, so that it can be removed.
-    pub id: Uuid,
-    /// When it was written.
-    pub at: Timestamp,
-    /// The entry that it speaks of; without one, it speaks of the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry: Option<Uuid>,
-    /// What it says.
-    pub text: String,
-}
 
 /// One line of the log; without a text, the note of this id is gone.
 #[derive(Serialize, Deserialize)]
@@ -55,27 +41,6 @@ pub struct Notes {
     pub all: Vec<Note>,
     /// What could not be read.
     pub problems: Vec<Problem>,
-}
-
-impl Note {
-    /// The words of it that begin with `#`, without that.
-    pub fn tags(&self) -> impl Iterator<Item = &str> {
-        let words = self.text.split_whitespace().filter_map(|word| word.strip_prefix('#'));
-        let ends = |c: char| !c.is_alphanumeric() && !"-_/".contains(c);
-        words.map(move |word| word.split(ends).next().unwrap_or(word)).filter(|tag| !tag.is_empty())
-    }
-
-    /// The notes of one entry.
-    pub fn of_entry<'a>(notes: &'a [Note], entry: &'a Entry) -> impl Iterator<Item = &'a Note> {
-        notes.iter().filter(|note| note.entry == Some(entry.entry_id))
-    }
-
-    /// The notes of no entry in `entries`: those of the session, and those of entries that it no longer has.
-    pub fn of_session<'a>(notes: &'a [Note], entries: &[Entry]) -> Vec<&'a Note> {
-        let ids: HashSet<Uuid> = entries.iter().map(|entry| entry.entry_id).collect();
-        let is_there = |id: Uuid| ids.contains(&id);
-        notes.iter().filter(|note| !note.entry.is_some_and(is_there)).collect()
-    }
 }
 
 impl SessionDir {
@@ -184,7 +149,7 @@ fn parse(line: &[u8]) -> Result<Line, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Kind, Role};
+    use crate::entry::{Entry, Kind, Role};
     use crate::vault::Vault;
 
     fn session(root: &std::path::Path) -> SessionDir {

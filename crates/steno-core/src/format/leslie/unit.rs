@@ -11,8 +11,8 @@ use super::slug::stem;
 use crate::agent::acp;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Style, Value};
+use crate::prompt::without_thread_blocks;
 use crate::session::{Session, Transcript};
-use crate::thread::task_of;
 use crate::timestamp::Timestamp;
 
 /// On each entry that was read from a file: the file's name.
@@ -215,7 +215,7 @@ fn header_value(file: &UnitFile, own: bool) -> Value {
 /// What an entry is in the text: what was said with a tool call stands before the call.
 fn items(entry: &Entry, verbatim: bool, is_run: bool) -> Vec<Item> {
     if is_run && asks(entry) {
-        return vec![Item::User(task_of(&entry.content).to_owned())];
+        return vec![Item::User(without_thread_blocks(&entry.content).to_owned())];
     }
     let said = entry.said_with_call().map(|said| Item::Assistant(said.to_owned()));
     said.into_iter().chain(item(entry, verbatim)).collect()

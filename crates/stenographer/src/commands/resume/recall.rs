@@ -5,7 +5,7 @@
 
 use steno_core::entry::{Kind, PRIMARY};
 use steno_core::format::leslie;
-use steno_core::thread::task_of;
+use steno_core::prompt::without_thread_blocks;
 use steno_core::{Entry, Transcript};
 
 /// The tag around it.
@@ -74,7 +74,7 @@ fn units(transcript: &Transcript) -> Vec<Vec<String>> {
 fn message(entry: &Entry) -> String {
     let input = entry.tool_input.as_ref().map(ToString::to_string).unwrap_or_default();
     let content = match &entry.content {
-        content if leslie::asks(entry) => task_of(content),
+        content if leslie::asks(entry) => without_thread_blocks(content),
         content if content.is_empty() => &input,
         content => content,
     };
@@ -132,7 +132,7 @@ mod tests {
              assistant:\n&lt;/thread_conversation>\n</thread_conversation>\n\n"
         );
         assert_eq!(told, expected);
-        assert_eq!(task_of(&format!("{context}{told}Three")), "Three");
+        assert_eq!(without_thread_blocks(&format!("{context}{told}Three")), "Three");
     }
 
     #[test]

@@ -26,14 +26,14 @@ pub fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The name of what `path` held before it was rewritten for the time `generation`, counted from 0.
-pub(crate) fn earlier_name(path: &Path, generation: u32) -> PathBuf {
+pub fn earlier_name(path: &Path, generation: u32) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!("{EARLIER}.{generation}"));
     path.with_file_name(name)
 }
 
 /// Whether a file is a backup, or what one held earlier, going by its name.
-pub(crate) fn is_backup(path: &Path) -> bool {
+pub fn is_backup(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_number = |number: &str| {
         number.is_empty() || number.strip_prefix('.').is_some_and(|it| it.parse::<u32>().is_ok())

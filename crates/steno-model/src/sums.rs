@@ -9,27 +9,29 @@ use foldhash::fast::FixedState;
 use foldhash::quality::RandomState;
 
 /// What stands for a name; no other name has the same, for all that chance can do.
-pub(crate) type Sum = (u64, u64);
+pub type Sum = (u64, u64);
 
 /// Makes sums, each maker its own.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sums {
+pub struct Sums {
     first: RandomState,
     second: RandomState,
 }
 
 impl Sums {
-    pub(crate) fn of(&self, name: impl Hash + Copy) -> Sum {
+    /// The hash of a name.
+    pub fn of(&self, name: impl Hash + Copy) -> Sum {
         (self.first.hash_one(name), self.second.hash_one(name))
     }
 }
 
 /// Half of a sum, where there may be millions: that two names of ten million have the same is one chance in
 /// hundred thousands.
-pub(crate) type Short = u64;
+pub type Short = u64;
 
 impl Sums {
-    pub(crate) fn short(&self, name: impl Hash + Copy) -> Short {
+    /// The short hash of a name.
+    pub fn short(&self, name: impl Hash + Copy) -> Short {
         self.first.hash_one(name)
     }
 }
@@ -46,7 +48,7 @@ const PACKED: usize = 16;
 /// Something for each name. Of many names nearly all are packed, sorted and without gaps, so that each takes little more
 /// than its own bytes; there is never all of it twice.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SumMap<V> {
+pub struct SumMap<V> {
     packed: Vec<Block<V>>,
     /// The latest.
     fresh: HashMap<Short, V, FixedState>,
@@ -68,7 +70,7 @@ impl<V> Default for SumMap<V> {
 
 impl<V> SumMap<V> {
     /// What there is for a name.
-    pub(crate) fn get(&self, name: Short) -> Option<&V> {
+    pub fn get(&self, name: Short) -> Option<&V> {
         match self.find(name) {
             Some((block, at)) => Some(&self.packed[block].values[at]),
             None => self.fresh.get(&name),
@@ -76,7 +78,7 @@ impl<V> SumMap<V> {
     }
 
     /// What there is for a name already; if nothing is, `value` will be.
-    pub(crate) fn put(&mut self, name: Short, value: V) -> Option<&mut V> {
+    pub fn put(&mut self, name: Short, value: V) -> Option<&mut V> {
         if self.fresh.len() >= FEW.max(self.packed.len() * BLOCK / PACKED) {
             self.pack();
         }
@@ -93,7 +95,7 @@ impl<V> SumMap<V> {
     }
 
     /// All names with what there is for them, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Short, &V)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Short, &V)> {
         let packed = self.packed.iter().flat_map(|block| block.names.iter().zip(&block.values));
         packed.chain(&self.fresh).map(|(name, value)| (*name, value))
     }
@@ -137,19 +139,19 @@ impl<V> SumMap<V> {
 
 /// Names that were met.
 #[derive(Debug, Default)]
-pub(crate) struct SumSet {
+pub struct SumSet {
     met: SumMap<()>,
     sums: Sums,
 }
 
 impl SumSet {
     /// Whether a name is new.
-    pub(crate) fn insert(&mut self, name: impl Hash + Copy) -> bool {
+    pub fn insert(&mut self, name: impl Hash + Copy) -> bool {
         self.met.put(self.sums.short(name), ()).is_none()
     }
 
     /// Whether a name was met.
-    pub(crate) fn contains(&self, name: impl Hash + Copy) -> bool {
+    pub fn contains(&self, name: impl Hash + Copy) -> bool {
         self.met.get(self.sums.short(name)).is_some()
     }
 }

@@ -6,28 +6,23 @@ use super::{EntryError, Usage};
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-pub(crate) fn take_string(
-    object: &mut Object,
-    field: &'static str,
-) -> Result<Option<String>, EntryError> {
+/// Takes a string out of an object; an error if the field has another type.
+pub fn take_string(object: &mut Object, field: &'static str) -> Result<Option<String>, EntryError> {
     string(field, object.shift_remove(field).unwrap_or_default())
 }
 
-pub(crate) fn take_u64(
-    object: &mut Object,
-    field: &'static str,
-) -> Result<Option<u64>, EntryError> {
+/// The same for a whole number.
+pub fn take_u64(object: &mut Object, field: &'static str) -> Result<Option<u64>, EntryError> {
     whole(field, object.shift_remove(field).unwrap_or_default())
 }
 
-pub(crate) fn take_object(
-    object: &mut Object,
-    field: &'static str,
-) -> Result<Option<Object>, EntryError> {
+/// The same for an object.
+pub fn take_object(object: &mut Object, field: &'static str) -> Result<Option<Object>, EntryError> {
     map(field, object.shift_remove(field).unwrap_or_default())
 }
 
-pub(crate) fn take_timestamp(
+/// The same for a time.
+pub fn take_timestamp(
     object: &mut Object,
     field: &'static str,
 ) -> Result<Option<Timestamp>, EntryError> {

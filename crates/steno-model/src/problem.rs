@@ -102,7 +102,7 @@ impl ProblemList {
 }
 
 /// The first line of `serde_json`'s message, without a line number that would always be 1.
-pub(crate) fn json_reason(error: &serde_json::Error) -> String {
+pub fn json_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = match text.rfind(" at line ") {
         Some(at) => &text[..at],

@@ -35,7 +35,7 @@ impl<T> OnPath<T> for io::Result<T> {
 
 impl FileError {
     /// The same failure for somebody else who waited for it.
-    pub(crate) fn again(&self) -> Self {
+    pub fn again(&self) -> Self {
         let source = match self.source.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),
             None => io::Error::new(self.source.kind(), self.source.to_string()),
@@ -55,7 +55,7 @@ pub fn create_private_dir(path: &Path) -> Result<(), FileError> {
 }
 
 /// Makes a folder and its parents, readable by the owner only. Gives the folders that have to be synced for that to last.
-pub(crate) fn make_private_dir(path: &Path) -> Result<Vec<PathBuf>, FileError> {
+pub fn make_private_dir(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     if path.is_dir() {
         return Ok(Vec::new());
     }
@@ -164,7 +164,7 @@ pub fn replace_unsynced_by(
 }
 
 /// A file beside `path` that will take its place. It is locked as long as somebody writes it.
-pub(crate) fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+pub fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
     temporary_by(&mut tempfile::Builder::new(), path)
 }
 
@@ -200,7 +200,7 @@ pub fn remove_leftovers(dir: &Path) {
 const TEMPORARY: (&str, &str) = (".steno-", ".tmp");
 
 /// Whether a file is what a crash left of an unfinished replacement, going by its name.
-pub(crate) fn is_leftover(path: &Path) -> bool {
+pub fn is_leftover(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1)
 }

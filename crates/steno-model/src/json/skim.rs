@@ -27,10 +27,7 @@ const RAW: &str = "steno_core::json::Raw";
 /// Of a string longer than `limit` that is not the object's own only the beginning is given, at most up to its first
 /// escape. One that would begin with nothing but space, or that begins as an element does, comes whole: what follows
 /// tells what it is.
-pub(crate) fn first_of<'de, T: Deserialize<'de>>(
-    text: &'de str,
-    limit: usize,
-) -> Option<(T, usize)> {
+pub fn first_of<'de, T: Deserialize<'de>>(text: &'de str, limit: usize) -> Option<(T, usize)> {
     let marks = Marks::of(text.as_bytes())?;
     let mut skimmer = Skimmer { text, marks, at: 0, depth: 0, limit };
     let is_object = skimmer.peek().ok()? == b'{';
@@ -46,7 +43,7 @@ fn beginning(text: &str, limit: usize) -> &str {
 
 /// The text of a value, whatever it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Raw<'a>(pub(crate) &'a str);
+pub struct Raw<'a>(pub &'a str);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 use self::fields::{map, string, timestamp, usage, uuid, whole};
-pub(crate) use self::fields::{take_object, take_string, take_timestamp, take_u64};
+pub use self::fields::{take_object, take_string, take_timestamp, take_u64};
 use crate::json::{Object, Value};
 pub use crate::numbering::Numbering;
 use crate::timestamp::Timestamp;
@@ -186,7 +186,7 @@ impl Entry {
 
     /// Leaves out what would not be the same after it was written as JSON: an input that is null, and further fields
     /// that have the names of our own.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.tool_input.take_if(|input| input.is_null());
         if !self.extra.is_empty() {
             FIELDS.iter().for_each(|name| drop(self.extra.shift_remove(*name)));
@@ -248,7 +248,7 @@ impl Entry {
 }
 
 /// The names of an entry's own fields in JSON, weakincentives' ten first; nothing else may take their place.
-pub(crate) const FIELDS: [&str; 15] = [
+pub const FIELDS: [&str; 15] = [
     "role",
     "content",
     "created_at",
@@ -355,7 +355,7 @@ impl Kind {
     }
 
     /// What an entry of this kind is and who said it, in a few words.
-    pub(crate) fn heading(self, role: &str, tool: Option<&str>) -> String {
+    pub fn heading(self, role: &str, tool: Option<&str>) -> String {
         let mut words = match self {
             Kind::Text => role.to_owned(),
             Kind::ToolCall | Kind::ToolResult => self.to_string().replace('_', " "),

@@ -21,14 +21,17 @@ pub struct Line {
 }
 
 /// A [`Line`] whose bytes are elsewhere.
-pub(crate) struct Piece {
-    pub(crate) number: u64,
-    pub(crate) end: LineEnd,
+pub struct Piece {
+    /// Its number, from 1.
+    pub number: u64,
+    /// How it ends.
+    pub end: LineEnd,
     continues: bool,
 }
 
 impl Piece {
-    pub(crate) fn with(self, bytes: Vec<u8>) -> Line {
+    /// The line of these bytes.
+    pub fn with(self, bytes: Vec<u8>) -> Line {
         Line { number: self.number, bytes, end: self.end, continues: self.continues }
     }
 }
@@ -77,7 +80,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Gives the next line to `take` where it stands, with its number; nothing if it is not at hand whole.
-    pub(crate) fn in_place<T>(&mut self, take: impl FnOnce(u64, &[u8]) -> T) -> Option<T> {
+    pub fn in_place<T>(&mut self, take: impl FnOnce(u64, &[u8]) -> T) -> Option<T> {
         let buffer = self.input.fill_buf().ok().filter(|_| !self.within)?;
         let window = &buffer[..buffer.len().min(self.limit)];
         let length = memchr::memchr(b'\n', window)?;
@@ -95,7 +98,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The same in the room of `bytes`, whatever was in there.
-    pub(crate) fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Piece>> {
+    pub fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Piece>> {
         bytes.clear();
         let end = self.collect(bytes)?;
         if end == LineEnd::Input && bytes.is_empty() && !self.within {

@@ -8,13 +8,13 @@ use crate::problem::json_reason;
 const VALUES: usize = 2 << 20;
 
 /// Parses JSON, or says why it is none.
-pub(crate) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     check(bytes)?;
     serde_json::from_slice(bytes).map_err(|error| json_reason(&error))
 }
 
 /// Tells if there are too many values in a text to be held.
-pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
+pub fn check(bytes: &[u8]) -> Result<(), String> {
     // Most texts are too short for that, or have too few commas even with those in strings.
     let may_be_many =
         bytes.len() > 2 * VALUES && memchr::memchr_iter(b',', bytes).nth(VALUES).is_some();

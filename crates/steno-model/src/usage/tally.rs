@@ -30,7 +30,7 @@ impl Tally {
     }
 
     /// Counts what a record of a message states, and tells what that adds.
-    pub(crate) fn bill(
+    pub fn bill(
         &mut self,
         message: Option<&String>,
         at: Option<Timestamp>,
@@ -52,7 +52,7 @@ impl Tally {
     }
 
     /// What a message was billed so far.
-    pub(crate) fn billed(&self, message: &String) -> Option<Usage> {
+    pub fn billed(&self, message: &String) -> Option<Usage> {
         self.messages.get(NAMES.short(message))
     }
 

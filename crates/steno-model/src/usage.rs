@@ -52,13 +52,13 @@ impl Usage {
     }
 
     /// What is left of it after `other`, which is no larger.
-    pub(crate) fn minus(mut self, other: &Usage) -> Usage {
+    pub fn minus(mut self, other: &Usage) -> Usage {
         self.combine(other, u64::saturating_sub);
         self
     }
 
     /// All numbers, in the order of the fields.
-    pub(crate) fn numbers(&self) -> [u64; 7] {
+    pub fn numbers(&self) -> [u64; 7] {
         let Self { input, cache_read, cache_write, cache_write_5m, cache_write_1h, .. } = *self;
         [
             input,
@@ -72,7 +72,7 @@ impl Usage {
     }
 
     /// The tokens whose [`Usage::numbers`] these are.
-    pub(crate) fn from_numbers(numbers: [u64; 7]) -> Self {
+    pub fn from_numbers(numbers: [u64; 7]) -> Self {
         let [input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning] =
             numbers;
         Self { input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning }
@@ -109,7 +109,7 @@ const UNIQUE: usize = 16;
 /// What names a message in all sources; nothing where another message may have the same name.
 ///
 /// An API's own id is the same whoever tells of it: the agent's file and the gateway through which the agent asked.
-pub(crate) fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
+pub fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
     if message.len() >= UNIQUE {
         return Some(message.to_owned());
     }

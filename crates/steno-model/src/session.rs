@@ -10,11 +10,11 @@ use uuid::Uuid;
 
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Object;
+use crate::note::Note;
 use crate::problem::Problem;
-use crate::thread::task_of;
+use crate::prompt::{without_agent_blocks, without_thread_blocks};
 use crate::timestamp::Timestamp;
 use crate::usage::{Tally, Usage};
-use crate::vault::notes::Note;
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it can be a folder's name.
 ///
@@ -207,7 +207,7 @@ impl Session {
     }
 
     /// The same without its tokens.
-    pub(crate) fn note_facts(&mut self, entry: &Entry) {
+    pub fn note_facts(&mut self, entry: &Entry) {
         self.totals.entries += 1;
         if let Some(model) = &entry.model
             && !self.models.contains(model)
@@ -232,7 +232,7 @@ impl Session {
 
 impl Session {
     /// What a source states, completed by what its entries told a session that knew nothing else.
-    pub(crate) fn completed_by(mut self, told: Session) -> Self {
+    pub fn completed_by(mut self, told: Session) -> Self {
         self.title = self.title.or(told.title);
         for model in told.models {
             if !self.models.contains(&model) {
@@ -259,31 +259,14 @@ impl Session {
 
 /// The first line of a prompt's task, at most 80 characters.
 fn title(prompt: &str) -> Option<String> {
-    let said = without_context_blocks(task_of(prompt));
-    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let task = without_agent_blocks(without_thread_blocks(prompt));
+    let line = task.lines().map(str::trim).find(|line| !line.is_empty())?;
     if line.chars().count() <= 80 {
         return Some(line.to_owned());
     }
     let mut short: String = line.chars().take(79).collect();
     short.push('…');
     Some(short)
-}
-
-/// Blocks that agents put before what the user says.
-const CONTEXT_BLOCKS: [&str; 4] =
-    ["system-reminder", "session_context", "environment_context", "user_instructions"];
-
-/// A prompt without the blocks of context at its beginning; empty if there is nothing else.
-fn without_context_blocks(prompt: &str) -> &str {
-    let mut rest = prompt.trim_start();
-    while let Some(name) = CONTEXT_BLOCKS
-        .iter()
-        .find(|name| rest.strip_prefix('<').is_some_and(|tag| tag.starts_with(**name)))
-    {
-        let end = format!("</{name}>");
-        rest = rest.split_once(&end).map_or("", |(_, after)| after.trim_start());
-    }
-    rest
 }
 
 /// A session with all that was said in it, and what could not be read.

@@ -1,12 +1,13 @@
 //! Where tests look on: called after each change on disk that a crash could follow.
 
-#[cfg(not(test))]
-pub(crate) fn done() {}
+/// Says that something was changed on disk.
+#[cfg(not(any(test, feature = "watched-steps")))]
+pub fn done() {}
 
-#[cfg(test)]
-pub(crate) use watched::{done, watch};
+#[cfg(any(test, feature = "watched-steps"))]
+pub use watched::{done, watch};
 
-#[cfg(test)]
+#[cfg(any(test, feature = "watched-steps"))]
 mod watched {
     use std::cell::RefCell;
 
@@ -17,14 +18,15 @@ mod watched {
     }
 
     /// Has `watcher` called after each step that `work` takes on this thread.
-    pub(crate) fn watch<T>(watcher: impl FnMut() + 'static, work: impl FnOnce() -> T) -> T {
+    pub fn watch<T>(watcher: impl FnMut() + 'static, work: impl FnOnce() -> T) -> T {
         WATCHER.set(Some(Box::new(watcher)));
         let result = work();
         WATCHER.set(None);
         result
     }
 
-    pub(crate) fn done() {
+    /// Says that something was changed on disk.
+    pub fn done() {
         if let Some(mut watcher) = WATCHER.take() {
             watcher();
             WATCHER.set(Some(watcher));

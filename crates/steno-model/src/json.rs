@@ -2,8 +2,8 @@
 //!
 //! `serde_json` does the work; [`Style`] only says where spaces go and which characters are escaped.
 
-pub(crate) mod bounds;
-pub(crate) mod skim;
+pub mod bounds;
+pub mod skim;
 
 use std::io;
 
@@ -70,7 +70,7 @@ impl Style {
 }
 
 /// The same value with the keys of all objects in alphabetical order.
-pub(crate) fn sorted(value: &Value) -> Value {
+pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
             let mut fields: Vec<_> = object.iter().collect();

@@ -1,7 +1,7 @@
 //! Numbers of seven bits to a byte, so that small ones are short.
 
 /// Appends a number.
-pub(crate) fn write(bytes: &mut Vec<u8>, mut number: u64) {
+pub fn write(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -10,7 +10,7 @@ pub(crate) fn write(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Takes a number from the front, if one stands there.
-pub(crate) fn read(bytes: &mut &[u8]) -> Option<u64> {
+pub fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let byte = *bytes.split_off_first()?;
