@@ -24,7 +24,7 @@ pub use self::permission::{Choice, Policy};
 use self::voice::Heard;
 pub use self::voice::{Ears, Voice, voice};
 use crate::leash::Leash;
-use crate::scribe::{Assignment, Kept};
+use crate::recording::{Assignment, Kept};
 
 /// How long an agent may take to end a turn that was cancelled.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,5 +7,5 @@
 pub mod client;
 pub mod leash;
 pub mod proxy;
+pub mod recording;
 pub mod replay;
-pub mod scribe;

@@ -1,67 +1,64 @@
-//! The proxy: stands between an editor and an agent, passes every byte on, and has it taken down.
+//! The proxy: runs an agent between our standard input and output, records every byte and forwards it.
 
-mod collect;
-mod pass;
-mod tap;
-mod tray;
+mod forward;
 
+use std::fs::File;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use steno_core::Status;
+use steno_core::agent::acp::wire::Side;
 use steno_core::vault::record::Closing;
 
-use self::collect::Collecting;
-use self::pass::Passing;
+use self::forward::{ForwardProgress, Forwarder};
 use crate::leash::{self, Leash, Signals};
-use crate::scribe::{Assignment, Kept};
+use crate::recording::{Assignment, ConnectionRecorder, Kept};
 
-/// How long an agent's last words may take that others of its programs still hold back.
-const QUIET: Duration = Duration::from_millis(500);
+/// How long to wait for an agent's last output after it has ended: its own children may hold the pipe open.
+const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long closing the record may take without progress. What is not sealed then, the next recorder seals.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the agent of `assignment` between our standard input and output, until it ends; gives how it ended, and the sessions
-/// that were taken down.
+/// that were recorded.
 pub fn run(assignment: Assignment, leash: &Leash) -> io::Result<(ExitStatus, Vec<Kept>)> {
     let signals = Signals::caught()?;
     let (from_editor, to_editor) = (leash::stdin()?, leash::stdout()?);
     let mut leashed = leash.command(&assignment.command);
     let mut agent = leashed.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     signals.pass_on_to(&agent);
-    let passing = Passing::default();
-    let (collecting, [client, words]) =
-        Collecting::start(assignment, [Passing::default(), passing.clone()]);
-    if let Some(input) = agent.stdin.take().map(leash::plain) {
-        // Ends with the process: an editor may keep its end open.
-        passing_on(move || {
-            client.pass(&from_editor, &input);
-            drop((from_editor, input));
-            leash::close_stdin();
-        })?;
-    }
-    let passed = agent.stdout.take().map(leash::plain).map(|output| {
-        passing_on(move || {
-            words.pass(&output, &to_editor);
-            drop((output, to_editor));
-            leash::close_stdout();
-        })
-    });
-    let passed = passed.transpose()?;
+    let recorder = ConnectionRecorder::start(assignment);
+    let forwarder =
+        Forwarder { recorder: recorder.side(Side::Client), progress: ForwardProgress::default() };
+    let input = leash::plain(agent.stdin.take().expect("it is piped"));
+    // Ends with the process: an editor may keep its end open.
+    start_forwarding(forwarder, (from_editor, input), leash::close_stdin)?;
+    let progress = ForwardProgress::default();
+    let forwarder = Forwarder { recorder: recorder.side(Side::Agent), progress: progress.clone() };
+    let output = leash::plain(agent.stdout.take().expect("it is piped"));
+    let forwarding = start_forwarding(forwarder, (output, to_editor), leash::close_stdout)?;
     let status = agent.wait()?;
-    passing.ended();
-    if let Some(passed) = passed {
-        // A program that the agent has left behind may hold its output open.
-        while !passed.is_finished() && !passing.is_idle_for(QUIET) {
-            thread::sleep(Duration::from_millis(1));
-        }
+    progress.restart_idle_time();
+    while !forwarding.is_finished() && !progress.is_idle_for(LAST_OUTPUT_TIMEOUT) {
+        thread::sleep(Duration::from_millis(1));
     }
-    Ok((status, collecting.finish(closing(status))))
+    Ok((status, recorder.finish(closing(status), CLOSE_TIMEOUT)))
 }
 
-/// A thread that is told from others by its name.
-fn passing_on(work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name("passing".to_owned()).spawn(work)
+/// Forwards from one file to another on a thread of its own; calls `close` at the end.
+fn start_forwarding(
+    forwarder: Forwarder,
+    (from, to): (File, File),
+    close: fn(),
+) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("forwarder".to_owned()).spawn(move || {
+        forwarder.forward(&from, &to);
+        drop((from, to));
+        close();
+    })
 }
 
 /// How a connection ended.

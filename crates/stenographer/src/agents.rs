@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use steno_acp::leash::Leash;
+use steno_acp::recording::{Assignment, Kept, RecordingStatus, StoppedError};
 use steno_acp::replay::REHEARSAL;
-use steno_acp::scribe::{Assignment, Kept, RecordingStatus, StoppedError};
 use steno_core::agent::places::places;
 use steno_core::agent::{gemini, opencode};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use steno_acp::scribe::Kept;
+use steno_acp::recording::Kept;
 use steno_core::format::leslie;
 use steno_core::thread::{
     Action, Id, Lifecycle, Operator, Relations, Status, ThreadStore, ThreadWorker, WorkerState,

@@ -1,4 +1,4 @@
-//! The agent's process, and the wire to it: all that is said on either side goes to the scribe.
+//! The agent's process, and the wire to it. Each message of either side is recorded before it is used.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
@@ -14,7 +14,7 @@ use super::Left;
 use super::error::ClientError;
 use super::voice::{Heard, Voice};
 use crate::leash::{self, Leash};
-use crate::scribe::{Assignment, Ear, Scribe};
+use crate::recording::{Assignment, ConnectionRecorder, SideRecorder};
 
 /// How long an agent may take to leave when nothing more is asked of it; some write their files then.
 const LEAVE: Duration = Duration::from_secs(5);
@@ -39,8 +39,8 @@ const COMPLAINT: usize = 2000;
 pub(super) struct Link {
     agent: Child,
     input: Option<ChildStdin>,
-    ear: Ear,
-    scribe: Scribe,
+    client_side: SideRecorder,
+    recorder: ConnectionRecorder,
     /// Who hears its words and its complaints.
     hearing: [JoinHandle<()>; 2],
     complaint: Arc<Mutex<Vec<u8>>>,
@@ -61,22 +61,22 @@ impl Link {
             command.spawn().map_err(|source| ClientError::Start { program: program(), source })?;
         let (input, output, complaints) =
             (agent.stdin.take(), agent.stdout.take(), agent.stderr.take());
-        let scribe = Scribe::start(assignment);
-        let (ear, words) = (scribe.ear(Side::Client), scribe.ear(Side::Agent));
+        let recorder = ConnectionRecorder::start(assignment);
+        let (client_side, agent_side) = (recorder.side(Side::Client), recorder.side(Side::Agent));
         let complaint = Arc::<Mutex<Vec<u8>>>::default();
         let noted = Arc::clone(&complaint);
         let hearing = [
-            thread::spawn(move || read(output, &words, &voice)),
+            thread::spawn(move || read(output, agent_side, &voice)),
             thread::spawn(move || note(complaints, &noted)),
         ];
-        Ok(Self { agent, input, ear, scribe, hearing, complaint })
+        Ok(Self { agent, input, client_side, recorder, hearing, complaint })
     }
 
     /// Says something to the agent. A prompt is kept before it is given: what comes of it may be our end.
     pub(super) fn say(&mut self, message: &Value) -> Result<(), ClientError> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
-        self.ear.hear(&line);
+        self.client_side.record(&line);
         if message["method"] == "session/prompt" {
             self.commit();
         }
@@ -88,7 +88,7 @@ impl Link {
 
     /// Waits a while for all that was said so far to be on disk.
     pub(super) fn commit(&self) {
-        self.scribe.commit(KEEPING);
+        self.recorder.sync(KEEPING);
     }
 
     /// Lets the agent go; gives what is left of it.
@@ -107,7 +107,7 @@ impl Link {
         }
         let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
         let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();
-        Left { kept: self.scribe.finish(closing, WRITING), complaint }
+        Left { kept: self.recorder.finish(closing, WRITING), complaint }
     }
 }
 
@@ -122,15 +122,15 @@ fn has_ended(agent: &mut Child, limit: Duration) -> bool {
     }
 }
 
-/// Hears the agent until it ends. What is no JSON is only taken down.
-fn read(output: Option<ChildStdout>, ear: &Ear, voice: &Voice) {
+/// Hears the agent until it ends. What is no JSON is only recorded.
+fn read(output: Option<ChildStdout>, mut recorder: SideRecorder, voice: &Voice) {
     let mut lines = output.map(BufReader::new);
     let mut line = Vec::new();
     while let Some(output) = &mut lines {
         line.clear();
         match output.read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => break,
-            Ok(_) => ear.hear(&line),
+            Ok(_) => recorder.record(&line),
         }
         if let Ok(message) = serde_json::from_slice(&line) {
             voice.say(Heard::Line(message));

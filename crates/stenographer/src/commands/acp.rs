@@ -1,4 +1,4 @@
-//! `steno acp`: stands between an editor and an agent, passes every byte on, and takes it down.
+//! `steno acp`: runs an agent for an editor, records every byte and forwards it.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 
 use steno_acp::leash;
 use steno_acp::proxy;
-use steno_acp::scribe::Assignment;
+use steno_acp::recording::Assignment;
 use steno_core::vault::AgentName;
 
 use crate::agents;
@@ -15,9 +15,9 @@ use crate::scene::Scene;
 
 /// Record an agent from inside an editor that speaks the Agent Client Protocol.
 ///
-/// Put `steno acp --` before the agent's command in the editor's settings. Every byte goes on as it is, in both
-/// directions, and so do signals, the end of input and the exit code; what was said is kept beside that, one
-/// session for each of the agent's. Whatever happens to the store, the agent goes on.
+/// Put `steno acp --` before the agent's command in the editor's settings. Every byte is recorded and then forwarded
+/// unchanged, in both directions; signals, the end of input and the exit code are forwarded too. Each session of the
+/// agent becomes one of Steno's. If the store fails, recording pauses and the agent continues.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Whose sessions these are [default: what the agent calls itself].

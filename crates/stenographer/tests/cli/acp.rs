@@ -1,6 +1,7 @@
 //! `steno acp`.
 
 mod draft;
+mod killed;
 mod streams;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -115,7 +116,7 @@ fn kept(home: &Home, side: Side) -> Vec<u8> {
                 log = std::fs::read(&path).unwrap();
             }
         }
-        for line in log.split(|byte| *byte == b'\n') {
+        for line in whole_lines(&log).split(|byte| *byte == b'\n') {
             let Some(at) = memchr::memmem::find(line, b"\"raw\":") else { continue };
             let wire = Wire::of_record(&line[at + 6..line.len() - 1]).unwrap();
             if wire.side == side {
@@ -124,6 +125,11 @@ fn kept(home: &Home, side: Side) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// All lines that have an end: a kill may leave one without.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    &bytes[..memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1)]
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A conversation with an agent, from its start to what is left of it.
 
 use steno_acp::client::{self, Client, ClientError, Limits, Voice};
-use steno_acp::scribe::{Assignment, Kept};
+use steno_acp::recording::{Assignment, Kept};
 use steno_core::vault::record::Closing;
 use steno_core::{Status, Transcript};
 

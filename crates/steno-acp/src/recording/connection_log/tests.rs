@@ -23,13 +23,13 @@ fn lines_that_were_dropped_are_marked_and_none_is_glued_together() {
         on_change: |_| {},
     };
     let (dropped, at) = (Arc::<AtomicU64>::default(), Clock::system().now());
-    let mut taking = Taking::new(assignment, Arc::clone(&dropped));
-    taking.piece(Side::Client, at, &line("before"));
-    taking.piece(Side::Agent, at, b"{\"the beginning of");
-    taking.note_overflow(Side::Agent, at);
+    let mut log = ConnectionLog::new(assignment, Arc::clone(&dropped));
+    log.record(Side::Client, at, &line("before"));
+    log.record(Side::Agent, at, b"{\"the beginning of");
+    log.note_overflow(Side::Agent, at);
     dropped.fetch_add(2, Ordering::AcqRel);
-    taking.piece(Side::Agent, at, &[b" its end\n".as_slice(), &line("after")].concat());
-    let kept = taking.end(None);
+    log.record(Side::Agent, at, &[b" its end\n".as_slice(), &line("after")].concat());
+    let kept = log.end(None);
     let transcript = kept[0].dir.read().unwrap();
     let said: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
     assert_eq!(said.len(), 3, "{said:?}");

@@ -1,8 +1,9 @@
-//! What is taken down of one connection: each session in a log of its own.
+//! The record of one connection: each of its sessions has a log of its own.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
@@ -24,10 +25,12 @@ use steno_core::vault::wire_lines::WireLines;
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::{SessionId, Status, Timestamp};
 
+use super::sync::{LogSyncer, NamedRecorder, SyncFailure};
 use super::{Assignment, Kept, RecordingStatus, StoppedError, naming};
 
-/// Bytes that may wait for a session to be named; then they get one of their own.
-const NAMELESS: usize = 1 << 20;
+/// Bytes that name no session and wait for the first one; more of them get a session of their own. They wait in memory,
+/// so a kill loses them.
+const MAX_UNNAMED_BYTES: usize = 16 << 10;
 
 /// What is counted as lost during a gap.
 const UNIT: &str = "message";
@@ -35,8 +38,8 @@ const UNIT: &str = "message";
 /// What a message says that ends a turn.
 static STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"stopReason\""));
 
-/// One connection while it is taken down.
-pub(super) struct Taking {
+/// The record of a connection that is open.
+pub(super) struct ConnectionLog {
     assignment: Assignment,
     vault: Vault,
     /// What the agent calls itself.
@@ -45,16 +48,18 @@ pub(super) struct Taking {
     torn: HashMap<Side, Vec<u8>>,
     redactor: Redactor,
     router: Router,
-    sessions: HashMap<String, Taken>,
+    sessions: HashMap<String, OpenSession>,
+    syncer: LogSyncer,
     /// Lines that are written together, and the session that they belong to.
     lines: WireLines,
     writing: Option<String>,
+    /// Whether something was written that no sync was asked for.
     has_news: bool,
     /// Sessions whose recording is paused, and what those have lost that were resumed before the others.
     paused: usize,
     lost: u64,
     overflow: Overflow,
-    /// Nothing more is taken down.
+    /// Nothing more is recorded.
     is_over: bool,
 }
 
@@ -68,15 +73,15 @@ struct Overflow {
     dropped_lines: Arc<AtomicU64>,
 }
 
-/// A session that is being taken down.
-struct Taken {
-    recorder: ResumableRecorder,
+/// A session that is being recorded.
+struct OpenSession {
+    recorder: Arc<ResumableRecorder>,
     schedule: RetrySchedule,
     /// Has the next search take the session in: nobody is to wait for that here.
     _marker: Option<Marker>,
 }
 
-impl Taking {
+impl ConnectionLog {
     pub(super) fn new(assignment: Assignment, dropped_lines: Arc<AtomicU64>) -> Self {
         let overflow = Overflow { since: None, torn_sides: HashSet::new(), dropped_lines };
         Self {
@@ -87,6 +92,7 @@ impl Taking {
             redactor: Redactor::default(),
             router: Router::default(),
             sessions: HashMap::new(),
+            syncer: LogSyncer::start(),
             lines: WireLines::default(),
             writing: None,
             has_news: false,
@@ -97,15 +103,16 @@ impl Taking {
         }
     }
 
-    /// Takes what one side has said, at whichever byte it was cut.
-    pub(super) fn piece(&mut self, side: Side, at: Timestamp, mut bytes: &[u8]) {
+    /// Writes what one side has said, at whichever byte it was cut; whether it may end a turn.
+    pub(super) fn record(&mut self, side: Side, at: Timestamp, mut bytes: &[u8]) -> bool {
         if self.is_over {
-            return;
+            return false;
         }
+        self.note_sync_failures();
         self.resume_if_due();
         self.end_overflow();
         if self.overflow.torn_sides.contains(&side) {
-            let Some(end) = memchr(b'\n', bytes) else { return };
+            let Some(end) = memchr(b'\n', bytes) else { return false };
             self.overflow.torn_sides.remove(&side);
             bytes = &bytes[end + 1..];
         }
@@ -128,28 +135,44 @@ impl Taking {
             ends_turn |= self.line(side, at, &line);
         }
         self.write();
-        if ends_turn {
-            self.commit();
-        }
+        ends_turn
     }
 
-    /// Has all that was taken down on disk.
-    pub(super) fn commit(&mut self) {
+    /// Has the sessions synced that have news, if that is urgent or was long ago.
+    pub(super) fn sync_if_due(&mut self, is_urgent: bool) {
         if self.is_over {
             return;
         }
+        self.note_sync_failures();
         self.resume_if_due();
-        if !std::mem::take(&mut self.has_news) {
-            return;
+        if self.has_news && self.syncer.is_due(is_urgent) {
+            self.has_news = false;
+            self.syncer.request(self.recorders(), None);
         }
-        let mut failures = Vec::new();
-        for taken in self.sessions.values_mut() {
-            if let Err(error) = taken.recorder.commit() {
-                taken.schedule.note_failure(Instant::now());
-                failures.push(error);
-            }
+    }
+
+    /// Has all sessions synced, and answers then.
+    pub(super) fn sync(&mut self, synced: Sender<()>) {
+        self.has_news = false;
+        self.syncer.request(self.recorders(), Some(synced));
+    }
+
+    fn recorders(&self) -> Vec<NamedRecorder> {
+        let sessions = self.sessions.iter();
+        sessions.map(|(name, open)| (name.clone(), Arc::clone(&open.recorder))).collect()
+    }
+
+    fn note_sync_failures(&mut self) {
+        for SyncFailure { session, error } in self.syncer.failures() {
+            self.note_failure(&session, error);
         }
-        failures.into_iter().for_each(|error| self.note_pause(error));
+    }
+
+    fn note_failure(&mut self, session: &str, error: FileError) {
+        if let Some(open) = self.sessions.get_mut(session) {
+            open.schedule.note_failure(Instant::now());
+        }
+        self.note_pause(error);
     }
 
     /// Too much waits for the store: from here on lines of a side are missing.
@@ -171,15 +194,15 @@ impl Taking {
         let (reason, unit) = (StoppedError::TooSlow.to_string(), UNIT.to_owned());
         let gap = RecordingGap { since, reason, lost, unit };
         let mut failures = Vec::new();
-        for taken in self.sessions.values_mut() {
-            let marked = taken.recorder.append(0, |recorder| recorder.append_gap(&gap));
-            failures.extend(taken.failure_of(marked));
+        for open in self.sessions.values_mut() {
+            let marked = open.recorder.append(0, |recorder| recorder.append_gap(&gap));
+            failures.extend(open.failure_of(marked));
         }
         failures.into_iter().for_each(|error| self.note_pause(error));
         (self.assignment.on_change)(&RecordingStatus::Resumed { lost });
     }
 
-    /// The connection has ended; gives the sessions that were taken down whole.
+    /// Closes the sessions; gives those whose record is whole.
     pub(super) fn end(mut self, closing: Option<Closing>) -> Vec<Kept> {
         for (side, line) in std::mem::take(&mut self.torn) {
             if !line.is_empty() {
@@ -190,24 +213,29 @@ impl Taking {
         let name = SessionId::fresh().to_string();
         rest.for_each(|line| self.keep(&name, &line));
         self.write();
-        let mut kept = Vec::new();
+        self.syncer.finish();
+        self.note_sync_failures();
         if self.is_over {
-            return kept;
+            return Vec::new();
         }
         let closing = closing.unwrap_or(Closing { status: Status::Completed, reason: None });
-        for (name, taken) in std::mem::take(&mut self.sessions) {
-            let (dir, was_paused) = (taken.recorder.dir().clone(), taken.recorder.is_paused());
-            match taken.recorder.close(&closing) {
-                Ok(gap) => {
-                    gap.into_iter().for_each(|gap| self.note_resumption(gap.lost));
-                    kept.push(Kept { dir, name });
-                }
-                // That it has paused was said before.
-                Err(_) if was_paused => {}
-                Err(unclosed) => self.note_pause(unclosed.error),
+        let sessions = std::mem::take(&mut self.sessions).into_iter();
+        sessions.filter_map(|(name, session)| self.close(name, session, &closing)).collect()
+    }
+
+    fn close(&mut self, name: String, open: OpenSession, closing: &Closing) -> Option<Kept> {
+        let recorder = Arc::into_inner(open.recorder).expect("the syncer has ended");
+        let (dir, was_paused) = (recorder.dir().clone(), recorder.is_paused());
+        match recorder.close(closing) {
+            Ok(gap) => {
+                gap.into_iter().for_each(|gap| self.note_resumption(gap.lost));
+                return Some(Kept { dir, name });
             }
+            // That it has paused was said before.
+            Err(_) if was_paused => {}
+            Err(unclosed) => self.note_pause(unclosed.error),
         }
-        kept
+        None
     }
 
     /// Takes a line; whether it may end a turn.
@@ -233,7 +261,7 @@ impl Taking {
 
     /// Gives what waits for a session one of its own, if that is too much.
     fn settle(&mut self) {
-        if self.router.waiting() > NAMELESS {
+        if self.router.waiting() > MAX_UNNAMED_BYTES {
             let placed = self.router.settle(SessionId::fresh().as_str());
             placed.iter().for_each(|(session, line)| self.keep(session, line));
         }
@@ -262,24 +290,24 @@ impl Taking {
     fn append(&mut self) -> Result<(), StoppedError> {
         let Some(session) = &self.writing else { return Ok(()) };
         if !self.sessions.contains_key(session) {
-            let (taken, failure) = self.open(session)?;
-            self.sessions.insert(session.clone(), taken);
+            let (open, failure) = self.open(session)?;
+            self.sessions.insert(session.clone(), open);
             failure.into_iter().for_each(|error| self.note_pause(error));
         }
         self.has_news = true;
         let lines = &self.lines;
-        let taken = self.writing.as_ref().and_then(|session| self.sessions.get_mut(session));
-        let failure = taken.and_then(|taken| {
+        let open = self.writing.as_ref().and_then(|session| self.sessions.get_mut(session));
+        let failure = open.and_then(|open| {
             let lost = lines.len() as u64;
-            let appended = taken.recorder.append(lost, |recorder| recorder.append_wire(lines));
-            taken.failure_of(appended)
+            let appended = open.recorder.append(lost, |recorder| recorder.append_wire(lines));
+            open.failure_of(appended)
         });
         failure.into_iter().for_each(|error| self.note_pause(error));
         Ok(())
     }
 
     /// Opens a session; one whose store cannot be written is paused, and the failure is given too.
-    fn open(&self, name: &str) -> Result<(Taken, Option<FileError>), StoppedError> {
+    fn open(&self, name: &str) -> Result<(OpenSession, Option<FileError>), StoppedError> {
         let assignment = &self.assignment;
         let agent = assignment.agent.clone();
         let agent =
@@ -309,7 +337,8 @@ impl Taking {
         if failure.is_some() {
             schedule.note_failure(Instant::now());
         }
-        Ok((Taken { recorder, schedule, _marker }, failure))
+        let recorder = Arc::new(recorder);
+        Ok((OpenSession { recorder, schedule, _marker }, failure))
     }
 
     /// Tries the store again, for each session whose recording is paused.
@@ -318,8 +347,8 @@ impl Taking {
             return;
         }
         let (mut resumed, mut refusal) = (Vec::new(), None);
-        for taken in self.sessions.values_mut().filter(|taken| taken.recorder.is_paused()) {
-            match taken.try_resume() {
+        for open in self.sessions.values_mut().filter(|open| open.recorder.is_paused()) {
+            match open.try_resume() {
                 Ok(gap) => resumed.extend(gap.map(|gap| gap.lost)),
                 Err(error) => refusal = Some(error),
             }
@@ -348,7 +377,7 @@ impl Taking {
         }
     }
 
-    /// Tells once that nothing more is taken down.
+    /// Reports once that nothing more is recorded.
     fn stop(&mut self, error: &StoppedError) {
         if !std::mem::replace(&mut self.is_over, true) {
             (self.assignment.on_change)(&RecordingStatus::Stopped(error));
@@ -356,7 +385,7 @@ impl Taking {
     }
 }
 
-impl Taken {
+impl OpenSession {
     /// Tries the store again if an attempt is due; an error means that the session must not be recorded into.
     fn try_resume(&mut self) -> Result<Option<RecordingGap>, StoppedError> {
         let began = Instant::now();
