@@ -1,4 +1,4 @@
-//! The client: runs an agent, speaks with it, and has every byte of that taken down.
+//! The client: runs an agent, speaks with it, and records every byte of that.
 //!
 //! It offers neither files nor terminals, so that agents use their own. Whoever runs it is told what happens by a
 //! function, and speaks to it by a [`Voice`].
@@ -9,6 +9,7 @@ mod link;
 mod permission;
 mod session;
 mod voice;
+mod wait;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -23,11 +24,29 @@ use self::link::Link;
 pub use self::permission::{Choice, Policy};
 use self::voice::Heard;
 pub use self::voice::{Ears, Voice, voice};
+use self::wait::{AnswerWait, WaitStep};
 use crate::leash::Leash;
 use crate::recording::{Assignment, Kept};
 
 /// How long an agent may take to end a turn that was cancelled.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long an agent may take to end when nothing more is asked of it; some write their files then.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long it may take if nobody wants to wait for it.
+const SHORT_END_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How a client speaks with its agent.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientSettings {
+    /// Who decides what the agent may do.
+    pub policy: Policy,
+    /// When the agent is told of its thread again.
+    pub limits: Limits,
+    /// How long the agent may say nothing while a session is opened.
+    pub answer_timeout: Duration,
+}
 
 /// Something that happens while an agent works.
 #[derive(Debug)]
@@ -40,6 +59,8 @@ pub enum Event<'a> {
     Decided(&'a Object, &'a Choice),
     /// The turn is being cancelled.
     Cancelling,
+    /// The agent has not answered this request yet.
+    Waiting(&'static str),
 }
 
 /// Whoever is told what happens.
@@ -77,7 +98,7 @@ pub struct Left {
 pub struct Client {
     link: Link,
     ears: Ears,
-    policy: Policy,
+    settings: ClientSettings,
     guard: Guard,
     offers: Offers,
     next: u64,
@@ -92,6 +113,8 @@ pub struct Client {
     is_replaying: bool,
     /// When an agent that was asked to stop has had time enough.
     deadline: Option<Instant>,
+    /// The agent does not answer, or a person does not want to wait for it.
+    is_hurried: bool,
 }
 
 impl Client {
@@ -99,14 +122,14 @@ impl Client {
     pub fn start(
         assignment: Assignment,
         leash: &Leash,
-        (policy, limits): (Policy, Limits),
+        settings: ClientSettings,
         ears: Ears,
     ) -> Result<Self, ClientError> {
         Ok(Self {
             link: Link::start(assignment, leash, ears.voice())?,
             ears,
-            policy,
-            guard: Guard::new(limits),
+            settings,
+            guard: Guard::new(settings.limits),
             offers: Offers::default(),
             next: 0,
             session: None,
@@ -115,6 +138,7 @@ impl Client {
             is_prompting: false,
             is_replaying: false,
             deadline: None,
+            is_hurried: false,
         })
     }
 
@@ -152,9 +176,10 @@ impl Client {
         self.link.commit();
     }
 
-    /// Lets the agent go, and waits until all is taken down.
+    /// Lets the agent go, and waits until all is recorded. An interrupt has it end at once.
     pub fn end(self, closing: Closing) -> Left {
-        self.link.end(closing)
+        let time = if self.is_hurried { SHORT_END_TIMEOUT } else { END_TIMEOUT };
+        self.link.end(closing, time, &self.ears)
     }
 
     /// Asks the agent for something; returns with its answer.
@@ -167,9 +192,13 @@ impl Client {
         let id = self.next;
         self.next += 1;
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+        let timeout = self.settings.answer_timeout;
+        let mut wait = (!self.is_prompting).then(|| AnswerWait::new(timeout, Instant::now()));
         loop {
-            match self.ears.hear(self.deadline) {
+            let deadline = wait.as_ref().map_or(self.deadline, AnswerWait::deadline);
+            match self.ears.hear(deadline) {
                 Some(Heard::Line(line)) => {
+                    wait.iter_mut().for_each(|wait| wait.note_message(Instant::now()));
                     if let Some(answer) = self.line(&line, id, tell)? {
                         return answer.map_err(|error| ClientError::refused(method, &error));
                     }
@@ -177,7 +206,15 @@ impl Client {
                 Some(Heard::Typed(line)) => self.typed(&line, tell)?,
                 Some(Heard::Interrupt) => self.interrupted(tell)?,
                 Some(Heard::End) => return Err(ClientError::Ended(method)),
-                None => return Err(ClientError::Unresponsive),
+                Some(Heard::Deaf(error)) => return Err(ClientError::Deaf(error)),
+                None => match wait.as_mut().map(AnswerWait::step) {
+                    Some(WaitStep::Notice) => tell(Event::Waiting(method)),
+                    Some(WaitStep::GiveUp) => {
+                        self.is_hurried = true;
+                        return Err(ClientError::NoAnswer { method, seconds: timeout.as_secs() });
+                    }
+                    None => return Err(ClientError::Unresponsive),
+                },
             }
         }
     }
@@ -218,7 +255,8 @@ impl Client {
     ) -> Result<(), ClientError> {
         match (method, id) {
             ("session/update", _) => {
-                if let Some(update) = params.get("update").and_then(Value::as_object) {
+                let update = params.get("update").and_then(Value::as_object);
+                if let Some(update) = update.filter(|_| self.is_of_session(params)) {
                     self.guard.hear(update);
                     if !self.is_replaying {
                         tell(Event::Update(update));
@@ -236,15 +274,20 @@ impl Client {
         }
     }
 
+    /// Whether a message is about the session that is spoken in. An agent may have others, such as those of subagents.
+    fn is_of_session(&self, params: &Object) -> bool {
+        let named = params.get("sessionId").and_then(Value::as_str);
+        named.is_none_or(|named| self.session.as_deref() == Some(named))
+    }
+
     /// A person wants it to stop: the turn at first, then everything.
     fn interrupted(&mut self, tell: Tell<'_>) -> Result<(), ClientError> {
-        let Some(session) = self.session.clone().filter(|_| self.is_prompting) else {
+        let session = self.session.clone().filter(|_| self.is_prompting);
+        let Some(session) = session.filter(|_| self.deadline.is_none()) else {
+            self.is_hurried = true;
             return Err(ClientError::Interrupted);
         };
-        if self.deadline.is_some() {
-            return Err(ClientError::Interrupted);
-        }
-        self.deadline = Some(Instant::now() + PATIENCE);
+        self.deadline = Some(Instant::now() + CANCEL_TIMEOUT);
         let params = json!({ "sessionId": session });
         self.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }))?;
         while let Some((id, params)) = self.asked.pop_front() {

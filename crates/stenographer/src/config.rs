@@ -14,7 +14,7 @@ use steno_core::cost::{Price, Prices, Rates};
 use steno_gateway::{Upstream, Upstreams};
 use toml_edit::{Document, Item, Table, TableLike};
 
-pub(crate) use self::agents::AgentSetting;
+pub(crate) use self::agents::{AgentSetting, RunSettings};
 use crate::error::CommandError;
 use crate::scene::Scene;
 

@@ -19,6 +19,14 @@ pub enum ClientError {
     /// It ended before it had answered.
     #[error("the agent ended before it answered {0}")]
     Ended(&'static str),
+    /// It said nothing for too long.
+    #[error("the agent has not answered {method} within {seconds} s")]
+    NoAnswer {
+        /// What it was asked.
+        method: &'static str,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// It takes nothing more.
     #[error("the agent no longer listens")]
     Deaf(#[source] io::Error),

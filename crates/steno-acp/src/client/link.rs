@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -12,14 +13,11 @@ use steno_core::vault::record::Closing;
 
 use super::Left;
 use super::error::ClientError;
-use super::voice::{Heard, Voice};
+use super::voice::{Ears, Heard, Voice};
 use crate::leash::{self, Leash};
 use crate::recording::{Assignment, ConnectionRecorder, SideRecorder};
 
-/// How long an agent may take to leave when nothing more is asked of it; some write their files then.
-const LEAVE: Duration = Duration::from_secs(5);
-
-/// How long it may take once it was told to.
+/// How long an agent may take to end once it was told to.
 const END: Duration = Duration::from_secs(2);
 
 /// How long its last words may take that others of its programs hold back.
@@ -38,7 +36,8 @@ const COMPLAINT: usize = 2000;
 #[derive(Debug)]
 pub(super) struct Link {
     agent: Child,
-    input: Option<ChildStdin>,
+    /// Messages for the agent. One that does not read keeps nobody waiting but the thread that writes.
+    outgoing: Option<Sender<Vec<u8>>>,
     client_side: SideRecorder,
     recorder: ConnectionRecorder,
     /// Who hears its words and its complaints.
@@ -65,11 +64,14 @@ impl Link {
         let (client_side, agent_side) = (recorder.side(Side::Client), recorder.side(Side::Agent));
         let complaint = Arc::<Mutex<Vec<u8>>>::default();
         let noted = Arc::clone(&complaint);
+        let (outgoing, messages) = mpsc::channel();
+        let writing = voice.clone();
+        thread::spawn(move || write(input, &messages, &writing));
         let hearing = [
             thread::spawn(move || read(output, agent_side, &voice)),
             thread::spawn(move || note(complaints, &noted)),
         ];
-        Ok(Self { agent, input, client_side, recorder, hearing, complaint })
+        Ok(Self { agent, outgoing: Some(outgoing), client_side, recorder, hearing, complaint })
     }
 
     /// Says something to the agent. A prompt is kept before it is given: what comes of it may be our end.
@@ -80,10 +82,11 @@ impl Link {
         if message["method"] == "session/prompt" {
             self.commit();
         }
-        let Some(input) = &mut self.input else {
-            return Err(ClientError::Deaf(std::io::ErrorKind::BrokenPipe.into()));
-        };
-        input.write_all(&line).and_then(|()| input.flush()).map_err(ClientError::Deaf)
+        let sent = self.outgoing.as_ref().is_some_and(|outgoing| outgoing.send(line).is_ok());
+        match sent {
+            true => Ok(()),
+            false => Err(ClientError::Deaf(std::io::ErrorKind::BrokenPipe.into())),
+        }
     }
 
     /// Waits a while for all that was said so far to be on disk.
@@ -91,12 +94,12 @@ impl Link {
         self.recorder.sync(KEEPING);
     }
 
-    /// Lets the agent go; gives what is left of it.
-    pub(super) fn end(mut self, closing: Closing) -> Left {
-        drop(self.input.take());
-        if !has_ended(&mut self.agent, LEAVE) {
+    /// Lets the agent go, which is given `time` to end by itself; gives what is left of it.
+    pub(super) fn end(mut self, closing: Closing, time: Duration, ears: &Ears) -> Left {
+        drop(self.outgoing.take());
+        if !has_ended(&mut self.agent, time, ears) {
             leash::terminate(&self.agent);
-            if !has_ended(&mut self.agent, END) {
+            if !has_ended(&mut self.agent, END, ears) {
                 leash::kill(&self.agent);
                 let _ = self.agent.wait();
             }
@@ -111,13 +114,29 @@ impl Link {
     }
 }
 
-fn has_ended(agent: &mut Child, limit: Duration) -> bool {
+/// Waits for the agent to end, until the time is over or a person does not want to wait.
+fn has_ended(agent: &mut Child, limit: Duration, ears: &Ears) -> bool {
     let until = Instant::now() + limit;
     loop {
         match agent.try_wait() {
-            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(2)),
+            Ok(None) if Instant::now() < until && !ears.was_interrupted() => {
+                thread::sleep(Duration::from_millis(2));
+            }
             Ok(None) => return false,
             Ok(Some(_)) | Err(_) => return true,
+        }
+    }
+}
+
+/// Gives the agent its messages; closes its input after the last one.
+fn write(input: Option<ChildStdin>, messages: &Receiver<Vec<u8>>, voice: &Voice) {
+    let Some(mut input) = input else { return };
+    for message in messages {
+        if let Err(error) = input.write_all(&message).and_then(|()| input.flush()) {
+            // That it has ended, if it has, says more.
+            thread::sleep(LAST_WORDS);
+            voice.say(Heard::Deaf(error));
+            return;
         }
     }
 }

@@ -87,7 +87,7 @@ impl Client {
         request: &Object,
         tell: Tell<'_>,
     ) -> Result<(), ClientError> {
-        match self.policy {
+        match self.settings.policy {
             Policy::Allow => self.decide(id, request, &Choice::allowing(request), tell),
             Policy::Deny => self.decide(id, request, &Choice::denying(request), tell),
             Policy::Ask => {

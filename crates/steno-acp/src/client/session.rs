@@ -81,6 +81,7 @@ impl Client {
         let cwd = folder.to_string_lossy();
         let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
         self.is_replaying = true;
+        self.session = Some(session.to_owned());
         let result = self.request(method, params, tell);
         if result.is_ok() && method == "session/load" {
             self.hear_out(tell)?;
@@ -88,12 +89,14 @@ impl Client {
         self.is_replaying = false;
         match result {
             Ok(result) => {
-                self.session = Some(session.to_owned());
                 self.modes = Modes::of(&result);
                 Ok(true)
             }
             // One that no longer knows the session can still be told of it.
-            Err(ClientError::Refused { .. }) => Ok(false),
+            Err(ClientError::Refused { .. }) => {
+                self.session = None;
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }
@@ -122,6 +125,7 @@ impl Client {
                 Heard::Line(line) => drop(self.line(&line, u64::MAX, tell)?),
                 Heard::Interrupt => return Err(ClientError::Interrupted),
                 Heard::End => return Err(ClientError::Ended("session/load")),
+                Heard::Deaf(error) => return Err(ClientError::Deaf(error)),
                 Heard::Typed(_) => {}
             }
         }

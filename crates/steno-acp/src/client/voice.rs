@@ -1,5 +1,6 @@
 //! What a client hears: the agent's lines, and what a person does meanwhile.
 
+use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Instant;
 
@@ -16,6 +17,8 @@ pub(super) enum Heard {
     Interrupt,
     /// The agent says nothing more.
     End,
+    /// The agent takes nothing more.
+    Deaf(io::Error),
 }
 
 /// Speaks to a client from another thread.
@@ -56,6 +59,11 @@ impl Voice {
 impl Ears {
     pub(super) fn voice(&self) -> Voice {
         self.voice.clone()
+    }
+
+    /// Whether a person wants it to stop. Whatever else was heard is dropped.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.heard.try_iter().any(|heard| matches!(heard, Heard::Interrupt))
     }
 
     /// What is heard next; nothing where that takes too long.

@@ -1,4 +1,4 @@
-//! `steno run`: runs an agent on a task, in a thread of work, and takes down all that is said.
+//! `steno run`: runs an agent on a task, in a thread of work, and records the session.
 
 pub(crate) mod conversation;
 mod report;
@@ -17,12 +17,13 @@ use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::ui::Ui;
 
-/// Run an agent on a task, and take down all that is said.
+/// Run an agent on a task and record the session.
 ///
 /// The agent is told of its thread: the assets of the thread and of those that it refers to, as paths, and what waits for it.
 /// Each byte that is said is kept. The thread gets a transcript of each prompt when its turn has ended, and a status when the
 /// agent has; what a kill leaves unfinished, the next command on threads finishes. One process works in a thread at a time.
-/// Ctrl-C cancels the turn; a second one ends the agent. `steno resume THREAD` goes on.
+/// Ctrl-C cancels the turn; a second one ends the agent. `steno resume THREAD` goes on. An agent that says nothing for two
+/// minutes while its session is opened is ended; `[run] answer_timeout` in `config.toml` sets other seconds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What to do; `-` reads it from standard input. Further ones follow in the same session.
@@ -95,8 +96,8 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     if agent.is_rehearsal() && args.agent.is_none() {
         ui.note("no agent is installed: this is a rehearsal, in which no model is asked");
     }
-    let limits = config.run()?.limits;
-    let conversation = Conversation { scene, agent, work, manner: &args.manner, limits };
+    let settings = config.run()?;
+    let conversation = Conversation { scene, agent, work, manner: &args.manner, settings };
     conversation.hold(ui, prompts, None)
 }
 

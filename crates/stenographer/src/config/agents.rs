@@ -2,6 +2,7 @@
 //! the same form.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use steno_acp::client::Limits;
 use toml_edit::{Item, TableLike};
@@ -21,13 +22,24 @@ pub(crate) struct AgentSetting {
     pub(crate) install: Option<String>,
 }
 
+/// How long an agent may say nothing while a session is opened: one that `npx` installs first takes a minute.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// How agents are run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunSettings {
     /// The agent that is meant where none is named.
     pub(crate) agent: Option<String>,
     /// When an agent is told of its thread again.
     pub(crate) limits: Limits,
+    /// How long an agent may say nothing while a session is opened.
+    pub(crate) answer_timeout: Duration,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self { agent: None, limits: Limits::default(), answer_timeout: ANSWER_TIMEOUT }
+    }
 }
 
 impl Config {
@@ -69,8 +81,14 @@ impl Config {
                 "context_rounds" => {
                     run.limits.rounds = count().ok_or_else(|| unfit("a number of prompts"))?;
                 }
+                "answer_timeout" => {
+                    let seconds = count().filter(|seconds| *seconds > 0);
+                    let seconds = seconds.ok_or_else(|| unfit("a number of seconds above 0"))?;
+                    run.answer_timeout = Duration::from_secs(seconds);
+                }
                 _ => {
-                    let known = "agent, context_share, context_tokens, context_rounds";
+                    let known =
+                        "agent, answer_timeout, context_share, context_tokens, context_rounds";
                     let reason = format!("unknown setting {name}; one of: {known}");
                     return Err(self.wrong(item.span(), &reason));
                 }
@@ -140,6 +158,10 @@ mod tests {
         assert_eq!(
             run("\n[run]\ncontext_share = 90.0\n"),
             "config.toml:3: context_share is not a number between 0 and 1"
+        );
+        assert_eq!(
+            run("[run]\nanswer_timeout = 0\n"),
+            "config.toml:2: answer_timeout is not a number of seconds above 0"
         );
         assert!(run("[run]\nagents = 1\n").starts_with("config.toml:2: unknown setting agents"));
     }

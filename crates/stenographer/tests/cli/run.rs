@@ -370,3 +370,101 @@ fn ctrl_c_cancels_the_turn_and_keeps_the_record() {
     let [path] = transcripts(&home, end["thread"].as_str().unwrap()).try_into().unwrap();
     assert!(fs::read_to_string(path).unwrap().contains("Stop Reason: cancelled\n"));
 }
+
+/// An agent that answers nothing but `initialize`, and that only with the word "half"; it notes what it is asked.
+const SILENT: &str = r#"
+trap '' INT
+while read -r line; do
+printf '%s\n' "$line" >> asked
+case "$1$line" in
+half*'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
+esac
+done
+while :; do sleep 0.1; done
+"#;
+
+#[test]
+fn an_agent_that_never_answers_is_reported_and_then_an_error() {
+    for (word, method) in [("never", "initialize"), ("half", "session/new")] {
+        let home = home();
+        home.file("silent.sh", SILENT);
+        home.file("store/config.toml", "[run]\nanswer_timeout = 1\n");
+        let agent = format!("sh silent.sh {word}");
+        let ran = home.finish(home.command(&["run", "--agent", &agent, "look"]), b"");
+        let waiting = format!("still waiting for {agent} to answer {method}; Ctrl-C stops\n");
+        let error = format!("error: the agent has not answered {method} within 1 s\n");
+        assert!(ran.stderr.contains(&waiting), "{ran}");
+        assert!(ran.stderr.contains(&error), "{ran}");
+        assert!(ran.stderr.contains("answer_timeout"), "{ran}");
+        assert_eq!(ran.code, 1, "{ran}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_an_agent_that_never_answers() {
+    for (word, asked) in [("never", 1), ("half", 2)] {
+        let home = home();
+        home.file("silent.sh", SILENT);
+        let agent = format!("sh silent.sh {word}");
+        let mut child = home.command(&["run", "--agent", &agent, "--json", "look"]);
+        child.stdout(Stdio::piped()).stderr(Stdio::null());
+        let child = child.spawn().unwrap();
+        let lines = || fs::read_to_string(home.path().join("asked")).unwrap_or_default();
+        let end = Instant::now() + Duration::from_secs(60);
+        while lines().lines().count() < asked {
+            assert!(Instant::now() < end, "it was never asked");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{word}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_an_agent_that_does_not_read_its_prompt() {
+    let home = home();
+    let agent = r#"
+read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
+read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"sess-0001"}}'
+echo go >> waiting; while :; do sleep 0.1; done
+"#;
+    home.file("deaf.sh", agent);
+    let mut child = home.command(&["run", "--agent", "sh deaf.sh", "--json", "-"]);
+    child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = child.spawn().unwrap();
+    // More than a pipe holds.
+    let prompt = "word ".repeat(100_000);
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), prompt.as_bytes()).unwrap();
+    wait_for(home.path().join("waiting"));
+    let pid = Pid::from_raw(child.id() as i32).unwrap();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    assert!(line.contains("\"begin\""), "{line}");
+    kill_process(pid, Signal::INT).unwrap();
+    while !line.contains("\"cancelling\"") && !line.contains("\"end\"") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut output, &mut line).unwrap() > 0);
+    }
+    kill_process(pid, Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn what_another_session_says_is_kept_but_not_shown_as_the_answer() {
+    let home = home();
+    let agent = r#"
+say() { printf '%s\n' "$1"; }
+text() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"'"$1"'","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$2"'"}}}}'; }
+read -r line; say '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
+read -r line; text other 'Too early. '; say '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"mine"}}'
+read -r line; text other 'Not yours. '; text mine 'Yours.'; say '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}'
+"#;
+    home.file("two.sh", agent);
+    let ran = home.finish(home.command(&["run", "--agent", "sh two.sh", "look"]), b"");
+    assert!(ran.stdout.starts_with("Yours.\n"), "{ran}");
+    assert!(!ran.stdout.contains("Not yours") && !ran.stdout.contains("Too early"), "{ran}");
+    assert!(home.steno(&["show", "other"]).ok().contains("Not yours."));
+    assert!(!home.steno(&["show", "mine"]).ok().contains("Not yours."));
+}

@@ -45,8 +45,8 @@ pub(super) fn go_on(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Com
     };
     let told = if was_asked { recall(&sessions) } else { String::new() };
     let earlier = work.thread.session_id.clone().map(|name| Earlier { name, told });
-    let limits = config.run()?.limits;
-    let conversation = Conversation { scene, agent, work, manner: &args.manner, limits };
+    let settings = config.run()?;
+    let conversation = Conversation { scene, agent, work, manner: &args.manner, settings };
     conversation.hold(ui, prompts, earlier)
 }
 

@@ -1,6 +1,6 @@
 //! A conversation with an agent, from its start to what is left of it.
 
-use steno_acp::client::{self, Client, ClientError, Limits, Voice};
+use steno_acp::client::{self, Client, ClientError, ClientSettings, Voice};
 use steno_acp::recording::{Assignment, Kept};
 use steno_core::vault::record::Closing;
 use steno_core::{Status, Transcript};
@@ -10,6 +10,7 @@ use super::report::Report;
 use super::screen::Screen;
 use super::work::Work;
 use crate::agents::{self, Agent};
+use crate::config::RunSettings;
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
 use crate::thread_run::{Outcome, find_session};
@@ -24,7 +25,7 @@ pub(crate) struct Conversation<'a> {
     pub(crate) agent: Agent,
     pub(crate) work: Work,
     pub(crate) manner: &'a Manner,
-    pub(crate) limits: Limits,
+    pub(crate) settings: RunSettings,
 }
 
 /// A session that goes on.
@@ -66,8 +67,9 @@ impl Conversation<'_> {
             ..agents::assignment(self.scene, &self.agent.command)
         };
         self.work.remember_agent(&self.agent.name)?;
-        let policy = (self.manner.policy(ui), self.limits);
-        let mut client = match Client::start(assignment, &agents::leash()?, policy, ears) {
+        let RunSettings { limits, answer_timeout, .. } = self.settings;
+        let settings = ClientSettings { policy: self.manner.policy(ui), limits, answer_timeout };
+        let mut client = match Client::start(assignment, &agents::leash()?, settings, ears) {
             Ok(client) => client,
             Err(error) => {
                 self.work.settle(self.scene, &Outcome::Open(error.to_string()))?;
@@ -85,7 +87,11 @@ impl Conversation<'_> {
                 // What the agent failed of comes first.
                 finished?;
                 let said = complaint(&left.complaint).map(|line| format!("it last said: {line}"));
-                Err(said.into_iter().fold(error, CommandError::hint))
+                let error = said.into_iter().fold(error, CommandError::hint);
+                Err(match is_unanswered(&error) {
+                    true => error.hint("set [run] answer_timeout in config.toml to wait longer"),
+                    false => error,
+                })
             }
         }
     }
@@ -97,7 +103,7 @@ impl Conversation<'_> {
         (prompts, earlier): (Vec<String>, Option<Earlier>),
         course: &mut Course,
     ) -> Result<(), CommandError> {
-        let mut screen = Screen::new(ui, voice, self.manner.json);
+        let mut screen = Screen::new(ui, voice, self.manner.json, &self.agent.name);
         let mut tell = |event: client::Event<'_>| screen.show(&event);
         client.initialize(env!("CARGO_PKG_VERSION"), &mut tell)?;
         let folder = self.work.root().to_owned();
@@ -115,7 +121,7 @@ impl Conversation<'_> {
         if let Some(mode) = &self.manner.mode {
             client.set_mode(mode, &mut tell)?;
         }
-        screen.begin(self.work.id(), &self.agent.name, &session);
+        screen.begin(self.work.id(), &session);
         let mut history = earlier.filter(|_| !is_known).map(|earlier| earlier.told);
         let mut is_told = false;
         for task in prompts {
@@ -234,6 +240,10 @@ fn complaint(text: &str) -> Option<&str> {
 
 fn is_interrupt(error: &CommandError) -> bool {
     error.error.downcast_ref::<ClientError>().is_some_and(ClientError::is_interrupt)
+}
+
+fn is_unanswered(error: &CommandError) -> bool {
+    matches!(error.error.downcast_ref(), Some(ClientError::NoAnswer { .. }))
 }
 
 /// Says what to do where an agent wants to know who the user is.

@@ -21,6 +21,8 @@ pub(super) struct Screen<'a> {
     ui: &'a mut Ui,
     voice: Voice,
     json: bool,
+    /// The agent, as the user calls it.
+    agent: &'a str,
     /// Whether an answer has begun whose line is not over.
     is_within_line: bool,
     /// What is being thought.
@@ -30,9 +32,9 @@ pub(super) struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    pub(super) fn new(ui: &'a mut Ui, voice: Voice, json: bool) -> Self {
+    pub(super) fn new(ui: &'a mut Ui, voice: Voice, json: bool, agent: &'a str) -> Self {
         let (thought, tools) = (String::new(), HashMap::new());
-        Self { ui, voice, json, is_within_line: false, thought, tools }
+        Self { ui, voice, json, agent, is_within_line: false, thought, tools }
     }
 
     pub(super) fn ui(&mut self) -> &mut Ui {
@@ -40,7 +42,8 @@ impl<'a> Screen<'a> {
     }
 
     /// A session has begun.
-    pub(super) fn begin(&mut self, thread: &str, agent: &str, session: &str) {
+    pub(super) fn begin(&mut self, thread: &str, session: &str) {
+        let agent = self.agent;
         if self.json {
             let begin =
                 json!({ "event": "begin", "thread": thread, "agent": agent, "session": session });
@@ -62,6 +65,12 @@ impl<'a> Screen<'a> {
                 self.aside(&format!("{tool}: {}", choice.name));
             }
             Event::Cancelling => self.aside("cancelling; Ctrl-C once more ends the agent"),
+            Event::Waiting(method) => {
+                let agent = self.agent;
+                self.ui.note(format_args!(
+                    "still waiting for {agent} to answer {method}; Ctrl-C stops"
+                ));
+            }
         }
     }
 
@@ -83,6 +92,9 @@ impl<'a> Screen<'a> {
                 self.line(&json!({ "event": "decided", "tool": tool, "choice": choice.name }));
             }
             Event::Cancelling => self.line(&json!({ "event": "cancelling" })),
+            Event::Waiting(method) => {
+                self.line(&json!({ "event": "waiting", "method": method }));
+            }
         }
     }
 
