@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::server::{Body, BodyError};
+use crate::trust;
 
 /// The proxies of the machine, as its variables name them.
 #[derive(Clone, Debug, Default)]
@@ -38,12 +39,7 @@ pub(crate) fn asker(proxies: &Proxies) -> Asker {
         proxied = proxied.https(https.as_str()).no(proxies.unproxied.clone().unwrap_or_default());
     }
     let connector = Connector { tcp, proxied: Arc::new(proxied.build()) };
-    let builder = HttpsConnectorBuilder::new().with_native_roots().unwrap_or_else(|_| {
-        // A machine without certificates can still be used with servers that need none.
-        let trusted = rustls::RootCertStore::empty();
-        let config = rustls::ClientConfig::builder().with_root_certificates(trusted);
-        HttpsConnectorBuilder::new().with_tls_config(config.with_no_client_auth())
-    });
+    let builder = HttpsConnectorBuilder::new().with_tls_config(trust::tls_config());
     Client::builder(TokioExecutor::new())
         .http1_preserve_header_case(true)
         .pool_timer(TokioTimer::new())

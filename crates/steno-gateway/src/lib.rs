@@ -14,6 +14,7 @@ pub mod sdk;
 mod server;
 mod sessions;
 mod tee;
+mod trust;
 pub mod upstream;
 
 pub use connect::Proxies;

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::json;
@@ -15,10 +16,16 @@ use crate::model::{body, post};
 
 /// A model with a certificate that nobody knows; gives its port and the certificate.
 fn model() -> (u16, String) {
-    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+    model_with(CertificateParams::new(["localhost".to_owned()]).unwrap())
+}
+
+/// A model with a self-signed certificate.
+fn model_with(params: CertificateParams) -> (u16, String) {
+    let pair = KeyPair::generate().unwrap();
+    let cert = params.self_signed(&pair).unwrap();
+    let key = PrivateKeyDer::try_from(pair.serialize_der()).unwrap();
     let config = ServerConfig::builder().with_no_client_auth();
-    let config = Arc::new(config.with_single_cert(vec![own.cert.der().clone()], key).unwrap());
+    let config = Arc::new(config.with_single_cert(vec![cert.der().clone()], key).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -28,7 +35,7 @@ fn model() -> (u16, String) {
             let _ = answer(&mut stream);
         }
     });
-    (port, own.cert.pem())
+    (port, cert.pem())
 }
 
 fn answer(stream: &mut BufReader<impl Read + Write>) -> std::io::Result<()> {
@@ -82,6 +89,43 @@ fn a_certificate_is_checked() {
             assert!(reason.contains("certificate"), "{reason}");
         }
     }
+}
+
+/// What a gateway answers that trusts the certificate `trusted` and asks the model at a port.
+fn asked(port: u16, trusted: &str) -> String {
+    let home = Home::new();
+    let mut command = gateway(&home, port);
+    command.env("SSL_CERT_FILE", home.file("own.pem", trusted));
+    let gateway = Server::start(command);
+    let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
+    let url = format!("{}/v1/chat/completions", gateway.url);
+    post(&url, &[("Connection", "close")], &request).whole()
+}
+
+#[test]
+fn a_trusted_certificate_may_call_itself_a_ca() {
+    let params = |name: &str| {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+    };
+    let (port, certificate) = model_with(params("localhost"));
+    let answer = asked(port, &certificate);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    // One that only has the same names is not trusted, though it says that it is from the same CA.
+    let (_, other) = model_with(params("localhost"));
+    let answer = asked(port, &other);
+    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    // Names and dates are checked.
+    let (port, certificate) = model_with(params("elsewhere.example"));
+    let answer = asked(port, &certificate);
+    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    let mut expired = params("localhost");
+    (expired.not_before, expired.not_after) =
+        (date_time_ymd(2020, 1, 1), date_time_ymd(2021, 1, 1));
+    let (port, certificate) = model_with(expired);
+    let answer = asked(port, &certificate);
+    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
 }
 
 /// A proxy that opens tunnels, and notes where they lead.

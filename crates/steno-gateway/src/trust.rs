@@ -1,0 +1,94 @@
+//! Which servers are trusted: those whose certificates the machine trusts, or `SSL_CERT_FILE` names.
+//!
+//! A server of one's own often has a self-signed certificate that calls itself a CA, and is trusted as it is. rustls refuses
+//! such a certificate, because a CA's is not a server's; OpenSSL and curl accept it. Here it is accepted if exactly this
+//! certificate is trusted. Its name and its dates are checked as those of any other.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+
+/// How servers are spoken with over TLS.
+pub(crate) fn tls_config() -> ClientConfig {
+    let trusted = rustls_native_certs::load_native_certs().certs;
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(trusted.iter().cloned());
+    let roots = Arc::new(roots);
+    match WebPkiServerVerifier::builder(Arc::clone(&roots)).build() {
+        Ok(verifier) => {
+            let verifier = Arc::new(TrustedCertificates { verifier, trusted });
+            let builder = ClientConfig::builder().dangerous();
+            builder.with_custom_certificate_verifier(verifier).with_no_client_auth()
+        }
+        // A machine without certificates can still be used with servers that need none.
+        Err(_) => ClientConfig::builder().with_root_certificates(roots).with_no_client_auth(),
+    }
+}
+
+/// Verifies as rustls does, but for certificates that are trusted themselves.
+#[derive(Debug)]
+struct TrustedCertificates {
+    verifier: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for TrustedCertificates {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.verifier.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            Err(error) if is_ca_as_server(&error) && self.trusted.contains(end_entity) => {
+                // The dates were checked before that error.
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
+
+/// Whether a certificate was refused only because a CA's is not a server's.
+fn is_ca_as_server(error: &Error) -> bool {
+    let Error::InvalidCertificate(CertificateError::Other(cause)) = error else { return false };
+    matches!(cause.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
+}
