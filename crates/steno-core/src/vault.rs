@@ -100,6 +100,13 @@ impl Vault {
         SessionDir { agent: agent.as_str().to_owned(), id: id.clone(), path, journal }
     }
 
+    /// Whether a session with so many entries is only a recording that got nothing, such as a connection over which nothing
+    /// was asked.
+    pub fn is_empty_recording(&self, agent: &str, id: &SessionId, entries: u64) -> bool {
+        let is_recording = |agent| self.session(&agent, id).is_imported().is_ok_and(|is| !is);
+        entries == 0 && agent.parse().is_ok_and(is_recording)
+    }
+
     /// Whether any session is kept; the first one that is found answers.
     pub fn has_sessions(&self) -> Result<bool, FileError> {
         for agent in self.agents()? {

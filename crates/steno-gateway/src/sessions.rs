@@ -43,12 +43,7 @@ impl SessionRecorders {
         listener: Option<SharedListener>,
     ) -> Self {
         let (recorders, handles) = (Mutex::default(), SharedHandles::default());
-        let sessions = Self { routing, on_change, listener, recorders, handles };
-        if matches!(sessions.routing, TrafficRouting::OneSession(_)) {
-            // A store that cannot be written is reported at once.
-            sessions.recorder(None);
-        }
-        sessions
+        Self { routing, on_change, listener, recorders, handles }
     }
 
     pub(crate) fn handles(&self) -> SharedHandles {

@@ -15,7 +15,7 @@ use steno_core::index::{Filter, Index, IndexCondition, IndexError, IndexSource, 
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::view::lanes::Lanes;
 use steno_core::view::pictures::Pictures;
-use steno_core::{Clock, Entry, Status, Transcript};
+use steno_core::{Clock, Entry, Session, Status, Transcript};
 
 use crate::error::WebError;
 
@@ -223,6 +223,10 @@ impl Library {
                 session.clone_from(&opened.transcript.session);
             }
         }
+        sessions.retain(|one| {
+            let Session { agent, id, totals, .. } = &one.session;
+            one.trouble.is_some() || !self.vault.is_empty_recording(agent, id, totals.entries)
+        });
         Ok(sessions)
     }
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use steno_core::durable::FileError;
 use steno_core::format::{self, Found};
-use steno_core::index::{Healed, Index, IndexCondition, IndexError, IndexSource, Pass};
+use steno_core::index::{Heading, Healed, Index, IndexCondition, IndexError, IndexSource, Pass};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::view::pictures::Pictures;
-use steno_core::{Bundle, Transcript};
+use steno_core::{Bundle, SessionId, Status, Transcript};
 
 use crate::error::CommandError;
 use crate::scene::Scene;
@@ -15,6 +15,9 @@ use crate::ui::{Ui, count};
 
 /// How many sessions are named where several could be meant.
 const SHOWN: usize = 5;
+
+/// Among how many of the newest sessions the latest is looked for that is no empty recording.
+const NEWEST: usize = 200;
 
 /// `$STENO_HOME`.
 #[derive(Debug)]
@@ -160,10 +163,27 @@ impl Store {
         })
     }
 
+    /// The session that began last, but for recordings that got nothing.
+    fn newest(&self, index: &Index) -> Result<Option<(String, SessionId)>, IndexError> {
+        let latest = index.latest()?;
+        let (mut is_empty, mut newest) = (false, None);
+        index.each_heading(None, Some(NEWEST), &mut |heading| {
+            let Heading { agent, id, status, entries, trouble, .. } = heading;
+            let has_nothing =
+                status != Status::Running && self.vault.is_empty_recording(&agent, &id, entries);
+            let named = (agent, id);
+            is_empty |= has_nothing && latest.as_ref() == Some(&named);
+            if newest.is_none() && !has_nothing && trouble.is_none() {
+                newest = Some(named);
+            }
+        })?;
+        Ok(if is_empty { newest.or(latest) } else { latest })
+    }
+
     /// The session that began last.
     pub(crate) fn latest(&self) -> Result<SessionDir, CommandError> {
         // Whoever wants it did not ask about the index, unless the answer may be wrong.
-        let (latest, condition) = self.ask_passing(&mut |_, _| {}, Index::latest)?;
+        let (latest, condition) = self.ask_passing(&mut |_, _| {}, |index| self.newest(index))?;
         report_condition(&mut Ui::stdio(), condition);
         let (agent, id) = latest.ok_or_else(|| {
             CommandError::user("nothing is kept yet")

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use steno_core::Transcript;
 use steno_core::index::mark::Shown;
-use steno_core::index::{Filter, Index, Order, Search};
+use steno_core::index::{Filter, Index, Listed, Order, Search};
 use steno_core::view::pictures::Pictures;
 use steno_core::view::redact::Redactor;
 
@@ -108,6 +108,11 @@ impl Worker {
             for one in listed.iter_mut().filter(|one| one.trouble.is_none()) {
                 one.session = settled(&self.store, one.session.clone());
             }
+            listed.retain(|Listed { session, trouble }| {
+                let (agent, entries) = (&session.agent, session.totals.entries);
+                trouble.is_some()
+                    || !self.store.vault.is_empty_recording(agent, &session.id, entries)
+            });
             listed
         });
         self.tell(Answer::Listed(listed.map_err(|error| error.in_one_line())));

@@ -14,7 +14,7 @@ use crate::scene::Scene;
 use crate::store::Store;
 use crate::table::Table;
 use crate::threads::{Place, Threads, one_of};
-use crate::ui::Ui;
+use crate::ui::{Ui, count};
 
 /// List the sessions that are kept, or the threads of a project, newest first.
 #[derive(Debug, clap::Args)]
@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// At most so many.
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// List recordings without entries too, such as a connection over which nothing was asked.
+    #[arg(long, conflicts_with = "threads")]
+    empty: bool,
     /// List the threads of a project.
     #[arg(long)]
     threads: bool,
@@ -59,10 +62,13 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
 
 fn print_json(ui: &mut Ui, store: &Store, args: &Args) -> Result<Exit, CommandError> {
     let ask = |index: &Index| {
-        let mut listing = JsonListing::default();
-        let add = &mut |listed| listing.add(store, listed);
-        index.each_session(args.agent.as_deref(), args.limit, add)?;
-        Ok(listing)
+        list_enough(args.limit, |limit| {
+            let mut listing = JsonListing { with_empty: args.empty, ..JsonListing::default() };
+            let add = &mut |listed| listing.add(store, listed);
+            index.each_session(args.agent.as_deref(), limit, add)?;
+            let hidden = listing.hidden;
+            Ok((listing, hidden))
+        })
     };
     let listing = store.ask(ui, ask)?.1;
     listing.failure.map_or(Ok(()), Err)?;
@@ -77,6 +83,9 @@ fn print_json(ui: &mut Ui, store: &Store, args: &Args) -> Result<Exit, CommandEr
 /// Sessions as JSON Lines. They are printed once the index has given all of them without an error.
 #[derive(Default)]
 struct JsonListing {
+    /// Whether recordings that got nothing are listed, and how many were not.
+    with_empty: bool,
+    hidden: usize,
     lines: Vec<u8>,
     troubles: Vec<(SessionId, String)>,
     failure: Option<serde_json::Error>,
@@ -92,10 +101,30 @@ impl JsonListing {
             }
         }
         let session = settled(store, session);
+        let Session { agent, id, totals, .. } = &session;
+        if !self.with_empty && store.vault.is_empty_recording(agent, id, totals.entries) {
+            self.hidden += 1;
+            return;
+        }
         match serde_json::to_writer(&mut self.lines, &SessionRow::of(&session)) {
             Ok(()) => self.lines.push(b'\n'),
             Err(error) => self.failure = Some(error),
         }
+    }
+}
+
+/// Lists so many sessions although some of the newest are hidden. `list` gives a listing of the newest, and how many it hides.
+fn list_enough<T>(
+    wanted: Option<usize>,
+    mut list: impl FnMut(Option<usize>) -> Result<(T, usize), IndexError>,
+) -> Result<T, IndexError> {
+    let mut known_hidden = 0;
+    loop {
+        let (listing, hidden) = list(wanted.map(|wanted| wanted.saturating_add(known_hidden)))?;
+        if wanted.is_none() || hidden <= known_hidden {
+            return Ok(listing);
+        }
+        known_hidden = hidden;
     }
 }
 
@@ -113,18 +142,26 @@ fn print_list(
             Some(limit) => distinct_length_of_newest(index, agent, limit)?,
             None => distinct_length(index.like("")?),
         };
-        let mut listing = Listing::new(scene, store, shown);
-        index.each_heading(agent, args.limit, &mut |heading| listing.add(heading))?;
-        Ok(listing)
+        list_enough(args.limit, |limit| {
+            let mut listing = Listing::new(scene, store, shown);
+            listing.with_empty = args.empty;
+            index.each_heading(agent, limit, &mut |heading| listing.add(heading))?;
+            let hidden = listing.hidden;
+            Ok((listing, hidden))
+        })
     };
     let listing = store.ask(ui, ask)?.1;
     let mut exit = Exit::Done;
     for (id, reason) in &listing.troubles {
         exit = unreadable(ui, id, reason);
     }
-    if listing.is_empty {
+    if listing.hidden > 0 {
+        let hidden = count(listing.hidden as u64, "recording");
+        ui.status(format_args!("{hidden} without entries not listed; use --empty to see them"));
+    }
+    if listing.is_empty && listing.hidden == 0 {
         ui.status("nothing is kept yet; run `steno sync`, `steno import PATH` or `steno record`");
-    } else {
+    } else if !listing.is_empty {
         let text = listing.table.render(ui.width());
         ui.transcript_text(&text)?;
     }
@@ -140,6 +177,9 @@ struct Listing<'a> {
     shown: usize,
     table: Table<6>,
     is_empty: bool,
+    /// Whether recordings that got nothing are listed, and how many were not.
+    with_empty: bool,
+    hidden: usize,
     troubles: Vec<(SessionId, String)>,
 }
 
@@ -148,7 +188,8 @@ impl<'a> Listing<'a> {
         let this_year = scene.clock.now().in_zone(&scene.zone).wall().year();
         let table = Table::new(["STARTED", "AGENT", "STATUS", "ENTRIES", "ID", "TITLE"]);
         let (zone, troubles) = (&scene.zone, Vec::new());
-        Self { store, zone, this_year, shown, table, is_empty: true, troubles }
+        let (is_empty, with_empty, hidden) = (true, false, 0);
+        Self { store, zone, this_year, shown, table, is_empty, with_empty, hidden, troubles }
     }
 
     fn add(&mut self, mut heading: Heading) {
@@ -159,6 +200,11 @@ impl<'a> Listing<'a> {
             }
         }
         settle(self.store, &mut heading);
+        let Heading { agent, id, entries, .. } = &heading;
+        if !self.with_empty && self.store.vault.is_empty_recording(agent, id, *entries) {
+            self.hidden += 1;
+            return;
+        }
         let started = heading.started.map(|at| started(at.in_zone(self.zone), self.this_year));
         let id = heading.id.as_str();
         self.is_empty = false;

@@ -3,7 +3,7 @@
 mod pretty_document;
 
 use std::collections::HashSet;
-use std::io::{self, BufReader, Stdin};
+use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
 
 use steno_core::format::openai;
@@ -48,6 +48,15 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
     let wanted = Wanted { agent, session, flag: "--agent", default };
     let dir = session_dir(&Store::new(scene), &wanted)?;
     let id = dir.id().clone();
+    if args.ack {
+        ui.note(&id);
+    }
+    let mut input = BufReader::with_capacity(1 << 20, io::stdin());
+    // A session begins with its first byte: one without any would be in all lists.
+    if input.fill_buf()?.is_empty() {
+        ui.warning("nothing came on standard input, so nothing was recorded");
+        return Ok(Exit::Done);
+    }
     let opening = opening(scene, &args, &dir);
     let mut indexer = Indexer::new(&scene.store);
     let marker = indexer.mark(&dir);
@@ -58,9 +67,6 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
             recorder.cut()
         ));
     }
-    if args.ack {
-        ui.note(&id);
-    }
     let recording = Recording {
         ui,
         recorder: &recorder,
@@ -69,7 +75,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         unknown: HashSet::new(),
         exit: Exit::Done,
     };
-    let exit = recording.run()?;
+    let exit = recording.run(input)?;
     recorder.close(&Closing { status: Status::Completed, reason: None })?;
     indexer.add_kept(&dir, marker);
     if let Err(error) = indexer.flush() {
@@ -146,8 +152,8 @@ struct Recording<'a> {
 type InputLines = Lines<BufReader<Stdin>>;
 
 impl Recording<'_> {
-    fn run(mut self) -> Result<Exit, CommandError> {
-        let mut lines = Lines::new(BufReader::with_capacity(1 << 20, io::stdin()));
+    fn run(mut self, input: BufReader<Stdin>) -> Result<Exit, CommandError> {
+        let mut lines = Lines::new(input);
         if let Some(first) = lines.read()? {
             for line in pretty_document::read_from(first, &mut lines)? {
                 self.take(&line, &lines)?;

@@ -71,10 +71,17 @@ fn unknown_shapes_and_fields_are_kept() {
 }
 
 #[test]
-fn an_empty_input_is_an_empty_session() {
+fn an_empty_input_makes_no_session() {
     let home = Home::new();
-    home.steno_with(&["record", "--session", "s"], b"").ok();
-    assert_eq!(home.steno(&["show", "s", "--json"]).ok(), "");
+    let recorded = home.steno_with(&["record", "--session", "s"], b"");
+    assert_eq!((recorded.code, recorded.stdout.as_str()), (0, ""), "{recorded}");
+    assert!(recorded.stderr.contains("nothing was recorded"), "{recorded}");
+    assert_eq!(home.vault().sessions().unwrap().len(), 0);
+    // A session that is there stays as it is.
+    home.steno_with(&["record", "--session", "s"], b"{\"role\":\"user\",\"content\":\"hi\"}\n")
+        .ok();
+    home.steno_with(&["record", "--session", "s"], b"");
+    assert_eq!(home.steno(&["show", "s", "--json"]).ok().lines().count(), 1);
 }
 
 #[test]

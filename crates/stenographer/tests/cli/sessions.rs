@@ -459,3 +459,31 @@ fn called_by_another_systems_name_it_speaks_that_systems_commands() {
     let log = call("chibi", &["-G", "chat-1", "-1"]);
     assert_eq!(log, "[SYSTEM]: You help.\n\n");
 }
+
+#[cfg(unix)]
+#[test]
+fn recordings_that_got_nothing_are_not_listed() {
+    let home = Home::new();
+    // No request comes through these gateways.
+    home.steno(&["exec", "--", "true"]).ok();
+    home.steno(&["exec", "--name", "named", "--", "true"]).ok();
+    assert_eq!(home.vault().sessions().unwrap().len(), 0);
+    // A connection over which nothing is asked is recorded, because something was said.
+    let hello = "{\"id\":0,\"method\":\"initialize\",\"params\":{}}\n";
+    let agent = "read -r line; echo '{\"id\":0,\"result\":{\"protocolVersion\":1}}'";
+    let connect = || home.steno_with(&["acp", "--", "sh", "-c", agent], hello.as_bytes()).ok();
+    connect();
+    assert_eq!(home.vault().sessions().unwrap().len(), 1);
+    let listed = home.steno(&["list"]);
+    assert_eq!((listed.code, listed.stdout.as_str()), (0, ""), "{listed}");
+    assert!(listed.stderr.contains("1 recording without entries not listed"), "{listed}");
+    assert_eq!(home.steno(&["list", "--json"]).ok(), "");
+    assert_eq!(home.steno(&["list", "--json", "--empty"]).ok().lines().count(), 1);
+    home.steno_with(&["record", "--session", "s"], b"{\"role\":\"user\",\"content\":\"hi\"}\n")
+        .ok();
+    connect();
+    // Two hidden ones do not use up the limit, and the latest is one that has something.
+    let listed = home.steno(&["list", "--json", "-n", "1"]).ok();
+    assert!(listed.contains("\"id\":\"s\""), "{listed}");
+    assert!(home.steno(&["show", "latest"]).ok().contains("hi"));
+}
