@@ -25,7 +25,7 @@ pub use self::permission::{Choice, Policy};
 use self::voice::Heard;
 pub use self::voice::{Ears, Voice, voice};
 use self::wait::{AnswerWait, WaitStep};
-use crate::leash::Leash;
+use crate::child::ChildLauncher;
 use crate::recording::{Assignment, Kept};
 
 /// How long an agent may take to end a turn that was cancelled.
@@ -91,6 +91,8 @@ pub struct Left {
     pub kept: Vec<Kept>,
     /// The last that it wrote to its standard error.
     pub complaint: String,
+    /// The signal that ended it, unless we sent it.
+    pub signal: Option<i32>,
 }
 
 /// An agent that is being spoken with.
@@ -121,12 +123,12 @@ impl Client {
     /// Starts the agent of `assignment`.
     pub fn start(
         assignment: Assignment,
-        leash: &Leash,
+        launcher: &ChildLauncher,
         settings: ClientSettings,
         ears: Ears,
     ) -> Result<Self, ClientError> {
         Ok(Self {
-            link: Link::start(assignment, leash, ears.voice())?,
+            link: Link::start(assignment, launcher, ears.voice())?,
             ears,
             settings,
             guard: Guard::new(settings.limits),

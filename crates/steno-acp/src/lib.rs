@@ -4,8 +4,8 @@
 //! What the wire tells is folded by `steno-core`, whose index needs it too. Nothing here prints, reads the environment
 //! or knows the command line; threads are the standard library's.
 
+pub mod child;
 pub mod client;
-pub mod leash;
 pub mod proxy;
 pub mod recording;
 pub mod replay;

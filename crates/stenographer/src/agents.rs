@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-use steno_acp::leash::Leash;
+use steno_acp::child::ChildLauncher;
 use steno_acp::recording::{Assignment, Kept, RecordingStatus, StoppedError};
 use steno_acp::replay::REHEARSAL;
 use steno_core::agent::places::places;
@@ -81,7 +81,7 @@ impl Agent {
 }
 
 /// Whether a program is there: a path, or a name on the `PATH`.
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     if program.contains('/') {
         return std::path::Path::new(program).is_file();
     }
@@ -143,10 +143,9 @@ fn report_recording(status: &RecordingStatus<'_>) {
     }
 }
 
-/// How agents are held.
-pub(crate) fn leash() -> Result<Leash, CommandError> {
-    let arguments = ["acp", "--leash"].map(OsString::from).to_vec();
-    Ok(Leash { program: Scene::program()?, arguments })
+/// How agents and other programs are started.
+pub(crate) fn child_launcher() -> Result<ChildLauncher, CommandError> {
+    Ok(ChildLauncher { program: Scene::program()?, arguments: vec![OsString::from("child")] })
 }
 
 /// Keeps what the agent itself wrote of a session, right now.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use steno_acp::child::raise_open_file_limit;
 
 use crate::browser;
 use crate::commands;
@@ -61,6 +62,8 @@ enum Command {
     #[command(subcommand)]
     As(commands::speak::Language),
     Completions(commands::completions::Args),
+    #[command(hide = true)]
+    Child(commands::child::Args),
 }
 
 /// Runs what the command line asks for.
@@ -84,6 +87,9 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
     let Some(command) = cli.command else { return browse(ui, scene) };
     if command.takes_in_much() {
         use_small_pages();
+    }
+    if command.opens_many_files() {
+        raise_open_file_limit();
     }
     let exit = match command {
         Command::Run(args) => commands::run::run(ui, scene, &args),
@@ -115,6 +121,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene) -> Result<Exit, CommandError> {
         Command::Hooks(args) => commands::hooks::run(ui, scene, &args),
         Command::Hook(args) => commands::hook::run(ui, scene, &args),
         Command::As(language) => commands::speak::run(ui, scene, language),
+        Command::Child(args) => commands::child::run(&args),
         Command::Completions(args) => commands::completions::run(ui, Cli::command(), &args),
     }?;
     ui.flush()?;
@@ -126,6 +133,12 @@ impl Command {
     fn takes_in_much(&self) -> bool {
         use Command::{Cost, Import, Inspect, Reindex, Sync, Watch};
         matches!(self, Sync(_) | Watch(_) | Import(_) | Inspect(_) | Reindex(_) | Cost(_))
+    }
+
+    /// Whether it may have more connections, files or folders open at a time than is usual.
+    fn opens_many_files(&self) -> bool {
+        use Command::{Exec, Gateway, Serve, Sync, Watch};
+        matches!(self, Exec(_) | Gateway(_) | Serve(_) | Sync(_) | Watch(_))
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod acp;
 pub(crate) mod annotate;
+pub(crate) mod child;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod cost;

@@ -2,7 +2,9 @@
 
 use std::error::Error;
 use std::io;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
+
+use steno_acp::child;
 
 /// How the program ends; documented in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +17,20 @@ pub(crate) enum Exit {
     Usage,
     /// As the program ended that was run.
     Ended(u8),
+    /// By the signal that ended the program that was run.
+    Signalled(i32),
+}
+
+impl Exit {
+    /// As a program ended that was run.
+    pub(crate) fn of(status: ExitStatus) -> Self {
+        match child::signal_of(status) {
+            Some(signal) => Exit::Signalled(signal),
+            None => {
+                Exit::Ended(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+            }
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -24,6 +40,11 @@ impl From<Exit> for ExitCode {
             Exit::Failed => ExitCode::from(1),
             Exit::Usage => ExitCode::from(2),
             Exit::Ended(code) => ExitCode::from(code),
+            Exit::Signalled(signal) => {
+                child::die_from_signal(signal);
+                // As a shell tells of a signal that this process could not die from.
+                ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The agent's process, and the wire to it. Each message of either side is recorded before it is used.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -14,7 +14,7 @@ use steno_core::vault::record::Closing;
 use super::Left;
 use super::error::ClientError;
 use super::voice::{Ears, Heard, Voice};
-use crate::leash::{self, Leash};
+use crate::child::{self, ChildGroup, ChildLauncher, GroupWatch};
 use crate::recording::{Assignment, ConnectionRecorder, SideRecorder};
 
 /// How long an agent may take to end once it was told to.
@@ -36,6 +36,8 @@ const COMPLAINT: usize = 2000;
 #[derive(Debug)]
 pub(super) struct Link {
     agent: Child,
+    /// Ends what the agent has started if we are killed.
+    watch: Option<GroupWatch>,
     /// Messages for the agent. One that does not read keeps nobody waiting but the thread that writes.
     outgoing: Option<Sender<Vec<u8>>>,
     client_side: SideRecorder,
@@ -49,15 +51,16 @@ impl Link {
     /// Starts the agent in its folder.
     pub(super) fn start(
         assignment: Assignment,
-        leash: &Leash,
+        launcher: &ChildLauncher,
         voice: Voice,
     ) -> Result<Self, ClientError> {
         let program = || assignment.command[0].to_string_lossy().into_owned();
-        let mut command = leash.command(&assignment.command);
+        let mut command = launcher.command(&assignment.command, ChildGroup::Own);
         command.current_dir(&assignment.project);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut agent =
             command.spawn().map_err(|source| ClientError::Start { program: program(), source })?;
+        let watch = GroupWatch::of_child(launcher, &agent).ok();
         let (input, output, complaints) =
             (agent.stdin.take(), agent.stdout.take(), agent.stderr.take());
         let recorder = ConnectionRecorder::start(assignment);
@@ -71,7 +74,15 @@ impl Link {
             thread::spawn(move || read(output, agent_side, &voice)),
             thread::spawn(move || note(complaints, &noted)),
         ];
-        Ok(Self { agent, outgoing: Some(outgoing), client_side, recorder, hearing, complaint })
+        Ok(Self {
+            agent,
+            watch,
+            outgoing: Some(outgoing),
+            client_side,
+            recorder,
+            hearing,
+            complaint,
+        })
     }
 
     /// Says something to the agent. A prompt is kept before it is given: what comes of it may be our end.
@@ -97,33 +108,36 @@ impl Link {
     /// Lets the agent go, which is given `time` to end by itself; gives what is left of it.
     pub(super) fn end(mut self, closing: Closing, time: Duration, ears: &Ears) -> Left {
         drop(self.outgoing.take());
-        if !has_ended(&mut self.agent, time, ears) {
-            leash::terminate(&self.agent);
-            if !has_ended(&mut self.agent, END, ears) {
-                leash::kill(&self.agent);
+        let ended = wait_for_end(&mut self.agent, time, ears);
+        if ended.is_none() {
+            child::terminate_group(&self.agent);
+            if wait_for_end(&mut self.agent, END, ears).is_none() {
+                child::kill_group(&self.agent);
                 let _ = self.agent.wait();
             }
         }
+        self.watch.take().into_iter().for_each(GroupWatch::dismiss);
         let until = Instant::now() + LAST_WORDS;
         while !self.hearing.iter().all(JoinHandle::is_finished) && Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
         }
         let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
         let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();
-        Left { kept: self.recorder.finish(closing, WRITING), complaint }
+        let signal = ended.and_then(child::signal_of);
+        Left { kept: self.recorder.finish(closing, WRITING), complaint, signal }
     }
 }
 
-/// Waits for the agent to end, until the time is over or a person does not want to wait.
-fn has_ended(agent: &mut Child, limit: Duration, ears: &Ears) -> bool {
+/// How the agent has ended; waits for that until the time is over or a person does not want to wait.
+fn wait_for_end(agent: &mut Child, limit: Duration, ears: &Ears) -> Option<ExitStatus> {
     let until = Instant::now() + limit;
     loop {
         match agent.try_wait() {
             Ok(None) if Instant::now() < until && !ears.was_interrupted() => {
                 thread::sleep(Duration::from_millis(2));
             }
-            Ok(None) => return false,
-            Ok(Some(_)) | Err(_) => return true,
+            Ok(ended) => return ended,
+            Err(_) => return None,
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::process::ExitStatus;
 
-use steno_acp::leash;
 use steno_acp::proxy;
 use steno_acp::recording::Assignment;
 use steno_core::vault::AgentName;
@@ -23,9 +21,6 @@ pub(crate) struct Args {
     /// Whose sessions these are [default: what the agent calls itself].
     #[arg(long, value_name = "NAME")]
     agent: Option<AgentName>,
-    /// Become the command, and end with the process that waits for it.
-    #[arg(long, hide = true, value_name = "PID")]
-    leash: Option<i32>,
     /// The agent's command and its arguments.
     #[arg(
         required = true,
@@ -42,18 +37,9 @@ pub(crate) fn run(scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not start {program}: {error}"))
     };
-    if let Some(parent) = args.leash {
-        return Err(unable(leash::become_agent(parent, &args.command)));
-    }
     let assignment =
         Assignment { agent: args.agent.clone(), ..agents::assignment(scene, &args.command) };
-    let (status, kept) = proxy::run(assignment, &agents::leash()?).map_err(unable)?;
+    let (status, kept) = proxy::run(assignment, &agents::child_launcher()?).map_err(unable)?;
     kept.iter().for_each(|kept| agents::join_later(scene, kept));
-    Ok(ended(status))
-}
-
-/// Ends as the agent has ended.
-fn ended(status: ExitStatus) -> Exit {
-    leash::end_by_signal_of(status);
-    Exit::Ended(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    Ok(Exit::of(status))
 }

@@ -3,15 +3,17 @@
 mod child;
 
 use std::ffi::OsString;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
 use steno_core::vault::AgentName;
 use steno_core::vault::record::Closing;
 use steno_core::{SessionId, Status};
 use steno_gateway::sdk::Environment;
 
+use crate::agents;
 use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
@@ -73,16 +75,27 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let target = RecordingTarget { dir: dir.clone(), is_routed };
     let traffic = Traffic::start(scene, target, recording)?;
     traffic.report_changes(ui);
-    let mut command = Command::new(&args.command[0]);
-    command.args(&args.command[1..]).envs(environment.variables(&traffic.address()));
-    let ended = child::run(&mut command);
+    let ended = run_program(args, environment.variables(&traffic.address()));
     let recorded = traffic.finish(ui, &closing(&ended));
     let status = ended.map_err(|error| {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not run {program}: {error}"))
     })?;
     report(ui, &recorded);
-    Ok(Exit::Ended(child::code(status)))
+    Ok(Exit::of(status))
+}
+
+/// Runs the program to its end, with these variables.
+fn run_program(args: &Args, variables: Vec<(&str, String)>) -> io::Result<ExitStatus> {
+    // The launcher could only tell by its exit code.
+    let is_missing = |program: &str| cfg!(unix) && !agents::is_there(program);
+    if args.command[0].to_str().is_some_and(is_missing) {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no such program"));
+    }
+    let launcher = agents::child_launcher().map_err(|error| io::Error::other(error.error))?;
+    let (mut command, group) = child::command(&launcher, &args.command);
+    command.envs(variables);
+    child::run(&launcher, (command, group))
 }
 
 /// Says where the record is, or that there is none.

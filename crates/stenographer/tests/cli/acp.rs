@@ -271,7 +271,7 @@ fn a_signal_reaches_the_agent_and_the_end_reaches_the_editor() {
 fn one_that_is_killed_by_a_signal_looks_so() {
     use std::os::unix::process::ExitStatusExt;
     let home = Home::new();
-    for signal in [Signal::TERM, Signal::KILL] {
+    for signal in [Signal::TERM, Signal::KILL, Signal::SEGV, Signal::ABORT, Signal::PIPE] {
         let script = format!("kill -{} $$", signal.as_raw());
         let mut steno = home.command(&["acp", "--", "sh", "-c", &script]);
         let status = steno.stdin(Stdio::null()).status().unwrap();

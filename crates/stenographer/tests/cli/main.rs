@@ -9,6 +9,8 @@ mod bad_input;
 #[cfg(unix)]
 mod browser;
 mod chibi;
+#[cfg(target_os = "linux")]
+mod children;
 mod cost;
 mod crash;
 mod cut_anywhere;

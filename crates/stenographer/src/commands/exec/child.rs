@@ -1,35 +1,66 @@
 //! A program that runs in our place: it gets our signals, and we end as it does.
 
+use std::ffi::OsString;
 use std::io;
 use std::process::{Command, ExitStatus};
 
-/// Runs a program to its end, and passes on to it the signals that only we get.
+use steno_acp::child::{ChildGroup, ChildLauncher};
+
+/// The command that runs a program for us. At a terminal it shares our process group, so that it can read what is typed;
+/// elsewhere it has one of its own.
+pub(super) fn command(launcher: &ChildLauncher, program: &[OsString]) -> (Command, ChildGroup) {
+    let group = if is_in_front() { ChildGroup::Shared } else { ChildGroup::Own };
+    (launcher.command(program, group), group)
+}
+
+/// Runs a program to its end, and forwards to it the signals that only we get. If we are killed, its group ends.
 #[cfg(unix)]
-pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
-    use rustix::process::{Pid, Signal, kill_process};
+pub(super) fn run(
+    launcher: &ChildLauncher,
+    (mut command, group): (Command, ChildGroup),
+) -> io::Result<ExitStatus> {
+    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
     use signal_hook::iterator::Signals;
 
     // From now on they wait for the program, instead of ending us.
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
     let mut child = command.spawn()?;
+    // Without it, only the program itself ends with us.
+    let watch = watched_group(&child, group)
+        .and_then(|group| steno_acp::child::GroupWatch::start(launcher, group).ok());
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let handle = signals.handle();
-    let passing = std::thread::spawn(move || {
+    let forwarding = std::thread::spawn(move || {
         for signal in signals.forever() {
-            // What is typed goes to all programs at the terminal, the child among them.
+            // What is typed goes to all programs of the group in front, the child among them.
             let is_typed = matches!(signal, SIGINT | SIGQUIT) && is_in_front();
-            if let (Some(pid), Some(signal), false) =
-                (pid, Signal::from_named_raw(signal), is_typed)
-            {
-                let _ = kill_process(pid, signal);
-            }
+            let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) else { continue };
+            let _ = match group {
+                ChildGroup::Own => kill_process_group(pid, signal),
+                ChildGroup::Shared if is_typed => Ok(()),
+                ChildGroup::Shared => kill_process(pid, signal),
+            };
         }
     });
     let status = child.wait();
+    if let Some(watch) = watch {
+        watch.dismiss();
+    }
     handle.close();
-    let _ = passing.join();
+    let _ = forwarding.join();
     status
+}
+
+/// The group that ends if we are killed: the child's own, or ours if we lead it, as every job of a shell does.
+#[cfg(unix)]
+fn watched_group(child: &std::process::Child, group: ChildGroup) -> Option<i32> {
+    let own = rustix::process::getpgrp();
+    match group {
+        ChildGroup::Own => i32::try_from(child.id()).ok(),
+        ChildGroup::Shared if own == rustix::process::getpid() => Some(own.as_raw_nonzero().get()),
+        ChildGroup::Shared => None,
+    }
 }
 
 /// Whether our group is the one that a terminal's keys go to.
@@ -39,17 +70,16 @@ fn is_in_front() -> bool {
     rustix::termios::tcgetpgrp(&terminal).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Runs a program to its end.
 #[cfg(not(unix))]
-pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
-    command.spawn()?.wait()
+fn is_in_front() -> bool {
+    true
 }
 
-/// The code that stands for how a program ended: its own, or 128 and the signal that killed it.
-pub(super) fn code(status: ExitStatus) -> u8 {
-    #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return u8::try_from(128 + signal).unwrap_or(1);
-    }
-    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+/// Runs a program to its end.
+#[cfg(not(unix))]
+pub(super) fn run(
+    _: &ChildLauncher,
+    (mut command, _): (Command, ChildGroup),
+) -> io::Result<ExitStatus> {
+    command.spawn()?.wait()
 }

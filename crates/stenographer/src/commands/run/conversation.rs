@@ -69,7 +69,8 @@ impl Conversation<'_> {
         self.work.remember_agent(&self.agent.name)?;
         let RunSettings { limits, answer_timeout, .. } = self.settings;
         let settings = ClientSettings { policy: self.manner.policy(ui), limits, answer_timeout };
-        let mut client = match Client::start(assignment, &agents::leash()?, settings, ears) {
+        let mut client = match Client::start(assignment, &agents::child_launcher()?, settings, ears)
+        {
             Ok(client) => client,
             Err(error) => {
                 self.work.settle(self.scene, &Outcome::Open(error.to_string()))?;
@@ -88,9 +89,14 @@ impl Conversation<'_> {
                 finished?;
                 let said = complaint(&left.complaint).map(|line| format!("it last said: {line}"));
                 let error = said.into_iter().fold(error, CommandError::hint);
-                Err(match is_unanswered(&error) {
-                    true => error.hint("set [run] answer_timeout in config.toml to wait longer"),
-                    false => error,
+                Err(match (is_unanswered(&error), left.signal) {
+                    (true, _) => {
+                        error.hint("set [run] answer_timeout in config.toml to wait longer")
+                    }
+                    (false, Some(signal)) => {
+                        CommandError { exit: Exit::Signalled(signal), ..error }
+                    }
+                    (false, None) => error,
                 })
             }
         }

@@ -4,9 +4,10 @@
 //! owner can read and that leads there. The file is removed once the page was visited, after a minute, or when the
 //! program is stopped.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use steno_web::Server;
 use tempfile::{NamedTempFile, TempDir};
 
+use crate::agents;
 use crate::scene::Scene;
 
 /// How long a browser has to read the file.
@@ -85,7 +87,13 @@ fn start_browser(file: &Path) -> io::Result<()> {
         "windows" => ("cmd", Some(["/c", "start", ""])),
         _ => ("xdg-open", None),
     };
-    let mut command = Command::new(program);
-    command.args(first.into_iter().flatten()).arg(file);
+    // The launcher could only tell by its exit code.
+    if cfg!(unix) && !agents::is_there(program) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let words = [program].into_iter().chain(first.into_iter().flatten()).map(OsString::from);
+    let words: Vec<OsString> = words.chain([file.into()]).collect();
+    let launcher = agents::child_launcher().map_err(|error| io::Error::other(error.error))?;
+    let mut command = launcher.detached_command(&words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
 }

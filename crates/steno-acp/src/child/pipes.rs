@@ -1,0 +1,64 @@
+//! Standard input and output, and pipes, as plain files: nothing is read ahead, nothing is held back.
+
+#[cfg(unix)]
+pub(crate) use self::unix::{close_stdin, close_stdout, pipe_file, stdin_file, stdout_file};
+#[cfg(not(unix))]
+pub(crate) use self::windows::{close_stdin, close_stdout, pipe_file, stdin_file, stdout_file};
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::{AsFd, OwnedFd};
+
+    pub(crate) fn stdin_file() -> io::Result<File> {
+        Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+    }
+
+    pub(crate) fn stdout_file() -> io::Result<File> {
+        Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+    }
+
+    pub(crate) fn pipe_file(pipe: impl Into<OwnedFd>) -> File {
+        pipe.into().into()
+    }
+
+    /// Lets the editor know that nobody reads any more.
+    pub(crate) fn close_stdin() {
+        if let Ok(nothing) = File::open("/dev/null") {
+            let _ = rustix::stdio::dup2_stdin(nothing);
+        }
+    }
+
+    /// Lets the editor know that nothing more is written.
+    pub(crate) fn close_stdout() {
+        if let Ok(nothing) = File::options().write(true).open("/dev/null") {
+            let _ = rustix::stdio::dup2_stdout(nothing);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod windows {
+    use std::fs::File;
+    use std::io;
+    use std::os::windows::io::{AsHandle, OwnedHandle};
+
+    pub(crate) fn stdin_file() -> io::Result<File> {
+        Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
+    }
+
+    pub(crate) fn stdout_file() -> io::Result<File> {
+        Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
+    }
+
+    pub(crate) fn pipe_file(pipe: impl Into<OwnedHandle>) -> File {
+        pipe.into().into()
+    }
+
+    /// Ends with the process.
+    pub(crate) fn close_stdin() {}
+
+    /// Ends with the process.
+    pub(crate) fn close_stdout() {}
+}
