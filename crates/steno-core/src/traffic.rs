@@ -5,6 +5,7 @@
 
 pub mod agent_session;
 pub(crate) mod attribution;
+mod assemble;
 mod body;
 pub mod capture;
 mod conversations;
@@ -12,6 +13,7 @@ pub mod debug;
 pub mod decoder;
 pub mod dialect;
 mod entry_key;
+mod event_stream;
 pub mod exchange;
 mod gemini;
 pub mod join;

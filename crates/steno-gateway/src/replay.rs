@@ -160,7 +160,7 @@ async fn play(exchange: Arc<Exchange>, sender: mpsc::Sender<Played>) {
             return;
         }
     }
-    if exchange.end.as_ref().is_none_or(|end| end.error.is_some()) {
+    if !exchange.has_whole_answer() {
         // The connection is closed before the answer is whole, as it was then.
         let _ = sender.send(Err("the record ends here".into())).await;
     }

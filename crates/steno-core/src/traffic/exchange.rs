@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::assemble::assemble;
 use super::body::{ANSWER_LIMIT, DecodedBody, REQUEST_LIMIT};
 use super::dialect::Dialect;
 use super::piece::{Headers, Piece, PieceKind};
@@ -126,6 +127,12 @@ impl Exchange {
     /// The body of the request, decompressed, up to the limit of what is read.
     pub fn decoded_request(&self) -> Cow<'_, [u8]> {
         self.request_body().bytes
+    }
+
+    /// Whether the answer is whole: it came to its end, or the connection was closed only after the last event.
+    pub fn has_whole_answer(&self) -> bool {
+        let is_ended = self.end.as_ref().is_some_and(|end| end.error.is_none());
+        is_ended || assemble(self.dialect(), &self.answer()).is_complete
     }
 
     /// The body of the request, decompressed.

@@ -1,20 +1,16 @@
 //! An answer put together: plain or streamed, whole or cut.
 
-use serde_json::json;
-
+use super::assemble::{AssembledAnswer, assemble, error_message, refusal_message};
 use super::body::{ANSWER_LIMIT, too_large};
 use super::dialect::Dialect;
+use super::event_stream::is_event_stream;
 use super::exchange::Exchange;
 use super::{gemini, request};
-use crate::agent::api_log::stream::{self, Stream};
 use crate::agent::api_log::{finish_reason, response_entries, response_usage};
-use crate::agent::fields::{list, object, text};
-use crate::agent::{repair, responses};
+use crate::agent::fields::{list, text};
+use crate::agent::responses;
 use crate::entry::{Entry, Usage};
-use crate::json::{Object, Style, Value};
-
-/// How much of a body that is no JSON is told as an error.
-const SHOWN: usize = 2000;
+use crate::json::{Object, Value};
 
 /// What came back.
 #[derive(Debug, Default)]
@@ -32,26 +28,39 @@ pub(super) struct Reply {
     pub(super) items: Vec<(String, Option<Entry>)>,
     /// What went wrong.
     pub(super) error: Option<String>,
+    /// What happened to the connection after the model had said all.
+    pub(super) connection_error: Option<String>,
+    /// How many events of its stream are no JSON.
+    pub(super) unread_events: u64,
 }
 
 impl Reply {
     /// Puts together what came back in an exchange.
     pub(super) fn of(exchange: &Exchange) -> Self {
         let dialect = exchange.dialect();
-        let Assembled { whole, error } = assemble_answer(exchange);
+        let assembled = assemble_answer(exchange);
+        let whole = assembled.whole;
         let mut reply = whole.map(|whole| Self::whole(dialect, whole)).unwrap_or_default();
         let cut = match &exchange.end {
             Some(end) => end.error.clone(),
             None => Some("the recording ended in the middle of it".to_owned()),
         };
-        // What broke the stream explains more than that it has no end.
-        reply.error = cut.or(reply.error).or(error);
+        reply.unread_events = assembled.unread_events;
+        if assembled.is_complete {
+            // Many clients close the connection after the last event, before the end of the body.
+            reply.connection_error = cut;
+            reply.error = reply.error.or(assembled.error);
+        } else {
+            // What broke the stream explains more than that it has no end.
+            reply.error = cut.or(reply.error).or(assembled.error);
+        }
         reply
     }
 
     fn whole(dialect: Dialect, mut whole: Object) -> Self {
         let gemini = dialect == Dialect::Generate;
-        let error = object(&whole, "error").map(message);
+        let error =
+            whole.get("error").filter(|error| !error.is_null()).map(|_| error_message(&whole));
         if !gemini {
             // It is told apart from the entries.
             whole.shift_remove("error");
@@ -74,22 +83,24 @@ impl Reply {
             stated_usage: whole.get("usage").or(whole.get("usageMetadata")).cloned(),
             items: items(whole),
             error,
+            ..Self::default()
         }
     }
 }
 
 /// Puts the body of an answer together.
-fn assemble_answer(exchange: &Exchange) -> Assembled {
+fn assemble_answer(exchange: &Exchange) -> AssembledAnswer {
     let body = exchange.answer_body();
     let oversize = body.is_too_large.then(|| too_large("answer", ANSWER_LIMIT));
     let mut assembled = match exchange.status {
-        Some(status) if !(200..300).contains(&status) => {
-            Assembled { whole: None, error: Some(refusal(status, &body.bytes)) }
-        }
+        Some(status) if !(200..300).contains(&status) => AssembledAnswer {
+            error: Some(refusal_message(status, &body.bytes)),
+            ..AssembledAnswer::default()
+        },
         // Of a document, the beginning says nothing.
-        Some(_) if body.is_too_large && !is_stream(&body.bytes) => Assembled::default(),
+        Some(_) if body.is_too_large && !is_event_stream(&body.bytes) => AssembledAnswer::default(),
         Some(_) => assemble(exchange.dialect(), &body.bytes),
-        None => Assembled::default(),
+        None => AssembledAnswer::default(),
     };
     assembled.error = oversize.or(assembled.error);
     assembled
@@ -112,135 +123,4 @@ fn items(whole: &Object) -> Vec<(String, Option<Entry>)> {
         Some((text(item, "id")?.to_owned(), entry))
     });
     named.collect()
-}
-
-/// A response in one piece, and what was wrong with it.
-#[derive(Default)]
-struct Assembled {
-    whole: Option<Object>,
-    error: Option<String>,
-}
-
-fn assemble(dialect: Dialect, body: &[u8]) -> Assembled {
-    match repair::parse::<Value>(body) {
-        Ok(Value::Object(whole)) => Assembled { whole: Some(whole), error: None },
-        // Gemini streams a list where nobody asks for events.
-        Ok(Value::Array(chunks)) => {
-            let mut events = Events::new(dialect);
-            chunks.into_iter().for_each(|chunk| events.take(chunk));
-            events.finish()
-        }
-        Ok(_) | Err(_) if is_stream(body) => {
-            let mut events = Events::new(dialect);
-            body.split(|byte| *byte == b'\n').for_each(|line| events.line(line));
-            events.finish()
-        }
-        _ if body.trim_ascii().is_empty() => Assembled::default(),
-        _ => Assembled { whole: None, error: Some(format!("no JSON: {}", shown(body))) },
-    }
-}
-
-fn is_stream(body: &[u8]) -> bool {
-    let body = body.trim_ascii_start();
-    [&b"data:"[..], b"event:", b":", b"id:", b"retry:"].iter().any(|field| body.starts_with(field))
-}
-
-/// The events of a stream while they are put together.
-struct Events {
-    dialect: Dialect,
-    stream: Stream,
-    /// The id of the first chunk.
-    id: Option<Value>,
-    whole: Option<Object>,
-    error: Option<String>,
-    ended: bool,
-}
-
-impl Events {
-    fn new(dialect: Dialect) -> Self {
-        let stream = Stream::default();
-        Self { dialect, stream, id: None, whole: None, error: None, ended: false }
-    }
-
-    fn line(&mut self, line: &[u8]) {
-        if let Some(data) = line.trim_ascii().strip_prefix(b"data:") {
-            self.ended |= data.trim_ascii() == b"[DONE]";
-            if let Some(Ok(event)) = stream::data(line).map(repair::parse) {
-                self.take(event);
-            }
-        }
-    }
-
-    fn take(&mut self, event: Value) {
-        let Value::Object(event) = event else { return };
-        if text(&event, "type") == Some("error") || event.contains_key("error") {
-            let error = object(&event, "error").unwrap_or(&event);
-            self.error = Some(message(error));
-        } else if self.dialect == Dialect::Generate {
-            let whole = self.whole.get_or_insert_with(Object::new);
-            gemini::merge(whole, &event);
-            self.ended = gemini::finish_reason(whole).is_some();
-        } else if let Some(event) = self.event(event) {
-            let ends =
-                ["message_stop", "response.completed", "response.incomplete", "response.failed"];
-            self.ended |= text(&event, "type").is_some_and(|kind| ends.contains(&kind));
-            let done = self.stream.event(event);
-            self.keep(done);
-        }
-    }
-
-    /// An event of a stream; compatible servers leave names out, or give each chunk an id of its own.
-    fn event(&mut self, mut event: Object) -> Option<Object> {
-        if self.dialect == Dialect::Chat && event.contains_key("choices") {
-            let id = self.id.get_or_insert_with(|| event.get("id").cloned().unwrap_or_default());
-            event.insert("id".to_owned(), id.clone());
-            event.insert("object".to_owned(), json!("chat.completion.chunk"));
-        }
-        Stream::takes(&event).then_some(event)
-    }
-
-    fn keep(&mut self, done: Vec<Object>) {
-        for whole in done {
-            self.whole.get_or_insert(whole);
-        }
-    }
-
-    fn finish(mut self) -> Assembled {
-        let open = std::mem::take(&mut self.stream).finish();
-        self.keep(open);
-        self.ended |= self.whole.as_ref().is_some_and(|whole| finish_reason(whole).is_some());
-        if !self.ended && self.error.is_none() {
-            self.error = Some("the stream ended before its last event".to_owned());
-        }
-        Assembled { whole: self.whole, error: self.error }
-    }
-}
-
-/// What a server says about a request that it did not take.
-fn refusal(status: u16, body: &[u8]) -> String {
-    let said = match repair::parse::<Value>(body) {
-        Ok(Value::Object(whole)) => match whole.get("error") {
-            Some(Value::Object(error)) => message(error),
-            Some(Value::String(error)) => error.clone(),
-            _ => message(&whole),
-        },
-        // Gemini wraps even errors of streams into a list.
-        Ok(Value::Array(list)) => {
-            let error =
-                list.first().and_then(|first| first.get("error")).and_then(Value::as_object);
-            error.map_or_else(|| shown(body), message)
-        }
-        _ => shown(body),
-    };
-    format!("HTTP {status}: {said}")
-}
-
-fn message(error: &Object) -> String {
-    text(error, "message").map_or_else(|| Style::COMPACT.print(&json!(error)), str::to_owned)
-}
-
-fn shown(body: &[u8]) -> String {
-    // A character has at most four bytes.
-    let start = &body[..body.len().min(4 * SHOWN)];
-    String::from_utf8_lossy(start).chars().take(SHOWN).collect()
 }

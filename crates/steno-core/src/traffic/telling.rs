@@ -264,6 +264,8 @@ fn described(open: &Open, reply: &Reply) -> Object {
     add("finish_reason", reply.finish_reason.as_deref().map(Value::from));
     add("status", exchange.status.filter(|status| *status >= 300).map(Value::from));
     add("first_byte_ms", exchange.chunks.first().map(|(after, _)| milliseconds(*after)));
+    add("connection_error", reply.connection_error.as_deref().map(Value::from));
+    add("unread_events", Some(reply.unread_events).filter(|count| *count > 0).map(Value::from));
     add("latency_ms", exchange.end.as_ref().map(|end| milliseconds(end.after)));
     metadata
 }

@@ -172,6 +172,116 @@ fn compressed_answers_are_read_even_when_cut() {
     }
 }
 
+/// A stream of chat completions in which a character has several bytes, an event several lines and others comments.
+fn odd_stream(end: &str) -> String {
+    let first = json!({"id": "c1", "model": "m-1", "choices": [{"index": 0, "delta": {"content": "Gr\u{fc}\u{df}e "}}]});
+    let first = serde_json::to_string_pretty(&first).unwrap();
+    let lines: String = first.lines().map(|line| format!("data: {line}\n")).collect();
+    let second = json!({"id": "c1", "choices": [{"index": 0, "delta": {"content": "\u{1f980}"}, "finish_reason": "stop"}]});
+    let stream =
+        format!("\u{feff}: hello\n\nid: 7\n{lines}\nretry: 5\ndata:{second}\n\ndata: [DONE]\n\n");
+    stream.replace('\n', end)
+}
+
+#[test]
+fn streams_are_read_as_the_standard_says_whatever_their_chunks() {
+    for end in ["\n", "\r\n", "\r"] {
+        let stream = odd_stream(end).into_bytes();
+        for cut in 0..=stream.len() {
+            let mut tape = Tape::default();
+            let exchange = tape.ask(CHAT, &hello());
+            tape.say(&exchange, 200, &[]);
+            for part in [&stream[..cut], &stream[cut..]] {
+                tape.take(&Piece::chunk(&exchange, 1, part));
+            }
+            tape.end(&exchange, None);
+            assert_eq!(
+                tape.said(),
+                ["user text: Hello", "assistant text: Gr\u{fc}\u{df}e \u{1f980}"],
+                "{end:?} cut at {cut}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_of_a_stream_is_lost_that_lacks_blank_lines_or_its_last_line() {
+    let chunks = [chunk("Hel"), chunk("lo")].concat();
+    let unended = chunk(" you").trim_end().to_owned();
+    let joined = chunks.replace("\n\n", "\n");
+    for stream in [format!("{chunks}{unended}"), format!("{joined}{unended}")] {
+        let mut tape = Tape::default();
+        let exchange = tape.ask(CHAT, &hello());
+        tape.say(&exchange, 200, &[&stream]);
+        tape.end(&exchange, None);
+        assert_eq!(tape.said()[1], "assistant text: Hello you", "{stream}");
+    }
+    let mut tape = Tape::default();
+    let exchange = tape.ask(CHAT, &hello());
+    tape.say(&exchange, 200, &[&chunk("Hi"), "data: still here\n\n", "data: [DONE]\n\n"]);
+    tape.end(&exchange, None);
+    assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"]);
+    assert_eq!(about(&tape.entries[1], "unread_events"), json!(1));
+}
+
+#[test]
+fn a_list_that_was_cut_keeps_its_whole_items() {
+    let piece = |text: &str| json!({"candidates": [{"content": {"parts": [{"text": text}]}}]});
+    let list = json!([piece("Hel"), piece("lo"), piece("lost")]).to_string();
+    let mut tape = Tape::default();
+    let exchange =
+        tape.ask("/v1beta/models/m:streamGenerateContent", &json!({"contents": "Hello"}));
+    tape.say(&exchange, 200, &[&list[..list.len() - 10]]);
+    tape.end(&exchange, Some("connection reset"));
+    assert_eq!(
+        tape.said(),
+        ["user text: Hello", "assistant text: Hello", "system error: connection reset"]
+    );
+}
+
+#[test]
+fn a_client_that_closes_after_the_last_event_has_got_all() {
+    let start =
+        json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": []});
+    let whole = json!({"id": "r", "object": "response", "status": "completed", "model": "m-1", "output": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}]});
+    let candidate = json!({"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"});
+    let streams = [
+        (CHAT, chunk("Hi") + "data: [DONE]\n\n"),
+        (
+            "/v1/messages",
+            sse(&[
+                json!({"type": "message_start", "message": start}),
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi"}}),
+                json!({"type": "message_stop"}),
+            ]),
+        ),
+        ("/v1/responses", sse(&[json!({"type": "response.completed", "response": whole})])),
+        ("/v1beta/models/m:streamGenerateContent", sse(&[json!({"candidates": [candidate]})])),
+    ];
+    for (path, stream) in streams {
+        let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}],
+            "input": "Hello", "contents": "Hello"});
+        let closed = "the client closed the connection";
+        let mut tape = Tape::default();
+        let exchange = tape.ask(path, &request);
+        tape.say(&exchange, 200, &[&stream]);
+        tape.end(&exchange, Some(closed));
+        assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"], "{path}");
+        assert_eq!(about(&tape.entries[1], "connection_error"), json!(closed));
+    }
+    // Of two choices, one has not ended.
+    let choice = |index: u64, reason: Value| {
+        json!({"id": "c", "object": "chat.completion.chunk", "choices":
+            [{"index": index, "delta": {"content": "Hi"}, "finish_reason": reason}]})
+    };
+    let mut tape = Tape::default();
+    let exchange = tape.ask(CHAT, &hello());
+    tape.say(&exchange, 200, &[&sse(&[choice(0, json!("stop")), choice(1, json!(null))])]);
+    tape.end(&exchange, Some("cut"));
+    assert_eq!(tape.said().last().unwrap(), "system error: cut");
+}
+
 #[test]
 fn thoughts_are_told_and_not_compared() {
     let think = json!({"type": "thinking", "thinking": "Hm", "signature": "s"});
