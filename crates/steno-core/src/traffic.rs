@@ -22,6 +22,7 @@ mod question;
 mod reader;
 mod reply;
 mod request;
+mod retries;
 pub mod secrets;
 mod telling;
 

@@ -24,6 +24,8 @@ pub(super) struct AssembledAnswer {
     pub(super) error: Option<String>,
     /// Whether the model has said all: what happens to the connection after that changes nothing.
     pub(super) is_complete: bool,
+    /// Whether the provider has stated the error in the middle of a stream. It bills nothing then.
+    pub(super) is_failed_by_provider: bool,
     /// How many events of a stream are no JSON.
     pub(super) unread_events: u64,
 }
@@ -66,6 +68,7 @@ struct StreamAssembler {
     id: Option<Value>,
     whole: Option<Object>,
     error: Option<String>,
+    is_failed_by_provider: bool,
     has_ended: bool,
     unread_events: u64,
 }
@@ -78,6 +81,7 @@ impl StreamAssembler {
             id: None,
             whole: None,
             error: None,
+            is_failed_by_provider: false,
             has_ended: false,
             unread_events: 0,
         }
@@ -110,6 +114,7 @@ impl StreamAssembler {
         let is_error = event.get("error").is_some_and(|error| !error.is_null());
         if text(&event, "type") == Some("error") || is_error {
             self.error = Some(error_message(&event));
+            self.is_failed_by_provider = true;
         } else if self.dialect == Dialect::Generate {
             let whole = self.whole.get_or_insert_with(Object::new);
             gemini::merge(whole, &event);
@@ -145,8 +150,8 @@ impl StreamAssembler {
             self.error = Some("the stream ended before its last event".to_owned());
         }
         let is_complete = self.has_ended && self.error.is_none();
-        let Self { whole, error, unread_events, .. } = self;
-        AssembledAnswer { whole, error, is_complete, unread_events }
+        let Self { whole, error, is_failed_by_provider, unread_events, .. } = self;
+        AssembledAnswer { whole, error, is_complete, is_failed_by_provider, unread_events }
     }
 }
 

@@ -41,6 +41,19 @@ pub(super) struct Conversations {
     others: usize,
     /// How many conversations wait for an answer or for the result of a tool.
     busy: usize,
+    /// How many of those are in the first source.
+    busy_in_first: usize,
+}
+
+/// What came back to a request of a conversation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer<'a> {
+    /// What the model said.
+    pub(super) entries: &'a [Entry],
+    /// The id by which a later request may refer to it.
+    pub(super) id: Option<&'a str>,
+    /// Whether it broke off, or there is none: the next request may repeat the last one.
+    pub(super) is_failed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -92,22 +105,18 @@ impl Conversations {
     }
 
     /// Takes the answer to the last request of a conversation.
-    pub(super) fn answered(
-        &mut self,
-        place: Place,
-        asked: Hash,
-        entries: &[Entry],
-        id: Option<&str>,
-    ) {
+    pub(super) fn answered(&mut self, place: Place, asked: Hash, answer: Answer<'_>) {
+        let Answer { entries, id, is_failed } = answer;
         let chain = chain(asked, &parts(entries));
         let tip = *chain.last().unwrap_or(&asked);
         self.update(place, |conversation| {
             conversation.open = conversation.open.saturating_sub(1);
             if conversation.asked == asked {
-                conversation.calls = entries.iter().any(|entry| entry.kind == Kind::ToolCall);
+                let has_call = entries.iter().any(|entry| entry.kind == Kind::ToolCall);
+                conversation.calls = has_call && !is_failed;
             }
         });
-        if self.list[place].asked == asked {
+        if self.list[place].asked == asked && !is_failed {
             self.move_tip(place, tip);
         }
         for point in chain.iter().skip(1) {
@@ -136,9 +145,22 @@ impl Conversations {
     /// Changes a conversation, and counts those that wait.
     fn update(&mut self, place: Place, change: impl FnOnce(&mut Conversation)) {
         let conversation = &mut self.list[place];
-        self.busy -= usize::from(conversation.is_busy());
+        let is_first = conversation.source == PRIMARY;
+        let before = usize::from(conversation.is_busy());
         change(conversation);
-        self.busy += usize::from(conversation.is_busy());
+        let after = usize::from(conversation.is_busy());
+        self.busy = self.busy - before + after;
+        if is_first {
+            self.busy_in_first = self.busy_in_first - before + after;
+        }
+    }
+
+    /// Whether another conversation of the same source waits: what this one says would stand between its prompt and
+    /// its answer.
+    fn would_interleave(&self, place: Place) -> bool {
+        let conversation = &self.list[place];
+        let own = usize::from(conversation.is_busy());
+        conversation.source == PRIMARY && self.busy_in_first > own
     }
 
     fn root(&self, follows: Option<&str>) -> Hash {
@@ -176,6 +198,9 @@ impl Conversations {
         });
         let is_deeper = |(at, _): &(usize, Place)| tip.is_none_or(|(tip, _)| *at > tip);
         if let Some((at, place)) = echo.filter(is_deeper).or(tip) {
+            if self.would_interleave(place) {
+                return Found { known: entries(at), fork_of: Some(place), ..self.begin_beside() };
+            }
             return Found { place, known: entries(at), fork_of: None };
         }
         let deepest = all().find_map(|at| Some((at, *self.points.get(&chain[at])?)));

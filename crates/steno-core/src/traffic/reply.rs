@@ -46,6 +46,9 @@ impl Reply {
             None => Some("the recording ended in the middle of it".to_owned()),
         };
         reply.unread_events = assembled.unread_events;
+        if assembled.is_failed_by_provider {
+            reply.usage = None;
+        }
         if assembled.is_complete {
             // Many clients close the connection after the last event, before the end of the body.
             reply.connection_error = cut;

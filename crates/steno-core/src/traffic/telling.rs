@@ -9,12 +9,13 @@ use blake3::Hash;
 use serde_json::json;
 
 use super::body::{ANSWER_LIMIT, REQUEST_LIMIT, too_large};
-use super::conversations::{Conversations, Place};
+use super::conversations::{Answer, Conversations, Place};
 use super::dialect::Dialect;
 use super::exchange::Exchange;
 use super::piece::{Piece, PieceKind};
 use super::reply::Reply;
 use super::request::Asked;
+use super::retries::{AttemptEnd, RequestKey, Retry, RetryLog, outcome};
 use crate::agent::fields::text;
 use crate::agent::repair;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
@@ -37,20 +38,36 @@ pub(crate) struct Telling {
     items: HashMap<String, Option<Entry>>,
     /// The tools that were called, by the id of the call.
     tools: HashMap<String, String>,
+    retries: RetryLog,
     /// Whether all is told in the first source.
     joined: bool,
     /// Exchanges that were moved to other sessions, which tell of them.
     moved: HashSet<String>,
+    /// What is told in the first source, if all is, by exchange: what was said during another exchange waits for its
+    /// end, so that a prompt and its answer stay together.
+    waiting: VecDeque<WaitingEntries>,
+}
+
+/// The entries of an exchange that wait for those of an earlier one.
+#[derive(Clone, Debug)]
+struct WaitingEntries {
+    number: u64,
+    entries: Vec<Entry>,
+    is_ended: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Open {
+    /// Its id in the record.
+    id: String,
     exchange: Exchange,
     /// Which request it is, counted from 0.
     number: u64,
     /// The conversation and the point in it; none where no message was understood.
     asked: Option<(Place, Hash)>,
     structured: bool,
+    key: RequestKey,
+    retry: Option<Retry>,
 }
 
 impl Telling {
@@ -85,7 +102,8 @@ impl Telling {
                 let Some(mut open) = self.end(&piece.exchange) else { return Vec::new() };
                 self.held -= open.exchange.chunks.first().map_or(0, |(_, bytes)| bytes.len());
                 open.exchange.take(piece);
-                self.reply(&open)
+                let entries = self.reply(&open);
+                self.in_order(open.number, entries, true)
             }
         }
     }
@@ -95,7 +113,36 @@ impl Telling {
         let mut open: Vec<Open> = std::mem::take(&mut self.open).into_values().flatten().collect();
         self.held = 0;
         open.sort_by_key(|open| (open.exchange.at.map(|at| at.instant()), open.number));
-        open.iter().flat_map(|open| self.reply(open)).collect()
+        let mut told = Vec::new();
+        for open in &open {
+            let entries = self.reply(open);
+            told.extend(self.in_order(open.number, entries, true));
+        }
+        told
+    }
+
+    /// Gives the entries of an exchange, and those that waited for its end. Where conversations have sources of their
+    /// own, nothing waits.
+    fn in_order(&mut self, number: u64, entries: Vec<Entry>, is_ended: bool) -> Vec<Entry> {
+        if !self.joined {
+            return entries;
+        }
+        match self.waiting.iter_mut().find(|waiting| waiting.number == number) {
+            Some(waiting) => {
+                waiting.entries.extend(entries);
+                waiting.is_ended = is_ended;
+            }
+            None => self.waiting.push_back(WaitingEntries { number, entries, is_ended }),
+        }
+        let mut told = Vec::new();
+        while let Some(first) = self.waiting.front_mut() {
+            told.append(&mut first.entries);
+            if !first.is_ended {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+        told
     }
 
     /// Takes out the exchange of an id that came first.
@@ -128,18 +175,21 @@ impl Telling {
         let request = body.and_then(|body| repair::parse(&body.bytes).ok());
         let asked = request.map(|request| Asked::of(dialect, &request));
         let structured = asked.as_ref().is_some_and(|asked| asked.structured);
-        let mut open = Open { exchange, number: self.requests, asked: None, structured };
+        let key = RequestKey::new(&exchange);
+        let retry = self.retries.find(key, &exchange.request_headers);
+        let (id, number) = (piece.exchange.clone().into_owned(), self.requests);
+        let mut open = Open { id, exchange, number, asked: None, structured, key, retry };
         self.requests += 1;
         // The answer is read without it.
         open.exchange.body = Vec::new();
         let mut told = asked.map(|asked| self.tell(asked, &mut open)).unwrap_or_default();
         if is_too_large {
-            let mut notice = failure(too_large("request", REQUEST_LIMIT), about(dialect));
+            let mut notice = failure(too_large("request", REQUEST_LIMIT), about(&open));
             notice.created_at = open.exchange.at;
             told.push(notice);
         }
-        self.open.entry(piece.exchange.clone().into_owned()).or_default().push_back(open);
-        told
+        self.open.entry(open.id.clone()).or_default().push_back(open);
+        self.in_order(number, told, false)
     }
 
     /// Tells what is new in a request.
@@ -151,7 +201,7 @@ impl Telling {
         let mut told: Vec<_> =
             system.filter(|entry| self.conversations.instructs(found.place, entry)).collect();
         told.extend(asked.said.into_iter().skip(found.known));
-        let mut metadata = about(open.exchange.dialect());
+        let mut metadata = about(open);
         if let Some(left) = found.fork_of {
             metadata.insert("fork_of".to_owned(), self.conversations.source(left).into());
         }
@@ -170,9 +220,11 @@ impl Telling {
         }
         let mut reply = Reply::of(exchange);
         if let Some((place, asked)) = open.asked {
-            let id = reply.id.as_deref();
-            self.conversations.answered(place, asked, &reply.entries, id);
+            let (entries, is_failed) = (&reply.entries, reply.error.is_some());
+            let answer = Answer { entries, id: reply.id.as_deref(), is_failed };
+            self.conversations.answered(place, asked, answer);
         }
+        self.note_attempt(open, &mut reply);
         self.items.extend(std::mem::take(&mut reply.items));
         let mut entries = std::mem::take(&mut reply.entries);
         if entries.is_empty() && (reply.usage.is_some() || reply.error.is_none()) {
@@ -199,6 +251,17 @@ impl Telling {
         let end = end.unwrap_or(exchange.last_after);
         entries.iter_mut().for_each(|entry| entry.created_at = exchange.moment(end));
         self.with_source(entries, open.asked.map(|(place, _)| place))
+    }
+
+    /// Notes how an attempt ended; an answer that was billed with an earlier attempt counts no tokens.
+    fn note_attempt(&mut self, open: &Open, reply: &mut Reply) {
+        let (id, error) = (reply.id.as_deref(), reply.error.as_deref());
+        let outcome = outcome(open.exchange.status, id, error);
+        if self.retries.is_billed(open.key, id) {
+            reply.usage = None;
+        }
+        let end = AttemptEnd { retry: open.retry.as_ref(), outcome };
+        self.retries.note(open.key, &open.id, end);
     }
 
     /// What was said where an entry only refers to it; nothing if that was ciphertext.
@@ -242,17 +305,20 @@ fn failure(error: String, metadata: Object) -> Entry {
     entry
 }
 
-fn about(dialect: Dialect) -> Object {
+/// What the metadata of a prompt and of its answer say; the exchange tells which belong together.
+fn about(open: &Open) -> Object {
+    let dialect = open.exchange.dialect();
     Object::from_iter([
         ("adapter".to_owned(), json!(dialect.adapter())),
         ("api".to_owned(), json!(dialect.name())),
+        ("exchange".to_owned(), json!(open.id)),
     ])
 }
 
 /// What the metadata of an answer say.
 fn described(open: &Open, reply: &Reply) -> Object {
     let exchange = &open.exchange;
-    let mut metadata = about(exchange.dialect());
+    let mut metadata = about(open);
     let mut add = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             metadata.insert(name.to_owned(), value);
@@ -263,6 +329,9 @@ fn described(open: &Open, reply: &Reply) -> Object {
     add("response_id", reply.id.as_deref().map(Value::from));
     add("finish_reason", reply.finish_reason.as_deref().map(Value::from));
     add("status", exchange.status.filter(|status| *status >= 300).map(Value::from));
+    add("attempt", open.retry.as_ref().map(|retry| retry.attempt.into()));
+    let repeated = open.retry.as_ref().and_then(|retry| retry.of.as_deref());
+    add("retry_of", repeated.map(Value::from));
     add("first_byte_ms", exchange.chunks.first().map(|(after, _)| milliseconds(*after)));
     add("connection_error", reply.connection_error.as_deref().map(Value::from));
     add("unread_events", Some(reply.unread_events).filter(|count| *count > 0).map(Value::from));

@@ -151,7 +151,67 @@ fn settings_may_put_all_into_one_source() {
     tape.say(&first, 200, &[&completion("one").to_string()]);
     tape.end(&first, None);
     assert!(tape.entries.iter().all(|entry| entry.source == "primary"));
-    assert_eq!(tape.entries.len(), 4);
+    // What was said meanwhile comes after the answer: a prompt and its answer stay together.
+    assert_eq!(
+        tape.said(),
+        ["user text: One", "assistant text: one", "user text: Two", "assistant text: two"]
+    );
+}
+
+#[test]
+fn exchanges_in_one_source_that_never_end_are_told_in_their_order() {
+    let mut tape = Tape::default();
+    tape.take(&Piece::settings(false));
+    tape.ask(CHAT, &request(&[user("One")]));
+    tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
+    assert_eq!(tape.said(), ["user text: One"]);
+    let rest: Vec<_> = tape.telling.finish().iter().map(line).collect();
+    let cut = "primary system error: the recording ended in the middle of it";
+    assert_eq!(rest, [cut, "primary user text: Two", "primary assistant text: two"]);
+}
+
+#[test]
+fn a_conversation_that_goes_on_while_another_waits_gets_a_source_of_its_own() {
+    let mut tape = Tape::default();
+    tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
+    let waiting = tape.ask(CHAT, &request(&[user("Two")]));
+    tape.exchange(CHAT, &request(&[user("One"), assistant("one"), user("More")]), &completion("1"));
+    tape.say(&waiting, 200, &[&completion("two").to_string()]);
+    tape.end(&waiting, None);
+    let history = [user("One"), assistant("one"), user("More"), assistant("1"), user("Last")];
+    tape.exchange(CHAT, &request(&history), &completion("!"));
+    assert_eq!(
+        tape.told(),
+        [
+            "primary user text: One",
+            "primary assistant text: one",
+            "primary user text: Two",
+            "subagent:1 user text: More",
+            "subagent:1 assistant text: 1",
+            "primary assistant text: two",
+            "subagent:1 user text: Last",
+            "subagent:1 assistant text: !",
+        ]
+    );
+    assert_eq!(about(&tape.entries[3], "fork_of"), json!("primary"));
+}
+
+#[test]
+fn a_prompt_and_its_answer_name_the_same_exchange() {
+    let mut tape = Tape::default();
+    let exchanges: Vec<_> =
+        (0..5).map(|n| tape.ask(CHAT, &request(&[user(&format!("ask {n}"))]))).collect();
+    for (n, exchange) in exchanges.iter().enumerate().rev() {
+        tape.say(exchange, 200, &[&completion(&format!("answer {n}")).to_string()]);
+        tape.end(exchange, None);
+    }
+    for (n, exchange) in exchanges.iter().enumerate() {
+        let own = tape.entries.iter().filter(|entry| about(entry, "exchange") == exchange.as_str());
+        let (said, sources): (Vec<_>, Vec<_>) =
+            own.map(|entry| (entry.content.as_str(), entry.source.as_str())).unzip();
+        assert_eq!(said, [format!("ask {n}"), format!("answer {n}")]);
+        assert_eq!(sources[0], sources[1]);
+    }
 }
 
 #[test]

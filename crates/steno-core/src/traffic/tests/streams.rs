@@ -134,6 +134,80 @@ fn an_error_in_mid_stream_is_told_after_what_came() {
 }
 
 #[test]
+fn a_retry_is_marked_and_repeats_no_prompt() {
+    let mut tape = Tape::default();
+    let first = tape.ask(CHAT, &hello());
+    tape.say(&first, 529, &["{\"error\": \"overloaded\"}"]);
+    tape.end(&first, None);
+    // Some of the answer comes, then the connection breaks.
+    let second = tape.ask(CHAT, &hello());
+    tape.say(&second, 200, &[&chunk("Hel")]);
+    tape.end(&second, Some("connection reset"));
+    tape.stream(
+        CHAT,
+        &hello(),
+        &[json!({"id": "c3", "object": "chat.completion.chunk", "model": "m-1",
+        "choices": [{"index": 0, "delta": {"content": "Hello you"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2}})],
+    );
+    assert_eq!(
+        tape.told(),
+        [
+            "primary user text: Hello",
+            "primary system error: HTTP 529: overloaded",
+            "primary assistant text: Hel",
+            "primary system error: connection reset",
+            "primary assistant text: Hello you",
+        ]
+    );
+    let attempts: Vec<_> = tape
+        .entries
+        .iter()
+        .map(|entry| (about(entry, "attempt"), about(entry, "retry_of")))
+        .collect();
+    let none = (json!(null), json!(null));
+    let (again, last) = ((json!(2), json!("x1")), (json!(3), json!("x2")));
+    assert_eq!(attempts, [none.clone(), none, again.clone(), again, last]);
+    assert_eq!((tape.usage().input, tape.usage().output), (3, 2));
+    // What follows goes on with the conversation.
+    let more = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hello you"}, {"role": "user", "content": "And?"}]});
+    tape.ask(CHAT, &more);
+    assert_eq!(tape.told().last().unwrap(), "primary user text: And?");
+}
+
+#[test]
+fn an_answer_that_a_provider_gives_again_for_the_same_key_counts_once() {
+    let embedding = json!({"object": "list", "model": "m-1",
+        "usage": {"prompt_tokens": 8, "total_tokens": 8}, "choices": []});
+    let mut tape = Tape::default();
+    for exchange in ["a", "b"] {
+        let mut piece = Piece::new(PieceKind::Request, exchange);
+        piece.path = Some(CHAT.into());
+        piece.headers = vec![("Idempotency-Key".to_owned(), "k1".to_owned())];
+        tape.take(&piece.with_bytes(hello().to_string().as_bytes()));
+        tape.say(exchange, 200, &[&embedding.to_string()]);
+        tape.end(exchange, None);
+    }
+    assert_eq!(tape.usage().input, 8);
+    assert_eq!(about(tape.entries.last().unwrap(), "attempt"), json!(2));
+}
+
+#[test]
+fn an_attempt_that_the_provider_broke_off_costs_nothing() {
+    let start = json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": [],
+        "usage": {"input_tokens": 100, "output_tokens": 1}});
+    let mut tape = Tape::default();
+    tape.stream("/v1/messages", &hello(), &[
+        json!({"type": "message_start", "message": start}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hm"}}),
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    ]);
+    assert!(tape.usage().is_empty());
+    assert_eq!(about(&tape.entries[1], "usage")["input_tokens"], json!(100), "it stays readable");
+}
+
+#[test]
 fn an_upstream_that_never_answered_is_an_error() {
     let mut tape = Tape::default();
     let exchange = tape.ask(CHAT, &hello());

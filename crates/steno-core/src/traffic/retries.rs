@@ -1,0 +1,193 @@
+//! Which requests repeat one that has failed.
+//!
+//! Clients that say so are believed: their headers count the attempts, or carry the same key each time. Otherwise a
+//! request is a retry if it is the same, byte for byte, as one whose last attempt failed in a way that clients retry.
+
+use std::collections::HashMap;
+
+use blake3::{Hash, Hasher};
+
+use super::exchange::Exchange;
+use super::piece::Headers;
+
+/// A request that repeats another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Retry {
+    /// Which attempt it is, counted from 1.
+    pub(super) attempt: u64,
+    /// The exchange of the attempt before it, if that was recorded.
+    pub(super) of: Option<String>,
+}
+
+/// What is known of earlier attempts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RetryLog {
+    attempts: HashMap<Hash, Attempt>,
+}
+
+/// The last attempt of a request.
+#[derive(Clone, Debug)]
+struct Attempt {
+    exchange: String,
+    number: u64,
+    outcome: Outcome,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It was answered; with this id, if the provider gave one.
+    Answered(Option<String>),
+    /// It failed in a way that may pass: no connection, a cut, too many requests, an error of the server.
+    Failed,
+    /// It was refused for good.
+    Refused,
+}
+
+/// What names a request: its idempotency key, or its content.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestKey {
+    hash: Hash,
+    /// Whether the client has given it, so that a provider bills all attempts once.
+    is_stated: bool,
+}
+
+impl RequestKey {
+    pub(super) fn new(exchange: &Exchange) -> Self {
+        let mut hasher = Hasher::new();
+        for part in [&exchange.method, &exchange.upstream, &exchange.path] {
+            hasher.update(part.as_bytes()).update(b"\0");
+        }
+        let stated = ["idempotency-key", "amz-sdk-invocation-id"];
+        let key = stated.iter().find_map(|name| header(&exchange.request_headers, name));
+        hasher.update(key.map_or(exchange.body.as_slice(), str::as_bytes));
+        Self { hash: hasher.finalize(), is_stated: key.is_some() }
+    }
+}
+
+impl RetryLog {
+    /// What a request repeats, if it does.
+    pub(super) fn find(&self, key: RequestKey, headers: &Headers) -> Option<Retry> {
+        let stated = stated_attempt(headers).filter(|attempt| *attempt > 1);
+        let before = self.attempts.get(&key.hash).filter(|before| {
+            before.outcome == Outcome::Failed || key.is_stated || stated.is_some()
+        });
+        let attempt = stated.or(before.map(|before| before.number + 1))?;
+        Some(Retry { attempt, of: before.map(|before| before.exchange.clone()) })
+    }
+
+    /// Whether the provider has billed an answer already: that of an attempt with the same key, repeated.
+    pub(super) fn is_billed(&self, key: RequestKey, id: Option<&str>) -> bool {
+        key.is_stated
+            && self.attempts.get(&key.hash).is_some_and(|before| match &before.outcome {
+                Outcome::Answered(answered) => id.is_none() || answered.as_deref() == id,
+                _ => false,
+            })
+    }
+
+    /// Notes how an attempt ended.
+    pub(super) fn note(&mut self, key: RequestKey, exchange: &str, end: AttemptEnd<'_>) {
+        let number = end.retry.map_or(1, |retry| retry.attempt);
+        let attempt = Attempt { exchange: exchange.to_owned(), number, outcome: end.outcome };
+        if attempt.outcome == Outcome::Failed || key.is_stated {
+            self.attempts.insert(key.hash, attempt);
+        } else {
+            self.attempts.remove(&key.hash);
+        }
+    }
+}
+
+/// The end of an attempt.
+pub(super) struct AttemptEnd<'a> {
+    pub(super) retry: Option<&'a Retry>,
+    pub(super) outcome: Outcome,
+}
+
+/// How an exchange ended whose answer, if there was one, had this id and this error.
+pub(super) fn outcome(status: Option<u16>, id: Option<&str>, error: Option<&str>) -> Outcome {
+    match (status, error) {
+        (Some(400..=407 | 410..=424 | 426..=428 | 430..=499), _) => Outcome::Refused,
+        (Some(200..=299), None) => Outcome::Answered(id.map(str::to_owned)),
+        _ => Outcome::Failed,
+    }
+}
+
+/// The number of an attempt, as clients state it.
+fn stated_attempt(headers: &Headers) -> Option<u64> {
+    let stainless = || header(headers, "x-stainless-retry-count")?.parse::<u64>().ok();
+    // As in `attempt=2; max=3`.
+    let amazon = || {
+        let fields = header(headers, "amz-sdk-request")?;
+        let attempt = fields.split(';').find_map(|field| field.trim().strip_prefix("attempt="));
+        attempt?.parse().ok()
+    };
+    stainless().map(|retries| retries.saturating_add(1)).or_else(amazon)
+}
+
+fn header<'a>(headers: &'a Headers, wanted: &str) -> Option<&'a str> {
+    let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(body: &str, headers: &[(&str, &str)]) -> Exchange {
+        let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        Exchange {
+            body: body.as_bytes().to_vec(),
+            request_headers: headers.collect(),
+            ..Exchange::default()
+        }
+    }
+
+    /// The attempts of requests, each with its status: what they repeat.
+    fn attempts(requests: &[(Exchange, Option<u16>)]) -> Vec<Option<(u64, Option<String>)>> {
+        let mut log = RetryLog::default();
+        let mut found = Vec::new();
+        for (at, (exchange, status)) in requests.iter().enumerate() {
+            let key = RequestKey::new(exchange);
+            let retry = log.find(key, &exchange.request_headers);
+            let outcome = outcome(*status, None, None);
+            log.note(key, &format!("x{at}"), AttemptEnd { retry: retry.as_ref(), outcome });
+            found.push(retry.map(|retry| (retry.attempt, retry.of)));
+        }
+        found
+    }
+
+    #[test]
+    fn the_same_request_after_a_failure_is_a_retry() {
+        let same = || asked("{}", &[]);
+        let of = |at: &str| Some(at.to_owned());
+        assert_eq!(
+            attempts(&[
+                (same(), Some(429)),
+                (same(), None),
+                (same(), Some(200)),
+                (same(), Some(200))
+            ]),
+            [None, Some((2, of("x0"))), Some((3, of("x1"))), None]
+        );
+        assert_eq!(attempts(&[(same(), Some(400)), (same(), Some(200))]), [None, None]);
+        assert_eq!(attempts(&[(same(), Some(529)), (asked("[]", &[]), Some(200))]), [None, None]);
+    }
+
+    #[test]
+    fn headers_count_attempts() {
+        let stainless = asked("{}", &[("X-Stainless-Retry-Count", "2")]);
+        assert_eq!(attempts(&[(stainless, Some(200))]), [Some((3, None))]);
+        let first = asked("{}", &[("x-stainless-retry-count", "0")]);
+        assert_eq!(attempts(&[(first, Some(200))]), [None]);
+        let amazon = |attempt: &str| {
+            asked(attempt, &[("amz-sdk-invocation-id", "i"), ("amz-sdk-request", attempt)])
+        };
+        assert_eq!(
+            attempts(&[
+                (amazon("attempt=1; max=3"), Some(500)),
+                (amazon("attempt=2; max=3"), Some(200))
+            ]),
+            [None, Some((2, Some("x0".to_owned())))]
+        );
+    }
+}
