@@ -6,6 +6,7 @@
 pub mod agent_session;
 pub(crate) mod attribution;
 mod assemble;
+mod aws_event_stream;
 mod body;
 pub mod capture;
 mod conversations;
@@ -24,7 +25,9 @@ mod reply;
 mod request;
 mod retries;
 pub mod secrets;
+mod single_call;
 mod telling;
+mod translate;
 
 #[cfg(test)]
 mod tests;

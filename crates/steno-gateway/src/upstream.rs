@@ -110,26 +110,39 @@ impl Upstreams {
     pub(crate) fn route(&self, path: &str) -> Option<(&Upstream, Uri)> {
         let first = path.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
         if let Some(upstream) = self.named(first) {
-            let rest = &path[1 + first.len()..];
+            // Clients that join addresses without care put several slashes in front.
+            let rest = &path.trim_start_matches('/')[first.len()..];
             let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
             return Some((upstream, upstream.uri(&rest)?));
         }
-        let upstream = self.named(vendor(path)?)?;
-        Some((upstream, upstream.uri(path)?))
+        let path = format!("/{}", path.trim_start_matches('/'));
+        let own = provider(&path).and_then(|name| self.named(name));
+        let upstream = own.or_else(|| self.named(vendor(&path)?))?;
+        Some((upstream, upstream.uri(&path)?))
     }
 }
 
-/// Whose API a path is.
+/// The provider whose own API a path is, which is only an upstream if it was configured.
+fn provider(path: &str) -> Option<&'static str> {
+    match Dialect::of(path) {
+        Dialect::OllamaChat | Dialect::OllamaGenerate => Some("ollama"),
+        Dialect::Converse => Some("bedrock"),
+        Dialect::Cohere => Some("cohere"),
+        _ => None,
+    }
+}
+
+/// Which of the three vendors a path belongs to.
 fn vendor(path: &str) -> Option<&'static str> {
     let plain = path.split('?').next().unwrap_or_default();
     match Dialect::of(path) {
         Dialect::Chat | Dialect::Responses => Some("openai"),
         Dialect::Messages => Some("anthropic"),
         Dialect::Generate => Some("gemini"),
-        Dialect::Other if plain.contains("/messages") => Some("anthropic"),
-        Dialect::Other if plain.starts_with("/v1beta") => Some("gemini"),
-        Dialect::Other if plain.starts_with("/v1/") => Some("openai"),
-        Dialect::Other => None,
+        _ if plain.contains("/messages") => Some("anthropic"),
+        _ if plain.starts_with("/v1beta") => Some("gemini"),
+        _ if plain.starts_with("/v1/") => Some("openai"),
+        _ => None,
     }
 }
 
@@ -145,6 +158,7 @@ mod tests {
     fn a_path_leads_by_name_or_by_api() {
         let mut upstreams = Upstreams::default();
         upstreams.set(Upstream::new("local", "http://127.0.0.1:9/llm/").unwrap());
+        upstreams.set(Upstream::new("ollama", "http://127.0.0.1:11434").unwrap());
         let cases = [
             ("/openai/v1/models", Some("https://api.openai.com/v1/models")),
             (
@@ -162,6 +176,12 @@ mod tests {
                 Some("https://generativelanguage.googleapis.com/v1beta/models/g:generateContent"),
             ),
             ("/v1/embeddings", Some("https://api.openai.com/v1/embeddings")),
+            ("//openai/v1/models", Some("https://api.openai.com/v1/models")),
+            ("///openai//v1/models", Some("https://api.openai.com//v1/models")),
+            ("//v1/chat/completions", Some("https://api.openai.com/v1/chat/completions")),
+            ("//openai", Some("https://api.openai.com/")),
+            ("/api/chat", Some("http://127.0.0.1:11434/api/chat")),
+            ("/model/m/converse", None),
             ("/", None),
             ("/favicon.ico", None),
         ];

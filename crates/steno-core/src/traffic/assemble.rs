@@ -1,10 +1,15 @@
 //! Puts the body of an answer together to one JSON object, whether it came in one piece or as a stream.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::json;
 
+use super::aws_event_stream::{is_aws_event_stream, read_events};
 use super::dialect::Dialect;
 use super::event_stream::{ServerSentEvent, ServerSentEvents, is_event_stream};
 use super::gemini;
+use super::reply::Reply;
+use super::translate::{EventTranslator, translate_answer};
 use crate::agent::api_log::stream::Stream;
 use crate::agent::fields::{list, object, text};
 use crate::agent::repair;
@@ -21,6 +26,8 @@ const LAST_EVENTS: [&str; 4] =
 #[derive(Debug, Default)]
 pub(super) struct AssembledAnswer {
     pub(super) whole: Option<Object>,
+    /// What came back from a call that is no conversation.
+    pub(super) single_call: Option<Box<Reply>>,
     pub(super) error: Option<String>,
     /// Whether the model has said all: what happens to the connection after that changes nothing.
     pub(super) is_complete: bool,
@@ -30,39 +37,83 @@ pub(super) struct AssembledAnswer {
     pub(super) unread_events: u64,
 }
 
-/// Assembles the body of an answer in a dialect.
+/// Assembles the body of an answer in a dialect, in the words of the API into which that is translated.
 pub(super) fn assemble(dialect: Dialect, body: &[u8]) -> AssembledAnswer {
+    if is_aws_event_stream(body) {
+        return assemble_aws_events(dialect, body);
+    }
+    let mut assembler = StreamAssembler::new(dialect);
     match repair::parse::<Value>(body) {
-        Ok(Value::Object(whole)) => {
-            AssembledAnswer { whole: Some(whole), is_complete: true, ..AssembledAnswer::default() }
+        Ok(Value::Object(whole)) if !is_event(dialect, &whole) => {
+            let whole = Some(translate_answer(dialect, whole));
+            return AssembledAnswer { whole, is_complete: true, ..AssembledAnswer::default() };
         }
         // Gemini streams a list where nobody asks for events.
-        Ok(Value::Array(chunks)) => {
-            let mut assembler = StreamAssembler::new(dialect);
-            chunks.into_iter().for_each(|chunk| assembler.take(chunk));
-            assembler.finish()
-        }
+        Ok(Value::Array(chunks)) => chunks.into_iter().for_each(|chunk| assembler.take(chunk)),
         _ if is_event_stream(body) => {
-            let mut assembler = StreamAssembler::new(dialect);
             ServerSentEvents::new(body).for_each(|event| assembler.read(&event));
-            assembler.finish()
         }
         Err(_) if body.trim_ascii_start().starts_with(b"[") => {
-            let mut assembler = StreamAssembler::new(dialect);
             whole_items(body).into_iter().for_each(|chunk| assembler.take(chunk));
-            assembler.finish()
         }
-        _ if body.trim_ascii().is_empty() => AssembledAnswer::default(),
+        _ if has_lines(dialect, body) => assembler.read_lines(body),
+        _ if body.trim_ascii().is_empty() => return AssembledAnswer::default(),
         _ => {
             let error = Some(format!("no JSON: {}", beginning(body)));
-            AssembledAnswer { error, ..AssembledAnswer::default() }
+            return AssembledAnswer { error, ..AssembledAnswer::default() };
         }
     }
+    assembler.finish()
+}
+
+/// Whether an object is not the answer, but a piece of one: a stream of lines may have come to its first only.
+fn is_event(dialect: Dialect, object: &Object) -> bool {
+    match dialect {
+        Dialect::OllamaChat | Dialect::OllamaGenerate => {
+            object.get("done").is_some_and(|done| done != &Value::Bool(true))
+        }
+        Dialect::Cohere => object.contains_key("event_type"),
+        _ => false,
+    }
+}
+
+/// Whether an answer is a stream of lines of JSON.
+fn has_lines(dialect: Dialect, body: &[u8]) -> bool {
+    let streams_lines =
+        matches!(dialect, Dialect::OllamaChat | Dialect::OllamaGenerate | Dialect::Cohere);
+    streams_lines && body.trim_ascii_start().starts_with(b"{")
+}
+
+fn assemble_aws_events(dialect: Dialect, body: &[u8]) -> AssembledAnswer {
+    let mut assembler = StreamAssembler::new(dialect);
+    let (events, _) = read_events(body);
+    for event in events {
+        match repair::parse::<Object>(event.payload) {
+            Ok(payload) if event.is_error => {
+                assembler.fail(format!("{}: {}", event.name, error_message(&payload)));
+            }
+            // What a model streams that was invoked.
+            Ok(payload) if event.name == "chunk" => match decode_chunk(&payload) {
+                Some(chunk) => assembler.take(chunk),
+                None => assembler.unread_events += 1,
+            },
+            Ok(payload) => assembler.take(named(Value::Object(payload), event.name.as_bytes())),
+            Err(_) => assembler.unread_events += 1,
+        }
+    }
+    assembler.finish()
+}
+
+fn decode_chunk(payload: &Object) -> Option<Value> {
+    let bytes = BASE64.decode(text(payload, "bytes")?).ok()?;
+    repair::parse(&bytes).ok()
 }
 
 /// The events of a stream while they are put together.
 struct StreamAssembler {
+    /// The API in whose words events are put together.
     dialect: Dialect,
+    translator: EventTranslator,
     stream: Stream,
     /// The id of the first chunk.
     id: Option<Value>,
@@ -76,7 +127,8 @@ struct StreamAssembler {
 impl StreamAssembler {
     fn new(dialect: Dialect) -> Self {
         Self {
-            dialect,
+            dialect: dialect.translated(),
+            translator: EventTranslator::new(dialect),
             stream: Stream::default(),
             id: None,
             whole: None,
@@ -113,9 +165,33 @@ impl StreamAssembler {
         let Value::Object(event) = event else { return };
         let is_error = event.get("error").is_some_and(|error| !error.is_null());
         if text(&event, "type") == Some("error") || is_error {
-            self.error = Some(error_message(&event));
-            self.is_failed_by_provider = true;
-        } else if self.dialect == Dialect::Generate {
+            return self.fail(error_message(&event));
+        }
+        for event in self.translator.translate(event) {
+            self.take_translated(event);
+        }
+    }
+
+    fn fail(&mut self, error: String) {
+        self.error = Some(error);
+        self.is_failed_by_provider = true;
+    }
+
+    /// Reads a stream of lines of JSON. The last line may have been cut.
+    fn read_lines(&mut self, body: &[u8]) {
+        let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let mut lines = lines.peekable();
+        while let Some(line) = lines.next() {
+            match repair::parse(line) {
+                _ if line.is_empty() => {}
+                Ok(value) => self.take(value),
+                Err(_) => self.unread_events += u64::from(lines.peek().is_some()),
+            }
+        }
+    }
+
+    fn take_translated(&mut self, event: Object) {
+        if self.dialect == Dialect::Generate {
             let whole = self.whole.get_or_insert_with(Object::new);
             gemini::merge(whole, &event);
             self.has_ended = gemini::finish_reason(whole).is_some();
@@ -129,8 +205,11 @@ impl StreamAssembler {
     /// An event of a stream; compatible servers leave names out, or give each chunk an id of its own.
     fn event(&mut self, mut event: Object) -> Option<Object> {
         if self.dialect == Dialect::Chat && event.contains_key("choices") {
-            let id = self.id.get_or_insert_with(|| event.get("id").cloned().unwrap_or_default());
-            event.insert("id".to_owned(), id.clone());
+            let id = event.shift_remove("id").unwrap_or_default();
+            let id = self.id.get_or_insert(id);
+            if !id.is_null() {
+                event.insert("id".to_owned(), id.clone());
+            }
             event.insert("object".to_owned(), json!("chat.completion.chunk"));
         }
         Stream::takes(&event).then_some(event)
@@ -151,7 +230,14 @@ impl StreamAssembler {
         }
         let is_complete = self.has_ended && self.error.is_none();
         let Self { whole, error, is_failed_by_provider, unread_events, .. } = self;
-        AssembledAnswer { whole, error, is_complete, is_failed_by_provider, unread_events }
+        AssembledAnswer {
+            whole,
+            single_call: None,
+            error,
+            is_complete,
+            is_failed_by_provider,
+            unread_events,
+        }
     }
 }
 

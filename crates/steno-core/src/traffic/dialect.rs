@@ -1,7 +1,10 @@
-//! Which API a request speaks, told by its path alone.
+//! Which API a request speaks: one table of paths, and the shape of the body where a path serves several.
+
+use crate::agent::fields::text;
+use crate::json::{Object, Value};
 
 /// The APIs whose messages are understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// Anthropic Messages.
     Messages,
@@ -11,25 +14,105 @@ pub enum Dialect {
     Responses,
     /// Gemini generateContent.
     Generate,
+    /// A text that is continued: OpenAI's older completions, and models on Bedrock that take a prompt.
+    Completions,
+    /// Ollama's own chat.
+    OllamaChat,
+    /// Ollama's own completions.
+    OllamaGenerate,
+    /// Bedrock Converse.
+    Converse,
+    /// Cohere chat, both versions.
+    Cohere,
+    /// A path of Bedrock or Vertex that passes on whatever a model speaks. No exchange has it: its body tells the API.
+    Invoke,
+    /// Texts that become vectors.
+    Embeddings,
+    /// Pictures that are made or changed.
+    Images,
+    /// Text that becomes speech.
+    Speech,
+    /// Speech that becomes text.
+    Transcription,
+    /// Requests that are handed in together and answered later.
+    Batches,
+    /// The answers to those.
+    BatchResults,
     /// Anything else: passed on and recorded, but not told.
+    #[default]
     Other,
 }
+
+/// The end of a path, and the API that is asked there.
+struct ApiPath {
+    end: &'static str,
+    dialect: Dialect,
+}
+
+const fn path(end: &'static str, dialect: Dialect) -> ApiPath {
+    ApiPath { end, dialect }
+}
+
+/// The first row whose end fits decides.
+const API_PATHS: [ApiPath; 37] = [
+    path("/chat/completions", Dialect::Chat),
+    path("/fim/completions", Dialect::Completions),
+    path("/completions", Dialect::Completions),
+    path("/responses", Dialect::Responses),
+    path("/messages/batches", Dialect::Batches),
+    path("/messages", Dialect::Messages),
+    path(":generateContent", Dialect::Generate),
+    path(":streamGenerateContent", Dialect::Generate),
+    path("/api/chat", Dialect::OllamaChat),
+    path("/api/generate", Dialect::OllamaGenerate),
+    path("/api/embed", Dialect::Embeddings),
+    path("/converse", Dialect::Converse),
+    path("/converse-stream", Dialect::Converse),
+    path("/invoke", Dialect::Invoke),
+    path("/invoke-with-response-stream", Dialect::Invoke),
+    path(":rawPredict", Dialect::Invoke),
+    path(":streamRawPredict", Dialect::Invoke),
+    path("/v1/chat", Dialect::Cohere),
+    path("/v2/chat", Dialect::Cohere),
+    path("/embeddings", Dialect::Embeddings),
+    path("/v1/embed", Dialect::Embeddings),
+    path("/v2/embed", Dialect::Embeddings),
+    path(":embedContent", Dialect::Embeddings),
+    path(":batchEmbedContents", Dialect::Embeddings),
+    path("/images/generations", Dialect::Images),
+    path("/images/edits", Dialect::Images),
+    path("/images/variations", Dialect::Images),
+    path("/audio/speech", Dialect::Speech),
+    path("/audio/transcriptions", Dialect::Transcription),
+    path("/audio/translations", Dialect::Transcription),
+    path("/v1/batches", Dialect::Batches),
+    path("/batch/jobs", Dialect::Batches),
+    path(":batchGenerateContent", Dialect::Batches),
+    path("/openai/batches", Dialect::Batches),
+    path("/rerank", Dialect::Other),
+    path("/moderations", Dialect::Other),
+    path("/count_tokens", Dialect::Other),
+];
 
 impl Dialect {
     /// The API that is asked at a path, whatever stands in front of its own part.
     pub fn of(path: &str) -> Self {
         let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-        let last = path.rsplit('/').next().unwrap_or_default();
-        if path.ends_with("/chat/completions") {
-            Dialect::Chat
-        } else if last == "responses" {
-            Dialect::Responses
-        } else if last == "messages" {
-            Dialect::Messages
-        } else if last.ends_with(":generateContent") || last.ends_with(":streamGenerateContent") {
-            Dialect::Generate
-        } else {
-            Dialect::Other
+        if path.ends_with("/results") && path.contains("/messages/batches/") {
+            return Dialect::BatchResults;
+        }
+        let row = API_PATHS.iter().find(|row| path.ends_with(row.end));
+        row.map_or(Dialect::Other, |row| row.dialect)
+    }
+
+    /// The API of a request: its path tells, or what its body holds. Only what is posted asks a model.
+    pub(super) fn of_request(method: &str, path: &str, request: Option<&Object>) -> Self {
+        let is_read = ["GET", "HEAD", "OPTIONS", "DELETE"].contains(&method);
+        match Self::of(path) {
+            Dialect::BatchResults => Dialect::BatchResults,
+            _ if is_read => Dialect::Other,
+            Dialect::Invoke => request.map_or(Dialect::Other, |request| invoked(path, request)),
+            dialect => dialect,
         }
     }
 
@@ -37,9 +120,12 @@ impl Dialect {
     pub fn adapter(self) -> &'static str {
         match self {
             Dialect::Messages => "anthropic",
-            Dialect::Chat | Dialect::Responses => "openai",
             Dialect::Generate => "gemini",
+            Dialect::OllamaChat | Dialect::OllamaGenerate => "ollama",
+            Dialect::Converse | Dialect::Invoke => "bedrock",
+            Dialect::Cohere => "cohere",
             Dialect::Other => "other",
+            _ => "openai",
         }
     }
 
@@ -50,13 +136,83 @@ impl Dialect {
             Dialect::Chat => "chat_completions",
             Dialect::Responses => "responses",
             Dialect::Generate => "generate_content",
+            Dialect::Completions => "completions",
+            Dialect::OllamaChat => "ollama_chat",
+            Dialect::OllamaGenerate => "ollama_generate",
+            Dialect::Converse => "converse",
+            Dialect::Cohere => "cohere_chat",
+            Dialect::Invoke => "invoke_model",
+            Dialect::Embeddings => "embeddings",
+            Dialect::Images => "images",
+            Dialect::Speech => "speech",
+            Dialect::Transcription => "transcription",
+            Dialect::Batches => "batches",
+            Dialect::BatchResults => "batch_results",
             Dialect::Other => "other",
         }
     }
+
+    /// Whether a request asks for a thing rather than for the next words of a conversation.
+    pub(super) fn is_single_call(self) -> bool {
+        matches!(
+            self,
+            Dialect::Embeddings
+                | Dialect::Images
+                | Dialect::Speech
+                | Dialect::Transcription
+                | Dialect::Batches
+                | Dialect::BatchResults
+        )
+    }
+}
+
+/// The API of a model that is called through Bedrock or Vertex, by what the body holds.
+fn invoked(path: &str, request: &Object) -> Dialect {
+    let has = |field: &str| request.contains_key(field);
+    let is_embedding = path.contains("embed") || has("texts");
+    let messages = request.get("messages").and_then(Value::as_array);
+    // Amazon's own models take the messages of Converse.
+    let is_converse = |message: &Value| {
+        let part = message.get("content").and_then(|content| content.get(0));
+        part.and_then(Value::as_object).is_some_and(|part| !part.contains_key("type"))
+    };
+    if is_embedding {
+        Dialect::Embeddings
+    } else if let Some(messages) = messages {
+        match () {
+            () if has("anthropic_version") => Dialect::Messages,
+            () if messages.iter().any(is_converse) => Dialect::Converse,
+            () => Dialect::Chat,
+        }
+    } else if has("message") {
+        Dialect::Cohere
+    } else if has("prompt") || has("inputText") {
+        Dialect::Completions
+    } else if has("taskType") || has("text_prompts") {
+        Dialect::Images
+    } else {
+        Dialect::Other
+    }
+}
+
+/// The model that a request asks for: in its body, or in its path.
+pub(super) fn requested_model(path: &str, request: Option<&Object>) -> Option<String> {
+    let stated = request.and_then(|request| text(request, "model"));
+    let path = path.split('?').next().unwrap_or_default();
+    let in_path = ["/model/", "/models/", "/deployments/"].iter().find_map(|before| {
+        let (_, rest) = path.split_once(before)?;
+        rest.split('/').next()
+    });
+    // `models/gemini-pro:generateContent` has an action behind the name; Bedrock's names have escaped colons.
+    let in_path = in_path.map(|name| name.split(':').next().unwrap_or(name).replace("%3A", ":"));
+    let stated = stated.map(|model| model.strip_prefix("models/").unwrap_or(model).to_owned());
+    stated.or(in_path).filter(|model| !model.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -64,15 +220,60 @@ mod tests {
         let cases = [
             ("/v1/chat/completions", Dialect::Chat),
             ("/openai/deployments/gpt/chat/completions?api-version=1", Dialect::Chat),
+            ("/v1/projects/p/locations/l/endpoints/openapi/chat/completions", Dialect::Chat),
+            ("/api/v1/chat/completions", Dialect::Chat),
+            ("/openai/deployments/gpt/completions", Dialect::Completions),
+            ("/v1/completions", Dialect::Completions),
             ("/openai/v1/responses", Dialect::Responses),
             ("/v1/responses/resp_1/cancel", Dialect::Other),
             ("/v1/messages", Dialect::Messages),
             ("/v1/messages/count_tokens", Dialect::Other),
+            ("/v1/messages/batches", Dialect::Batches),
+            ("/v1/messages/batches/b1/results", Dialect::BatchResults),
             ("/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", Dialect::Generate),
-            ("/v1/embeddings", Dialect::Other),
+            ("/v1/embeddings", Dialect::Embeddings),
+            ("/api/chat", Dialect::OllamaChat),
+            ("/api/generate", Dialect::OllamaGenerate),
+            ("/model/anthropic.claude%3A0/converse-stream", Dialect::Converse),
+            ("/model/anthropic.claude%3A0/invoke", Dialect::Invoke),
+            ("/v2/chat", Dialect::Cohere),
+            ("/v1/audio/speech", Dialect::Speech),
+            ("/v1/models", Dialect::Other),
         ];
         for (path, dialect) in cases {
             assert_eq!(Dialect::of(path), dialect, "{path}");
         }
+        assert_eq!(Dialect::of_request("GET", "/v1/batches", None), Dialect::Other);
+    }
+
+    #[test]
+    fn a_body_tells_the_api_of_a_model_that_is_invoked() {
+        let said = |content: Value| json!([{"role": "user", "content": content}]);
+        let cases = [
+            (
+                json!({"anthropic_version": "bedrock-2023-05-31", "messages": said(json!("x"))}),
+                Dialect::Messages,
+            ),
+            (json!({"messages": said(json!([{"text": "x"}]))}), Dialect::Converse),
+            (json!({"messages": said(json!("x"))}), Dialect::Chat),
+            (json!({"message": "x", "chat_history": []}), Dialect::Cohere),
+            (json!({"prompt": "x"}), Dialect::Completions),
+            (json!({"inputText": "x"}), Dialect::Completions),
+            (json!({"texts": ["x"]}), Dialect::Embeddings),
+            (json!({"x": 1}), Dialect::Other),
+        ];
+        for (body, dialect) in cases {
+            let request = body.as_object();
+            assert_eq!(Dialect::of_request("POST", "/model/m/invoke", request), dialect, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_named_in_the_body_or_in_the_path() {
+        let model = |path: &str| requested_model(path, None).unwrap_or_default();
+        assert_eq!(model("/v1beta/models/gemini-2.5-pro:generateContent?x=1"), "gemini-2.5-pro");
+        assert_eq!(model("/model/anthropic.claude-v1%3A0/invoke"), "anthropic.claude-v1:0");
+        assert_eq!(model("/openai/deployments/mine/chat/completions"), "mine");
+        assert_eq!(model("/v1/chat/completions"), "");
     }
 }

@@ -38,6 +38,8 @@ pub struct Exchange {
     pub is_shortened: bool,
     /// How it ended, if it did.
     pub end: Option<End>,
+    /// The API that was asked.
+    pub(super) dialect: Dialect,
 }
 
 /// How an exchange ended.
@@ -55,7 +57,7 @@ impl Exchange {
         let text = |text: &Option<std::borrow::Cow<'_, str>>| {
             text.as_deref().unwrap_or_default().to_owned()
         };
-        Self {
+        let mut exchange = Self {
             at: piece.at,
             method: text(&piece.method),
             upstream: text(&piece.upstream),
@@ -63,7 +65,22 @@ impl Exchange {
             request_headers: piece.headers_of_body(),
             body: piece.bytes(),
             ..Self::default()
-        }
+        };
+        exchange.find_dialect();
+        exchange
+    }
+
+    /// Finds the API that is asked. Only where a path serves several, the body is read for it.
+    fn find_dialect(&mut self) {
+        let is_read = Dialect::of(&self.path) == Dialect::Invoke;
+        let request = if is_read { self.asked() } else { None };
+        self.dialect = Dialect::of_request(&self.method, &self.path, request.as_ref());
+    }
+
+    /// A header of the answer.
+    pub(super) fn answer_header(&self, wanted: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Takes a later piece.
@@ -110,7 +127,7 @@ impl Exchange {
 
     /// The API that was asked.
     pub fn dialect(&self) -> Dialect {
-        Dialect::of(&self.path)
+        self.dialect
     }
 
     /// What was asked, where that is a JSON object.

@@ -30,14 +30,13 @@ struct Form {
 impl Question {
     /// The question of a request.
     pub fn new(method: &str, path: &str, body: &[u8]) -> Self {
-        let dialect = Dialect::of(path);
         let request: Option<Object> = repair::parse(body).ok();
-        let flag = request.as_ref().and_then(|request| request.get("stream"));
-        let is_stream = flag == Some(&Value::Bool(true)) || path.contains(":streamGenerateContent");
+        let dialect = Dialect::of_request(method, path, request.as_ref());
+        let is_stream = asks_for_stream(dialect, path, request.as_ref());
         let other = if dialect == Dialect::Other { own_path(path) } else { "" };
         let form = Form { method: method.to_owned(), dialect, path: other.to_owned(), is_stream };
         let news = match request {
-            Some(request) if dialect != Dialect::Other => said_anew(dialect, &request),
+            Some(request) if dialect != Dialect::Other => said_anew(dialect, request),
             Some(request) => {
                 let sorted = sorted(&Value::Object(request));
                 blake3::hash(Style::COMPACT.print(&sorted).as_bytes())
@@ -58,12 +57,21 @@ impl Question {
     }
 }
 
-fn said_anew(dialect: Dialect, request: &Object) -> Hash {
+fn said_anew(dialect: Dialect, request: Object) -> Hash {
     let asked = Asked::of(dialect, request);
     let parts = parts(&asked.said);
     let news = parts.iter().rposition(|part| part.is_answer).map_or(0, |at| at + 1);
     let points = chain(blake3::hash(b""), &parts[news..]);
     points[points.len() - 1]
+}
+
+/// Whether the answer is to come in pieces: a field says so, or the path. Ollama streams unless it is told not to.
+fn asks_for_stream(dialect: Dialect, path: &str, request: Option<&Object>) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let ends = [":streamGenerateContent", ":streamRawPredict", "-stream"];
+    let flag = request.and_then(|request| request.get("stream")).and_then(Value::as_bool);
+    let is_ollama = matches!(dialect, Dialect::OllamaChat | Dialect::OllamaGenerate);
+    flag.unwrap_or(is_ollama) || ends.iter().any(|end| path.ends_with(end))
 }
 
 /// The path from its version on: what stands in front is for the gateway.

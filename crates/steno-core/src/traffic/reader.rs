@@ -55,5 +55,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         numbering.assign(&mut entry);
         emit(Item::Entry(Box::new(entry)));
     }
-    Ok(Session::new(SessionId::for_native(AGENT, &name), AGENT))
+    let mut session = Session::new(SessionId::for_native(AGENT, &name), AGENT);
+    session.totals.cost = telling.stated_cost();
+    Ok(session)
 }

@@ -5,11 +5,12 @@ use super::body::{ANSWER_LIMIT, too_large};
 use super::dialect::Dialect;
 use super::event_stream::is_event_stream;
 use super::exchange::Exchange;
-use super::{gemini, request};
+use super::translate::STATED_USAGE;
+use super::{gemini, request, single_call};
 use crate::agent::api_log::{finish_reason, response_entries, response_usage};
 use crate::agent::fields::{list, text};
 use crate::agent::responses;
-use crate::entry::{Entry, Usage};
+use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
 /// What came back.
@@ -22,6 +23,8 @@ pub(super) struct Reply {
     pub(super) model: Option<String>,
     pub(super) finish_reason: Option<String>,
     pub(super) usage: Option<Usage>,
+    /// What it cost, in dollars, where the provider says so.
+    pub(super) cost: Option<f64>,
     /// The tokens in the provider's words.
     pub(super) stated_usage: Option<Value>,
     /// Items that a later request may refer to, by their ids.
@@ -32,15 +35,27 @@ pub(super) struct Reply {
     pub(super) connection_error: Option<String>,
     /// How many events of its stream are no JSON.
     pub(super) unread_events: u64,
+    /// Answers to earlier requests, which have ids and tokens of their own.
+    pub(super) own_entries: Vec<Entry>,
 }
 
 impl Reply {
+    /// An answer that is one text.
+    pub(super) fn of_text(said: String) -> Self {
+        let entries = vec![Entry::new(Role::Assistant, Kind::Text, said)];
+        Self { entries, ..Self::default() }
+    }
+
     /// Puts together what came back in an exchange.
     pub(super) fn of(exchange: &Exchange) -> Self {
-        let dialect = exchange.dialect();
         let assembled = assemble_answer(exchange);
-        let whole = assembled.whole;
-        let mut reply = whole.map(|whole| Self::whole(dialect, whole)).unwrap_or_default();
+        let mut reply = match (assembled.whole, assembled.single_call) {
+            (Some(whole), _) => Self::whole(exchange.dialect().translated(), whole),
+            (None, Some(reply)) => *reply,
+            (None, None) => Self::default(),
+        };
+        reply.usage = reply.usage.or_else(|| counted_by_bedrock(exchange));
+        reply.cost = reply.cost.or_else(|| cost_in_headers(exchange));
         let cut = match &exchange.end {
             Some(end) => end.error.clone(),
             None => Some("the recording ended in the middle of it".to_owned()),
@@ -77,13 +92,16 @@ impl Reply {
             .or(incomplete.and_then(Value::as_str))
             .or(text(whole, "status"));
         let usage = if gemini { gemini::billed(whole) } else { response_usage(whole) };
+        let stated = [STATED_USAGE, "usage", "usageMetadata"];
+        let stated = stated.iter().find_map(|name| whole.get(*name));
         Self {
             entries,
             id: text(whole, "id").or(text(whole, "responseId")).map(str::to_owned),
             model: text(whole, "model").or(text(whole, "modelVersion")).map(str::to_owned),
             finish_reason: reason.map(str::to_owned),
             usage: usage.filter(|usage| !usage.is_empty()),
-            stated_usage: whole.get("usage").or(whole.get("usageMetadata")).cloned(),
+            cost: whole.get("usage").and_then(|usage| usage.get("cost")?.as_f64()),
+            stated_usage: stated.cloned(),
             items: items(whole),
             error,
             ..Self::default()
@@ -102,6 +120,12 @@ fn assemble_answer(exchange: &Exchange) -> AssembledAnswer {
         },
         // Of a document, the beginning says nothing.
         Some(_) if body.is_too_large && !is_event_stream(&body.bytes) => AssembledAnswer::default(),
+        Some(_) if exchange.dialect().is_single_call() => {
+            let reply = single_call::reply(exchange.dialect(), exchange, &body.bytes);
+            let is_complete = reply.error.is_none() && !body.bytes.is_empty() && is_ended(exchange);
+            let single_call = Some(Box::new(reply));
+            AssembledAnswer { is_complete, single_call, ..AssembledAnswer::default() }
+        }
         Some(_) => assemble(exchange.dialect(), &body.bytes),
         None => AssembledAnswer::default(),
     };
@@ -126,4 +150,26 @@ fn items(whole: &Object) -> Vec<(String, Option<Entry>)> {
         Some((text(item, "id")?.to_owned(), entry))
     });
     named.collect()
+}
+
+fn is_ended(exchange: &Exchange) -> bool {
+    exchange.end.as_ref().is_some_and(|end| end.error.is_none())
+}
+
+/// Tokens that Bedrock counts in headers, for models that state none.
+fn counted_by_bedrock(exchange: &Exchange) -> Option<Usage> {
+    let header = |name| exchange.answer_header(name)?.parse().ok();
+    let input = header("x-amzn-bedrock-input-token-count");
+    let output = header("x-amzn-bedrock-output-token-count");
+    let usage = Usage {
+        input: input.unwrap_or_default(),
+        output: output.unwrap_or_default(),
+        ..Usage::default()
+    };
+    (!usage.is_empty()).then_some(usage)
+}
+
+/// What LiteLLM says that an answer cost.
+fn cost_in_headers(exchange: &Exchange) -> Option<f64> {
+    exchange.answer_header("x-litellm-response-cost")?.parse().ok()
 }

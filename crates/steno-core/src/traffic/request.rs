@@ -1,7 +1,8 @@
 //! What a request says: instructions, and all that was said so far.
 
 use super::dialect::Dialect;
-use super::gemini;
+use super::translate::translate_request;
+use super::{gemini, single_call};
 use crate::agent::api_log::{anthropic, chat};
 use crate::agent::fields::text;
 use crate::agent::responses::{self, content_text};
@@ -23,13 +24,15 @@ pub(super) struct Asked {
 
 impl Asked {
     /// Takes apart what was asked in a dialect.
-    pub(super) fn of(dialect: Dialect, request: &Object) -> Self {
+    pub(super) fn of(dialect: Dialect, request: Object) -> Self {
+        let request = &translate_request(dialect, request);
+        let dialect = dialect.translated();
         let entries = match dialect {
             Dialect::Messages => messages(request, anthropic::entries),
             Dialect::Chat => messages(request, chat::entries),
             Dialect::Responses => items(request),
             Dialect::Generate => gemini::said(request),
-            Dialect::Other => Vec::new(),
+            _ => single_call::asked_entries(dialect, request),
         };
         let mut asked = Self {
             system: instructions(dialect, request),
@@ -84,7 +87,7 @@ fn instructions(dialect: Dialect, request: &Object) -> Vec<Entry> {
         Dialect::Messages => request.get("system").map(content_text),
         Dialect::Responses => request.get("instructions").map(content_text),
         Dialect::Generate => gemini::instructions(request),
-        Dialect::Chat | Dialect::Other => None,
+        _ => None,
     };
     let stated = stated.filter(|text| !text.is_empty());
     stated.map(|text| Entry::new(Role::System, Kind::Text, text)).into_iter().collect()

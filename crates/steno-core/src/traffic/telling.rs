@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::body::{ANSWER_LIMIT, REQUEST_LIMIT, too_large};
 use super::conversations::{Answer, Conversations, Place};
-use super::dialect::Dialect;
+use super::dialect::{Dialect, requested_model};
 use super::exchange::Exchange;
 use super::piece::{Piece, PieceKind};
 use super::reply::Reply;
@@ -39,6 +39,7 @@ pub(crate) struct Telling {
     /// The tools that were called, by the id of the call.
     tools: HashMap<String, String>,
     retries: RetryLog,
+    cost: StatedCost,
     /// Whether all is told in the first source.
     joined: bool,
     /// Exchanges that were moved to other sessions, which tell of them.
@@ -46,6 +47,14 @@ pub(crate) struct Telling {
     /// What is told in the first source, if all is, by exchange: what was said during another exchange waits for its
     /// end, so that a prompt and its answer stay together.
     waiting: VecDeque<WaitingEntries>,
+}
+
+/// What providers have said that answers cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct StatedCost {
+    dollars: Option<f64>,
+    /// Whether tokens were billed for which no cost is stated: the sum is not all then.
+    is_partial: bool,
 }
 
 /// The entries of an exchange that wait for those of an earlier one.
@@ -66,6 +75,8 @@ struct Open {
     /// The conversation and the point in it; none where no message was understood.
     asked: Option<(Place, Hash)>,
     structured: bool,
+    /// The model that was asked for.
+    model: Option<String>,
     key: RequestKey,
     retry: Option<Retry>,
 }
@@ -145,6 +156,11 @@ impl Telling {
         told
     }
 
+    /// What all answers cost, if each that was billed says so.
+    pub(crate) fn stated_cost(&self) -> Option<f64> {
+        self.cost.dollars.filter(|_| !self.cost.is_partial)
+    }
+
     /// Takes out the exchange of an id that came first.
     fn end(&mut self, id: &str) -> Option<Open> {
         let same_id = self.open.get_mut(id)?;
@@ -172,13 +188,14 @@ impl Telling {
         let body = (dialect != Dialect::Other).then(|| exchange.request_body());
         let is_too_large = body.as_ref().is_some_and(|body| body.is_too_large);
         let body = body.filter(|body| !body.is_too_large);
-        let request = body.and_then(|body| repair::parse(&body.bytes).ok());
-        let asked = request.map(|request| Asked::of(dialect, &request));
+        let request: Option<Object> = body.and_then(|body| repair::parse(&body.bytes).ok());
+        let model = requested_model(&exchange.path, request.as_ref());
+        let asked = request.map(|request| Asked::of(dialect, request));
         let structured = asked.as_ref().is_some_and(|asked| asked.structured);
         let key = RequestKey::new(&exchange);
         let retry = self.retries.find(key, &exchange.request_headers);
         let (id, number) = (piece.exchange.clone().into_owned(), self.requests);
-        let mut open = Open { id, exchange, number, asked: None, structured, key, retry };
+        let mut open = Open { id, exchange, number, asked: None, structured, model, key, retry };
         self.requests += 1;
         // The answer is read without it.
         open.exchange.body = Vec::new();
@@ -225,9 +242,11 @@ impl Telling {
             self.conversations.answered(place, asked, answer);
         }
         self.note_attempt(open, &mut reply);
+        reply.model = reply.model.or_else(|| open.model.clone());
         self.items.extend(std::mem::take(&mut reply.items));
         let mut entries = std::mem::take(&mut reply.entries);
-        if entries.is_empty() && (reply.usage.is_some() || reply.error.is_none()) {
+        let is_told = exchange.dialect() != Dialect::BatchResults;
+        if entries.is_empty() && is_told && (reply.usage.is_some() || reply.error.is_none()) {
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
         }
         let metadata = described(open, &reply);
@@ -246,6 +265,10 @@ impl Telling {
             let stated = reply.stated_usage.map(|usage| ("usage".to_owned(), usage));
             last.metadata.get_or_insert_default().extend(stated);
         }
+        for mut entry in reply.own_entries {
+            self.complete(&mut entry, about(open));
+            entries.push(entry);
+        }
         entries.extend(reply.error.map(|error| failure(error, metadata)));
         let end = exchange.end.as_ref().map(|end| end.after);
         let end = end.unwrap_or(exchange.last_after);
@@ -258,7 +281,12 @@ impl Telling {
         let (id, error) = (reply.id.as_deref(), reply.error.as_deref());
         let outcome = outcome(open.exchange.status, id, error);
         if self.retries.is_billed(open.key, id) {
-            reply.usage = None;
+            (reply.usage, reply.cost) = (None, None);
+        }
+        match (reply.cost, &reply.usage) {
+            (Some(cost), _) => *self.cost.dollars.get_or_insert_default() += cost,
+            (None, Some(_)) => self.cost.is_partial = true,
+            (None, None) => {}
         }
         let end = AttemptEnd { retry: open.retry.as_ref(), outcome };
         self.retries.note(open.key, &open.id, end);

@@ -8,6 +8,7 @@ use crate::json::Value;
 use crate::traffic::piece::PieceKind;
 
 mod capture;
+mod dialects;
 mod large;
 mod matching;
 mod providers;

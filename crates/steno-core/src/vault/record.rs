@@ -277,7 +277,11 @@ impl RecordReader {
 
     fn entries(&mut self, raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
         match (&mut self.telling, Piece::of(raw)) {
-            (Some(telling), Some(piece)) => Ok(telling.take(piece)),
+            (Some(telling), Some(piece)) => {
+                let entries = telling.take(piece);
+                self.session.totals.cost = telling.stated_cost();
+                Ok(entries)
+            }
             (None, Some(_)) => Ok(Vec::new()),
             (_, None) => parse(raw, id),
         }
@@ -285,7 +289,11 @@ impl RecordReader {
 
     /// Tells what had come of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
-        let mut entries = self.telling.as_mut().map(|telling| telling.finish()).unwrap_or_default();
+        let mut entries = Vec::new();
+        if let Some(telling) = &mut self.telling {
+            entries = telling.finish();
+            self.session.totals.cost = telling.stated_cost().or(self.session.totals.cost);
+        }
         for entry in &mut entries {
             self.numbering.assign(entry);
             self.note(entry);

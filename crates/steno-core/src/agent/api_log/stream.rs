@@ -178,7 +178,7 @@ impl Stream {
             self.choices.clear();
         }
         let completion = self.completion.get_or_insert_with(Object::new);
-        for field in ["id", "created", "model", "usage"] {
+        for field in ["id", "created", "model", "usage", "stated_usage"] {
             if let Some(value) = chunk.get(field).filter(|value| !value.is_null()) {
                 completion.insert(field.to_owned(), value.clone());
             }

@@ -1,0 +1,178 @@
+//! Cohere's chat, both versions, in the words of chat completions.
+
+use serde_json::json;
+
+use super::{STATED_USAGE, chat, into_object};
+use crate::agent::fields::{count, list, object, text};
+use crate::json::{Object, Value};
+
+pub(super) fn translate_request(mut request: Object) -> Object {
+    if request.contains_key("messages") {
+        if let Some(Value::Array(messages)) = request.get_mut("messages") {
+            messages.iter_mut().filter_map(Value::as_object_mut).for_each(add_plan);
+        }
+        return chat::translate_request(request);
+    }
+    let mut messages = Vec::new();
+    if let Some(preamble) = text(&request, "preamble") {
+        messages.push(json!({"role": "system", "content": preamble}));
+    }
+    messages.extend(
+        list(&request, "chat_history").iter().filter_map(Value::as_object).flat_map(earlier),
+    );
+    if let Some(said) = text(&request, "message").filter(|said| !said.is_empty()) {
+        messages.push(json!({"role": "user", "content": said}));
+    }
+    messages.extend(list(&request, "tool_results").iter().map(tool_result));
+    request.insert("messages".to_owned(), messages.into());
+    request
+}
+
+/// A message of the first version's history.
+fn earlier(message: &Object) -> Vec<Value> {
+    let role = match text(message, "role").unwrap_or_default() {
+        "CHATBOT" => "assistant",
+        "SYSTEM" => "system",
+        "TOOL" => return list(message, "tool_results").iter().map(tool_result).collect(),
+        _ => "user",
+    };
+    let calls: Vec<_> = list(message, "tool_calls").iter().map(call).collect();
+    let mut said = into_object(json!({"role": role, "content": message.get("message")}));
+    if !calls.is_empty() {
+        said.insert("tool_calls".to_owned(), calls.into());
+    }
+    vec![Value::Object(said)]
+}
+
+/// A call of the first version, which has no id.
+fn call(call: &Value) -> Value {
+    let arguments = call["parameters"].to_string();
+    json!({"type": "function", "function": {"name": call["name"], "arguments": arguments}})
+}
+
+fn tool_result(result: &Value) -> Value {
+    let name = &result["call"]["name"];
+    json!({"role": "tool", "name": name, "content": result["outputs"].to_string()})
+}
+
+pub(super) fn translate_answer(mut answer: Object) -> Object {
+    let usage = answer.get("usage").or(answer.get("meta")).cloned();
+    let reason = answer.get("finish_reason").cloned();
+    let message = match answer.shift_remove("message") {
+        Some(Value::Object(mut message)) => {
+            add_plan(&mut message);
+            message
+        }
+        _ => {
+            let calls: Vec<_> = list(&answer, "tool_calls").iter().map(call).collect();
+            into_object(
+                json!({"role": "assistant", "content": answer.get("text"), "tool_calls": calls}),
+            )
+        }
+    };
+    let id = answer.get("id").or(answer.get("response_id")).or(answer.get("generation_id"));
+    let choice = json!({"index": 0, "message": message, "finish_reason": reason});
+    let mut translated = into_object(json!({"id": id, "choices": [choice]}));
+    add_usage(&mut translated, usage.as_ref());
+    chat::translate_answer(translated)
+}
+
+pub(super) fn translate_event(mut event: Object, calls: &mut usize) -> Vec<Object> {
+    let kind = text(&event, "type").or(text(&event, "event_type")).unwrap_or_default().to_owned();
+    let chunk = |delta: Value, reason: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        into_object(json!({"object": "chat.completion.chunk", "choices": [choice]}))
+    };
+    let message =
+        event.get("delta").and_then(|delta| delta.get("message")).cloned().unwrap_or_default();
+    let said = &message["content"];
+    match kind.as_str() {
+        "message-start" => {
+            let mut first = chunk(json!({}), Value::Null);
+            first.insert("id".to_owned(), event.get("id").cloned().unwrap_or_default());
+            vec![first]
+        }
+        "content-start" | "content-delta" => {
+            vec![chunk(
+                json!({"content": said["text"], "reasoning_content": said["thinking"]}),
+                Value::Null,
+            )]
+        }
+        "tool-plan-delta" => {
+            vec![chunk(json!({"reasoning_content": message["tool_plan"]}), Value::Null)]
+        }
+        "tool-call-start" => {
+            *calls += 1;
+            vec![chunk(
+                json!({"tool_calls": [numbered(&message["tool_calls"], *calls)]}),
+                Value::Null,
+            )]
+        }
+        "tool-call-delta" => {
+            vec![chunk(
+                json!({"tool_calls": [numbered(&message["tool_calls"], *calls)]}),
+                Value::Null,
+            )]
+        }
+        "message-end" => {
+            let delta = event.get("delta").cloned().unwrap_or_default();
+            let mut last = chunk(json!({}), delta["finish_reason"].clone());
+            add_usage(&mut last, delta.get("usage"));
+            vec![last]
+        }
+        // The first version.
+        "text-generation" => vec![chunk(json!({"content": event.get("text")}), Value::Null)],
+        "stream-end" => match event.shift_remove("response") {
+            Some(Value::Object(response)) => stream_end(translate_answer(response), &event),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// The last event of the first version repeats the whole answer: only what no piece had is taken.
+fn stream_end(whole: Object, event: &Object) -> Vec<Object> {
+    let message = whole["choices"][0]["message"].clone();
+    let calls: Vec<_> = message["tool_calls"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(at, call)| numbered(call, at + 1))
+        .collect();
+    let choice = json!({"index": 0, "delta": {"tool_calls": calls}, "finish_reason": event.get("finish_reason")});
+    let mut last = into_object(json!({"object": "chat.completion.chunk", "choices": [choice]}));
+    for field in ["usage", STATED_USAGE] {
+        last.extend(whole.get(field).map(|value| (field.to_owned(), value.clone())));
+    }
+    vec![last]
+}
+
+fn numbered(call: &Value, count: usize) -> Value {
+    let mut call = call.clone();
+    if let Value::Object(call) = &mut call {
+        call.insert("index".to_owned(), json!(count.saturating_sub(1)));
+    }
+    call
+}
+
+/// What the model plans to do with its tools is a thought.
+fn add_plan(message: &mut Object) {
+    if let Some(plan) = message.shift_remove("tool_plan") {
+        message.insert("reasoning_content".to_owned(), plan);
+    }
+}
+
+/// Billed units are what is paid for; tokens also count what Cohere adds.
+fn add_usage(answer: &mut Object, stated: Option<&Value>) {
+    let Some(stated) = stated.and_then(Value::as_object) else { return };
+    let counts = object(stated, "billed_units").or(object(stated, "tokens"));
+    if let Some(counts) = counts {
+        let (input, output) = (count(counts, "input_tokens"), count(counts, "output_tokens"));
+        answer.insert(
+            "usage".to_owned(),
+            json!({"prompt_tokens": input, "completion_tokens": output}),
+        );
+    }
+    answer.insert(STATED_USAGE.to_owned(), Value::Object(stated.clone()));
+}

@@ -1,0 +1,138 @@
+//! Completions of a prompt: OpenAI's older API, and models of Amazon, Meta and Mistral on Bedrock, each with names of its
+//! own for the same.
+
+use serde_json::json;
+
+use super::STATED_USAGE;
+use crate::agent::fields::{count, list, object, text};
+use crate::json::{Object, Value};
+
+pub(super) fn translate_request(mut request: Object) -> Object {
+    // Mistral's completion in the middle of a text has what follows it too.
+    let prompt = request.shift_remove("prompt").or_else(|| request.shift_remove("inputText"));
+    let prompts = match prompt {
+        Some(Value::Array(prompts)) if prompts.iter().all(Value::is_string) => prompts,
+        Some(prompt @ Value::String(_)) => vec![prompt],
+        // Tokens instead of text.
+        Some(other) => vec![json!(other.to_string())],
+        None => Vec::new(),
+    };
+    let suffix = text(&request, "suffix").filter(|suffix| !suffix.is_empty());
+    let suffix = suffix.map(|suffix| json!(format!("[suffix]\n{suffix}")));
+    let said = prompts.into_iter().chain(suffix);
+    let messages: Vec<_> = said.map(|prompt| json!({"role": "user", "content": prompt})).collect();
+    request.insert("messages".to_owned(), messages.into());
+    request
+}
+
+pub(super) fn translate_answer(answer: Object) -> Object {
+    translate(answer, "message")
+}
+
+pub(super) fn translate_event(event: Object) -> Object {
+    let mut event = translate(event, "delta");
+    event.insert("object".to_owned(), json!("chat.completion.chunk"));
+    event
+}
+
+/// Puts each text into a message, or into a piece of one.
+fn translate(mut answer: Object, field: &str) -> Object {
+    let choice = |index: usize, said: &Value, reason: &Value| json!({"index": index, field: {"role": "assistant", "content": said}, "finish_reason": reason});
+    let listed = ["choices", "results", "outputs"].iter().find(|name| answer.contains_key(**name));
+    let choices: Vec<Value> = match listed {
+        Some(name) => {
+            let items = list(&answer, name).iter().enumerate();
+            items.map(|(at, item)| listed_choice(at, item, field)).collect()
+        }
+        // One text: of Llama, and of Titan in a stream.
+        None => {
+            let said = answer.get("generation").or(answer.get("outputText"));
+            let reason = answer.get("stop_reason").or(answer.get("completionReason"));
+            let reason = reason.cloned().unwrap_or_default();
+            said.map(|said| choice(0, said, &reason)).into_iter().collect()
+        }
+    };
+    if let Some(usage) = bedrock_usage(&answer) {
+        let stated = answer.get("usage").cloned().unwrap_or_else(|| usage.clone());
+        answer.insert(STATED_USAGE.to_owned(), stated);
+        answer.insert("usage".to_owned(), usage);
+    }
+    ["results", "outputs", "generation", "outputText"].iter().for_each(|name| {
+        answer.shift_remove(*name);
+    });
+    answer.insert("choices".to_owned(), choices.into());
+    answer
+}
+
+fn listed_choice(at: usize, item: &Value, field: &str) -> Value {
+    let said = item.get("text").or(item.get("outputText"));
+    let Some(said) = said else { return item.clone() };
+    let reason = ["finish_reason", "stop_reason", "completionReason"]
+        .iter()
+        .find_map(|name| item.get(*name))
+        .cloned()
+        .unwrap_or_default();
+    let index = item.get("index").cloned().unwrap_or_else(|| json!(at));
+    json!({"index": index, field: {"role": "assistant", "content": said}, "finish_reason": reason})
+}
+
+/// Tokens as models on Bedrock state them, in OpenAI's names.
+fn bedrock_usage(answer: &Object) -> Option<Value> {
+    let counts = |input: u64, output: u64| {
+        (input + output > 0).then(|| json!({"prompt_tokens": input, "completion_tokens": output}))
+    };
+    if let Some(metrics) = object(answer, "amazon-bedrock-invocationMetrics") {
+        return counts(count(metrics, "inputTokenCount"), count(metrics, "outputTokenCount"));
+    }
+    if answer.contains_key("usage") {
+        return None;
+    }
+    let results = list(answer, "results").iter().filter_map(Value::as_object);
+    let titan = results.map(|result| count(result, "tokenCount")).sum::<u64>();
+    counts(
+        count(answer, "prompt_token_count") + count(answer, "inputTextTokenCount"),
+        count(answer, "generation_token_count") + titan,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::into_object;
+    use super::*;
+
+    fn of(value: Value) -> Object {
+        into_object(value)
+    }
+
+    #[test]
+    fn every_model_becomes_one_choice() {
+        let answers = [
+            json!({"choices": [{"text": "Hi", "index": 0, "finish_reason": "stop"}]}),
+            json!({"generation": "Hi", "stop_reason": "stop"}),
+            json!({"outputs": [{"text": "Hi", "stop_reason": "stop"}]}),
+            json!({"results": [{"outputText": "Hi", "completionReason": "stop"}]}),
+        ];
+        for answer in answers {
+            let translated = translate_answer(of(answer.clone()));
+            assert_eq!(
+                translated["choices"],
+                json!([{"index": 0, "message": {"role": "assistant", "content": "Hi"},
+                    "finish_reason": "stop"}]),
+                "{answer}"
+            );
+        }
+    }
+
+    #[test]
+    fn tokens_have_one_name() {
+        let llama = json!({"generation": "", "prompt_token_count": 3, "generation_token_count": 4});
+        let titan =
+            json!({"inputTextTokenCount": 3, "results": [{"outputText": "", "tokenCount": 4}]});
+        for answer in [llama, titan] {
+            assert_eq!(
+                translate_answer(of(answer))["usage"],
+                json!({"prompt_tokens": 3, "completion_tokens": 4})
+            );
+        }
+    }
+}
