@@ -4,10 +4,11 @@
 //! request extends, and tells every message once. Nothing here knows sockets.
 
 pub mod agent_session;
-pub(crate) mod attribution;
 mod assemble;
+pub(crate) mod attribution;
 mod aws_event_stream;
 mod body;
+pub mod body_meter;
 pub mod capture;
 mod conversations;
 pub mod debug;
@@ -16,6 +17,7 @@ pub mod dialect;
 mod entry_key;
 mod event_stream;
 pub mod exchange;
+pub mod form_body;
 mod gemini;
 pub mod join;
 pub mod piece;
@@ -39,6 +41,6 @@ pub use agent_session::AgentSession;
 pub use dialect::Dialect;
 pub use exchange::Exchange;
 pub use piece::Piece;
-pub use question::Question;
+pub use question::{AskedRequest, Question};
 pub use reader::{AGENT, READER};
 pub(crate) use telling::Telling;

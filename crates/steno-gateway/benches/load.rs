@@ -193,6 +193,7 @@ fn main() {
     let options = Options {
         upstreams,
         proxies: Proxies::default(),
+        body_limit: steno_gateway::DEFAULT_BODY_LIMIT,
         clock,
         on_change: Arc::new(|change| panic!("{change:?}")),
         listener: None,

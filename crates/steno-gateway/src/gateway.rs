@@ -20,12 +20,17 @@ use crate::server;
 use crate::sessions::{SessionRecorders, SharedHandles, TrafficRouting, lock};
 use crate::upstream::Upstreams;
 
+/// How many bytes of a body are recorded unless something else is said.
+pub const DEFAULT_BODY_LIMIT: u64 = 256 << 20;
+
 /// What a gateway is to do.
 pub struct Options {
     /// Where requests go.
     pub upstreams: Upstreams,
     /// What is in the way to them.
     pub proxies: Proxies,
+    /// How many bytes of a body are recorded.
+    pub body_limit: u64,
     /// What time it is.
     pub clock: Clock,
     /// Is called when recording pauses or resumes; the traffic goes on in either case.
@@ -108,8 +113,8 @@ impl Bound {
             let _entered = self.runtime.enter();
             let guard = Guard::new(self.address);
             let asker = connect::asker(&options.proxies);
-            let Options { upstreams, clock, .. } = options;
-            Proxy { asker, upstreams, guard, sessions, clock }
+            let Options { upstreams, clock, body_limit, .. } = options;
+            Proxy { asker, upstreams, guard, sessions, clock, body_limit }
         };
         self.runtime.spawn(server::serve(self.listener, Arc::new(proxy)));
         Gateway { address: self.address, runtime: self.runtime, handles }

@@ -15,9 +15,12 @@ mod server;
 mod sessions;
 mod tee;
 mod trust;
+mod upload;
 pub mod upstream;
 
 pub use connect::Proxies;
-pub use gateway::{Bound, Gateway, GatewayError, Options, RecordingChange, TrafficSession};
+pub use gateway::{
+    Bound, DEFAULT_BODY_LIMIT, Gateway, GatewayError, Options, RecordingChange, TrafficSession,
+};
 pub use sessions::{OpenSession, TrafficRouting};
 pub use upstream::{Upstream, Upstreams};

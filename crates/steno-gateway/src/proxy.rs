@@ -1,18 +1,18 @@
 //! Passes requests on to upstream and answers back, and records both.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
-};
+use hyper::header::{CONTENT_ENCODING, HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Uri};
 use steno_core::traffic::Piece;
+use steno_core::traffic::body_meter::BodyMeter;
 use steno_core::traffic::decoder::BodyDecoder;
+use steno_core::traffic::form_body::BodyFields;
 use steno_core::traffic::piece::{Headers, PieceKind};
 use steno_core::traffic::secrets::TrafficSecrets;
 use steno_core::{Clock, Timestamp};
@@ -20,23 +20,21 @@ use uuid::Uuid;
 
 use crate::connect::Asker;
 use crate::guard::Guard;
+use crate::recording::TrafficRecorder;
 use crate::refusal::refusal;
-use crate::server::{Answer, Body, BodyError};
+use crate::server::{Answer, Body};
 use crate::sessions::SessionRecorders;
 use crate::tee::{ExchangeFate, Passing, Tee, reason};
+use crate::upload::{BodyKind, RequestBody, UploadRecorder};
 use crate::upstream::{Upstream, Upstreams};
 
-/// Larger bodies, and those that are no text, are passed on without being recorded.
-const MOST: u64 = 32 << 20;
-
-/// Headers that are between two neighbours only.
-const HOP_BY_HOP: [&str; 8] = [
+/// Headers that are between two neighbours only. `trailer` is not among them: what it announces is passed on.
+const HOP_BY_HOP: [&str; 7] = [
     "connection",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
     "te",
-    "trailer",
     "transfer-encoding",
     "upgrade",
 ];
@@ -48,6 +46,8 @@ pub(crate) struct Proxy {
     pub(crate) guard: Guard,
     pub(crate) sessions: SessionRecorders,
     pub(crate) clock: Clock,
+    /// How many bytes of a body are recorded.
+    pub(crate) body_limit: u64,
 }
 
 impl Proxy {
@@ -61,21 +61,29 @@ impl Proxy {
         let (began, at) = (Instant::now(), self.clock.now());
         let (mut parts, body) = request.into_parts();
         let asked = parts.uri.path().to_owned();
-        let collected = match collected(&parts.headers, body).await {
-            Ok(collected) => collected,
+        let kind = BodyKind::of_headers(&parts.headers);
+        let body = match RequestBody::collect(&kind, body).await {
+            Ok(body) => body,
             Err(error) => return refusal(&asked, StatusCode::BAD_REQUEST, &reason(&error)),
         };
         let id = Uuid::now_v7().simple().to_string();
         let recording = self.sessions.recorder_for(&headers_of(&parts.headers));
         let fate = ExchangeFate::Recorded;
         let secrets = TrafficSecrets::default();
-        let (decoder, filter) = (None, None);
-        let mut passing = Passing { recording, fate, id, began, secrets, decoder, filter };
-        let kept = collected.kept.as_deref();
-        record(&mut passing, &Asked { at, upstream, uri: &uri, parts: &parts, body: kept });
+        let (decoder, filter, trailers) = (None, None, Headers::new());
+        let meter = BodyMeter::new(self.body_limit, &BodyFields::Json);
+        let mut passing =
+            Passing { recording, fate, id, began, secrets, decoder, filter, meter, trailers };
+        let asked_request =
+            Asked { at, upstream, uri: &uri, parts: &parts, kind: &kind, body: &body };
+        record(&mut passing, &asked_request, self.body_limit);
+        let upload = UploadRecorder::new(passing.uploading(), &kind, self.body_limit);
+        let informed = InformationalRecorder::new(&passing);
         let unanswered = Unanswered { passing: Some(passing) };
         readdress(&mut parts, uri);
-        let answer = self.asker.request(Request::from_parts(parts, collected.body)).await;
+        let mut request = Request::from_parts(parts, body.into_body(upload));
+        informed.listen(&mut request);
+        let answer = self.asker.request(request).await;
         let mut passing = unanswered.answered();
         match answer {
             Ok(answer) => answered(answer, passing),
@@ -95,34 +103,96 @@ struct Asked<'a> {
     upstream: &'a Upstream,
     uri: &'a Uri,
     parts: &'a Parts,
-    body: Option<&'a [u8]>,
+    kind: &'a BodyKind,
+    body: &'a RequestBody,
 }
 
-/// Records what is asked, without its secrets, which are known from then on.
-fn record(passing: &mut Passing, asked: &Asked<'_>) {
+/// Records what is asked, without its secrets, which are known from then on. A body that is not whole follows.
+fn record(passing: &mut Passing, asked: &Asked<'_>, body_limit: u64) {
     let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
     let mut secrets = std::mem::take(&mut passing.secrets);
     note_headers(&asked.parts.headers, &mut secrets);
     secrets.note_path(path);
-    let body = asked.body.filter(|body| body.len() as u64 <= MOST);
-    let coding = content_encoding(&asked.parts.headers);
-    let decoded = body.and_then(|body| BodyDecoder::decode_all(&coding, body));
-    let mut filter = secrets.filter();
-    let mut clean = filter.push(decoded.as_deref().or(body).unwrap_or_default());
-    clean.extend(filter.finish());
+    let is_whole = asked.body.is_whole();
+    let body = if is_whole { &asked.body.begun[..] } else { &[] };
+    let mut meter = BodyMeter::new(body_limit, &asked.kind.fields);
+    let clean = CleanBody::new(secrets, asked.kind, meter.take(body));
     let mut piece = Piece::new(PieceKind::Request, passing.id.as_str());
-    piece.redactions = filter.redactions();
+    piece.redactions = clean.redactions;
     // With what its fields hold.
-    let secrets = filter.into_secrets();
+    let secrets = clean.secrets;
     piece.at = Some(asked.at);
     piece.method = Some(asked.parts.method.as_str().into());
     piece.upstream = Some(asked.upstream.name.as_str().into());
     piece.path = Some(secrets.redact_path(path).into());
     piece.headers = redacted_headers(&asked.parts.headers, &secrets);
-    piece.decoded = decoded.is_some().then(|| coding.into());
-    let piece = if body.is_some() { piece.with_bytes(&clean) } else { piece };
-    let fate = passing.record(&[piece]);
+    piece.decoded = clean.is_decoded.then(|| asked.kind.coding.as_str().into());
+    piece.is_uploaded = !is_whole;
+    let measured = meter.finish();
+    // The hash of what holds a secret could give that away.
+    let is_stated = measured.omitted > 0 || asked.kind.fields != BodyFields::Json;
+    if is_whole && is_stated && piece.redactions == 0 {
+        piece = piece.with_measure(measured);
+    }
+    let mut pieces = vec![if is_whole { piece.with_bytes(&clean.bytes) } else { piece }];
+    if !asked.body.trailers.is_empty() {
+        let mut end = Piece::new(PieceKind::UploadEnd, passing.id.as_str());
+        end.headers = redacted_headers(&asked.body.trailers, &secrets);
+        pieces.push(end);
+    }
+    let fate = passing.record(&pieces);
     (passing.fate, passing.secrets) = (fate, secrets);
+}
+
+/// A body as it is recorded: decompressed, and without secrets.
+pub(crate) struct CleanBody {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_decoded: bool,
+    redactions: u64,
+    secrets: TrafficSecrets,
+}
+
+impl CleanBody {
+    pub(crate) fn new(mut secrets: TrafficSecrets, kind: &BodyKind, body: &[u8]) -> Self {
+        let decoded = BodyDecoder::decode_all(&kind.coding, body);
+        let is_decoded = decoded.is_some();
+        let mut bytes = Cow::Borrowed(decoded.as_deref().unwrap_or(body));
+        let mut redactions = 0;
+        if kind.fields == BodyFields::Form {
+            let (form, count) = secrets.redact_form(&bytes);
+            (bytes, redactions) = (Cow::Owned(form), count);
+        }
+        let mut filter = secrets.filter_fields(&kind.fields);
+        let mut clean = filter.push(&bytes);
+        clean.extend(filter.finish());
+        redactions += filter.redactions();
+        Self { bytes: clean, is_decoded, redactions, secrets: filter.into_secrets() }
+    }
+}
+
+/// Records answers that only announce another one, such as `103 Early Hints`.
+struct InformationalRecorder {
+    recording: Arc<TrafficRecorder>,
+    id: String,
+    began: Instant,
+    secrets: TrafficSecrets,
+}
+
+impl InformationalRecorder {
+    fn new(passing: &Passing) -> Self {
+        let (recording, id) = (Arc::clone(&passing.recording), passing.id.clone());
+        Self { recording, id, began: passing.began, secrets: passing.secrets.clone() }
+    }
+
+    fn listen(self, request: &mut Request<Body>) {
+        hyper::ext::on_informational(request, move |answer| {
+            let mut piece = Piece::new(PieceKind::Informational, self.id.as_str());
+            piece.after = Some(u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX));
+            piece.status = Some(answer.status().as_u16());
+            piece.headers = redacted_headers(answer.headers(), &self.secrets);
+            self.recording.append(0, &[piece]);
+        });
+    }
 }
 
 impl Answer for Proxy {
@@ -182,27 +252,8 @@ fn answered(answer: Response<Incoming>, mut passing: Passing) -> Response<Body> 
     Response::from_parts(parts, Tee::new(body, passing).boxed_unsync())
 }
 
-/// A body on its way up, and the bytes of it that are recorded.
-struct Collected {
-    body: Body,
-    kept: Option<Bytes>,
-}
-
-/// Text is taken whole, because APIs do so too; anything else flows through.
-async fn collected(headers: &HeaderMap, body: Incoming) -> Result<Collected, hyper::Error> {
-    let kind = headers.get(CONTENT_TYPE).map_or("", |kind| kind.to_str().unwrap_or_default());
-    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let is_text = kind.is_empty() || kind.contains("json") || kind.starts_with("text/");
-    if !is_text || length.is_some_and(|length: u64| length > MOST) {
-        return Ok(Collected { body: body.map_err(BodyError::from).boxed_unsync(), kept: None });
-    }
-    let bytes = body.collect().await?.to_bytes();
-    let body = Full::new(bytes.clone()).map_err(|never| match never {}).boxed_unsync();
-    Ok(Collected { body, kept: Some(bytes) })
-}
-
 /// Remembers the secrets in headers.
-fn note_headers(headers: &HeaderMap, secrets: &mut TrafficSecrets) {
+pub(crate) fn note_headers(headers: &HeaderMap, secrets: &mut TrafficSecrets) {
     headers
         .iter()
         .for_each(|(name, value)| secrets.note_header(name.as_str(), &header_text(value)));
@@ -215,14 +266,14 @@ fn headers_of(headers: &HeaderMap) -> Headers {
 }
 
 /// Headers as they are recorded.
-fn redacted_headers(headers: &HeaderMap, secrets: &TrafficSecrets) -> Headers {
+pub(crate) fn redacted_headers(headers: &HeaderMap, secrets: &TrafficSecrets) -> Headers {
     let redacted = |(name, value): (&HeaderName, &HeaderValue)| {
         (name.as_str().to_owned(), secrets.redact_header(name.as_str(), &header_text(value)))
     };
     headers.iter().map(redacted).collect()
 }
 
-fn header_text(value: &HeaderValue) -> String {
+pub(crate) fn header_text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
@@ -232,7 +283,11 @@ pub(crate) fn content_encoding(headers: &HeaderMap) -> String {
 }
 
 fn readdress(parts: &mut Parts, uri: Uri) {
+    let te = parts.headers.get(TE).map(header_text).unwrap_or_default();
     remove_hop_by_hop(&mut parts.headers);
+    if te.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("trailers")) {
+        parts.headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
     let host = uri.authority().and_then(|authority| authority.as_str().parse().ok());
     if let Some(host) = host {
         parts.headers.insert(HOST, host);

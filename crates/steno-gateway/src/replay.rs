@@ -12,18 +12,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
-use hyper::header::{HeaderName, HeaderValue};
-use hyper::{Request, Response, StatusCode};
-use steno_core::traffic::decoder::BodyDecoder;
-use steno_core::traffic::{Exchange, Question};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Request, Response, StatusCode};
+use steno_core::traffic::secrets::TrafficSecrets;
+use steno_core::traffic::{AskedRequest, Exchange, Question};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::gateway::{Bound, GatewayError};
 use crate::guard::Guard;
-use crate::proxy::content_encoding;
+use crate::proxy::{CleanBody, header_text, note_headers};
 use crate::refusal::refusal;
 use crate::server::{self, Answer, Body, BodyError};
+use crate::upload::BodyKind;
 
 /// Headers that the server writes itself, and those of which nothing was kept.
 const LEFT_OUT: [&str; 4] = ["connection", "keep-alive", "transfer-encoding", "set-cookie"];
@@ -79,13 +80,21 @@ impl Answer for Answers {
             return refusal(&path, StatusCode::FORBIDDEN, reason);
         }
         let method = request.method().as_str().to_owned();
-        let coding = content_encoding(request.headers());
+        let kind = BodyKind::of_headers(request.headers());
+        let content_type = request.headers().get(CONTENT_TYPE).map(header_text).unwrap_or_default();
+        let mut secrets = TrafficSecrets::default();
+        note_headers(request.headers(), &mut secrets);
+        secrets.note_path(&path);
         let Ok(body) = request.into_body().collect().await else {
             return refusal(&path, StatusCode::BAD_REQUEST, "the request has no end");
         };
         let body = body.to_bytes();
-        let decoded = BodyDecoder::decode_all(&coding, &body);
-        let question = Question::new(&method, &path, decoded.as_deref().unwrap_or(&body));
+        // The record has no secrets either.
+        let clean = CleanBody::new(secrets, &kind, &body);
+        let (content_type, sent) = (content_type.as_str(), &body[..]);
+        let asked =
+            AskedRequest { method: &method, path: &path, content_type, body: &clean.bytes, sent };
+        let question = Question::new(asked);
         let found = self.tape.lock().unwrap_or_else(PoisonError::into_inner).find(&question);
         match found {
             Some(exchange) => {
@@ -159,6 +168,13 @@ async fn play(exchange: Arc<Exchange>, sender: mpsc::Sender<Played>) {
         if sender.send(Ok(Frame::data(Bytes::copy_from_slice(bytes)))).await.is_err() {
             return;
         }
+    }
+    let trailers = exchange.trailers.iter().filter_map(|(name, value)| {
+        Some((name.parse::<HeaderName>().ok()?, HeaderValue::from_str(value).ok()?))
+    });
+    let trailers: HeaderMap = trailers.collect();
+    if !trailers.is_empty() {
+        let _ = sender.send(Ok(Frame::trailers(trailers))).await;
     }
     if !exchange.has_whole_answer() {
         // The connection is closed before the answer is whole, as it was then.

@@ -8,12 +8,15 @@ use std::time::Instant;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use steno_core::traffic::Piece;
+use steno_core::traffic::body_meter::BodyMeter;
 use steno_core::traffic::decoder::{BodyDecoder, DECODED_LIMIT};
-use steno_core::traffic::piece::PieceKind;
+use steno_core::traffic::piece::{Headers, PieceKind};
 use steno_core::traffic::secrets::{SecretFilter, TrafficSecrets};
 
+use crate::proxy::redacted_headers;
 use crate::recording::TrafficRecorder;
 use crate::server::BodyError;
+use crate::upload::UploadingExchange;
 
 /// How the record of an exchange ends of which a part is missing.
 const CUT: &str = "recording paused: the rest of the answer was not recorded";
@@ -42,12 +45,26 @@ pub(crate) struct Passing {
     pub(crate) decoder: Option<BodyDecoder>,
     /// Takes the secrets out of the answer, once that has begun.
     pub(crate) filter: Option<SecretFilter>,
+    /// Measures the answer, and says how much of it is kept.
+    pub(crate) meter: BodyMeter,
+    /// Headers that followed the answer's body, as they are recorded.
+    pub(crate) trailers: Headers,
 }
 
 impl Passing {
     /// Microseconds since the request came.
     pub(crate) fn after(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// What is needed to record the request's body while it passes.
+    pub(crate) fn uploading(&self) -> UploadingExchange<'_> {
+        UploadingExchange {
+            recording: Arc::clone(&self.recording),
+            id: &self.id,
+            began: self.began,
+            secrets: self.secrets.clone(),
+        }
     }
 
     /// Records pieces, as far as those before them were; gives how much is recorded then.
@@ -81,7 +98,11 @@ impl Passing {
         if !held.is_empty() {
             pieces.push(Piece::chunk(&self.id, after, &held));
         }
-        pieces.push(Piece::end(&self.id, after, error));
+        let mut end = Piece::end(&self.id, after, error);
+        end.headers = std::mem::take(&mut self.trailers);
+        let measured = self.meter.clone().finish();
+        let end = if measured.omitted > 0 { end.with_measure(measured) } else { end };
+        pieces.push(end);
         self.fate = self.record(&pieces);
     }
 
@@ -95,6 +116,10 @@ impl Passing {
     }
 
     fn record_chunk(&mut self, data: &Bytes) {
+        let data = self.meter.take(data);
+        if data.is_empty() {
+            return;
+        }
         let decoded = self.decoder.as_mut().map(|decoder| decoder.push(data)).transpose();
         let decoded = match decoded {
             Ok(decoded) => decoded,
@@ -149,8 +174,15 @@ impl Tee {
         let is_last = self.body.is_end_stream();
         match frame.data_ref() {
             Some(data) => self.passing.chunk(data, is_last),
-            None if is_last => self.passing.end(None),
-            None => {}
+            None => {
+                let trailers = frame.trailers_ref();
+                let secrets = &self.passing.secrets;
+                self.passing.trailers =
+                    trailers.map(|headers| redacted_headers(headers, secrets)).unwrap_or_default();
+                if is_last {
+                    self.passing.end(None);
+                }
+            }
         }
         self.ended |= is_last;
     }

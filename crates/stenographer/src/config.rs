@@ -11,10 +11,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use steno_core::cost::{Price, Prices, Rates};
-use steno_gateway::{Upstream, Upstreams};
+use steno_gateway::{DEFAULT_BODY_LIMIT, Upstream, Upstreams};
 use toml_edit::{Document, Item, Table, TableLike};
 
 pub(crate) use self::agents::{AgentSetting, RunSettings};
+use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
 use crate::scene::Scene;
 
@@ -87,6 +88,24 @@ impl Config {
             upstreams.set(upstream.map_err(|error| wrong(&error.to_string()))?);
         }
         Ok(upstreams)
+    }
+
+    /// How many bytes of a body the gateway records.
+    pub(crate) fn body_limit(&self) -> Result<u64, CommandError> {
+        let settings = self.parse()?;
+        let mut limit = DEFAULT_BODY_LIMIT;
+        for (name, item) in self.tables(&settings, "gateway")? {
+            let wrong = |reason: &str| self.wrong(item.span(), reason);
+            if name != "body_limit" {
+                return Err(wrong(&format!("unknown setting {name}; one of: body_limit")));
+            }
+            let stated = item.as_integer().map(|bytes| bytes.to_string());
+            let stated = stated.or_else(|| item.as_str().map(str::to_owned)).unwrap_or_default();
+            let size: ByteSize =
+                stated.parse().map_err(|error: ByteSizeError| wrong(&error.to_string()))?;
+            limit = size.0;
+        }
+        Ok(limit)
     }
 
     fn parse(&self) -> Result<Table, CommandError> {

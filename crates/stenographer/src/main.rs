@@ -2,6 +2,7 @@
 
 mod agents;
 mod browser;
+mod byte_size;
 mod cli;
 mod commands;
 mod config;

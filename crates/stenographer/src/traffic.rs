@@ -47,6 +47,8 @@ pub(crate) struct Recording {
     pub(crate) upstreams: Upstreams,
     /// Whether conversations beside the first have sources of their own.
     pub(crate) subagents: bool,
+    /// How many bytes of a body are recorded.
+    pub(crate) body_limit: u64,
     /// Where chibi's debug files go.
     pub(crate) debug_files: Option<PathBuf>,
 }
@@ -115,6 +117,7 @@ impl Traffic {
         let options = Options {
             upstreams: recording.upstreams,
             proxies: proxies(),
+            body_limit: recording.body_limit,
             clock: scene.clock.clone(),
             on_change,
             listener,

@@ -42,7 +42,7 @@ impl EndedExchanges {
         match piece.traffic {
             PieceKind::Request => {
                 let mut exchange = Exchange::begin(&piece);
-                exchange.body = Vec::new();
+                (exchange.body, exchange.is_uploading) = (Vec::new(), false);
                 self.open.insert(piece.exchange.into_owned(), exchange);
             }
             PieceKind::Response | PieceKind::Chunk => {
@@ -58,7 +58,11 @@ impl EndedExchanges {
                     self.all.push(EndedExchange::new(id, &exchange));
                 }
             }
-            PieceKind::Settings | PieceKind::Moved => {}
+            PieceKind::Settings
+            | PieceKind::Upload
+            | PieceKind::UploadEnd
+            | PieceKind::Informational
+            | PieceKind::Moved => {}
         }
     }
 

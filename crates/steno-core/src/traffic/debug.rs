@@ -25,7 +25,7 @@ impl DebugLines {
                     return None;
                 }
                 let line = self.request(&exchange);
-                exchange.body = Vec::new();
+                (exchange.body, exchange.is_uploading) = (Vec::new(), false);
                 self.open.insert(piece.exchange.into_owned(), exchange);
                 line
             }

@@ -34,6 +34,8 @@ pub enum Dialect {
     Speech,
     /// Speech that becomes text.
     Transcription,
+    /// A file that is handed in.
+    Files,
     /// Requests that are handed in together and answered later.
     Batches,
     /// The answers to those.
@@ -54,7 +56,7 @@ const fn path(end: &'static str, dialect: Dialect) -> ApiPath {
 }
 
 /// The first row whose end fits decides.
-const API_PATHS: [ApiPath; 37] = [
+const API_PATHS: [ApiPath; 38] = [
     path("/chat/completions", Dialect::Chat),
     path("/fim/completions", Dialect::Completions),
     path("/completions", Dialect::Completions),
@@ -85,6 +87,7 @@ const API_PATHS: [ApiPath; 37] = [
     path("/audio/speech", Dialect::Speech),
     path("/audio/transcriptions", Dialect::Transcription),
     path("/audio/translations", Dialect::Transcription),
+    path("/files", Dialect::Files),
     path("/v1/batches", Dialect::Batches),
     path("/batch/jobs", Dialect::Batches),
     path(":batchGenerateContent", Dialect::Batches),
@@ -109,7 +112,7 @@ impl Dialect {
     pub(super) fn of_request(method: &str, path: &str, request: Option<&Object>) -> Self {
         let is_read = ["GET", "HEAD", "OPTIONS", "DELETE"].contains(&method);
         match Self::of(path) {
-            Dialect::BatchResults => Dialect::BatchResults,
+            dialect @ (Dialect::BatchResults | Dialect::Responses) => dialect,
             _ if is_read => Dialect::Other,
             Dialect::Invoke => request.map_or(Dialect::Other, |request| invoked(path, request)),
             dialect => dialect,
@@ -146,6 +149,7 @@ impl Dialect {
             Dialect::Images => "images",
             Dialect::Speech => "speech",
             Dialect::Transcription => "transcription",
+            Dialect::Files => "files",
             Dialect::Batches => "batches",
             Dialect::BatchResults => "batch_results",
             Dialect::Other => "other",
@@ -160,6 +164,7 @@ impl Dialect {
                 | Dialect::Images
                 | Dialect::Speech
                 | Dialect::Transcription
+                | Dialect::Files
                 | Dialect::Batches
                 | Dialect::BatchResults
         )

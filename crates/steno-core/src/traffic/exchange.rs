@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use super::assemble::assemble;
 use super::body::{ANSWER_LIMIT, DecodedBody, REQUEST_LIMIT};
+use super::body_meter::MeasuredBody;
 use super::dialect::Dialect;
+use super::form_body::BodyFields;
 use super::piece::{Headers, Piece, PieceKind};
 use crate::json::Object;
 use crate::timestamp::Timestamp;
@@ -24,6 +26,14 @@ pub struct Exchange {
     pub request_headers: Headers,
     /// The request's body.
     pub body: Vec<u8>,
+    /// Whether some of the body is still to come.
+    pub is_uploading: bool,
+    /// What the request's body was, where that is stated.
+    pub measured_request: Option<MeasuredBody>,
+    /// Headers that followed the request's body.
+    pub request_trailers: Headers,
+    /// Heads of answers that only announced another one, by their status.
+    pub informational: Vec<(u16, Headers)>,
     /// The response's status, once its head has come.
     pub status: Option<u16>,
     /// The response's headers.
@@ -36,6 +46,10 @@ pub struct Exchange {
     pub last_after: u64,
     /// Whether bytes of the answer are left out here because they are too many.
     pub is_shortened: bool,
+    /// What the answer's body was, where that is stated.
+    pub measured_answer: Option<MeasuredBody>,
+    /// Headers that followed the answer's body.
+    pub trailers: Headers,
     /// How it ended, if it did.
     pub end: Option<End>,
     /// The API that was asked.
@@ -64,6 +78,8 @@ impl Exchange {
             path: text(&piece.path),
             request_headers: piece.headers_of_body(),
             body: piece.bytes(),
+            is_uploading: piece.is_uploaded,
+            measured_request: piece.measure(),
             ..Self::default()
         };
         exchange.find_dialect();
@@ -87,6 +103,17 @@ impl Exchange {
     pub fn take(&mut self, piece: Piece<'_>) {
         let after = piece.after.unwrap_or_default();
         match piece.traffic {
+            PieceKind::Upload if self.is_uploading => self.body.extend(piece.bytes()),
+            PieceKind::UploadEnd => {
+                self.measured_request = piece.measure().or(self.measured_request.take());
+                self.request_trailers.clone_from(&piece.headers);
+                self.is_uploading = false;
+                self.find_dialect();
+            }
+            PieceKind::Informational => {
+                let status = piece.status.unwrap_or_default();
+                self.informational.push((status, piece.headers));
+            }
             PieceKind::Response => {
                 self.status = piece.status;
                 self.head_after = after;
@@ -97,10 +124,12 @@ impl Exchange {
                 self.chunks.push((after, piece.bytes()));
             }
             PieceKind::End => {
+                self.measured_answer = piece.measure();
+                self.trailers.clone_from(&piece.headers);
                 let error = piece.error.map(std::borrow::Cow::into_owned);
                 self.end = Some(End { after, error });
             }
-            PieceKind::Settings | PieceKind::Request | PieceKind::Moved => {}
+            PieceKind::Settings | PieceKind::Request | PieceKind::Upload | PieceKind::Moved => {}
         }
     }
 
@@ -130,9 +159,14 @@ impl Exchange {
         self.dialect
     }
 
-    /// What was asked, where that is a JSON object.
+    /// What was asked, where that is a JSON object or a form.
     pub fn asked(&self) -> Option<Object> {
-        crate::agent::repair::parse(&self.request_body().bytes).ok()
+        self.request_fields().read(&self.request_body().bytes)
+    }
+
+    /// How the fields of the request are written.
+    pub(super) fn request_fields(&self) -> BodyFields {
+        BodyFields::of_headers(&self.request_headers)
     }
 
     /// The answer as it came so far, decompressed, up to the limit of what is read.

@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
+use super::body_meter::MeasuredBody;
 use crate::session::SessionId;
 use crate::timestamp::Timestamp;
 
@@ -22,6 +23,12 @@ pub enum PieceKind {
     Settings,
     /// What was asked.
     Request,
+    /// Some bytes of what was asked, where they are more than a request holds.
+    Upload,
+    /// The end of those, good or bad.
+    UploadEnd,
+    /// The head of an answer that only says that another one will come (1xx).
+    Informational,
     /// The head of the answer.
     Response,
     /// Some bytes of the answer, as they were passed on.
@@ -58,7 +65,22 @@ pub struct Piece<'a> {
     /// The response's status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Headers, those with secrets without their values.
+    /// Whether the body of a request follows in pieces of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_uploaded: bool,
+    /// The length of a whole body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// The BLAKE3 hash of a whole body, as it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blake3: Option<Cow<'a, str>>,
+    /// The same of its parts, without the boundaries between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_blake3: Option<Cow<'a, str>>,
+    /// How many bytes are not in the record.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u64,
+    /// Headers, those with secrets without their values. At an end, those that followed the body.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Headers,
     /// How the body was compressed, of which the record has the decompressed bytes.
@@ -111,6 +133,11 @@ impl<'a> Piece<'a> {
             upstream: None,
             path: None,
             status: None,
+            is_uploaded: false,
+            length: None,
+            blake3: None,
+            content_blake3: None,
+            omitted: 0,
             headers: Headers::new(),
             decoded: None,
             redactions: 0,
@@ -136,6 +163,31 @@ impl<'a> Piece<'a> {
     pub fn chunk(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
         let piece = Self { after: Some(after), ..Self::new(PieceKind::Chunk, exchange) };
         piece.with_bytes(bytes)
+    }
+
+    /// Some bytes of a request.
+    pub fn upload(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
+        let piece = Self { after: Some(after), ..Self::new(PieceKind::Upload, exchange) };
+        piece.with_bytes(bytes)
+    }
+
+    /// The same piece with what its body was.
+    pub fn with_measure(mut self, measured: MeasuredBody) -> Self {
+        self.length = Some(measured.length);
+        self.omitted = measured.omitted;
+        self.blake3 = Some(measured.blake3.into());
+        self.content_blake3 = measured.content_blake3.map(Cow::Owned);
+        self
+    }
+
+    /// What the body was to which the piece belongs.
+    pub(super) fn measure(&self) -> Option<MeasuredBody> {
+        Some(MeasuredBody {
+            length: self.length?,
+            omitted: self.omitted,
+            blake3: self.blake3.as_deref()?.to_owned(),
+            content_blake3: self.content_blake3.as_deref().map(str::to_owned),
+        })
     }
 
     /// The end of an answer.

@@ -2,19 +2,47 @@
 
 use blake3::Hash;
 
+use super::body_meter::{BodyMeter, MeasuredBody};
 use super::conversations::{chain, parts};
 use super::dialect::Dialect;
 use super::exchange::Exchange;
+use super::form_body::BodyFields;
 use super::request::Asked;
-use crate::agent::repair;
 use crate::json::{Object, Style, Value, sorted};
 
 /// A request, reduced to its API and to what it says that was not said before.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Question {
     form: Form,
     /// The sum over all that follows the model's last words.
     news: Hash,
+    /// Length and hash of the body, by which one is found that was not kept whole.
+    body: Option<(u64, String)>,
+    /// Whether only those tell what was asked.
+    is_body_unknown: bool,
+}
+
+impl PartialEq for Question {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same_body = self.body.is_some() && self.body == other.body;
+        let is_known = !self.is_body_unknown && !other.is_body_unknown;
+        self.form == other.form && if is_known { self.news == other.news } else { is_same_body }
+    }
+}
+
+/// A request as it came.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedRequest<'a> {
+    /// Its method.
+    pub method: &'a str,
+    /// Its path and query.
+    pub path: &'a str,
+    /// What its body is.
+    pub content_type: &'a str,
+    /// Its body as the record of it would be: decompressed and without secrets.
+    pub body: &'a [u8],
+    /// The same as it was sent.
+    pub sent: &'a [u8],
 }
 
 /// What the answer will look like.
@@ -29,31 +57,54 @@ struct Form {
 
 impl Question {
     /// The question of a request.
-    pub fn new(method: &str, path: &str, body: &[u8]) -> Self {
-        let request: Option<Object> = repair::parse(body).ok();
-        let dialect = Dialect::of_request(method, path, request.as_ref());
-        let is_stream = asks_for_stream(dialect, path, request.as_ref());
-        let other = if dialect == Dialect::Other { own_path(path) } else { "" };
-        let form = Form { method: method.to_owned(), dialect, path: other.to_owned(), is_stream };
-        let news = match request {
-            Some(request) if dialect != Dialect::Other => said_anew(dialect, request),
-            Some(request) => {
-                let sorted = sorted(&Value::Object(request));
-                blake3::hash(Style::COMPACT.print(&sorted).as_bytes())
-            }
-            None => blake3::hash(body),
-        };
-        Self { form, news }
+    pub fn new(request: AskedRequest<'_>) -> Self {
+        let fields = BodyFields::of_content_type(request.content_type);
+        let measured = BodyMeter::measure(&fields, request.sent);
+        let body = Some(identity(measured));
+        let AskedRequest { method, path, body: bytes, .. } = request;
+        Self { body, ..Self::of_fields(method, path, fields.read(bytes).ok_or(bytes)) }
     }
 
     /// The question of a recorded exchange.
     pub fn of(exchange: &Exchange) -> Self {
-        Self::new(&exchange.method, &exchange.path, &exchange.request_body().bytes)
+        let (method, path, body) = (&exchange.method, &exchange.path, exchange.request_body());
+        let measured = exchange.measured_request.clone();
+        let is_body_unknown = measured.as_ref().is_some_and(|measured| measured.omitted > 0);
+        let fields = exchange.request_fields().read(&body.bytes);
+        let question = Self::of_fields(method, path, fields.ok_or(&body.bytes));
+        Self { body: measured.map(identity), is_body_unknown, ..question }
+    }
+
+    /// The question of a request with these fields, or with these bytes.
+    fn of_fields(method: &str, path: &str, request: Result<Object, &[u8]>) -> Self {
+        let fields = request.as_ref().ok();
+        let dialect = Dialect::of_request(method, path, fields);
+        let is_stream = asks_for_stream(dialect, path, fields);
+        let is_conversation = dialect != Dialect::Other && !dialect.is_single_call();
+        let other = if is_conversation { "" } else { own_path(path) };
+        let form = Form { method: method.to_owned(), dialect, path: other.to_owned(), is_stream };
+        let news = match request {
+            Ok(request) if is_conversation => said_anew(dialect, request),
+            Ok(request) => {
+                let sorted = sorted(&Value::Object(request));
+                blake3::hash(Style::COMPACT.print(&sorted).as_bytes())
+            }
+            Err(bytes) => blake3::hash(bytes),
+        };
+        Self { form, news, body: None, is_body_unknown: false }
     }
 
     /// Whether both ask the same API for an answer of the same form.
     pub fn is_like(&self, other: &Question) -> bool {
         self.form == other.form
+    }
+}
+
+/// The length of a body without its boundaries is not stated; their hash is enough then.
+fn identity(measured: MeasuredBody) -> (u64, String) {
+    match measured.content_blake3 {
+        Some(content) => (0, content),
+        None => (measured.length, measured.blake3),
     }
 }
 

@@ -60,7 +60,11 @@ impl RequestKey {
         }
         let stated = ["idempotency-key", "amz-sdk-invocation-id"];
         let key = stated.iter().find_map(|name| header(&exchange.request_headers, name));
-        hasher.update(key.map_or(exchange.body.as_slice(), str::as_bytes));
+        // The boundaries of a body with parts are new each time.
+        let measured = exchange.measured_request.as_ref();
+        let content = measured.map(|body| body.content_blake3.as_ref().unwrap_or(&body.blake3));
+        let content = content.map_or(exchange.body.as_slice(), |hash| hash.as_bytes());
+        hasher.update(key.map_or(content, str::as_bytes));
         Self { hash: hasher.finalize(), is_stated: key.is_some() }
     }
 }

@@ -15,6 +15,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use self::escapes::UnescapedBytes;
 pub use self::filter::SecretFilter;
+use super::form_body::{BodyFields, decode_form};
 use crate::secret::{
     holds_password, is_dummy_password, is_placeholder, is_searchable, is_secret_name,
 };
@@ -91,7 +92,35 @@ impl TrafficSecrets {
 
     /// What takes the secrets out of a body that comes in pieces.
     pub fn filter(&self) -> SecretFilter {
-        SecretFilter::new(self.clone())
+        SecretFilter::new(self.clone(), false)
+    }
+
+    /// The same for a body whose fields may be parts.
+    pub fn filter_fields(&self, fields: &BodyFields) -> SecretFilter {
+        SecretFilter::new(self.clone(), matches!(fields, BodyFields::Multipart(_)))
+    }
+
+    /// Takes the secrets out of a whole form, by the names of its fields; those are known from then on. Gives how many
+    /// they were.
+    pub fn redact_form(&mut self, form: &[u8]) -> (Vec<u8>, u64) {
+        let mut redactions = 0;
+        let pairs: Vec<Vec<u8>> = form
+            .split(|byte| *byte == b'&')
+            .map(|pair| {
+                let Some(at) = pair.iter().position(|byte| *byte == b'=') else {
+                    return pair.to_vec();
+                };
+                let (name, value) = (decode_form(&pair[..at]), decode_form(&pair[at + 1..]));
+                if !is_secret_name(&name) || !is_secret_value(&name, &value) {
+                    return pair.to_vec();
+                }
+                self.remember(&value, &name);
+                redactions += 1;
+                let marker = marker(&name.to_ascii_lowercase(), pair.len() - at - 1);
+                [&pair[..=at], marker.as_bytes()].concat()
+            })
+            .collect();
+        (pairs.join(&b'&'), redactions)
     }
 
     /// Remembers a secret, if it can be told from ordinary text.
@@ -160,6 +189,17 @@ mod tests {
         let mut secrets = TrafficSecrets::default();
         headers.iter().for_each(|(name, value)| secrets.note_header(name, value));
         secrets
+    }
+
+    #[test]
+    fn fields_of_forms_are_secrets_by_their_names() {
+        let mut secrets = TrafficSecrets::default();
+        let form = b"grant=a+b&client_secret=q7Rz%2F0vXw93&api_key=your-key&x=%41";
+        let (redacted, redactions) = secrets.redact_form(form);
+        let expected =
+            "grant=a+b&client_secret=[redacted: client_secret, 13 bytes]&api_key=your-key&x=%41";
+        assert_eq!((String::from_utf8(redacted).unwrap().as_str(), redactions), (expected, 1));
+        assert!(secrets.redact_text("bad q7Rz/0vXw93").starts_with("bad [redacted: client_secret"));
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(super) fn asked_entries(dialect: Dialect, request: &Object) -> Vec<Entry> {
         Dialect::Images => image_prompt(request),
         Dialect::Speech => texts(request, &["instructions", "input"]),
         Dialect::Transcription => texts(request, &["file", "prompt"]),
+        Dialect::Files => texts(request, &["file", "purpose"]),
         Dialect::Batches => batch_request(request),
         _ => String::new(),
     };
@@ -56,6 +57,9 @@ fn whole_reply(dialect: Dialect, whole: Object) -> Reply {
         Dialect::Embeddings => embeddings(&whole),
         Dialect::Images => images(&whole),
         Dialect::Transcription => text(&whole, "text").unwrap_or_default().to_owned(),
+        Dialect::Files => {
+            format!("[file {}]", text(&whole, "id").or(text(&whole, "name")).unwrap_or_default())
+        }
         _ => batch_state(&whole),
     };
     let stated = ["usage", "meta", "usageMetadata"].iter().find_map(|name| whole.get(*name));

@@ -9,6 +9,7 @@ use blake3::Hash;
 use serde_json::json;
 
 use super::body::{ANSWER_LIMIT, REQUEST_LIMIT, too_large};
+use super::body_meter::MeasuredBody;
 use super::conversations::{Answer, Conversations, Place};
 use super::dialect::{Dialect, requested_model};
 use super::exchange::Exchange;
@@ -17,7 +18,6 @@ use super::reply::Reply;
 use super::request::Asked;
 use super::retries::{AttemptEnd, RequestKey, Retry, RetryLog, outcome};
 use crate::agent::fields::text;
-use crate::agent::repair;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Object, Value};
 
@@ -99,6 +99,13 @@ impl Telling {
                 Vec::new()
             }
             PieceKind::Request => self.request(&piece),
+            PieceKind::Upload | PieceKind::UploadEnd => self.upload(piece),
+            PieceKind::Informational => {
+                if let Some(open) = self.find(&piece.exchange) {
+                    open.exchange.take(piece);
+                }
+                Vec::new()
+            }
             PieceKind::Response | PieceKind::Chunk => {
                 let room = OPEN_LIMIT.saturating_sub(self.held);
                 let added = self.find(&piece.exchange).map(|open| {
@@ -113,8 +120,7 @@ impl Telling {
                 let Some(mut open) = self.end(&piece.exchange) else { return Vec::new() };
                 self.held -= open.exchange.chunks.first().map_or(0, |(_, bytes)| bytes.len());
                 open.exchange.take(piece);
-                let entries = self.reply(&open);
-                self.in_order(open.number, entries, true)
+                self.conclude(open)
             }
         }
     }
@@ -125,11 +131,20 @@ impl Telling {
         self.held = 0;
         open.sort_by_key(|open| (open.exchange.at.map(|at| at.instant()), open.number));
         let mut told = Vec::new();
-        for open in &open {
-            let entries = self.reply(open);
-            told.extend(self.in_order(open.number, entries, true));
+        for open in open {
+            told.extend(self.conclude(open));
         }
         told
+    }
+
+    /// Tells what is left to be told of an exchange that is over.
+    fn conclude(&mut self, mut open: Open) -> Vec<Entry> {
+        let mut told = Vec::new();
+        if std::mem::take(&mut open.exchange.is_uploading) {
+            told = self.read_request(&mut open);
+        }
+        told.extend(self.reply(&open));
+        self.in_order(open.number, told, true)
     }
 
     /// Gives the entries of an exchange, and those that waited for its end. Where conversations have sources of their
@@ -184,29 +199,65 @@ impl Telling {
 
     fn request(&mut self, piece: &Piece<'_>) -> Vec<Entry> {
         let exchange = Exchange::begin(piece);
+        let key = RequestKey::new(&exchange);
+        let retry = self.retries.find(key, &exchange.request_headers);
+        let (id, number) = (piece.exchange.clone().into_owned(), self.requests);
+        let (asked, structured, model) = (None, false, None);
+        let mut open = Open { id, exchange, number, asked, structured, model, key, retry };
+        self.requests += 1;
+        let told =
+            if open.exchange.is_uploading { Vec::new() } else { self.read_request(&mut open) };
+        self.open.entry(open.id.clone()).or_default().push_back(open);
+        self.in_order(number, told, false)
+    }
+
+    /// Takes a piece of a request's body. What it says is told when all has come.
+    fn upload(&mut self, piece: Piece<'_>) -> Vec<Entry> {
+        let id = piece.exchange.clone().into_owned();
+        let Some(mut open) = self.end(&id) else { return Vec::new() };
+        let was_uploading = open.exchange.is_uploading;
+        if was_uploading {
+            // One byte more than is read shows that there are more.
+            let has_room = open.exchange.body.len() <= REQUEST_LIMIT;
+            if has_room || piece.traffic == PieceKind::UploadEnd {
+                open.exchange.take(piece);
+            }
+        }
+        let mut told = Vec::new();
+        if was_uploading && !open.exchange.is_uploading {
+            open.key = RequestKey::new(&open.exchange);
+            open.retry = self.retries.find(open.key, &open.exchange.request_headers);
+            told = self.read_request(&mut open);
+        }
+        let number = open.number;
+        self.open.entry(id).or_default().push_front(open);
+        self.in_order(number, told, false)
+    }
+
+    /// Reads and tells the body of a request, all of which has come.
+    fn read_request(&mut self, open: &mut Open) -> Vec<Entry> {
+        let exchange = &open.exchange;
         let dialect = exchange.dialect();
         let body = (dialect != Dialect::Other).then(|| exchange.request_body());
         let is_too_large = body.as_ref().is_some_and(|body| body.is_too_large);
         let body = body.filter(|body| !body.is_too_large);
-        let request: Option<Object> = body.and_then(|body| repair::parse(&body.bytes).ok());
+        let request = body.and_then(|body| exchange.request_fields().read(&body.bytes));
         let model = requested_model(&exchange.path, request.as_ref());
         let asked = request.map(|request| Asked::of(dialect, request));
-        let structured = asked.as_ref().is_some_and(|asked| asked.structured);
-        let key = RequestKey::new(&exchange);
-        let retry = self.retries.find(key, &exchange.request_headers);
-        let (id, number) = (piece.exchange.clone().into_owned(), self.requests);
-        let mut open = Open { id, exchange, number, asked: None, structured, model, key, retry };
-        self.requests += 1;
+        open.structured = asked.as_ref().is_some_and(|asked| asked.structured);
+        open.model = model;
         // The answer is read without it.
         open.exchange.body = Vec::new();
-        let mut told = asked.map(|asked| self.tell(asked, &mut open)).unwrap_or_default();
+        let mut told = asked.map(|asked| self.tell(asked, open)).unwrap_or_default();
         if is_too_large {
-            let mut notice = failure(too_large("request", REQUEST_LIMIT), about(&open));
-            notice.created_at = open.exchange.at;
-            told.push(notice);
+            told.push(failure(too_large("request", REQUEST_LIMIT), about(open)));
         }
-        self.open.entry(open.id.clone()).or_default().push_back(open);
-        self.in_order(number, told, false)
+        let measured = open.exchange.measured_request.as_ref();
+        told.extend(measured.and_then(|measured| omission("request", measured, about(open))));
+        for entry in &mut told {
+            entry.created_at = entry.created_at.or(open.exchange.at);
+        }
+        told
     }
 
     /// Tells what is new in a request.
@@ -232,8 +283,10 @@ impl Telling {
     /// Tells the answer of an exchange, or why there is none.
     fn reply(&mut self, open: &Open) -> Vec<Entry> {
         let exchange = &open.exchange;
+        let measured = exchange.measured_answer.as_ref();
+        let omitted = measured.and_then(|measured| omission("answer", measured, about(open)));
         if exchange.dialect() == Dialect::Other {
-            return Vec::new();
+            return self.with_source(omitted.into_iter().collect(), None);
         }
         let mut reply = Reply::of(exchange);
         if let Some((place, asked)) = open.asked {
@@ -270,6 +323,7 @@ impl Telling {
             entries.push(entry);
         }
         entries.extend(reply.error.map(|error| failure(error, metadata)));
+        entries.extend(omitted);
         let end = exchange.end.as_ref().map(|end| end.after);
         let end = end.unwrap_or(exchange.last_after);
         entries.iter_mut().for_each(|entry| entry.created_at = exchange.moment(end));
@@ -327,6 +381,17 @@ impl Telling {
     }
 }
 
+/// Says what of a body is not in the record, if that is so.
+fn omission(what: &str, measured: &MeasuredBody, metadata: Object) -> Option<Entry> {
+    let MeasuredBody { length, omitted, blake3, .. } = measured;
+    let text = format!(
+        "{omitted} of the {length} bytes of the {what} were not kept; all of them have the BLAKE3 hash {blake3}"
+    );
+    let mut entry = Entry::new(Role::System, Kind::Notice, text);
+    entry.metadata = Some(metadata);
+    (*omitted > 0).then_some(entry)
+}
+
 fn failure(error: String, metadata: Object) -> Entry {
     let mut entry = Entry::new(Role::System, Kind::Error, error);
     entry.metadata = Some(metadata);
@@ -360,6 +425,11 @@ fn described(open: &Open, reply: &Reply) -> Object {
     add("attempt", open.retry.as_ref().map(|retry| retry.attempt.into()));
     let repeated = open.retry.as_ref().and_then(|retry| retry.of.as_deref());
     add("retry_of", repeated.map(Value::from));
+    let trailers = exchange.trailers.iter().map(|(name, value)| (name.clone(), json!(value)));
+    let trailers: Object = trailers.collect();
+    add("trailers", (!trailers.is_empty()).then(|| trailers.into()));
+    let announced: Vec<u16> = exchange.informational.iter().map(|(status, _)| *status).collect();
+    add("informational", (!announced.is_empty()).then(|| json!(announced)));
     add("first_byte_ms", exchange.chunks.first().map(|(after, _)| milliseconds(*after)));
     add("connection_error", reply.connection_error.as_deref().map(Value::from));
     add("unread_events", Some(reply.unread_events).filter(|count| *count > 0).map(Value::from));

@@ -14,6 +14,7 @@ use steno_core::{SessionId, Status};
 use steno_gateway::sdk::Environment;
 
 use crate::agents;
+use crate::byte_size::ByteSize;
 use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
@@ -39,9 +40,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     name: Option<AgentName>,
     /// Tell subagents and forks apart: each conversation beside the first becomes a source of its own. Without it all
-    /// stands in `primary`, in the order in which it was said.
+    /// stands in `primary`, each prompt with its answer.
     #[arg(long)]
     subagents: bool,
+    /// How many bytes of a request or an answer are recorded, such as `64 MiB`; of the rest, length and hash are
+    /// [default: body_limit in config.toml, else 256 MiB].
+    #[arg(long, value_name = "SIZE")]
+    body_limit: Option<ByteSize>,
     /// Write `requests.jsonl` and `response_meta.jsonl` there too, as chibi does.
     #[arg(long, value_name = "DIR")]
     debug_files: Option<PathBuf>,
@@ -57,7 +62,9 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let upstreams = Config::load(scene)?.upstreams()?;
+    let config = Config::load(scene)?;
+    let upstreams = config.upstreams()?;
+    let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
     let variable = |name: &str| Scene::variable(name)?.into_string().ok();
     let environment = Environment::new(upstreams, variable);
     let default = agent_name(&args.command[0]);
@@ -68,6 +75,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         upstreams: environment.upstreams.clone(),
         subagents: args.subagents,
+        body_limit,
         debug_files: args.debug_files.clone(),
     };
     // Whoever names a session or an agent wants all of it there.

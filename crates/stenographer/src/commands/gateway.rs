@@ -8,6 +8,7 @@ use steno_core::vault::record::Closing;
 use steno_core::{SessionId, Status};
 use steno_gateway::{Upstream, Upstreams};
 
+use crate::byte_size::ByteSize;
 use crate::commands::record;
 use crate::config::Config;
 use crate::error::{CommandError, Exit};
@@ -33,6 +34,10 @@ pub(crate) struct Args {
     /// Who is being recorded [default: gateway].
     #[arg(long, value_name = "NAME")]
     name: Option<AgentName>,
+    /// How many bytes of a request or an answer are recorded, such as `64 MiB`; of the rest, length and hash are
+    /// [default: body_limit in config.toml, else 256 MiB].
+    #[arg(long, value_name = "SIZE")]
+    body_limit: Option<ByteSize>,
     /// Write `requests.jsonl` and `response_meta.jsonl` there too, as chibi does.
     #[arg(long, value_name = "DIR")]
     debug_files: Option<PathBuf>,
@@ -40,7 +45,9 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, CommandError> {
-    let mut upstreams = Config::load(scene)?.upstreams()?;
+    let config = Config::load(scene)?;
+    let mut upstreams = config.upstreams()?;
+    let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
     args.upstreams.into_iter().for_each(|upstream| upstreams.set(upstream));
     let default = steno_core::traffic::AGENT.parse()?;
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
@@ -51,6 +58,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         listen: args.listen,
         upstreams,
         subagents: true,
+        body_limit,
         debug_files: args.debug_files,
     };
     let is_routed = agent.is_none() && session.is_none();

@@ -28,6 +28,7 @@ mod foreign_store;
 mod full_store;
 #[cfg(unix)]
 mod gateway;
+mod gateway_bodies;
 mod gateway_secrets;
 mod harness;
 #[cfg(unix)]

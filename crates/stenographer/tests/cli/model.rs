@@ -116,10 +116,36 @@ fn read_request(input: &mut impl BufRead) -> Option<Asked> {
         headers.push((name.to_owned(), value.to_owned()));
     }
     let mut asked = Asked { line: line.trim_end().to_owned(), headers, body: Vec::new() };
+    if asked.header("transfer-encoding").is_some() {
+        asked.body = read_chunks(input)?;
+        return Some(asked);
+    }
     let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
     asked.body = vec![0; length];
     input.read_exact(&mut asked.body).ok()?;
     Some(asked)
+}
+
+/// A body of chunks, with whatever follows it.
+fn read_chunks(input: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        input.read_line(&mut line).ok().filter(|count| *count > 0)?;
+        let length = usize::from_str_radix(line.trim(), 16).ok()?;
+        if length == 0 {
+            break;
+        }
+        let start = body.len();
+        body.resize(start + length + 2, 0);
+        input.read_exact(&mut body[start..]).ok()?;
+        body.truncate(start + length);
+    }
+    let mut line = String::new();
+    while input.read_line(&mut line).ok()? > 2 {
+        line.clear();
+    }
+    Some(body)
 }
 
 /// An answer while it is being read.

@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 
 use super::escapes::UnescapedBytes;
 use super::{TrafficSecrets, is_secret_value, marker};
-use crate::secret::{SecretMatch, SecretRules, find_secrets};
+use crate::secret::{SecretMatch, SecretRules, find_secrets, is_secret_name};
 
 /// How much of a body is looked at together.
 const WINDOW: usize = 256 << 10;
@@ -35,18 +35,35 @@ static OPEN_NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#""[A-Za-z_-]{0,40}("\s{0,20}(:\s{0,20})?)?$"#).expect("a valid pattern")
 });
 
+/// A part of a body: its name, further headers, and its value. A part with a file in it says so behind the name.
+static PART_FIELD: LazyLock<Regex> = LazyLock::new(|| {
+    let head = r#""([^"\r\n]{1,80})"([^\r\n]{0,200})\r?\n(?:[^\r\n]{1,200}\r?\n){0,8}\r?\n"#;
+    Regex::new(&format!(r"(?-u){head}([^\r\n]{{1,4096}})\r?\n--")).expect("a valid pattern")
+});
+
+/// A name in quotes, as parts have it.
+static QUOTED_NAME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?-u)"([^"\r\n]{1,80})""#).expect("a valid pattern"));
+
+/// A part that has begun and not ended.
+static OPEN_PART: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?-u)^[^\r\n]*(?:\r?\n[^\r\n]*){0,11}\r?$").expect("a valid pattern")
+});
+
 /// Takes secrets out of one body.
 #[derive(Debug)]
 pub struct SecretFilter {
     secrets: TrafficSecrets,
+    /// Whether the body may consist of parts.
+    has_parts: bool,
     /// What may be the beginning of a secret.
     held: Vec<u8>,
     redactions: u64,
 }
 
 impl SecretFilter {
-    pub(super) fn new(secrets: TrafficSecrets) -> Self {
-        Self { secrets, held: Vec::new(), redactions: 0 }
+    pub(super) fn new(secrets: TrafficSecrets, has_parts: bool) -> Self {
+        Self { secrets, has_parts, held: Vec::new(), redactions: 0 }
     }
 
     /// Takes the next bytes; gives those that may be recorded by now.
@@ -109,6 +126,28 @@ impl SecretFilter {
                 (String::from_utf8_lossy(&captures[1]), String::from_utf8_lossy(&captures[2]));
             self.secrets.remember(&value, &name);
         }
+        for part in self.secret_parts(text) {
+            let value = String::from_utf8_lossy(&text[part.range]).into_owned();
+            self.secrets.remember(&value, &part.rule);
+        }
+    }
+
+    /// The parts of a body that are secrets by their names.
+    fn secret_parts(&self, text: &[u8]) -> Vec<FoundSecret> {
+        if !self.has_parts {
+            return Vec::new();
+        }
+        let parts = PART_FIELD.captures_iter(text).filter_map(|captures| {
+            let name = String::from_utf8_lossy(&captures[1]).to_ascii_lowercase();
+            let is_file = memmem::find(&captures[2], b"filename").is_some();
+            let is_secret = !is_file
+                && is_secret_name(&name)
+                && is_secret_value(&name, &String::from_utf8_lossy(&captures[3]));
+            let (whole, value) = (captures.get(0)?, captures.get(3)?);
+            let context_start = whole.start();
+            is_secret.then(|| FoundSecret { range: value.range(), context_start, rule: name })
+        });
+        parts.collect()
     }
 
     /// Every secret in a text, in order and without overlaps.
@@ -137,12 +176,23 @@ impl SecretFilter {
                 add(FoundSecret { range: value.range(), context_start, rule: name });
             }
         }
+        self.secret_parts(text).into_iter().for_each(&mut add);
         for SecretMatch { range, context_start, rule } in find_secrets(text, SecretRules::FormsOnly)
         {
             add(FoundSecret { range, context_start, rule: rule.to_owned() });
         }
         found.sort_by_key(|secret| secret.range.start);
         found
+    }
+
+    /// Where the part begins whose value may be a secret and has not ended.
+    fn open_part(&self, text: &[u8]) -> Option<usize> {
+        let mut names = QUOTED_NAME.captures_iter(text).filter(|_| self.has_parts);
+        names.find_map(|captures| {
+            let start = captures.get(0)?.start();
+            let is_secret = is_secret_name(&String::from_utf8_lossy(&captures[1]));
+            (is_secret && OPEN_PART.is_match(&text[start..])).then_some(start)
+        })
     }
 
     /// Where that begins which may be a secret once more has come.
@@ -163,6 +213,7 @@ impl SecretFilter {
             from = from
                 .min(pattern.find(&text[near_end..]).map_or(from, |open| near_end + open.start()));
         }
+        from = from.min(self.open_part(&text[near_end..]).map_or(from, |at| near_end + at));
         if let Some(begin) = memmem::rfind(&text[near_end..], b"-----BEGIN")
             && !found.iter().any(|secret| secret.range.start == near_end + begin)
         {
@@ -190,6 +241,7 @@ struct FoundSecret {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::form_body::BodyFields;
 
     fn filter(headers: &[(&str, &str)]) -> SecretFilter {
         let mut secrets = TrafficSecrets::default();
@@ -264,6 +316,20 @@ mod tests {
         let headers = [("Authorization", "Bearer anything"), ("X-Session-Mode", "assistant")];
         for cut in 0..=body.len() {
             assert_eq!(recorded(filter(&headers), body.as_bytes(), &[cut]), body);
+        }
+    }
+
+    #[test]
+    fn parts_of_a_body_are_secrets_by_their_names_at_every_cut() {
+        let body = "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nwhisper\r\n\
+            --b\r\nContent-Disposition: form-data; name=\"api_key\"\r\nContent-Type: text/plain\r\n\r\n\
+            zZ8yY7xX6wW5\r\n--b\r\nContent-Disposition: form-data; name=\"token\"; filename=\"x\"\r\n\r\n\
+            q7Rz0vXw93Lk\r\n--b--\r\n";
+        let expected = body.replace("zZ8yY7xX6wW5", &marker("api_key", 12));
+        let fields = BodyFields::Multipart("b".to_owned());
+        for cut in 0..=body.len() {
+            let filter = TrafficSecrets::default().filter_fields(&fields);
+            assert_eq!(recorded(filter, body.as_bytes(), &[cut]), expected, "{cut}");
         }
     }
 

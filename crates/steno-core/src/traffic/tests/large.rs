@@ -92,3 +92,48 @@ fn a_request_that_is_too_large_is_told_of() {
         [format!("primary system error: the request is larger than 32 {TOO_LARGE}")]
     );
 }
+
+/// A request whose body comes in pieces.
+fn uploaded(tape: &mut Tape, path: &str, content_type: &str, parts: &[&[u8]]) {
+    let mut piece = Piece::new(PieceKind::Request, "x");
+    (piece.path, piece.is_uploaded) = (Some(path.to_owned().into()), true);
+    piece.headers = vec![("content-type".to_owned(), content_type.to_owned())];
+    tape.take(&piece);
+    parts.iter().for_each(|part| tape.take(&Piece::upload("x", 1, part)));
+}
+
+#[test]
+fn a_request_that_comes_in_pieces_is_told_when_it_is_whole() {
+    let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]});
+    let request = request.to_string();
+    for cut in 0..=request.len() {
+        let (first, second) = request.as_bytes().split_at(cut);
+        let mut tape = Tape::default();
+        uploaded(&mut tape, CHAT, "application/json", &[first, second]);
+        assert!(tape.entries.is_empty());
+        tape.take(&Piece::new(PieceKind::UploadEnd, "x"));
+        assert_eq!(tape.said(), ["user text: Hello"], "{cut}");
+    }
+    // Of one that never came to its end, the end of the exchange tells.
+    let mut tape = Tape::default();
+    uploaded(&mut tape, CHAT, "application/json", &[request.as_bytes()]);
+    tape.end("x", Some("cut"));
+    assert_eq!(tape.said(), ["user text: Hello", "system error: cut"]);
+}
+
+#[test]
+fn a_transcription_names_its_file() {
+    let body = b"--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nwhisper-1\r\n--b\r\n\
+        Content-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n\xff\x00\r\n--b--\r\n";
+    let mut tape = Tape::default();
+    let kind = "multipart/form-data; boundary=b";
+    uploaded(&mut tape, "/v1/audio/transcriptions", kind, &[body]);
+    tape.take(&Piece::new(PieceKind::UploadEnd, "x"));
+    let answer = json!({"text": "Hello", "usage": {"type": "tokens", "input_tokens": 7, "output_tokens": 2}});
+    tape.say("x", 200, &[&answer.to_string()]);
+    tape.end("x", None);
+    let file = format!("user text: [a.wav, data, 2 bytes, blake3 {}]", blake3::hash(b"\xff\x00"));
+    assert_eq!(tape.said(), [file.as_str(), "assistant text: Hello"]);
+    assert_eq!(tape.entries[1].model.as_deref(), Some("whisper-1"));
+    assert_eq!((tape.usage().input, tape.usage().output), (7, 2));
+}

@@ -387,6 +387,24 @@ fn a_request_that_is_no_json_has_an_answer_all_the_same() {
     assert_eq!(tape.told(), ["primary system error: HTTP 400: what?"]);
 }
 
+/// One path of each API.
+const PATHS: [&str; 14] = [
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/v1/responses",
+    "/v1/m:streamGenerateContent",
+    "/v1/completions",
+    "/api/chat",
+    "/api/generate",
+    "/model/m/converse-stream",
+    "/model/m/invoke",
+    "/v2/chat",
+    "/v1/embeddings",
+    "/v1/images/generations",
+    "/v1/audio/transcriptions",
+    "/v1/messages/batches/b/results",
+];
+
 /// Bits of requests and answers, put together in any order.
 const WORDS: [&str; 24] = [
     "{",
@@ -420,12 +438,12 @@ proptest! {
     fn no_traffic_panics(
         words in proptest::collection::vec(0..WORDS.len(), 0..60),
         answer in proptest::collection::vec(0..WORDS.len(), 0..60),
-        path in 0..4_usize,
+        path in 0..PATHS.len(),
         status in 0..1000_u16,
         bytes in proptest::collection::vec(any::<u8>(), 0..50),
     ) {
         let text = |words: &[usize]| words.iter().map(|word| WORDS[*word]).collect::<String>();
-        let path = ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/m:streamGenerateContent"][path];
+        let path = PATHS[path];
         let mut tape = Tape::default();
         for exchange in ["a", "b"] {
             let request = format!("{{\"messages\":[{}]}}", text(&words));

@@ -1,0 +1,132 @@
+//! Counts and hashes a body while it passes, and says how much of it is kept.
+
+use blake3::Hasher;
+use memchr::memmem;
+
+use super::form_body::BodyFields;
+
+/// Measures one body.
+#[derive(Clone, Debug)]
+pub struct BodyMeter {
+    limit: u64,
+    length: u64,
+    hasher: Hasher,
+    content: Option<ContentHasher>,
+}
+
+/// What a body was that passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeasuredBody {
+    /// Its length in bytes.
+    pub length: u64,
+    /// How many bytes at its end were not kept.
+    pub omitted: u64,
+    /// Its BLAKE3 hash, in hexadecimal.
+    pub blake3: String,
+    /// The same without the boundaries between its parts, which are new in each request.
+    pub content_blake3: Option<String>,
+}
+
+impl BodyMeter {
+    /// Measures a body of which `limit` bytes are kept.
+    pub fn new(limit: u64, fields: &BodyFields) -> Self {
+        let content = match fields {
+            BodyFields::Multipart(boundary) => Some(ContentHasher::new(boundary)),
+            _ => None,
+        };
+        Self { limit, length: 0, hasher: Hasher::new(), content }
+    }
+
+    /// Takes the next bytes; gives those that are kept.
+    pub fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        self.hasher.update(bytes);
+        if let Some(content) = &mut self.content {
+            content.update(bytes);
+        }
+        let room = usize::try_from(self.limit.saturating_sub(self.length)).unwrap_or(usize::MAX);
+        self.length += bytes.len() as u64;
+        &bytes[..bytes.len().min(room)]
+    }
+
+    /// What the body was, all of which has passed.
+    pub fn finish(self) -> MeasuredBody {
+        MeasuredBody {
+            length: self.length,
+            omitted: self.length.saturating_sub(self.limit),
+            blake3: self.hasher.finalize().to_hex().to_string(),
+            content_blake3: self.content.map(ContentHasher::finish),
+        }
+    }
+
+    /// Measures a body that is whole.
+    pub fn measure(fields: &BodyFields, body: &[u8]) -> MeasuredBody {
+        let mut meter = Self::new(u64::MAX, fields);
+        meter.take(body);
+        meter.finish()
+    }
+}
+
+/// Hashes a body without the boundaries between its parts.
+#[derive(Clone, Debug)]
+struct ContentHasher {
+    boundary: Vec<u8>,
+    /// What may be the beginning of a boundary.
+    held: Vec<u8>,
+    hasher: Hasher,
+}
+
+impl ContentHasher {
+    fn new(boundary: &str) -> Self {
+        Self { boundary: boundary.as_bytes().to_vec(), held: Vec::new(), hasher: Hasher::new() }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
+        let mut at = 0;
+        for found in memmem::find_iter(&self.held, &self.boundary) {
+            self.hasher.update(&self.held[at..found]);
+            at = found + self.boundary.len();
+        }
+        let tail = self.held.len().saturating_sub(self.boundary.len() - 1).max(at);
+        self.hasher.update(&self.held[at..tail]);
+        self.held.drain(..tail);
+    }
+
+    fn finish(mut self) -> String {
+        self.hasher.update(&self.held);
+        self.hasher.finalize().to_hex().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_measured_and_kept_up_to_the_limit() {
+        let mut meter = BodyMeter::new(5, &BodyFields::Json);
+        assert_eq!(
+            [meter.take(b"abc"), meter.take(b"def"), meter.take(b"g")],
+            [&b"abc"[..], b"de", b""]
+        );
+        let measured = meter.finish();
+        assert_eq!((measured.length, measured.omitted), (7, 2));
+        assert_eq!(measured.blake3, blake3::hash(b"abcdefg").to_hex().as_str());
+    }
+
+    #[test]
+    fn boundaries_do_not_change_the_content() {
+        let body = |boundary: &str| format!("--{boundary}\r\na\r\n--{boundary}--").into_bytes();
+        let whole = blake3::hash(b"--\r\na\r\n----").to_hex().to_string();
+        for boundary in ["b", "aaab", "a-much-longer-one"] {
+            let body = body(boundary);
+            for cut in 0..=body.len() {
+                let mut meter = BodyMeter::new(0, &BodyFields::Multipart(boundary.to_owned()));
+                meter.take(&body[..cut]);
+                meter.take(&body[cut..]);
+                let measured = meter.finish();
+                assert_eq!(measured.content_blake3.as_ref(), Some(&whole), "{boundary} at {cut}");
+            }
+        }
+    }
+}

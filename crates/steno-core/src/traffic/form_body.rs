@@ -1,0 +1,216 @@
+//! Bodies of requests that are no JSON: forms, and forms of several parts with files in them.
+
+use serde_json::json;
+
+use super::piece::Headers;
+use crate::agent::repair;
+use crate::json::{Object, Value};
+
+/// How the fields of a body are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BodyFields {
+    /// As JSON, or not at all.
+    #[default]
+    Json,
+    /// As `name=value&name=value`.
+    Form,
+    /// As parts between lines with this boundary.
+    Multipart(String),
+}
+
+impl BodyFields {
+    /// What a `content-type` says.
+    pub fn of_content_type(content_type: &str) -> Self {
+        let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        match kind.as_str() {
+            "application/x-www-form-urlencoded" => BodyFields::Form,
+            "multipart/form-data" => {
+                boundary_of(content_type).map_or(BodyFields::Json, BodyFields::Multipart)
+            }
+            _ => BodyFields::Json,
+        }
+    }
+
+    /// What the headers of a request say.
+    pub(super) fn of_headers(headers: &Headers) -> Self {
+        let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
+        headers
+            .iter()
+            .find(named)
+            .map_or(BodyFields::Json, |(_, value)| Self::of_content_type(value))
+    }
+
+    /// The fields of a body; files are named by their type, length and hash.
+    pub(super) fn read(&self, body: &[u8]) -> Option<Object> {
+        match self {
+            BodyFields::Json => repair::parse(body).ok(),
+            BodyFields::Form => Some(form_fields(body)),
+            BodyFields::Multipart(boundary) => {
+                let parts = read_parts(boundary, body);
+                (!parts.is_empty()).then(|| part_fields(&parts))
+            }
+        }
+    }
+}
+
+fn boundary_of(content_type: &str) -> Option<String> {
+    let parameters = content_type.split(';').skip(1).filter_map(|field| field.split_once('='));
+    let mut named = parameters.filter(|(name, _)| name.trim().eq_ignore_ascii_case("boundary"));
+    let boundary = named.next()?.1.trim().trim_matches('"');
+    (!boundary.is_empty()).then(|| boundary.to_owned())
+}
+
+/// One part of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BodyPart<'a> {
+    pub(super) name: String,
+    pub(super) file_name: Option<String>,
+    pub(super) content_type: Option<String>,
+    pub(super) bytes: &'a [u8],
+}
+
+/// The parts of a body; of one that was cut, those that had begun.
+pub(super) fn read_parts<'a>(boundary: &str, body: &'a [u8]) -> Vec<BodyPart<'a>> {
+    let delimiter = [b"--", boundary.as_bytes()].concat();
+    let starts: Vec<usize> = memchr::memmem::find_iter(body, &delimiter)
+        .filter(|at| *at == 0 || body[..*at].ends_with(b"\n"))
+        .collect();
+    let ends = starts.iter().skip(1).copied().chain([body.len()]);
+    let parts = starts.iter().zip(ends).filter_map(|(start, end)| {
+        let part = &body[start + delimiter.len()..end];
+        // The last delimiter has two more dashes.
+        let part = if part.starts_with(b"--") { return None } else { part };
+        read_part(part.strip_suffix(b"\r\n").or(part.strip_suffix(b"\n")).unwrap_or(part))
+    });
+    parts.collect()
+}
+
+fn read_part(part: &[u8]) -> Option<BodyPart<'_>> {
+    let crlf = memchr::memmem::find(part, b"\r\n\r\n").map(|at| (at, at + 4));
+    let lf = memchr::memmem::find(part, b"\n\n").map(|at| (at, at + 2));
+    let (head, start) = [crlf, lf].into_iter().flatten().min()?;
+    let mut read = BodyPart {
+        name: String::new(),
+        file_name: None,
+        content_type: None,
+        bytes: &part[start..],
+    };
+    for line in String::from_utf8_lossy(&part[..head]).lines() {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        if name.eq_ignore_ascii_case("content-type") {
+            read.content_type = Some(value.trim().to_owned());
+        } else if name.eq_ignore_ascii_case("content-disposition") {
+            read.name = quoted(value, "name").unwrap_or_default();
+            read.file_name = quoted(value, "filename");
+        }
+    }
+    Some(read)
+}
+
+/// The value of a parameter such as `name="file"`.
+fn quoted(disposition: &str, wanted: &str) -> Option<String> {
+    let mut fields = disposition.split(';').filter_map(|field| field.trim().split_once('='));
+    let (_, value) = fields.find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
+    Some(value.trim_matches('"').to_owned())
+}
+
+fn part_fields(parts: &[BodyPart<'_>]) -> Object {
+    let mut fields = Object::new();
+    for part in parts {
+        let text = std::str::from_utf8(part.bytes).ok().filter(|_| part.file_name.is_none());
+        let value = text.map_or_else(|| described_file(part), str::to_owned);
+        add_field(&mut fields, &part.name, value);
+    }
+    fields
+}
+
+fn described_file(part: &BodyPart<'_>) -> String {
+    let name = part.file_name.as_deref().unwrap_or("file");
+    let kind = part.content_type.as_deref().unwrap_or("data");
+    format!("[{name}, {kind}, {} bytes, blake3 {}]", part.bytes.len(), blake3::hash(part.bytes))
+}
+
+fn form_fields(body: &[u8]) -> Object {
+    let mut fields = Object::new();
+    for pair in body.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
+        let mut halves = pair.splitn(2, |byte| *byte == b'=');
+        let mut half = || decode_form(halves.next().unwrap_or_default());
+        let (name, value) = (half(), half());
+        add_field(&mut fields, &name, value);
+    }
+    fields
+}
+
+/// A name that comes again has a list of values.
+fn add_field(fields: &mut Object, name: &str, value: String) {
+    match fields.get_mut(name) {
+        None => drop(fields.insert(name.to_owned(), value.into())),
+        Some(Value::Array(values)) => values.push(value.into()),
+        Some(first) => *first = json!([first.take(), value]),
+    }
+}
+
+/// Text of a form: `+` is a blank, `%` begins two digits of a byte.
+pub(super) fn decode_form(text: &[u8]) -> String {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let digits = text.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (text[at], byte) {
+            (b'%', Some(byte)) => {
+                decoded.push(byte);
+                at += 2;
+            }
+            (b'+', _) => decoded.push(b' '),
+            (other, _) => decoded.push(other),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn parts_are_read_whatever_the_boundary() {
+        let body = |boundary: &str| {
+            format!(
+                "--{boundary}\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nwhisper\r\n\
+                 --{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.mp3\"\r\n\
+                 Content-Type: audio/mpeg\r\n\r\n\u{1}\r\n--\r\n--{boundary}--\r\n"
+            )
+        };
+        let read = |boundary: &str| {
+            let kind = format!("multipart/form-data; boundary=\"{boundary}\"");
+            BodyFields::of_content_type(&kind).read(body(boundary).as_bytes()).unwrap()
+        };
+        let fields = read("x");
+        assert_eq!(fields["model"], "whisper");
+        let hash = blake3::hash(b"\x01\r\n--");
+        assert_eq!(fields["file"], format!("[a.mp3, audio/mpeg, 5 bytes, blake3 {hash}]"));
+        assert_eq!(read("another-one"), fields);
+    }
+
+    #[test]
+    fn forms_are_decoded() {
+        let form = BodyFields::of_content_type("application/x-www-form-urlencoded;charset=utf-8");
+        let fields = form.read(b"a=1+2%26&b&a=%C3%BC&%zz=x").unwrap();
+        assert_eq!(Value::Object(fields), json!({"a": ["1 2&", "\u{fc}"], "b": "", "%zz": "x"}));
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_panics(body in proptest::collection::vec(any::<u8>(), 0..60), at in 0..60_usize) {
+            let mut body = body;
+            body.splice(at.min(body.len())..at.min(body.len()), b"--b\r\n".iter().copied());
+            for fields in [BodyFields::Form, BodyFields::Multipart("b".to_owned())] {
+                fields.read(&body);
+            }
+        }
+    }
+}
