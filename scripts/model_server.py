@@ -1,10 +1,12 @@
-"""A scripted model on loopback that speaks the agents' four protocols: Anthropic Messages, OpenAI Responses and
-chat completions, Gemini. It answers a prompt by the turn of the script whose word comes last in it, and keeps every
+"""A scripted model on loopback that speaks the agents' four protocols (Anthropic Messages, OpenAI Responses and
+chat completions, Gemini), and those of Ollama, Cohere and Bedrock. It answers a prompt by the turn of the script whose word comes last in it, and keeps every
 request. Python's standard library only."""
 
 import gzip
 import json
+import struct
 import threading
+import zlib
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -103,6 +105,12 @@ class Handler(BaseHTTPRequestHandler):
             self.answer_chat(body, number)
         elif path.lower().endswith("generatecontent"):
             self.answer_gemini(body, number)
+        elif path.endswith("/api/chat"):
+            self.answer_ollama(body)
+        elif path.endswith("/v2/chat"):
+            self.answer_cohere(body, number)
+        elif path.endswith(("/converse", "/converse-stream")):
+            self.answer_converse(body, number)
         else:
             self.reply({"input_tokens": 40, "totalTokens": 40})
 
@@ -219,8 +227,18 @@ class Handler(BaseHTTPRequestHandler):
             events.append({"type": "response.output_item.done", **place, "item": item})
         self.stream(events + [{"type": "response.completed", "response": done}])
 
-    def answer_chat(self, body, number):
-        """OpenAI chat completions."""
+    def send_pieces(self, content_type, pieces):
+        """Answers with bytes that end with the connection."""
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("content-type", content_type)
+        self.send_header("connection", "close")
+        self.end_headers()
+        for piece in pieces:
+            self.wfile.write(piece)
+
+    def next_of_chat(self, body):
+        """The next step of messages in the form of chat completions."""
         prompt, has_output = "", False
         for message in body.get("messages", []):
             has_output |= message["role"] == "tool"
@@ -228,7 +246,77 @@ class Handler(BaseHTTPRequestHandler):
                 if is_prompt(block.get("text")):
                     prompt, has_output = block["text"], False
         tools = {tool.get("function", {}).get("name") for tool in body.get("tools") or []}
+        return self.server.next_step(prompt, has_output, tools)
+
+    def answer_ollama(self, body):
+        """Ollama's chat: lines of JSON, unless somebody asks for one answer."""
+        text, name, given = self.next_of_chat(body)
+        calls = [{"function": {"name": name, "arguments": given}}] if name else []
+        base = {"model": body.get("model"), "created_at": "2026-01-05T09:15:30Z"}
+        done = {**base, "done": True, "done_reason": "stop", "prompt_eval_count": INPUT_TOKENS, "eval_count": 5}
+        if body.get("stream") is False:
+            message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
+            return self.reply({**done, "message": message})
+        said = [{"content": text[:4]}, {"content": text[4:]}] + [{"content": "", "tool_calls": calls}] * bool(calls)
+        lines = [{**base, "done": False, "message": {"role": "assistant", **piece}} for piece in said]
+        lines.append({**done, "message": {"role": "assistant", "content": ""}})
+        self.send_pieces("application/x-ndjson", [json.dumps(line).encode() + b"\n" for line in lines])
+
+    def answer_cohere(self, body, number):
+        """Cohere's chat, the second version."""
+        text, name, given = self.next_of_chat(body)
+        function = {"name": name, "arguments": json.dumps(given)}
+        call = {"id": f"call_{number:04}", "type": "function", "function": function}
+        reason = "TOOL_CALL" if name else "COMPLETE"
+        counts = {"input_tokens": INPUT_TOKENS, "output_tokens": 5}
+        usage = {"billed_units": counts, "tokens": counts}
+        message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+        if name:
+            message["tool_calls"] = [call]
+        if not body.get("stream"):
+            return self.reply({"id": f"c-{number:04}", "finish_reason": reason, "message": message, "usage": usage})
+        piece = lambda kind, message: {"type": kind, "index": 0, "delta": {"message": message}}
+        events = [{"type": "message-start", "id": f"c-{number:04}", "delta": {"message": {"role": "assistant"}}},
+                  piece("content-start", {"content": {"type": "text", "text": ""}}),
+                  piece("content-delta", {"content": {"text": text}}), {"type": "content-end", "index": 0}]
+        if name:
+            events += [piece("tool-call-start", {"tool_calls": {**call, "function": {"name": name, "arguments": ""}}}),
+                       piece("tool-call-delta", {"tool_calls": {"function": {"arguments": function["arguments"]}}}),
+                       {"type": "tool-call-end", "index": 0}]
+        self.stream(events + [{"type": "message-end", "delta": {"finish_reason": reason, "usage": usage}}])
+
+    def answer_converse(self, body, number):
+        """Bedrock's Converse, whose streams are binary."""
+        prompt, has_output = "", False
+        for message in body.get("messages", []):
+            for block in message["content"] if message["role"] == "user" else []:
+                has_output |= "toolResult" in block
+                if is_prompt(block.get("text")):
+                    prompt, has_output = block["text"], False
+        offered = body.get("toolConfig", {}).get("tools", [])
+        tools = {tool["toolSpec"]["name"] for tool in offered}
         text, name, given = self.server.next_step(prompt, has_output, tools)
+        reason = "tool_use" if name else "end_turn"
+        usage = {"inputTokens": INPUT_TOKENS, "outputTokens": 5, "totalTokens": INPUT_TOKENS + 5}
+        call = {"toolUseId": f"tooluse_{number:04}", "name": name}
+        if self.path.endswith("/converse"):
+            content = [{"text": text}] + [{"toolUse": {**call, "input": given}}] * bool(name)
+            message = {"role": "assistant", "content": content}
+            return self.reply({"output": {"message": message}, "stopReason": reason, "usage": usage,
+                               "metrics": {"latencyMs": 1}})
+        events = [("messageStart", {"role": "assistant"})]
+        events += [("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": part}}) for part in (text[:4], text[4:])]
+        events.append(("contentBlockStop", {"contentBlockIndex": 0}))
+        if name:
+            events += [("contentBlockStart", {"contentBlockIndex": 1, "start": {"toolUse": call}}),
+                       ("contentBlockDelta", {"contentBlockIndex": 1, "delta": {"toolUse": {"input": json.dumps(given)}}}),
+                       ("contentBlockStop", {"contentBlockIndex": 1})]
+        events += [("messageStop", {"stopReason": reason}), ("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})]
+        self.send_pieces("application/vnd.amazon.eventstream", [amazon_event(*event) for event in events])
+
+    def answer_chat(self, body, number):
+        """OpenAI chat completions."""
+        text, name, given = self.next_of_chat(body)
         delta = {"role": "assistant", "content": text}
         if name:
             call = {"name": name, "arguments": json.dumps(given)}
@@ -266,6 +354,18 @@ class Handler(BaseHTTPRequestHandler):
         answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": MODEL,
                   "responseId": f"resp-{number:04}"}
         return self.stream([answer]) if "stream" in self.path else self.reply(answer)
+
+
+def amazon_event(name, payload):
+    """A message of Amazon's binary event streams."""
+    headers = b""
+    fields = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+    for field, value in fields.items():
+        headers += struct.pack("!B", len(field)) + field.encode() + struct.pack("!BH", 7, len(value)) + value.encode()
+    payload = json.dumps(payload).encode()
+    message = struct.pack("!II", len(headers) + len(payload) + 16, len(headers))
+    message += struct.pack("!I", zlib.crc32(message)) + headers + payload
+    return message + struct.pack("!I", zlib.crc32(message))
 
 
 def blocks(content):

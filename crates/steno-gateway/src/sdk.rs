@@ -25,7 +25,7 @@ const fn known(name: &'static str, upstream: &'static str) -> Variable {
     Variable { name, upstream, default: None }
 }
 
-const VARIABLES: [Variable; 27] = [
+const VARIABLES: [Variable; 30] = [
     set("OPENAI_BASE_URL", "openai", OPENAI, "/v1"),
     set("OPENAI_API_BASE", "openai", OPENAI, "/v1"),
     set("ANTHROPIC_BASE_URL", "anthropic", ANTHROPIC, ""),
@@ -40,6 +40,7 @@ const VARIABLES: [Variable; 27] = [
     known("LITELLM_BASE_URL", "litellm"),
     known("OPENAI_LIKE_API_BASE", "compatible"),
     known("HOSTED_VLLM_API_BASE", "vllm"),
+    known("OLLAMA_HOST", "ollama"),
     known("OLLAMA_API_BASE", "ollama"),
     known("OLLAMA_BASE_URL", "ollama"),
     known("OPENROUTER_API_BASE", "openrouter"),
@@ -47,6 +48,9 @@ const VARIABLES: [Variable; 27] = [
     known("GROQ_API_BASE", "groq"),
     known("GROQ_BASE_URL", "groq"),
     known("MISTRAL_API_BASE", "mistral"),
+    known("CO_API_URL", "cohere"),
+    // Keys sign the address that is asked, so a server that checks them must be asked by a bearer token.
+    known("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "bedrock"),
     known("DEEPSEEK_API_BASE", "deepseek"),
     known("DEEPSEEK_BASE_URL", "deepseek"),
     known("XAI_BASE_URL", "xai"),
@@ -74,7 +78,10 @@ impl Environment {
         let mut paths = Vec::new();
         let mut taken: Vec<Upstream> = Vec::new();
         for known in VARIABLES {
-            let stated = variable(known.name).and_then(|address| split(&address));
+            // Ollama's has no scheme as a rule.
+            let stated = variable(known.name).and_then(|address| {
+                split(&address).or_else(|| split(&format!("http://{address}")))
+            });
             let path = match (stated, known.default) {
                 (Some((origin, path)), _) => {
                     let upstream = place(&mut taken, known.upstream, origin);
@@ -133,6 +140,7 @@ mod tests {
             let value = match name {
                 "OPENAI_BASE_URL" => "http://proxy.example:4000/llm/v1/",
                 "OPENAI_API_BASE" => "https://other.example/v1",
+                "OLLAMA_HOST" => "127.0.0.1:11434",
                 "AZURE_OPENAI_ENDPOINT" => "https://me.openai.azure.com/",
                 "NO_PROXY" => "corp.example",
                 _ => return None,
@@ -152,6 +160,7 @@ mod tests {
         assert_eq!(origin("openai"), "http://proxy.example:4000");
         assert_eq!(origin("openai-2"), "https://other.example");
         assert_eq!(origin("azure"), "https://me.openai.azure.com");
+        assert_eq!(origin("ollama"), "http://127.0.0.1:11434");
         assert_eq!(origin("anthropic"), "https://api.anthropic.com");
     }
 }
