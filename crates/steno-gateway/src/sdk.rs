@@ -2,7 +2,7 @@
 //!
 //! Only the origin of an address is replaced: what stands behind it, such as `/v1`, is left to the client.
 
-use crate::upstream::{ANTHROPIC, GEMINI, OPENAI, Upstream, Upstreams, split};
+use crate::upstream::{ANTHROPIC, CODE_ASSIST, GEMINI, OPENAI, Upstream, Upstreams, split};
 
 /// A variable, the upstream that it leads to, and the address that it stands for where it is not set.
 struct Variable {
@@ -32,7 +32,10 @@ const VARIABLES: [Variable; 30] = [
     set("ANTHROPIC_API_BASE", "anthropic", ANTHROPIC, ""),
     set("GOOGLE_GEMINI_BASE_URL", "gemini", GEMINI, ""),
     set("GEMINI_API_BASE", "gemini", GEMINI, "/v1beta"),
+    set("CODE_ASSIST_ENDPOINT", "code-assist", CODE_ASSIST, ""),
     known("GOOGLE_VERTEX_BASE_URL", "vertex"),
+    known("ANTHROPIC_VERTEX_BASE_URL", "vertex"),
+    known("CODEX_OSS_BASE_URL", "ollama"),
     known("AZURE_OPENAI_ENDPOINT", "azure"),
     known("AZURE_OPENAI_BASE_URL", "azure"),
     known("AZURE_API_BASE", "azure"),
@@ -88,7 +91,6 @@ impl Environment {
                     format!("/{upstream}{path}")
                 }
                 (None, Some((_, path))) => {
-                    // A configured address says itself what stands in front.
                     let configured = upstreams.named(known.upstream);
                     let is_whole = configured.is_some_and(|upstream| !upstream.prefix.is_empty());
                     format!("/{}{}", known.upstream, if is_whole { "" } else { path })
@@ -100,6 +102,38 @@ impl Environment {
         taken.into_iter().for_each(|upstream| upstreams.set(upstream));
         let unproxied = UNPROXIED.map(|name| (name, unproxied(variable(name))));
         Self { upstreams, paths, unproxied: unproxied.into() }
+    }
+
+    /// Adds the upstream of another address that a child uses, such as `https://chatgpt.com/backend-api/codex`; gives the
+    /// path at the gateway that leads there. None if it is no such address.
+    pub fn route_to(&mut self, name: &str, address: &str) -> Option<String> {
+        let (origin, path) = split(address)?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let name: String = name.chars().filter(|c| fits(*c)).collect();
+        let is_free = |name: &str| self.upstreams.named(name).is_none();
+        let known = self.upstreams.iter().find(|upstream| {
+            upstream.origin == origin && (upstream.prefix.is_empty() || upstream.prefix == path)
+        });
+        if let Some(known) = known {
+            let rest = if known.prefix.is_empty() { path.as_str() } else { "" };
+            return Some(format!("/{}{rest}", known.name));
+        }
+        let base = if name.is_empty() { "upstream" } else { &name };
+        let numbered = (2..).map(|number| format!("{base}-{number}"));
+        let name = std::iter::once(base.to_owned()).chain(numbered).find(|name| is_free(name))?;
+        self.upstreams.set(Upstream { name: name.clone(), origin, prefix: String::new() });
+        Some(format!("/{name}{path}"))
+    }
+
+    /// The path that leads to a vendor's server, or to the one that the user has configured by this name.
+    pub fn route_to_vendor(&mut self, name: &str, address: &str) -> Option<String> {
+        let Some(upstream) = self.upstreams.named(name) else {
+            return self.route_to(name, address);
+        };
+        let (_, path) = split(address)?;
+        // A configured address says itself what stands in front.
+        let is_whole = !upstream.prefix.is_empty();
+        Some(format!("/{name}{}", if is_whole { "" } else { &path }))
     }
 
     /// The variables for a child of a gateway at `address`, such as `http://127.0.0.1:4180`.
@@ -133,6 +167,20 @@ fn unproxied(stated: Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_leads_to_its_own_server() {
+        let mut environment = Environment::new(Upstreams::default(), |_| None);
+        let mut path = |name, address| environment.route_to(name, address);
+        assert_eq!(path("x", "https://api.openai.com/v1/").as_deref(), Some("/openai/v1"));
+        assert_eq!(path("openai", "http://127.0.0.1:9/v1").as_deref(), Some("/openai-2/v1"));
+        assert_eq!(path("my llm", "https://llm.example/a").as_deref(), Some("/myllm/a"));
+        assert_eq!(path("other", "https://llm.example/b").as_deref(), Some("/myllm/b"));
+        assert_eq!(path("other", "not an address"), None);
+        let origin = |name: &str| environment.upstreams.named(name).unwrap().origin.clone();
+        assert_eq!(origin("openai"), "https://api.openai.com");
+        assert_eq!(origin("openai-2"), "http://127.0.0.1:9");
+    }
 
     #[test]
     fn a_child_keeps_its_own_upstreams() {

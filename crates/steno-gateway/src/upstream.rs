@@ -62,6 +62,8 @@ pub(crate) fn split(address: &str) -> Option<(String, String)> {
 pub(crate) const OPENAI: &str = "https://api.openai.com";
 pub(crate) const ANTHROPIC: &str = "https://api.anthropic.com";
 pub(crate) const GEMINI: &str = "https://generativelanguage.googleapis.com";
+/// What Gemini CLI asks when its user has logged in with an account.
+pub(crate) const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
 
 /// All upstreams, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +72,7 @@ pub struct Upstreams {
 }
 
 impl Default for Upstreams {
-    /// Those of the three vendors.
+    /// Those of the vendors whose agents can be told where to ask.
     fn default() -> Self {
         let vendor = |name: &str, origin: &str| Upstream {
             name: name.to_owned(),
@@ -81,6 +83,7 @@ impl Default for Upstreams {
             vendor("openai", OPENAI),
             vendor("anthropic", ANTHROPIC),
             vendor("gemini", GEMINI),
+            vendor("code-assist", CODE_ASSIST),
         ];
         Self { list }
     }

@@ -1,5 +1,6 @@
 //! `steno`: the court reporter for AI agents.
 
+mod agent_route;
 mod agents;
 mod browser;
 mod byte_size;

@@ -11,8 +11,8 @@ use std::process::ExitStatus;
 use steno_core::vault::AgentName;
 use steno_core::vault::record::Closing;
 use steno_core::{SessionId, Status};
-use steno_gateway::sdk::Environment;
 
+use crate::agent_route::AgentRoute;
 use crate::agents;
 use crate::byte_size::ByteSize;
 use crate::commands::record;
@@ -63,17 +63,15 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let config = Config::load(scene)?;
-    let upstreams = config.upstreams()?;
     let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
-    let variable = |name: &str| Scene::variable(name)?.into_string().ok();
-    let environment = Environment::new(upstreams, variable);
+    let route = AgentRoute::plan(scene, &config.agents()?, &args.command, config.upstreams()?);
     let default = agent_name(&args.command[0]);
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
     let wanted = record::Wanted { agent, session, flag: "--name", default };
     let dir = traffic::session_to_record(ui, scene, &wanted)?;
     let recording = Recording {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        upstreams: environment.upstreams.clone(),
+        upstreams: route.upstreams().clone(),
         subagents: args.subagents,
         body_limit,
         debug_files: args.debug_files.clone(),
@@ -83,37 +81,39 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     let target = RecordingTarget { dir: dir.clone(), is_routed };
     let traffic = Traffic::start(scene, target, recording)?;
     traffic.report_changes(ui);
-    let ended = run_program(args, environment.variables(&traffic.address()));
+    let address = traffic.address();
+    let ended = run_program(&route.command(&address), route.variables(&address));
     let recorded = traffic.finish(ui, &closing(&ended));
     let status = ended.map_err(|error| {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not run {program}: {error}"))
     })?;
-    report(ui, &recorded);
+    report(ui, &recorded, &route);
     Ok(Exit::of(status))
 }
 
-/// Runs the program to its end, with these variables.
-fn run_program(args: &Args, variables: Vec<(&str, String)>) -> io::Result<ExitStatus> {
+/// Runs a program to its end, with these variables.
+fn run_program(words: &[OsString], variables: Vec<(String, OsString)>) -> io::Result<ExitStatus> {
     // The launcher could only tell by its exit code.
     let is_missing = |program: &str| cfg!(unix) && !agents::is_there(program);
-    if args.command[0].to_str().is_some_and(is_missing) {
+    if words[0].to_str().is_some_and(is_missing) {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no such program"));
     }
     let launcher = agents::child_launcher().map_err(|error| io::Error::other(error.error))?;
-    let (mut command, group) = child::command(&launcher, &args.command);
+    let (mut command, group) = child::command(&launcher, words);
     command.envs(variables);
     child::run(&launcher, (command, group))
 }
 
 /// Says where the record is, or that there is none.
-fn report(ui: &mut Ui, recorded: &RecordedTraffic) {
+fn report(ui: &mut Ui, recorded: &RecordedTraffic, route: &AgentRoute) {
     for dir in &recorded.sessions {
         let (id, path) = (dir.id(), dir.path().display());
         ui.status(format_args!("recorded as {id} in {path}; see `steno show {id}`"));
     }
     if recorded.sessions.is_empty() && recorded.is_closed && !recorded.has_gap {
         ui.warning("no request came through the gateway, so nothing was recorded");
+        ui.note(format_args!("hint: {}", route.advice()));
     }
 }
 

@@ -8,6 +8,7 @@ use steno_acp::client::Limits;
 use toml_edit::{Item, TableLike};
 
 use super::Config;
+use crate::agent_route::BaseUrlMethod;
 use crate::error::CommandError;
 
 const SHIPPED: &str = include_str!("agents.toml");
@@ -20,6 +21,10 @@ pub(crate) struct AgentSetting {
     pub(crate) command: Vec<String>,
     /// How to get it.
     pub(crate) install: Option<String>,
+    /// The names by which `steno exec` recognizes it.
+    pub(crate) programs: Vec<String>,
+    /// How it is told to use the gateway.
+    pub(crate) base_url: BaseUrlMethod,
 }
 
 /// How long an agent may say nothing while a session is opened: one that `npx` installs first takes a minute.
@@ -115,20 +120,35 @@ impl Config {
         item: &Item,
         table: &dyn TableLike,
     ) -> Result<AgentSetting, CommandError> {
-        let unknown = table.iter().find(|(key, _)| !["command", "install"].contains(key));
-        if let Some((key, item)) = unknown {
+        let known = ["command", "install", "programs", "base_url"];
+        if let Some((key, item)) = table.iter().find(|(key, _)| !known.contains(key)) {
             let reason = format!("unknown setting {key} of agent {name}");
             return Err(self.wrong(item.span(), &reason));
         }
-        let words = table.get("command").and_then(Item::as_array);
-        let words: Option<Vec<String>> = words
-            .and_then(|words| words.iter().map(|word| Some(word.as_str()?.to_owned())).collect());
-        let command = words.filter(|words| !words.is_empty()).ok_or_else(|| {
-            self.wrong(item.span(), &format!("command of agent {name} is not a list of words"))
-        })?;
+        let unfit = |key: &str, what: &str| {
+            self.wrong(item.span(), &format!("{key} of agent {name} is not {what}"))
+        };
+        let command = table.get("command").and_then(words).filter(|words| !words.is_empty());
+        let command = command.ok_or_else(|| unfit("command", "a list of words"))?;
+        let programs = match table.get("programs") {
+            Some(item) => words(item).ok_or_else(|| unfit("programs", "a list of words"))?,
+            None => Vec::new(),
+        };
+        let base_url = match table.get("base_url") {
+            Some(item) => {
+                let method = item.as_str().and_then(BaseUrlMethod::from_name);
+                method.ok_or_else(|| unfit("base_url", &BaseUrlMethod::names().join(" or ")))?
+            }
+            None => BaseUrlMethod::Variables,
+        };
         let install = table.get("install").and_then(Item::as_str).map(str::to_owned);
-        Ok(AgentSetting { name: name.to_owned(), command, install })
+        Ok(AgentSetting { name: name.to_owned(), command, install, programs, base_url })
     }
+}
+
+/// The words of a list; none if it is not one.
+fn words(item: &Item) -> Option<Vec<String>> {
+    item.as_array()?.iter().map(|word| Some(word.as_str()?.to_owned())).collect()
 }
 
 #[cfg(test)]

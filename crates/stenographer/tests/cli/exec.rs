@@ -256,10 +256,8 @@ fn the_child_gets_its_variables_and_keeps_its_own_servers() {
     assert_eq!(value("GOOGLE_GEMINI_BASE_URL"), "http://HOST/gemini");
     assert_eq!(value("AZURE_OPENAI_ENDPOINT"), "http://HOST/azure");
     assert_eq!(value("NO_PROXY"), "corp.example,000.0.0.0,localhost");
-    assert_eq!(
-        output.stderr,
-        "warning: no request came through the gateway, so nothing was recorded\n"
-    );
+    let warning = "warning: no request came through the gateway, so nothing was recorded\nhint: ";
+    assert!(output.stderr.starts_with(warning), "{output}");
 }
 
 #[test]

@@ -419,7 +419,7 @@ fn the_configuration_names_upstreams_and_a_path_without_one_is_told() {
         body(&lost)["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("openai, anthropic, gemini, local")
+            .contains("openai, anthropic, gemini, code-assist, local")
     );
     assert_eq!(said(&home, "s"), [""; 0]);
     gateway.stop();

@@ -19,6 +19,8 @@ mod devflow;
 mod diff;
 #[cfg(unix)]
 mod exec;
+#[cfg(unix)]
+mod exec_agents;
 mod exec_attributed;
 mod exec_joined;
 mod export;

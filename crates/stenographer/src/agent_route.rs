@@ -1,0 +1,205 @@
+//! How a program is told to send its requests to the gateway: by the SDKs' variables, and for agents that do not read
+//! those by their own flags and settings.
+//!
+//! An agent's settings may name another server than the vendor's: then that server becomes an upstream of the gateway, so
+//! that the agent still talks to the server it is set up for.
+
+mod claude;
+mod codex;
+mod dotenv;
+mod opencode;
+mod qwen;
+mod settings_file;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use steno_gateway::Upstreams;
+use steno_gateway::sdk::Environment;
+
+use crate::config::AgentSetting;
+use crate::scene::Scene;
+
+/// How an agent is told the base URL of its API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BaseUrlMethod {
+    /// By the variables that SDKs read.
+    Variables,
+    /// By Claude Code's `--settings`, where its settings files name a server; else by variables.
+    ClaudeSettings,
+    /// By Codex's `-c`, and by `CODEX_CONFIG` for its adapter.
+    CodexConfig,
+    /// By `OPENCODE_CONFIG_CONTENT` for the providers that OpenCode's settings name; else by variables.
+    OpenCodeConfig,
+    /// By variables, after looking into Qwen Code's settings for the server.
+    QwenSettings,
+    /// Not at all: only `--proxy` records it.
+    None,
+}
+
+const METHOD_NAMES: [(&str, BaseUrlMethod); 6] = [
+    ("variables", BaseUrlMethod::Variables),
+    ("claude-settings", BaseUrlMethod::ClaudeSettings),
+    ("codex-config", BaseUrlMethod::CodexConfig),
+    ("opencode-config", BaseUrlMethod::OpenCodeConfig),
+    ("qwen-settings", BaseUrlMethod::QwenSettings),
+    ("none", BaseUrlMethod::None),
+];
+
+impl BaseUrlMethod {
+    /// The method of a name in a settings file.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        METHOD_NAMES.iter().find(|(known, _)| *known == name).map(|(_, method)| *method)
+    }
+
+    /// All names.
+    pub(crate) fn names() -> Vec<&'static str> {
+        METHOD_NAMES.iter().map(|(name, _)| *name).collect()
+    }
+}
+
+/// A word of a command line or a value of a variable; some contain the gateway's address, which is known only once it
+/// listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LaunchWord {
+    /// As the user wrote it.
+    Plain(OsString),
+    /// Pieces of text with the gateway's address between each two of them.
+    WithAddress(Vec<String>),
+}
+
+impl LaunchWord {
+    /// `before`, the gateway's address followed by `path`, and `after`.
+    fn around(before: &str, path: &str, after: &str) -> Self {
+        Self::WithAddress(vec![before.to_owned(), format!("{path}{after}")])
+    }
+
+    fn resolve(&self, address: &str) -> OsString {
+        match self {
+            Self::Plain(word) => word.clone(),
+            Self::WithAddress(pieces) => pieces.join(address).into(),
+        }
+    }
+}
+
+/// How one program is started so that its requests go through the gateway.
+#[derive(Debug)]
+pub(crate) struct AgentRoute {
+    environment: Environment,
+    words: Vec<LaunchWord>,
+    variables: Vec<(String, LaunchWord)>,
+    /// The agent that the program is, where it is a known one.
+    agent: Option<KnownAgent>,
+}
+
+#[derive(Clone, Debug)]
+struct KnownAgent {
+    name: String,
+    method: BaseUrlMethod,
+}
+
+impl AgentRoute {
+    /// Looks up what the program is, and which servers it is set up for.
+    pub(crate) fn plan(
+        scene: &Scene,
+        agents: &[AgentSetting],
+        command: &[OsString],
+        upstreams: Upstreams,
+    ) -> Self {
+        let program = program_position(command);
+        let found = agents.iter().find(|agent| {
+            let name = program_name(&command[program]);
+            agent.programs.iter().any(|known| *known == name)
+        });
+        let method = found.map_or(BaseUrlMethod::Variables, |agent| agent.base_url);
+        let stated = dotenv::stated_variables(&scene.cwd);
+        let qwen = (method == BaseUrlMethod::QwenSettings).then(|| qwen::stated_base_url(scene));
+        let variable = |name: &str| {
+            let exported = Scene::variable(name).and_then(|value| value.into_string().ok());
+            let own = || qwen.clone().flatten().filter(|_| name == "OPENAI_BASE_URL");
+            exported.or_else(|| stated.get(name).cloned()).or_else(own)
+        };
+        let agent =
+            found.map(|agent| KnownAgent { name: agent.name.clone(), method: agent.base_url });
+        let mut route = Self {
+            environment: Environment::new(upstreams, variable),
+            words: command.iter().cloned().map(LaunchWord::Plain).collect(),
+            variables: Vec::new(),
+            agent,
+        };
+        match method {
+            BaseUrlMethod::ClaudeSettings => claude::apply(&mut route, scene, program),
+            BaseUrlMethod::CodexConfig => codex::apply(&mut route, scene, program),
+            BaseUrlMethod::OpenCodeConfig => opencode::apply(&mut route, scene),
+            BaseUrlMethod::QwenSettings => qwen::apply(&mut route),
+            BaseUrlMethod::Variables | BaseUrlMethod::None => {}
+        }
+        route
+    }
+
+    /// Where the program's requests then go.
+    pub(crate) fn upstreams(&self) -> &Upstreams {
+        &self.environment.upstreams
+    }
+
+    /// The command line for a gateway at `address`.
+    pub(crate) fn command(&self, address: &str) -> Vec<OsString> {
+        self.words.iter().map(|word| word.resolve(address)).collect()
+    }
+
+    /// The variables for a gateway at `address`.
+    pub(crate) fn variables(&self, address: &str) -> Vec<(String, OsString)> {
+        let shared = self.environment.variables(address).into_iter();
+        let shared = shared.map(|(name, value)| (name.to_owned(), value.into()));
+        let own = self.variables.iter();
+        shared.chain(own.map(|(name, word)| (name.clone(), word.resolve(address)))).collect()
+    }
+
+    /// What the user can do when no request came.
+    pub(crate) fn advice(&self) -> String {
+        match &self.agent {
+            Some(agent) if agent.method == BaseUrlMethod::None => format!(
+                "{} takes no other address for its API; record it with `steno exec --proxy`",
+                agent.name
+            ),
+            Some(agent) => format!(
+                "{} was told to use the gateway, but asked no model there; if it did ask one, use `steno exec --proxy`",
+                agent.name
+            ),
+            None => "the program may not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL: give it \
+                     one of these as its API address, or record it with `steno exec --proxy`"
+                .to_owned(),
+        }
+    }
+
+    /// The arguments of the user as texts, each with its place among the words.
+    fn arguments(&self, program: usize) -> impl Iterator<Item = (usize, &str)> {
+        let words = self.words.iter().enumerate().skip(program + 1);
+        words.filter_map(|(at, word)| match word {
+            LaunchWord::Plain(word) => Some((at, word.to_str()?)),
+            LaunchWord::WithAddress(_) => None,
+        })
+    }
+}
+
+/// Where the program stands in a command: after `npx` and the like, and their flags.
+fn program_position(command: &[OsString]) -> usize {
+    let runners = ["npx", "bunx", "pnpx"];
+    if !runners.contains(&program_name(&command[0]).as_str()) {
+        return 0;
+    }
+    let is_flag = |word: &OsString| word.to_string_lossy().starts_with('-');
+    command.iter().skip(1).position(|word| !is_flag(word)).map_or(0, |at| at + 1)
+}
+
+/// A program's name without its folder, version and extension: `codex` for `@openai/codex@latest`.
+fn program_name(program: &OsString) -> String {
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = name
+        .split_once('@')
+        .filter(|(name, _)| !name.is_empty())
+        .map_or(name.as_str(), |(name, _)| name);
+    let extensions = [".js", ".mjs", ".exe", ".cmd"];
+    let plain = extensions.iter().find_map(|extension| name.strip_suffix(extension));
+    plain.unwrap_or(name).to_owned()
+}

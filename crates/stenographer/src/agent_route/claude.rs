@@ -1,0 +1,40 @@
+//! Claude Code: a server in the `env` of its settings files wins over the environment, and only `--settings` wins over those.
+
+use serde_json::json;
+
+use super::settings_file::{read_json, text_at};
+use super::{AgentRoute, LaunchWord, program_name};
+use crate::scene::Scene;
+
+const VARIABLE: &str = "ANTHROPIC_BASE_URL";
+
+pub(super) fn apply(route: &mut AgentRoute, scene: &Scene, program: usize) {
+    let home = Scene::variable("CLAUDE_CONFIG_DIR")
+        .map_or_else(|| scene.home.join(".claude"), |folder| scene.cwd.join(folder));
+    let project = scene.cwd.join(".claude");
+    let files = [
+        project.join("settings.local.json"),
+        project.join("settings.json"),
+        home.join("settings.json"),
+    ];
+    let mut stated = files
+        .iter()
+        .filter_map(|file| text_at(&read_json(file), &["env", VARIABLE]).map(str::to_owned));
+    let has_flag = route
+        .arguments(program)
+        .any(|(_, word)| word == "--settings" || word.starts_with("--settings="));
+    let Some(path) =
+        stated.next().and_then(|address| route.environment.route_to("anthropic", &address))
+    else {
+        return;
+    };
+    let LaunchWord::Plain(name) = &route.words[program] else { return };
+    // The adapter has no such flag, and of two only the last would count.
+    if has_flag || program_name(name).ends_with("-acp") {
+        return;
+    }
+    let settings = json!({"env": {VARIABLE: "\u{0}"}}).to_string();
+    let (before, after) = settings.split_once("\\u0000").expect("it was just written");
+    let words = [LaunchWord::Plain("--settings".into()), LaunchWord::around(before, &path, after)];
+    route.words.splice(program + 1..program + 1, words);
+}

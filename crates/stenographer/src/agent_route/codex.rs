@@ -1,0 +1,176 @@
+//! Codex takes its server from `openai_base_url`, or from the provider that its settings choose; `-c` wins over its file. Its
+//! adapter for editors takes the same settings as JSON in `CODEX_CONFIG`.
+//!
+//! Logged in with ChatGPT, it asks another server than with an API key; which it is, `auth.json` says.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toml_edit::{Document, Item};
+
+use super::settings_file::{parse_json, read_json};
+use super::{AgentRoute, LaunchWord, program_name};
+use crate::scene::Scene;
+
+const VARIABLE: &str = "CODEX_CONFIG";
+const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
+const OPENAI: &str = "https://api.openai.com/v1";
+
+pub(super) fn apply(route: &mut AgentRoute, scene: &Scene, program: usize) {
+    let settings = CodexSettings::read(route, scene, program);
+    let Some((key, address)) = settings.base_url() else { return };
+    let environment = &mut route.environment;
+    let path = match address.as_str() {
+        CHATGPT => environment.route_to_vendor("chatgpt", CHATGPT),
+        OPENAI => environment.route_to_vendor("openai", OPENAI),
+        other => environment.route_to("openai", other),
+    };
+    let Some(path) = path else { return };
+    set_flag(route, &settings, &ConfigPlace { key: &key, path: &path, program });
+    let mut config = settings.adapter_config;
+    config[&key] = json!("\u{1}");
+    let text = config.to_string();
+    let pieces: Vec<_> = text.split("\\u0001").collect();
+    let [before, after] = pieces[..] else { return };
+    route.variables.push((VARIABLE.to_owned(), LaunchWord::around(before, &path, after)));
+}
+
+/// Puts the gateway's address where it wins over all else.
+fn set_flag(route: &mut AgentRoute, settings: &CodexSettings, place: &ConfigPlace<'_>) {
+    let ConfigPlace { key, path, program } = *place;
+    if let LaunchWord::Plain(name) = &route.words[program]
+        && program_name(name).ends_with("-acp")
+    {
+        // The adapter reads the variable only.
+        return;
+    }
+    let given = settings.overrides.iter().rev().find(|given| given.key == key);
+    match given {
+        // A flag of the user's would win over ours: its value is replaced.
+        Some(given) => {
+            let before = format!("{}{key}=\"", given.before);
+            route.words[given.at] = LaunchWord::around(&before, path, "\"");
+        }
+        None => {
+            let word = LaunchWord::around(&format!("{key}=\""), path, "\"");
+            let words = [LaunchWord::Plain("-c".into()), word];
+            route.words.splice(program + 1..program + 1, words);
+        }
+    }
+}
+
+/// A setting, the path at the gateway that becomes its value, and the word that is Codex.
+#[derive(Clone, Copy)]
+struct ConfigPlace<'a> {
+    key: &'a str,
+    path: &'a str,
+    program: usize,
+}
+
+/// A `-c KEY=VALUE` of the command line.
+struct ConfigOverride {
+    key: String,
+    value: String,
+    /// Which word it is, and what stands in that word before the key.
+    at: usize,
+    before: String,
+}
+
+/// What decides which server Codex asks.
+struct CodexSettings {
+    file: Option<Document<String>>,
+    overrides: Vec<ConfigOverride>,
+    adapter_config: Value,
+    is_chatgpt: bool,
+}
+
+impl CodexSettings {
+    fn read(route: &AgentRoute, scene: &Scene, program: usize) -> Self {
+        let home = Scene::variable("CODEX_HOME")
+            .map_or_else(|| scene.home.join(".codex"), |folder| scene.cwd.join(folder));
+        let text = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
+        let config = Scene::variable(VARIABLE).and_then(|text| text.into_string().ok());
+        let config = config.as_deref().map(parse_json).filter(Value::is_object);
+        Self {
+            file: Document::parse(text).ok(),
+            overrides: overrides(route, program),
+            adapter_config: config.unwrap_or_else(|| json!({})),
+            is_chatgpt: is_chatgpt_login(&home),
+        }
+    }
+
+    /// The setting that says where requests go, and where they go as it is.
+    fn base_url(&self) -> Option<(String, String)> {
+        let provider = self.value("model_provider").unwrap_or_else(|| "openai".to_owned());
+        if provider != "openai" {
+            let key = format!("model_providers.{provider}.base_url");
+            return self.value(&key).map(|address| (key, address));
+        }
+        let key = "openai_base_url".to_owned();
+        let default = if self.is_chatgpt { CHATGPT } else { OPENAI };
+        Some((key.clone(), self.value(&key).unwrap_or_else(|| default.to_owned())))
+    }
+
+    fn value(&self, key: &str) -> Option<String> {
+        let given = self.overrides.iter().rev().find(|given| given.key == key);
+        if let Some(given) = given {
+            return Some(given.value.clone());
+        }
+        if let Some(value) = self.adapter_config.get(key).and_then(Value::as_str) {
+            return Some(value.to_owned());
+        }
+        let file = self.file.as_ref()?;
+        let mut parts = key.split('.');
+        let first = file.as_table().get(parts.next()?);
+        let found = parts.try_fold(first?, |item: &Item, part| item.get(part))?;
+        found.as_str().map(str::to_owned)
+    }
+}
+
+/// The `-c` and `--config` of a command line.
+fn overrides(route: &AgentRoute, program: usize) -> Vec<ConfigOverride> {
+    let mut found = Vec::new();
+    let mut is_value = false;
+    for (at, word) in route.arguments(program) {
+        if word == "--" {
+            break;
+        }
+        let flag = ["--config=", "-c="].iter().find(|flag| word.starts_with(**flag));
+        let before = match flag {
+            Some(flag) => Some(*flag),
+            None if is_value => Some(""),
+            None => None,
+        };
+        is_value = word == "-c" || word == "--config";
+        let stated =
+            before.and_then(|before| Some((before, word[before.len()..].split_once('=')?)));
+        if let Some((before, (key, value))) = stated {
+            let (key, value) = (key.trim().to_owned(), unquote(value));
+            found.push(ConfigOverride { key, value, at, before: before.to_owned() });
+        }
+    }
+    found
+}
+
+/// The text of a TOML value, which may lack its quotes.
+fn unquote(value: &str) -> String {
+    let value = value.trim();
+    let quoted =
+        ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+    quoted.unwrap_or(value).to_owned()
+}
+
+/// Whether requests are paid by a ChatGPT account.
+fn is_chatgpt_login(home: &std::path::Path) -> bool {
+    if Scene::variable("CODEX_API_KEY").is_some() {
+        return false;
+    }
+    let auth = read_json(&PathBuf::from(home).join("auth.json"));
+    match auth.get("auth_mode").and_then(Value::as_str) {
+        Some(mode) => mode.to_ascii_lowercase().starts_with("chatgpt"),
+        None => {
+            auth.get("tokens").is_some_and(Value::is_object)
+                && !auth.get("OPENAI_API_KEY").is_some_and(Value::is_string)
+        }
+    }
+}
