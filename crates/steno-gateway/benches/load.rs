@@ -194,6 +194,7 @@ fn main() {
         upstreams,
         proxies: Proxies::default(),
         body_limit: steno_gateway::DEFAULT_BODY_LIMIT,
+        forward: None,
         clock,
         on_change: Arc::new(|change| panic!("{change:?}")),
         listener: None,

@@ -1,20 +1,29 @@
 //! Connections to upstreams: straight, or through the proxy by which the machine reaches others.
+//!
+//! Over TLS, upstreams that offer HTTP/2 are asked in it. A server takes only so many requests at once on one connection of
+//! HTTP/2, so requests are spread: each [`Asker`] has a connection of its own.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use hyper::Uri;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Frame, SizeHint};
+use hyper::{Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::server::{Body, BodyError};
+use crate::sessions::lock;
 use crate::trust;
 
 /// The proxies of the machine, as its variables name them.
@@ -29,21 +38,118 @@ pub struct Proxies {
 /// Asks upstreams.
 pub(crate) type Asker = Client<HttpsConnector<Connector>, Body>;
 
-/// Speaks HTTP/1.1 with upstreams, over TLS where their addresses say so.
-pub(crate) fn asker(proxies: &Proxies) -> Asker {
-    let mut tcp = HttpConnector::new();
-    tcp.set_nodelay(true);
-    tcp.enforce_http(false);
-    let mut proxied = Matcher::builder();
-    if let Some(https) = &proxies.https {
-        proxied = proxied.https(https.as_str()).no(proxies.unproxied.clone().unwrap_or_default());
+/// How many requests share a connection of HTTP/2; most servers allow a hundred.
+const MAX_SHARED_REQUESTS: usize = 64;
+
+/// How much an upstream may send ahead for a client that does not read. All streams of a connection have room for that, so
+/// that no client holds up the others.
+const STREAM_WINDOW: u32 = 128 << 10;
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_SHARED_REQUESTS as u32;
+
+/// The clients by which upstreams are asked.
+pub(crate) struct UpstreamClients {
+    connector: Connector,
+    tls: ClientConfig,
+    shared: Mutex<Vec<SharedClient>>,
+    /// Speaks HTTP/1.1 only, which WebSockets begin with.
+    pub(crate) upgradable: Asker,
+}
+
+struct SharedClient {
+    asker: Asker,
+    requests: Arc<AtomicUsize>,
+}
+
+/// A request under way; its place is free again once this is dropped.
+pub(crate) struct RequestPlace(Arc<AtomicUsize>);
+
+impl Drop for RequestPlace {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
-    let connector = Connector { tcp, proxied: Arc::new(proxied.build()) };
-    let builder = HttpsConnectorBuilder::new().with_tls_config(trust::tls_config());
+}
+
+impl RequestPlace {
+    /// Keeps the place until the answer has ended.
+    pub(crate) fn held_by(self, answer: Response<Body>) -> Response<Body> {
+        answer.map(|body| PlacedBody { body, _place: self }.boxed_unsync())
+    }
+}
+
+/// An answer of which the request has a place.
+struct PlacedBody {
+    body: Body,
+    _place: RequestPlace,
+}
+
+impl hyper::body::Body for PlacedBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl UpstreamClients {
+    pub(crate) fn new(proxies: &Proxies) -> Self {
+        let (connector, tls) = (Connector::new(proxies), trust::tls_config());
+        let builder = HttpsConnectorBuilder::new().with_tls_config(tls.clone());
+        let https = builder.https_or_http().enable_http1().wrap_connector(connector.clone());
+        let upgradable = client(https);
+        Self { connector, tls, shared: Mutex::default(), upgradable }
+    }
+
+    /// A client with room for one more request.
+    pub(crate) fn take(&self) -> (Asker, RequestPlace) {
+        let mut shared = lock(&self.shared);
+        let with_room =
+            |client: &&SharedClient| client.requests.load(Ordering::Relaxed) < MAX_SHARED_REQUESTS;
+        let found = shared.iter().find(with_room);
+        let (asker, requests) = match found {
+            Some(client) => (client.asker.clone(), Arc::clone(&client.requests)),
+            None => {
+                let client = SharedClient { asker: self.asker(), requests: Arc::default() };
+                let taken = (client.asker.clone(), Arc::clone(&client.requests));
+                shared.push(client);
+                taken
+            }
+        };
+        requests.fetch_add(1, Ordering::Relaxed);
+        (asker, RequestPlace(requests))
+    }
+
+    /// A connection on which nothing was said yet, by the machine's proxy if there is one.
+    pub(crate) async fn dial(&self, host: &str) -> Result<TcpStream, BodyError> {
+        let uri: Uri = format!("https://{host}").parse()?;
+        Ok(self.connector.clone().call(uri).await?.into_inner())
+    }
+
+    fn asker(&self) -> Asker {
+        let builder = HttpsConnectorBuilder::new().with_tls_config(self.tls.clone());
+        let builder = builder.https_or_http().enable_all_versions();
+        client(builder.wrap_connector(self.connector.clone()))
+    }
+}
+
+fn client(https: HttpsConnector<Connector>) -> Asker {
     Client::builder(TokioExecutor::new())
         .http1_preserve_header_case(true)
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .pool_timer(TokioTimer::new())
-        .build(builder.https_or_http().enable_http1().wrap_connector(connector))
+        .build(https)
 }
 
 /// Makes connections, through a tunnel where a proxy is in the way.
@@ -51,6 +157,20 @@ pub(crate) fn asker(proxies: &Proxies) -> Asker {
 pub(crate) struct Connector {
     tcp: HttpConnector,
     proxied: Arc<Matcher>,
+}
+
+impl Connector {
+    fn new(proxies: &Proxies) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        let mut proxied = Matcher::builder();
+        if let Some(https) = &proxies.https {
+            proxied =
+                proxied.https(https.as_str()).no(proxies.unproxied.clone().unwrap_or_default());
+        }
+        Self { tcp, proxied: Arc::new(proxied.build()) }
+    }
 }
 
 impl Service<Uri> for Connector {

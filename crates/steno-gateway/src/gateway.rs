@@ -11,7 +11,8 @@ use steno_core::vault::resumable::ResumableRecorder;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use crate::connect::{self, Proxies};
+use crate::connect::{Proxies, UpstreamClients};
+use crate::forward::ForwardProxy;
 use crate::guard::Guard;
 use crate::proxy::Proxy;
 use crate::recording::RecordingHandle;
@@ -31,6 +32,8 @@ pub struct Options {
     pub proxies: Proxies,
     /// How many bytes of a body are recorded.
     pub body_limit: u64,
+    /// What makes it a forward proxy too.
+    pub forward: Option<ForwardProxy>,
     /// What time it is.
     pub clock: Clock,
     /// Is called when recording pauses or resumes; the traffic goes on in either case.
@@ -112,9 +115,9 @@ impl Bound {
             // The timers of connections belong to the runtime.
             let _entered = self.runtime.enter();
             let guard = Guard::new(self.address);
-            let asker = connect::asker(&options.proxies);
-            let Options { upstreams, clock, body_limit, .. } = options;
-            Proxy { asker, upstreams, guard, sessions, clock, body_limit }
+            let clients = UpstreamClients::new(&options.proxies);
+            let Options { upstreams, clock, body_limit, forward, .. } = options;
+            Proxy { clients, upstreams, guard, sessions, clock, body_limit, forward }
         };
         self.runtime.spawn(server::serve(self.listener, Arc::new(proxy)));
         Gateway { address: self.address, runtime: self.runtime, handles }

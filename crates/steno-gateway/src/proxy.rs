@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use hyper::http::request::Parts;
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use steno_core::traffic::Piece;
 use steno_core::traffic::body_meter::BodyMeter;
 use steno_core::traffic::decoder::BodyDecoder;
@@ -18,15 +18,17 @@ use steno_core::traffic::secrets::TrafficSecrets;
 use steno_core::{Clock, Timestamp};
 use uuid::Uuid;
 
-use crate::connect::Asker;
+use crate::connect::UpstreamClients;
+use crate::forward::ForwardProxy;
 use crate::guard::Guard;
 use crate::recording::TrafficRecorder;
 use crate::refusal::refusal;
-use crate::server::{Answer, Body};
+use crate::server::{Answer, Body, BodyError};
 use crate::sessions::SessionRecorders;
 use crate::tee::{ExchangeFate, Passing, Tee, reason};
-use crate::upload::{BodyKind, RequestBody, UploadRecorder};
+use crate::upload::{BodyKind, RequestBody, UploadRecorder, UploadingExchange};
 use crate::upstream::{Upstream, Upstreams};
+use crate::websocket::is_websocket_request;
 
 /// Headers that are between two neighbours only. `trailer` is not among them: what it announces is passed on.
 const HOP_BY_HOP: [&str; 7] = [
@@ -41,24 +43,28 @@ const HOP_BY_HOP: [&str; 7] = [
 
 /// What the gateway does with each request.
 pub(crate) struct Proxy {
-    pub(crate) asker: Asker,
+    pub(crate) clients: UpstreamClients,
     pub(crate) upstreams: Upstreams,
     pub(crate) guard: Guard,
     pub(crate) sessions: SessionRecorders,
     pub(crate) clock: Clock,
     /// How many bytes of a body are recorded.
     pub(crate) body_limit: u64,
+    /// What it needs to be a forward proxy too.
+    pub(crate) forward: Option<ForwardProxy>,
 }
 
 impl Proxy {
     /// Records a request and sends it on.
-    async fn pass(
+    pub(crate) async fn pass(
         &self,
         upstream: &Upstream,
         uri: Uri,
         request: Request<Incoming>,
     ) -> Response<Body> {
-        let (began, at) = (Instant::now(), self.clock.now());
+        if is_websocket_request(&request) {
+            return self.pass_websocket(upstream, uri, request).await;
+        }
         let (mut parts, body) = request.into_parts();
         let asked = parts.uri.path().to_owned();
         let kind = BodyKind::of_headers(&parts.headers);
@@ -66,27 +72,18 @@ impl Proxy {
             Ok(body) => body,
             Err(error) => return refusal(&asked, StatusCode::BAD_REQUEST, &reason(&error)),
         };
-        let id = Uuid::now_v7().simple().to_string();
-        let recording = self.sessions.recorder_for(&headers_of(&parts.headers));
-        let fate = ExchangeFate::Recorded;
-        let secrets = TrafficSecrets::default();
-        let (decoder, filter, trailers) = (None, None, Headers::new());
-        let meter = BodyMeter::new(self.body_limit, &BodyFields::Json);
-        let mut passing =
-            Passing { recording, fate, id, began, secrets, decoder, filter, meter, trailers };
-        let asked_request =
-            Asked { at, upstream, uri: &uri, parts: &parts, kind: &kind, body: &body };
-        record(&mut passing, &asked_request, self.body_limit);
-        let upload = UploadRecorder::new(passing.uploading(), &kind, self.body_limit);
-        let informed = InformationalRecorder::new(&passing);
-        let unanswered = Unanswered { passing: Some(passing) };
+        let exchange = ExchangeHead { upstream, uri: &uri, parts: &parts };
+        let unanswered = self.begin_exchange(&exchange, &kind, &body);
+        let upload = UploadRecorder::new(unanswered.uploading(), &kind, self.body_limit);
+        let informed = InformationalRecorder::new(unanswered.passing());
         readdress(&mut parts, uri);
         let mut request = Request::from_parts(parts, body.into_body(upload));
         informed.listen(&mut request);
-        let answer = self.asker.request(request).await;
+        let (asker, place) = self.clients.take();
+        let answer = asker.request(request).await;
         let mut passing = unanswered.answered();
         match answer {
-            Ok(answer) => answered(answer, passing),
+            Ok(answer) => place.held_by(answered(answer, passing)),
             Err(error) => {
                 let reason = reason(&error);
                 passing.end(Some(&reason));
@@ -95,6 +92,35 @@ impl Proxy {
             }
         }
     }
+
+    /// Records what is asked, and waits for the answer.
+    pub(crate) fn begin_exchange(
+        &self,
+        head: &ExchangeHead<'_>,
+        kind: &BodyKind,
+        body: &RequestBody,
+    ) -> Unanswered {
+        let (began, at) = (Instant::now(), self.clock.now());
+        let id = Uuid::now_v7().simple().to_string();
+        let ExchangeHead { upstream, uri, parts } = *head;
+        let recording = self.sessions.recorder_for(&headers_of(&parts.headers));
+        let fate = ExchangeFate::Recorded;
+        let secrets = TrafficSecrets::default();
+        let (decoder, filter, trailers) = (None, None, Headers::new());
+        let meter = BodyMeter::new(self.body_limit, &BodyFields::Json);
+        let mut passing =
+            Passing { recording, fate, id, began, secrets, decoder, filter, meter, trailers };
+        record(&mut passing, &Asked { at, upstream, uri, parts, kind, body }, self.body_limit);
+        Unanswered { passing: Some(passing) }
+    }
+}
+
+/// What is known of a request before its body.
+pub(crate) struct ExchangeHead<'a> {
+    pub(crate) upstream: &'a Upstream,
+    /// Where it is sent.
+    pub(crate) uri: &'a Uri,
+    pub(crate) parts: &'a Parts,
 }
 
 /// A request on its way up.
@@ -198,6 +224,12 @@ impl InformationalRecorder {
 impl Answer for Proxy {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let asked = request.uri().path().to_owned();
+        if request.method() == Method::CONNECT {
+            return self.connect(request);
+        }
+        if let Some(forward) = self.forward.as_ref().filter(|_| request.uri().host().is_some()) {
+            return self.forward_plain(forward, request).await;
+        }
         if let Some(reason) = self.guard.refuses(request.headers()) {
             return refusal(&asked, StatusCode::FORBIDDEN, reason);
         }
@@ -216,12 +248,20 @@ impl Answer for Proxy {
 }
 
 /// An exchange while upstream has said nothing: if the client goes away meanwhile, that is recorded.
-struct Unanswered {
+pub(crate) struct Unanswered {
     passing: Option<Passing>,
 }
 
 impl Unanswered {
-    fn answered(mut self) -> Passing {
+    fn passing(&self) -> &Passing {
+        self.passing.as_ref().expect("it is taken at the end")
+    }
+
+    fn uploading(&self) -> UploadingExchange<'_> {
+        self.passing().uploading()
+    }
+
+    pub(crate) fn answered(mut self) -> Passing {
         self.passing.take().expect("it is taken once")
     }
 }
@@ -235,21 +275,27 @@ impl Drop for Unanswered {
 }
 
 /// Records the head of an answer, and has its body recorded while it passes.
-fn answered(answer: Response<Incoming>, mut passing: Passing) -> Response<Body> {
-    let (mut parts, body) = answer.into_parts();
-    let coding = content_encoding(&parts.headers);
+pub(crate) fn answered(answer: Response<Incoming>, mut passing: Passing) -> Response<Body> {
+    let coding = content_encoding(answer.headers());
     passing.decoder = BodyDecoder::new(&coding);
-    // What upstream sets may be a secret too, but is not one that it would repeat.
-    let mut secrets = passing.secrets.clone();
-    note_headers(&parts.headers, &mut secrets);
-    let mut head = Piece::new(PieceKind::Response, passing.id.as_str());
-    head.after = Some(passing.after());
-    head.status = Some(parts.status.as_u16());
-    head.headers = redacted_headers(&parts.headers, &secrets);
-    head.decoded = passing.decoder.is_some().then(|| coding.into());
-    passing.fate = passing.record(&[head]);
+    let head = recorded_head(&answer, &passing);
+    let decoded = passing.decoder.is_some().then(|| coding.into());
+    passing.fate = passing.record(&[Piece { decoded, ..head }]);
+    let (mut parts, body) = answer.into_parts();
     remove_hop_by_hop(&mut parts.headers);
     Response::from_parts(parts, Tee::new(body, passing).boxed_unsync())
+}
+
+/// The head of an answer, as it is recorded.
+pub(crate) fn recorded_head(answer: &Response<Incoming>, passing: &Passing) -> Piece<'static> {
+    // What upstream sets may be a secret too, but is not one that it would repeat.
+    let mut secrets = passing.secrets.clone();
+    note_headers(answer.headers(), &mut secrets);
+    let mut head = Piece::new(PieceKind::Response, passing.id.clone());
+    head.after = Some(passing.after());
+    head.status = Some(answer.status().as_u16());
+    head.headers = redacted_headers(answer.headers(), &secrets);
+    head
 }
 
 /// Remembers the secrets in headers.
@@ -282,9 +328,18 @@ pub(crate) fn content_encoding(headers: &HeaderMap) -> String {
     headers.get(CONTENT_ENCODING).map(header_text).unwrap_or_default()
 }
 
-fn readdress(parts: &mut Parts, uri: Uri) {
+/// A request that is passed on unread.
+pub(crate) fn prepare_forward(request: Request<Incoming>, uri: Uri) -> Request<Body> {
+    let (mut parts, body) = request.into_parts();
+    readdress(&mut parts, uri);
+    Request::from_parts(parts, body.map_err(BodyError::from).boxed_unsync())
+}
+
+/// Turns a request to us into one to `uri`.
+pub(crate) fn readdress(parts: &mut Parts, uri: Uri) {
     let te = parts.headers.get(TE).map(header_text).unwrap_or_default();
     remove_hop_by_hop(&mut parts.headers);
+    // That the client can read trailers is true of us too.
     if te.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("trailers")) {
         parts.headers.insert(TE, HeaderValue::from_static("trailers"));
     }

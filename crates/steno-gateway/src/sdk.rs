@@ -25,7 +25,7 @@ const fn known(name: &'static str, upstream: &'static str) -> Variable {
     Variable { name, upstream, default: None }
 }
 
-const VARIABLES: [Variable; 30] = [
+const VARIABLES: [Variable; 33] = [
     set("OPENAI_BASE_URL", "openai", OPENAI, "/v1"),
     set("OPENAI_API_BASE", "openai", OPENAI, "/v1"),
     set("ANTHROPIC_BASE_URL", "anthropic", ANTHROPIC, ""),

@@ -76,6 +76,11 @@ impl RequestBody {
         Ok(Self { begun: begun.freeze(), rest: Some(body), trailers })
     }
 
+    /// That of a request which has none.
+    pub(crate) fn empty() -> Self {
+        Self { begun: Bytes::new(), rest: None, trailers: HeaderMap::new() }
+    }
+
     /// Whether all of it is there.
     pub(crate) fn is_whole(&self) -> bool {
         self.rest.is_none()

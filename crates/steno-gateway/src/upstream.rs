@@ -139,7 +139,7 @@ fn provider(path: &str) -> Option<&'static str> {
 fn vendor(path: &str) -> Option<&'static str> {
     let plain = path.split('?').next().unwrap_or_default();
     match Dialect::of(path) {
-        Dialect::Chat | Dialect::Responses => Some("openai"),
+        Dialect::Chat | Dialect::Responses | Dialect::Realtime => Some("openai"),
         Dialect::Messages => Some("anthropic"),
         Dialect::Generate => Some("gemini"),
         _ if plain.contains("/messages") => Some("anthropic"),

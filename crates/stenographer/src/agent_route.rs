@@ -109,7 +109,7 @@ impl AgentRoute {
         let program = program_position(command);
         let found = agents.iter().find(|agent| {
             let name = program_name(&command[program]);
-            agent.programs.iter().any(|known| *known == name)
+            agent.programs.contains(&name)
         });
         let method = found.map_or(BaseUrlMethod::Variables, |agent| agent.base_url);
         let stated = dotenv::stated_variables(&scene.cwd);

@@ -108,6 +108,24 @@ impl Config {
         Ok(limit)
     }
 
+    /// The hosts that `steno exec --proxy` records beside those that it knows.
+    pub(crate) fn proxy_hosts(&self) -> Result<Vec<String>, CommandError> {
+        let settings = self.parse()?;
+        let mut hosts = Vec::new();
+        for (name, item) in self.tables(&settings, "proxy")? {
+            let wrong = |reason: &str| self.wrong(item.span(), reason);
+            let stated = item.as_array().filter(|_| name == "hosts");
+            let stated = stated.ok_or_else(|| {
+                wrong("[proxy] has a list of hosts: hosts = [\"llm.example.com\"]")
+            })?;
+            for host in stated {
+                let host = host.as_str().ok_or_else(|| wrong("a host is not a text"))?;
+                hosts.push(host.to_owned());
+            }
+        }
+        Ok(hosts)
+    }
+
     fn parse(&self) -> Result<Table, CommandError> {
         let parsed = Document::parse(self.text.as_str());
         parsed.map(Document::into_table).map_err(|error| self.wrong(error.span(), error.message()))

@@ -20,8 +20,8 @@ use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Clock, SessionId, Timestamp};
 use steno_gateway::gateway::{Listener, OnChange, StoppedGateway, StoppedRecording};
 use steno_gateway::{
-    Bound, Gateway, OpenSession, Options, Proxies, RecordingChange, TrafficRouting, TrafficSession,
-    Upstreams,
+    Bound, ForwardProxy, Gateway, OpenSession, Options, Proxies, RecordingChange, TrafficRouting,
+    TrafficSession, Upstreams,
 };
 
 use crate::commands::record::{self, Wanted};
@@ -51,6 +51,8 @@ pub(crate) struct Recording {
     pub(crate) body_limit: u64,
     /// Where chibi's debug files go.
     pub(crate) debug_files: Option<PathBuf>,
+    /// What makes the gateway a forward proxy too.
+    pub(crate) forward: Option<ForwardProxy>,
 }
 
 /// A gateway that records into one session or several.
@@ -118,6 +120,7 @@ impl Traffic {
             upstreams: recording.upstreams,
             proxies: proxies(),
             body_limit: recording.body_limit,
+            forward: recording.forward,
             clock: scene.clock.clone(),
             on_change,
             listener,
@@ -317,11 +320,11 @@ fn debug_files(folder: &Path) -> Result<Debugging, CommandError> {
     let thread = std::thread::spawn(move || {
         let mut lines = DebugLines::default();
         for piece in receiver {
-            let Some((file, line)) = Piece::of(&piece).and_then(|piece| lines.take(piece)) else {
-                continue;
-            };
-            if let Some((_, out)) = files.iter_mut().find(|(known, _)| *known == file) {
-                let _ = out.write_all(line.as_bytes());
+            let written = Piece::of(&piece).map(|piece| lines.take(piece));
+            for (file, line) in written.into_iter().flatten() {
+                if let Some((_, out)) = files.iter_mut().find(|(known, _)| *known == file) {
+                    let _ = out.write_all(line.as_bytes());
+                }
             }
         }
     });

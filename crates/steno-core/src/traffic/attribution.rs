@@ -58,11 +58,14 @@ impl EndedExchanges {
                     self.all.push(EndedExchange::new(id, &exchange));
                 }
             }
+            // Agents that use WebSockets name their session.
             PieceKind::Settings
             | PieceKind::Upload
             | PieceKind::UploadEnd
             | PieceKind::Informational
-            | PieceKind::Moved => {}
+            | PieceKind::Moved
+            | PieceKind::Sent
+            | PieceKind::Received => {}
         }
     }
 

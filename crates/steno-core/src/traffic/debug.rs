@@ -6,6 +6,7 @@ use super::dialect::Dialect;
 use super::exchange::Exchange;
 use super::piece::{Piece, PieceKind};
 use super::reply::Reply;
+use super::socket_exchanges::SocketExchanges;
 pub use crate::format::chibi::DebugFile;
 use crate::json::{Object, Value};
 
@@ -13,11 +14,17 @@ use crate::json::{Object, Value};
 #[derive(Debug, Default)]
 pub struct DebugLines {
     open: HashMap<String, Exchange>,
+    sockets: SocketExchanges,
 }
 
 impl DebugLines {
-    /// The line that a piece gives, and its file. Only calls of models give any.
-    pub fn take(&mut self, piece: Piece<'_>) -> Option<(DebugFile, String)> {
+    /// The lines that a piece gives, each with its file. Only calls of models give any.
+    pub fn take(&mut self, piece: Piece<'_>) -> Vec<(DebugFile, String)> {
+        let pieces = self.sockets.take(piece);
+        pieces.into_iter().filter_map(|piece| self.take_exchange(piece)).collect()
+    }
+
+    fn take_exchange(&mut self, piece: Piece<'_>) -> Option<(DebugFile, String)> {
         match piece.traffic {
             PieceKind::Request => {
                 let mut exchange = Exchange::begin(&piece);

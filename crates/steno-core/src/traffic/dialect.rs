@@ -12,6 +12,8 @@ pub enum Dialect {
     Chat,
     /// OpenAI Responses.
     Responses,
+    /// OpenAI Realtime, over WebSocket.
+    Realtime,
     /// Gemini generateContent.
     Generate,
     /// A text that is continued: OpenAI's older completions, and models on Bedrock that take a prompt.
@@ -56,11 +58,12 @@ const fn path(end: &'static str, dialect: Dialect) -> ApiPath {
 }
 
 /// The first row whose end fits decides.
-const API_PATHS: [ApiPath; 38] = [
+const API_PATHS: [ApiPath; 39] = [
     path("/chat/completions", Dialect::Chat),
     path("/fim/completions", Dialect::Completions),
     path("/completions", Dialect::Completions),
     path("/responses", Dialect::Responses),
+    path("/realtime", Dialect::Realtime),
     path("/messages/batches", Dialect::Batches),
     path("/messages", Dialect::Messages),
     path(":generateContent", Dialect::Generate),
@@ -138,6 +141,7 @@ impl Dialect {
             Dialect::Messages => "messages",
             Dialect::Chat => "chat_completions",
             Dialect::Responses => "responses",
+            Dialect::Realtime => "realtime",
             Dialect::Generate => "generate_content",
             Dialect::Completions => "completions",
             Dialect::OllamaChat => "ollama_chat",
@@ -231,6 +235,7 @@ mod tests {
             ("/v1/completions", Dialect::Completions),
             ("/openai/v1/responses", Dialect::Responses),
             ("/v1/responses/resp_1/cancel", Dialect::Other),
+            ("/v1/realtime?model=gpt-realtime", Dialect::Realtime),
             ("/v1/messages", Dialect::Messages),
             ("/v1/messages/count_tokens", Dialect::Other),
             ("/v1/messages/batches", Dialect::Batches),

@@ -129,7 +129,13 @@ impl Exchange {
                 let error = piece.error.map(std::borrow::Cow::into_owned);
                 self.end = Some(End { after, error });
             }
-            PieceKind::Settings | PieceKind::Request | PieceKind::Upload | PieceKind::Moved => {}
+            // Messages of WebSockets become pieces of exchanges before they come here.
+            PieceKind::Settings
+            | PieceKind::Request
+            | PieceKind::Upload
+            | PieceKind::Moved
+            | PieceKind::Sent
+            | PieceKind::Received => {}
         }
     }
 

@@ -33,6 +33,10 @@ pub enum PieceKind {
     Response,
     /// Some bytes of the answer, as they were passed on.
     Chunk,
+    /// A message that the client sent on a WebSocket.
+    Sent,
+    /// A message that the client got on a WebSocket.
+    Received,
     /// The end of the answer, good or bad.
     End,
     /// The exchange is kept in another session, to which it belongs.
@@ -77,7 +81,7 @@ pub struct Piece<'a> {
     /// The same of its parts, without the boundaries between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_blake3: Option<Cow<'a, str>>,
-    /// How many bytes are not in the record.
+    /// How many bytes of a body or a message are not in the record, such as those of sound.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,
     /// Headers, those with secrets without their values. At an end, those that followed the body.
@@ -120,6 +124,34 @@ impl<'a> Piece<'a> {
             self.decoded.is_none() || !is_about_coding
         };
         self.headers.iter().filter(|(name, _)| fits(name)).cloned().collect()
+    }
+
+    /// The same piece, without what it borrows.
+    pub fn into_owned(self) -> Piece<'static> {
+        let owned = |text: Option<Cow<'a, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+        Piece {
+            traffic: self.traffic,
+            exchange: Cow::Owned(self.exchange.into_owned()),
+            at: self.at,
+            after: self.after,
+            method: owned(self.method),
+            upstream: owned(self.upstream),
+            path: owned(self.path),
+            status: self.status,
+            is_uploaded: self.is_uploaded,
+            length: self.length,
+            blake3: owned(self.blake3),
+            content_blake3: owned(self.content_blake3),
+            headers: self.headers,
+            decoded: owned(self.decoded),
+            redactions: self.redactions,
+            text: owned(self.text),
+            base64: self.base64,
+            omitted: self.omitted,
+            error: owned(self.error),
+            subagents: self.subagents,
+            session: self.session,
+        }
     }
 
     /// A piece of an exchange, with nothing in it yet.

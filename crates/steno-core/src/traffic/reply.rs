@@ -7,9 +7,9 @@ use super::event_stream::is_event_stream;
 use super::exchange::Exchange;
 use super::translate::STATED_USAGE;
 use super::{gemini, request, single_call};
-use crate::agent::api_log::{finish_reason, response_entries, response_usage};
+use crate::agent::api_log::{finish_reason, response_entries, response_usage, stream};
 use crate::agent::fields::{list, text};
-use crate::agent::responses;
+use crate::agent::{repair, responses};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
@@ -107,6 +107,16 @@ impl Reply {
             ..Self::default()
         }
     }
+}
+
+/// The error that a server states in place of an answer.
+pub(super) fn stated_error(exchange: &Exchange) -> Option<String> {
+    let body = exchange.answer_body();
+    let mut events = body.bytes.split(|byte| *byte == b'\n').filter_map(stream::data);
+    events.find_map(|event| {
+        let event: Object = repair::parse(event).ok()?;
+        event.get("error").filter(|error| !error.is_null()).map(|_| error_message(&event))
+    })
 }
 
 /// Puts the body of an answer together.

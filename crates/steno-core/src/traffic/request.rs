@@ -20,6 +20,8 @@ pub(super) struct Asked {
     pub(super) follows: Option<String>,
     /// Whether the answer is to be of a given structure.
     pub(super) structured: bool,
+    /// Whether the server is only told what was said, and does not answer.
+    pub(super) is_unanswered: bool,
 }
 
 impl Asked {
@@ -38,6 +40,7 @@ impl Asked {
             system: instructions(dialect, request),
             follows: text(request, "previous_response_id").map(str::to_owned),
             structured: is_structured(request),
+            is_unanswered: request.get("generate") == Some(&Value::Bool(false)),
             ..Self::default()
         };
         for mut entry in entries {

@@ -14,9 +14,10 @@ use super::conversations::{Answer, Conversations, Place};
 use super::dialect::{Dialect, requested_model};
 use super::exchange::Exchange;
 use super::piece::{Piece, PieceKind};
-use super::reply::Reply;
+use super::reply::{Reply, stated_error};
 use super::request::Asked;
 use super::retries::{AttemptEnd, RequestKey, Retry, RetryLog, outcome};
+use super::socket_exchanges::SocketExchanges;
 use crate::agent::fields::text;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Object, Value};
@@ -42,6 +43,8 @@ pub(crate) struct Telling {
     cost: StatedCost,
     /// Whether all is told in the first source.
     joined: bool,
+    /// The WebSocket connections that have not ended.
+    sockets: SocketExchanges,
     /// Exchanges that were moved to other sessions, which tell of them.
     moved: HashSet<String>,
     /// What is told in the first source, if all is, by exchange: what was said during another exchange waits for its
@@ -79,6 +82,8 @@ struct Open {
     model: Option<String>,
     key: RequestKey,
     retry: Option<Retry>,
+    /// Whether no answer was asked for.
+    is_unanswered: bool,
 }
 
 impl Telling {
@@ -92,6 +97,11 @@ impl Telling {
         if self.moved.contains(piece.exchange.as_ref()) {
             return Vec::new();
         }
+        let pieces = self.sockets.take(piece);
+        pieces.into_iter().flat_map(|piece| self.take_exchange(piece)).collect()
+    }
+
+    fn take_exchange(&mut self, piece: Piece<'_>) -> Vec<Entry> {
         match piece.traffic {
             PieceKind::Moved => Vec::new(),
             PieceKind::Settings => {
@@ -116,6 +126,7 @@ impl Telling {
                 self.held += added.unwrap_or_default();
                 Vec::new()
             }
+            PieceKind::Sent | PieceKind::Received => Vec::new(),
             PieceKind::End => {
                 let Some(mut open) = self.end(&piece.exchange) else { return Vec::new() };
                 self.held -= open.exchange.chunks.first().map_or(0, |(_, bytes)| bytes.len());
@@ -127,10 +138,12 @@ impl Telling {
 
     /// Tells what had come of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
+        let pieces = self.sockets.finish();
+        let mut told: Vec<_> =
+            pieces.into_iter().flat_map(|piece| self.take_exchange(piece)).collect();
         let mut open: Vec<Open> = std::mem::take(&mut self.open).into_values().flatten().collect();
         self.held = 0;
         open.sort_by_key(|open| (open.exchange.at.map(|at| at.instant()), open.number));
-        let mut told = Vec::new();
         for open in open {
             told.extend(self.conclude(open));
         }
@@ -203,7 +216,9 @@ impl Telling {
         let retry = self.retries.find(key, &exchange.request_headers);
         let (id, number) = (piece.exchange.clone().into_owned(), self.requests);
         let (asked, structured, model) = (None, false, None);
-        let mut open = Open { id, exchange, number, asked, structured, model, key, retry };
+        let is_unanswered = false;
+        let mut open =
+            Open { id, exchange, number, asked, structured, is_unanswered, model, key, retry };
         self.requests += 1;
         let told =
             if open.exchange.is_uploading { Vec::new() } else { self.read_request(&mut open) };
@@ -245,6 +260,7 @@ impl Telling {
         let model = requested_model(&exchange.path, request.as_ref());
         let asked = request.map(|request| Asked::of(dialect, request));
         open.structured = asked.as_ref().is_some_and(|asked| asked.structured);
+        open.is_unanswered = asked.as_ref().is_some_and(|asked| asked.is_unanswered);
         open.model = model;
         // The answer is read without it.
         open.exchange.body = Vec::new();
@@ -296,6 +312,12 @@ impl Telling {
         }
         self.note_attempt(open, &mut reply);
         reply.model = reply.model.or_else(|| open.model.clone());
+        if open.is_unanswered && exchange.end.as_ref().is_some_and(|end| end.error.is_none()) {
+            reply = Reply { error: stated_error(exchange), ..Reply::default() };
+            if reply.error.is_none() {
+                return Vec::new();
+            }
+        }
         self.items.extend(std::mem::take(&mut reply.items));
         let mut entries = std::mem::take(&mut reply.entries);
         let is_told = exchange.dialect() != Dialect::BatchResults;

@@ -24,6 +24,7 @@ impl Dialect {
             | Dialect::OllamaGenerate
             | Dialect::Cohere => Dialect::Chat,
             Dialect::Converse => Dialect::Messages,
+            Dialect::Realtime => Dialect::Responses,
             other => other,
         }
     }

@@ -1,6 +1,7 @@
 //! `steno exec`: runs a program and records what it asks of models.
 
 mod child;
+mod proxied;
 
 use std::ffi::OsString;
 use std::io;
@@ -11,7 +12,9 @@ use std::process::ExitStatus;
 use steno_core::vault::AgentName;
 use steno_core::vault::record::Closing;
 use steno_core::{SessionId, Status};
+use steno_gateway::{ForwardProxy, Upstreams};
 
+use self::proxied::ProxiedLaunch;
 use crate::agent_route::AgentRoute;
 use crate::agents;
 use crate::byte_size::ByteSize;
@@ -47,6 +50,16 @@ pub(crate) struct Args {
     /// [default: body_limit in config.toml, else 256 MiB].
     #[arg(long, value_name = "SIZE")]
     body_limit: Option<ByteSize>,
+    /// Record through a proxy for HTTPS, instead of telling the program another address of its API.
+    ///
+    /// For programs that cannot be told. They are told to use the proxy and to trust a certificate that is made for this
+    /// run; its key is never written. Requests to the hosts of known model APIs and of configured upstreams are recorded,
+    /// all other connections are passed on unread.
+    #[arg(long)]
+    proxy: bool,
+    /// With --proxy: record this host too, such as llm.example.com or *.example.com. May be given several times.
+    #[arg(long, value_name = "HOST", requires = "proxy")]
+    proxy_host: Vec<String>,
     /// Write `requests.jsonl` and `response_meta.jsonl` there too, as chibi does.
     #[arg(long, value_name = "DIR")]
     debug_files: Option<PathBuf>,
@@ -64,36 +77,37 @@ pub(crate) struct Args {
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     let config = Config::load(scene)?;
     let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
-    let route = AgentRoute::plan(scene, &config.agents()?, &args.command, config.upstreams()?);
+    let plan = LaunchPlan::new(scene, &config, args)?;
     let default = agent_name(&args.command[0]);
     let (agent, session) = (args.name.as_ref(), args.session.as_ref());
     let wanted = record::Wanted { agent, session, flag: "--name", default };
     let dir = traffic::session_to_record(ui, scene, &wanted)?;
     let recording = Recording {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        upstreams: route.upstreams().clone(),
+        upstreams: plan.upstreams(&config)?,
         subagents: args.subagents,
         body_limit,
         debug_files: args.debug_files.clone(),
+        forward: plan.forward(),
     };
     // Whoever names a session or an agent wants all of it there.
     let is_routed = agent.is_none() && session.is_none();
     let target = RecordingTarget { dir: dir.clone(), is_routed };
     let traffic = Traffic::start(scene, target, recording)?;
     traffic.report_changes(ui);
-    let address = traffic.address();
-    let ended = run_program(&route.command(&address), route.variables(&address));
+    let (words, variables) = plan.launch(args, &traffic.address());
+    let ended = run_program(&words, variables);
     let recorded = traffic.finish(ui, &closing(&ended));
     let status = ended.map_err(|error| {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not run {program}: {error}"))
     })?;
-    report(ui, &recorded, &route);
+    report(ui, &recorded, &plan);
     Ok(Exit::of(status))
 }
 
 /// Runs a program to its end, with these variables.
-fn run_program(words: &[OsString], variables: Vec<(String, OsString)>) -> io::Result<ExitStatus> {
+fn run_program(words: &[OsString], variables: LaunchVariables) -> io::Result<ExitStatus> {
     // The launcher could only tell by its exit code.
     let is_missing = |program: &str| cfg!(unix) && !agents::is_there(program);
     if words[0].to_str().is_some_and(is_missing) {
@@ -105,15 +119,67 @@ fn run_program(words: &[OsString], variables: Vec<(String, OsString)>) -> io::Re
     child::run(&launcher, (command, group))
 }
 
+/// Names and values of variables.
+type LaunchVariables = Vec<(String, OsString)>;
+
+/// How the program is led to the gateway.
+enum LaunchPlan {
+    /// It is told another address of its API.
+    Address(Box<AgentRoute>),
+    /// It is told to use a proxy.
+    Proxy(ProxiedLaunch),
+}
+
+impl LaunchPlan {
+    fn new(scene: &Scene, config: &Config, args: &Args) -> Result<Self, CommandError> {
+        let upstreams = config.upstreams()?;
+        if args.proxy {
+            let hosts = [config.proxy_hosts()?, args.proxy_host.clone()].concat();
+            return Ok(Self::Proxy(ProxiedLaunch::prepare(&upstreams, hosts)?));
+        }
+        let route = AgentRoute::plan(scene, &config.agents()?, &args.command, upstreams);
+        Ok(Self::Address(Box::new(route)))
+    }
+
+    fn upstreams(&self, config: &Config) -> Result<Upstreams, CommandError> {
+        match self {
+            Self::Address(route) => Ok(route.upstreams().clone()),
+            Self::Proxy(_) => config.upstreams(),
+        }
+    }
+
+    fn forward(&self) -> Option<ForwardProxy> {
+        match self {
+            Self::Address(_) => None,
+            Self::Proxy(launch) => Some(launch.forward.clone()),
+        }
+    }
+
+    /// The words and the variables with which the program is started.
+    fn launch(&self, args: &Args, address: &str) -> (Vec<OsString>, LaunchVariables) {
+        match self {
+            Self::Address(route) => (route.command(address), route.variables(address)),
+            Self::Proxy(launch) => (args.command.clone(), launch.variables(address)),
+        }
+    }
+
+    fn advice(&self) -> String {
+        match self {
+            Self::Address(route) => route.advice(),
+            Self::Proxy(launch) => launch.advice(),
+        }
+    }
+}
+
 /// Says where the record is, or that there is none.
-fn report(ui: &mut Ui, recorded: &RecordedTraffic, route: &AgentRoute) {
+fn report(ui: &mut Ui, recorded: &RecordedTraffic, plan: &LaunchPlan) {
     for dir in &recorded.sessions {
         let (id, path) = (dir.id(), dir.path().display());
         ui.status(format_args!("recorded as {id} in {path}; see `steno show {id}`"));
     }
     if recorded.sessions.is_empty() && recorded.is_closed && !recorded.has_gap {
         ui.warning("no request came through the gateway, so nothing was recorded");
-        ui.note(format_args!("hint: {}", route.advice()));
+        ui.note(format_args!("hint: {}", plan.advice()));
     }
 }
 

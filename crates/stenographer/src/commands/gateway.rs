@@ -60,6 +60,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: Args) -> Result<Exit, Comman
         subagents: true,
         body_limit,
         debug_files: args.debug_files,
+        forward: None,
     };
     let is_routed = agent.is_none() && session.is_none();
     let target = RecordingTarget { dir: dir.clone(), is_routed };

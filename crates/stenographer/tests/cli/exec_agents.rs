@@ -21,7 +21,7 @@ fn exec(home: &Home, words: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut args = vec!["exec", "-q", "--", program.to_str().unwrap()];
     args.extend(&words[1..]);
     let mut command = home.command(&args);
-    variables.iter().for_each(|(name, value)| drop(command.env(name, value)));
+    command.envs(variables.iter().copied());
     let mut output = home.finish(command, b"");
     assert_eq!(output.code, 0, "{output}");
     let address = output.stdout.split("http://127.0.0.1:").nth(1).unwrap();

@@ -1,0 +1,273 @@
+//! OpenAI's Realtime API, told in the words of the Responses API: what the user said since the last answer is the input of
+//! the next, transcripts stand for sound, and each `response.done` ends an answer.
+
+use serde_json::json;
+
+use super::socket_exchanges::SocketStep;
+use crate::agent::fields::{list, object, text};
+use crate::json::{Object, Value};
+
+/// A realtime conversation as far as it has come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RealtimeConversation {
+    model: Option<String>,
+    instructions: Option<String>,
+    /// What the user said, and tools answered, since the last response began.
+    input: Vec<Value>,
+    /// Bytes of sound that the client sent since it was last taken for a message.
+    sound: u64,
+    /// Whether the user's sound is transcribed.
+    is_transcribed: bool,
+    /// Messages of the user whose transcripts have not come yet.
+    untranscribed: Vec<String>,
+    /// Events that wait for those transcripts.
+    held: Vec<Object>,
+    /// The response before.
+    previous: Option<String>,
+    is_answering: bool,
+}
+
+impl RealtimeConversation {
+    /// A conversation that was opened at a path, which may name the model.
+    pub(super) fn new(path: &str) -> Self {
+        let query = path.split_once('?').map_or("", |(_, query)| query);
+        let model = query.split('&').find_map(|pair| pair.strip_prefix("model="));
+        Self { model: model.map(str::to_owned), ..Self::default() }
+    }
+
+    /// Takes a message of the client, of which so many bytes were left out.
+    pub(super) fn sent(&mut self, message: &str, omitted: u64) -> Vec<SocketStep> {
+        let Ok(event) = serde_json::from_str::<Object>(message) else { return Vec::new() };
+        match text(&event, "type").unwrap_or_default() {
+            "session.update" => self.note_session(&event),
+            "input_audio_buffer.append" => self.sound += omitted,
+            "input_audio_buffer.clear" => self.sound = 0,
+            "conversation.item.create" => {
+                self.input.extend(object(&event, "item").map(|item| spoken_item(item, omitted)));
+            }
+            "response.create" => {
+                let given = object(&event, "response").map(|response| list(response, "input"));
+                let items = given.into_iter().flatten().filter_map(Value::as_object);
+                self.input.extend(items.map(|item| spoken_item(item, 0)));
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Takes a message of the server.
+    pub(super) fn received(&mut self, message: &str, _omitted: u64) -> Vec<SocketStep> {
+        let Ok(event) = serde_json::from_str::<Object>(message) else { return Vec::new() };
+        let kind = text(&event, "type").unwrap_or_default();
+        let transcription = kind.strip_prefix("conversation.item.input_audio_transcription.");
+        match (kind, transcription) {
+            ("session.created" | "session.updated", _) => {
+                self.note_session(&event);
+                Vec::new()
+            }
+            ("input_audio_buffer.committed", _) => {
+                self.note_sound(text(&event, "item_id").unwrap_or_default());
+                Vec::new()
+            }
+            (_, Some("completed")) => self.transcribe(&event, text(&event, "transcript")),
+            (_, Some("failed")) => self.transcribe(&event, None),
+            ("error", _) => self.error(event),
+            _ if kind.starts_with("response.") => self.answer(event),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the connection leaves unsaid when it ends.
+    pub(super) fn finish(&mut self) -> Vec<SocketStep> {
+        self.untranscribed.clear();
+        let mut steps = self.release();
+        if !self.input.is_empty() {
+            let mut body = self.request();
+            body.insert("generate".to_owned(), Value::Bool(false));
+            steps.extend([SocketStep::Ask(body), SocketStep::End]);
+        }
+        steps
+    }
+
+    fn note_session(&mut self, event: &Object) {
+        let Some(session) = object(event, "session") else { return };
+        let stated = |field: &str| text(session, field).map(str::to_owned);
+        self.model = stated("model").or(self.model.take());
+        self.instructions = stated("instructions").or(self.instructions.take());
+        let input = object(session, "audio").and_then(|audio| object(audio, "input"));
+        let settings = input.and_then(|input| input.get("transcription"));
+        if let Some(settings) = settings.or(session.get("input_audio_transcription")) {
+            self.is_transcribed = settings.is_object();
+        }
+    }
+
+    /// The user has said something in sound.
+    fn note_sound(&mut self, id: &str) {
+        let sound = sound_text(std::mem::take(&mut self.sound));
+        self.input.push(user_message(id, &sound));
+        if self.is_transcribed {
+            self.untranscribed.push(id.to_owned());
+        }
+    }
+
+    fn transcribe(&mut self, event: &Object, transcript: Option<&str>) -> Vec<SocketStep> {
+        let id = text(event, "item_id").unwrap_or_default();
+        self.untranscribed.retain(|waiting| waiting != id);
+        let known = self.input.iter_mut().find(|item| item["id"] == id);
+        match (known, transcript) {
+            (Some(item), Some(transcript)) => *item = user_message(id, transcript.trim()),
+            (None, Some(transcript)) => self.input.push(user_message(id, transcript.trim())),
+            (_, None) => {}
+        }
+        if self.untranscribed.is_empty() { self.release() } else { Vec::new() }
+    }
+
+    fn release(&mut self) -> Vec<SocketStep> {
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().flat_map(|event| self.answer(event)).collect()
+    }
+
+    fn answer(&mut self, mut event: Object) -> Vec<SocketStep> {
+        if !self.untranscribed.is_empty() && !self.is_answering {
+            self.held.push(event);
+            return Vec::new();
+        }
+        let kind = text(&event, "type").unwrap_or_default().to_owned();
+        let mut steps = Vec::new();
+        if !self.is_answering {
+            self.is_answering = true;
+            steps.push(SocketStep::Ask(self.request()));
+        }
+        match kind.as_str() {
+            "response.done" => {
+                self.is_answering = false;
+                let id = object(&event, "response").and_then(|response| text(response, "id"));
+                self.previous = id.map(str::to_owned).or(self.previous.take());
+                self.settle_response(&mut event);
+                steps
+                    .extend([SocketStep::Event(Value::Object(event).to_string()), SocketStep::End]);
+            }
+            // The sound itself.
+            "response.output_audio.delta" | "response.audio.delta" => {}
+            _ => {
+                settle_event(&mut event, &kind);
+                steps.push(SocketStep::Event(Value::Object(event).to_string()));
+            }
+        }
+        steps
+    }
+
+    /// Most errors leave an answer that is under way as it is: they are told beside it.
+    fn error(&mut self, event: Object) -> Vec<SocketStep> {
+        let input = std::mem::take(&mut self.input);
+        let mut body = self.request();
+        self.input = input;
+        body.insert("generate".to_owned(), Value::Bool(false));
+        vec![SocketStep::Failure(body, Value::Object(event).to_string())]
+    }
+
+    /// The request that the next answer belongs to.
+    fn request(&mut self) -> Object {
+        let input = std::mem::take(&mut self.input);
+        let mut body = Object::new();
+        let mut add = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                body.insert(name.to_owned(), value);
+            }
+        };
+        add("model", self.model.clone().map(Value::from));
+        add("instructions", self.instructions.clone().map(Value::from));
+        add("previous_response_id", self.previous.clone().map(Value::from));
+        add("input", Some(Value::Array(input)));
+        body
+    }
+
+    /// Makes the last event that of the Responses API.
+    fn settle_response(&self, event: &mut Object) {
+        let Some(Value::Object(response)) = event.get_mut("response") else { return };
+        let kind = match text(response, "status") {
+            Some("failed") => "response.failed",
+            Some("cancelled" | "incomplete") => "response.incomplete",
+            _ => "response.completed",
+        };
+        if let Some(model) = &self.model {
+            response.entry("model").or_insert_with(|| json!(model));
+        }
+        let details = object(response, "status_details").cloned().unwrap_or_default();
+        if let Some(reason) = text(&details, "reason") {
+            let reason = json!({"reason": reason});
+            response.insert("incomplete_details".to_owned(), reason);
+        }
+        if let Some(error) = details.get("error").filter(|error| error.is_object()) {
+            response.insert("error".to_owned(), error.clone());
+        }
+        if let Some(Value::Array(items)) = response.get_mut("output") {
+            items.iter_mut().for_each(settle_item);
+        }
+        if let Some(Value::Object(usage)) = response.get_mut("usage") {
+            for name in ["input", "output"] {
+                if let Some(details) = usage.shift_remove(&format!("{name}_token_details")) {
+                    usage.insert(format!("{name}_tokens_details"), details);
+                }
+            }
+        }
+        event.insert("type".to_owned(), json!(kind));
+    }
+}
+
+/// Gives an event the name that it has in the Responses API.
+fn settle_event(event: &mut Object, kind: &str) {
+    let said = [
+        "response.output_audio_transcript.delta",
+        "response.audio_transcript.delta",
+        "response.text.delta",
+    ];
+    if said.contains(&kind) {
+        event.insert("type".to_owned(), json!("response.output_text.delta"));
+    }
+    if let Some(item) = event.get_mut("item") {
+        settle_item(item);
+    }
+}
+
+/// Writes the transcripts of an item where texts stand.
+fn settle_item(item: &mut Value) {
+    let Some(Value::Array(parts)) = item.get_mut("content") else { return };
+    for part in parts.iter_mut().filter_map(Value::as_object_mut) {
+        let kind = text(part, "type").unwrap_or_default();
+        if kind.ends_with("audio") {
+            let said =
+                text(part, "transcript").unwrap_or("[audio without a transcript]").to_owned();
+            *part = Object::from_iter([
+                ("type".to_owned(), json!("output_text")),
+                ("text".to_owned(), json!(said)),
+            ]);
+        }
+    }
+}
+
+/// An item that the client adds to the conversation.
+fn spoken_item(item: &Object, omitted: u64) -> Value {
+    let mut item = item.clone();
+    if let Some(Value::Array(parts)) = item.get_mut("content") {
+        for part in parts.iter_mut().filter_map(Value::as_object_mut) {
+            if text(part, "type").is_some_and(|kind| kind.ends_with("audio")) {
+                let said =
+                    text(part, "transcript").map_or_else(|| sound_text(omitted), str::to_owned);
+                *part = Object::from_iter([
+                    ("type".to_owned(), json!("input_text")),
+                    ("text".to_owned(), json!(said)),
+                ]);
+            }
+        }
+    }
+    Value::Object(item)
+}
+
+fn sound_text(bytes: u64) -> String {
+    format!("[{bytes} bytes of audio, not recorded]")
+}
+
+fn user_message(id: &str, said: &str) -> Value {
+    json!({"type": "message", "id": id, "role": "user", "content": [{"type": "input_text", "text": said}]})
+}

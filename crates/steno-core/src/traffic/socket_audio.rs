@@ -1,0 +1,81 @@
+//! Sound in the messages of a realtime connection, which is left out of the record.
+
+use memchr::memmem;
+
+use crate::json::{Object, Value};
+
+/// Shorter texts are not sound.
+const SHORTEST_SOUND: usize = 64;
+
+/// A message without its sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShortenedMessage {
+    /// The message; where sound was, it says how much.
+    pub text: String,
+    /// The bytes of sound that it had.
+    pub omitted: u64,
+}
+
+/// Takes the sound out of a message; none if it has none.
+pub fn leave_out_audio(message: &[u8]) -> Option<ShortenedMessage> {
+    memmem::find(message, b"audio")?;
+    let Ok(Value::Object(mut event)) = serde_json::from_slice(message) else { return None };
+    let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+    let mut omitted = 0;
+    if kind.ends_with("audio.delta") {
+        shorten(&mut event, "delta", &mut omitted);
+    }
+    let mut event = Value::Object(event);
+    shorten_all(&mut event, &mut omitted);
+    (omitted > 0).then(|| ShortenedMessage { text: event.to_string(), omitted })
+}
+
+/// Shortens every field named `audio`.
+fn shorten_all(value: &mut Value, omitted: &mut u64) {
+    match value {
+        Value::Object(object) => {
+            shorten(object, "audio", omitted);
+            object.values_mut().for_each(|value| shorten_all(value, omitted));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| shorten_all(value, omitted)),
+        _ => {}
+    }
+}
+
+fn shorten(object: &mut Object, field: &str, omitted: &mut u64) {
+    if let Some(Value::String(sound)) = object.get_mut(field)
+        && sound.len() >= SHORTEST_SOUND
+    {
+        let count = sound.trim_end_matches('=').len() as u64 * 3 / 4;
+        *omitted += count;
+        *sound = format!("[{count} bytes of audio, not recorded]");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sound_is_replaced_by_its_size() {
+        let sound = "QUJD".repeat(100);
+        let shortened = |message: String| leave_out_audio(message.as_bytes());
+        let append =
+            shortened(format!(r#"{{"type":"input_audio_buffer.append","audio":"{sound}"}}"#));
+        let text =
+            r#"{"type":"input_audio_buffer.append","audio":"[300 bytes of audio, not recorded]"}"#;
+        assert_eq!(append, Some(ShortenedMessage { text: text.to_owned(), omitted: 300 }));
+        let delta = shortened(format!(
+            r#"{{"type":"response.output_audio.delta","delta":"{sound}","n":1.50}}"#
+        ));
+        let text = r#"{"type":"response.output_audio.delta","delta":"[300 bytes of audio, not recorded]","n":1.50}"#;
+        assert_eq!(delta.unwrap().text, text);
+        let nested = shortened(format!(
+            r#"{{"type":"conversation.item.create","item":{{"content":[{{"type":"input_audio","audio":"{sound}"}}]}}}}"#
+        ));
+        assert_eq!(nested.unwrap().omitted, 300);
+        let transcript = r#"{"type":"response.output_audio_transcript.delta","delta":"said"}"#;
+        assert_eq!(shortened(transcript.to_owned()), None);
+        assert_eq!(shortened("audio, but no JSON".to_owned()), None);
+    }
+}
