@@ -2,7 +2,9 @@
 chat completions, Gemini), and those of Ollama, Cohere and Bedrock. It answers a prompt by the turn of the script whose word comes last in it, and keeps every
 request. Python's standard library only."""
 
+import base64
 import gzip
+import hashlib
 import json
 import struct
 import threading
@@ -90,6 +92,8 @@ class Handler(BaseHTTPRequestHandler):
         self.reply({})
 
     def do_GET(self):
+        if self.headers.get("upgrade", "").lower() == "websocket":
+            return self.converse()
         entry = {"id": MODEL, "object": "model", "type": "model", "display_name": MODEL}
         self.reply({"object": "list", "data": [entry], "models": [], "has_more": False})
 
@@ -182,8 +186,36 @@ class Handler(BaseHTTPRequestHandler):
         events += [{"type": "message_delta", "delta": end, "usage": usage}, {"type": "message_stop"}]
         self.stream(events)
 
+    def converse(self):
+        """OpenAI Responses over WebSocket, compressed where the client can."""
+        self.close_connection = True
+        offered = self.headers.get("sec-websocket-extensions", "")
+        key = self.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        self.send_response(101)
+        self.send_header("upgrade", "websocket")
+        self.send_header("connection", "Upgrade")
+        self.send_header("sec-websocket-accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
+        if "permessage-deflate" in offered:
+            self.send_header("sec-websocket-extensions", "permessage-deflate")
+        self.end_headers()
+        socket = WebSocket(self.rfile, self.wfile, "permessage-deflate" in offered)
+        for message in socket.messages():
+            asked = json.loads(message)
+            if asked.get("type") == "response.create":
+                number = self.server.take(asked)
+                for event in self.response_events(asked, number):
+                    socket.send(json.dumps(event))
+
     def answer_responses(self, body, number):
         """OpenAI Responses."""
+        events = self.response_events(body, number)
+        if not body.get("stream"):
+            whole = events[-1]["response"]
+            return self.reply({**whole, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True})
+        self.stream(events)
+
+    def response_events(self, body, number):
+        """The events of a response."""
         prompt, has_output = "", False
         given = body.get("input") or []
         given = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -200,14 +232,14 @@ class Handler(BaseHTTPRequestHandler):
         if name:
             output.append({"type": "function_call", "id": f"fc_{number:04}", "call_id": f"call_{number:04}",
                            "name": name, "arguments": json.dumps(command), "status": "completed"})
-        self.server.responses[f"resp_{number:04}"] = given + output
         usage = {"input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 35}
         begun = {"id": f"resp_{number:04}", "object": "response", "created_at": 1, "model": body.get("model"),
                  "output": []}
+        if body.get("generate") is False:
+            output = []
+        self.server.responses[begun["id"]] = given + output
         done = {**begun, "status": "completed", "output": output, "usage": usage}
-        if not body.get("stream"):
-            return self.reply({**done, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True})
         events = [{"type": "response.created", "response": {**begun, "status": "in_progress"}}]
         for index, item in enumerate(output):
             place = {"output_index": index, "item_id": item["id"]}
@@ -225,7 +257,7 @@ class Handler(BaseHTTPRequestHandler):
                 events += [{"type": "response.function_call_arguments.delta", **place, "delta": asked},
                            {"type": "response.function_call_arguments.done", **place, "arguments": asked}]
             events.append({"type": "response.output_item.done", **place, "item": item})
-        self.stream(events + [{"type": "response.completed", "response": done}])
+        return events + [{"type": "response.completed", "response": done}]
 
     def send_pieces(self, content_type, pieces):
         """Answers with bytes that end with the connection."""
@@ -366,6 +398,60 @@ def amazon_event(name, payload):
     message = struct.pack("!II", len(headers) + len(payload) + 16, len(headers))
     message += struct.pack("!I", zlib.crc32(message)) + headers + payload
     return message + struct.pack("!I", zlib.crc32(message))
+
+
+class WebSocket:
+    """The server's side of a WebSocket."""
+
+    def __init__(self, source, out, is_compressed):
+        self.source, self.out = source, out
+        self.inflater = zlib.decompressobj(-15) if is_compressed else None
+        self.deflater = zlib.compressobj(wbits=-15) if is_compressed else None
+
+    def messages(self):
+        """Every message of the client, until it closes."""
+        message = b""
+        while True:
+            head = self.source.read(2)
+            if len(head) < 2:
+                return
+            length = head[1] & 0x7F
+            if length > 125:
+                length = int.from_bytes(self.source.read(2 if length == 126 else 8), "big")
+            mask = self.source.read(4)
+            payload = self.source.read(length)
+            payload = bytes(byte ^ mask[at % 4] for at, byte in enumerate(payload))
+            opcode = head[0] & 0x0F
+            if opcode == 8:
+                self.frame(0x88, payload)
+                return
+            if opcode == 9:
+                self.frame(0x8A, payload)
+            if opcode > 2:
+                continue
+            if opcode:
+                message, is_deflated = b"", bool(head[0] & 0x40)
+            message += payload
+            if head[0] & 0x80:
+                whole = self.inflater.decompress(message + b"\0\0\xff\xff") if is_deflated else message
+                yield whole.decode()
+
+    def send(self, text):
+        data = text.encode()
+        if self.deflater:
+            data = self.deflater.compress(data) + self.deflater.flush(zlib.Z_SYNC_FLUSH)
+            return self.frame(0xC1, data[:-4])
+        return self.frame(0x81, data)
+
+    def frame(self, first, payload):
+        length = len(payload)
+        if length < 126:
+            head = struct.pack("!BB", first, length)
+        elif length < 65536:
+            head = struct.pack("!BBH", first, 126, length)
+        else:
+            head = struct.pack("!BBQ", first, 127, length)
+        self.out.write(head + payload)
 
 
 def blocks(content):

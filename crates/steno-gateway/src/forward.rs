@@ -76,8 +76,8 @@ impl Proxy {
         let origin = format!("{scheme}://{}", host.strip_suffix(default_port).unwrap_or(host));
         let upstream = forward.hosts.upstream(&format!("https://{host}"));
         let Some(upstream) = upstream else { return Ok(()) };
-        let answerer =
-            Arc::new(TunnelledHost { proxy: self, upstream: Upstream { origin, ..upstream } });
+        let upstream = Upstream { origin, ..upstream };
+        let answerer = Arc::new(TunnelledHost { proxy: self, forward: forward.clone(), upstream });
         if scheme == "http" {
             server::serve_connection(stream, answerer).await;
             return Ok(());
@@ -118,10 +118,30 @@ impl Proxy {
         };
         request.headers_mut().remove("proxy-connection");
         let origin = format!("http://{authority}");
-        if let Some(upstream) = forward.hosts.upstream(&origin) {
-            return self.pass(&upstream, uri, request).await;
+        match forward.hosts.upstream(&origin) {
+            Some(upstream) => self.pass_host(forward, &upstream, uri, request).await,
+            None => {
+                lock(&forward.unread).insert(authority.to_string());
+                self.pass_unrecorded(uri, request).await
+            }
         }
-        lock(&forward.unread).insert(authority.to_string());
+    }
+
+    /// Passes on a request to a recorded host, and records it if it asks the API.
+    async fn pass_host(
+        &self,
+        forward: &ForwardProxy,
+        upstream: &Upstream,
+        uri: Uri,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        match forward.hosts.is_api_path(upstream, uri.path()) {
+            true => self.pass(upstream, uri, request).await,
+            false => self.pass_unrecorded(uri, request).await,
+        }
+    }
+
+    async fn pass_unrecorded(&self, uri: Uri, request: Request<Incoming>) -> Response<Body> {
         let (asker, place) = self.clients.take();
         match asker.request(prepare_forward(request, uri)).await {
             Ok(answer) => {
@@ -135,6 +155,7 @@ impl Proxy {
 /// One recorded host, as the client in a tunnel sees it.
 struct TunnelledHost {
     proxy: Arc<Proxy>,
+    forward: ForwardProxy,
     upstream: Upstream,
 }
 
@@ -142,7 +163,10 @@ impl Answer for TunnelledHost {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         match format!("{}{path}", self.upstream.origin).parse::<Uri>() {
-            Ok(uri) => self.proxy.pass(&self.upstream, uri, request).await,
+            Ok(uri) => {
+                let Self { proxy, forward, upstream } = &*self;
+                proxy.pass_host(forward, upstream, uri, request).await
+            }
             Err(error) => refusal(path, StatusCode::BAD_REQUEST, &error.to_string()),
         }
     }

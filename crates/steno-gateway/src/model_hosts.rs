@@ -58,6 +58,14 @@ const MODEL_HOSTS: [(&str, &str); 50] = [
     ("api.minimaxi.com", "minimax"),
 ];
 
+/// Hosts that serve other things beside their API, and how the paths of that begin.
+const API_PATHS: [(&str, &str); 4] = [
+    ("chatgpt.com", "/backend-api/codex/"),
+    ("opencode.ai", "/zen/"),
+    ("openrouter.ai", "/api/"),
+    ("ollama.com", "/api/"),
+];
+
 /// Says which hosts are recorded.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedHosts {
@@ -99,6 +107,15 @@ impl RecordedHosts {
         };
         let name = configured.or_else(known).or_else(added)?;
         Some(Upstream { name, origin: origin.to_owned(), prefix: String::new() })
+    }
+
+    /// Whether a path of a recorded host is one of its API.
+    pub(crate) fn is_api_path(&self, upstream: &Upstream, path: &str) -> bool {
+        let host = upstream.origin.parse::<Uri>().ok();
+        let host = host.as_ref().and_then(Uri::host).unwrap_or_default();
+        let found = API_PATHS.iter().find(|(known, _)| known.eq_ignore_ascii_case(host));
+        let is_added = self.added.iter().any(|pattern| matches(pattern, host));
+        is_added || found.is_none_or(|(_, beginning)| path.starts_with(beginning))
     }
 
     /// Whether some program that is told of `hosts`, as `NO_PROXY` lists them, would pass by the proxy to one of ours.
@@ -169,6 +186,16 @@ mod tests {
         for (origin, expected) in cases {
             assert_eq!(name(&hosts, origin).as_deref(), expected, "{origin}");
         }
+    }
+
+    #[test]
+    fn of_shared_hosts_only_the_api_is_recorded() {
+        let hosts = RecordedHosts::new(&Upstreams::default(), Vec::new());
+        let is_api =
+            |origin: &str, path: &str| hosts.is_api_path(&hosts.upstream(origin).unwrap(), path);
+        assert!(is_api("https://chatgpt.com", "/backend-api/codex/responses"));
+        assert!(!is_api("https://chatgpt.com", "/backend-api/plugins/featured"));
+        assert!(is_api("https://api.openai.com", "/v1/models"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! WebSocket connections on their way through the gateway: bytes pass as they are, and each message is recorded before the
 //! last of its bytes is passed on.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -169,6 +169,16 @@ impl OpenSocket {
         Some(KeptMessage { bytes: clean, omitted, redactions })
     }
 
+    /// Records that one side has gone, which is an error unless it said so before.
+    fn close(&mut self, what: &str, ended: std::io::Result<()>) {
+        let error = match ended {
+            _ if self.is_closing => None,
+            Ok(()) => Some(what.to_owned()),
+            Err(error) => Some(format!("{what}: {error}")),
+        };
+        self.end(error.as_deref());
+    }
+
     fn end(&mut self, error: Option<&str>) {
         if !self.is_ended {
             self.is_ended = true;
@@ -206,7 +216,7 @@ impl KeptMessage {
 
 /// Passes bytes on in both directions until both sides have ended.
 async fn pass_messages(socket: OpenSocket, client: OnUpgrade, server: OnUpgrade) {
-    let socket = Arc::new(Mutex::new(socket));
+    let socket = Mutex::new(socket);
     let (client, server) = match tokio::try_join!(client, server) {
         Ok((client, server)) => (TokioIo::new(client), TokioIo::new(server)),
         Err(error) => return lock(&socket).end(Some(&reason(&error))),
@@ -216,40 +226,40 @@ async fn pass_messages(socket: OpenSocket, client: OnUpgrade, server: OnUpgrade)
     let up = pass_direction((client_in, server_out), Sender::Client, &socket);
     let down = pass_direction((server_in, client_out), Sender::Upstream, &socket);
     tokio::pin!(up, down);
-    let ended = tokio::select! {
-        ended = &mut up => {
+    tokio::select! {
+        (ended, mut upstream) = &mut up => {
+            let _ = upstream.shutdown().await;
+            // What upstream still says is recorded.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut down).await;
-            ended.map_err(|error| format!("the client closed the connection: {error}")).map(|()| "the client closed the connection")
+            lock(&socket).close("the client closed the connection", ended);
         }
-        ended = &mut down => {
+        (ended, mut client) = &mut down => {
+            lock(&socket).close("upstream closed the connection", ended);
+            let _ = client.shutdown().await;
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut up).await;
-            ended.map_err(|error| format!("upstream closed the connection: {error}")).map(|()| "upstream closed the connection")
         }
-    };
-    let mut socket = lock(&socket);
-    let is_closing = socket.is_closing;
-    let error = match &ended {
-        _ if is_closing => None,
-        Ok(who) => Some((*who).to_owned()),
-        Err(error) => Some(error.clone()),
-    };
-    socket.end(error.as_deref());
+    }
 }
 
-/// Passes on what one side sends.
-async fn pass_direction(
-    (mut from, mut to): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+/// Passes on what one side sends, until it ends; gives back the way to the other side.
+async fn pass_direction<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    (mut from, mut to): (R, W),
     sender: Sender,
     socket: &Mutex<OpenSocket>,
-) -> std::io::Result<()> {
+) -> (std::io::Result<()>, W) {
     let mut buffer = vec![0; BUFFER_SIZE];
     loop {
-        let count = from.read(&mut buffer).await?;
-        if count == 0 {
-            return to.shutdown().await;
+        let passed = async {
+            let count = from.read(&mut buffer).await?;
+            lock(socket).observe(sender, &buffer[..count]);
+            to.write_all(&buffer[..count]).await?;
+            to.flush().await?;
+            Ok(count)
+        };
+        match passed.await {
+            Ok(0) => return (Ok(()), to),
+            Ok(_) => {}
+            Err(error) => return (Err(error), to),
         }
-        lock(socket).observe(sender, &buffer[..count]);
-        to.write_all(&buffer[..count]).await?;
-        to.flush().await?;
     }
 }

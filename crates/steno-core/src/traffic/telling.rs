@@ -313,8 +313,10 @@ impl Telling {
         self.note_attempt(open, &mut reply);
         reply.model = reply.model.or_else(|| open.model.clone());
         if open.is_unanswered && exchange.end.as_ref().is_some_and(|end| end.error.is_none()) {
-            reply = Reply { error: stated_error(exchange), ..Reply::default() };
-            if reply.error.is_none() {
+            let (usage, stated_usage) = (reply.usage.take(), reply.stated_usage.take());
+            reply =
+                Reply { error: stated_error(exchange), usage, stated_usage, ..Reply::default() };
+            if reply.error.is_none() && reply.usage.is_none() {
                 return Vec::new();
             }
         }

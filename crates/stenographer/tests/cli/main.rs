@@ -23,6 +23,8 @@ mod exec;
 mod exec_agents;
 mod exec_attributed;
 mod exec_joined;
+#[cfg(unix)]
+mod exec_proxy;
 mod export;
 #[cfg(unix)]
 mod foreign_store;
@@ -31,7 +33,11 @@ mod full_store;
 #[cfg(unix)]
 mod gateway;
 mod gateway_bodies;
+#[cfg(unix)]
+mod gateway_http2;
 mod gateway_secrets;
+#[cfg(unix)]
+mod gateway_websocket;
 mod harness;
 #[cfg(unix)]
 mod hooks;
