@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Frame, SizeHint};
 use hyper::{Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -22,6 +20,7 @@ use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use crate::delivery::DeliveredBody;
 use crate::server::{Body, BodyError};
 use crate::sessions::lock;
 use crate::trust;
@@ -72,33 +71,7 @@ impl Drop for RequestPlace {
 impl RequestPlace {
     /// Keeps the place until the answer has ended.
     pub(crate) fn held_by(self, answer: Response<Body>) -> Response<Body> {
-        answer.map(|body| PlacedBody { body, _place: self }.boxed_unsync())
-    }
-}
-
-/// An answer of which the request has a place.
-struct PlacedBody {
-    body: Body,
-    _place: RequestPlace,
-}
-
-impl hyper::body::Body for PlacedBody {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        answer.map(|body| DeliveredBody::new(body, self).boxed_unsync())
     }
 }
 

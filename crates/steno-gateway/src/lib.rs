@@ -5,6 +5,7 @@
 
 mod authority;
 mod connect;
+mod delivery;
 mod forward;
 pub mod gateway;
 mod guard;
