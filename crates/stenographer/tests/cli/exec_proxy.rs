@@ -162,6 +162,7 @@ fn exec(home: &Home, flags: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut args = vec!["exec", "--proxy", "--session", "s", "--name", "program"];
     args.extend(flags);
     args.extend(["--", &program, "--exact", "exec_proxy::program", "--ignored", "--nocapture"]);
+    std::fs::create_dir_all(home.path().join("store")).unwrap();
     let mut command = home.command(&args);
     command.envs(variables.iter().copied());
     home.finish(command, b"")
@@ -308,6 +309,7 @@ fn no_key_is_written_anywhere() {
     let script = "cat \"$SSL_CERT_FILE\"; ls -a \"$(dirname \"$SSL_CERT_FILE\")\"";
     let temp = home.path().join("temp");
     std::fs::create_dir(&temp).unwrap();
+    std::fs::create_dir(home.path().join("store")).unwrap();
     let args = ["exec", "--proxy", "-q", "--session", "s", "--", "sh", "-c", script];
     let mut command = home.command(&args);
     command.env("TMPDIR", &temp);
