@@ -43,6 +43,8 @@ pub struct Assignment {
     pub project: PathBuf,
     /// The agent's command and its arguments.
     pub command: Vec<OsString>,
+    /// Variables that the agent gets besides ours.
+    pub variables: Vec<(String, OsString)>,
     /// Whose sessions these are, where the user says so.
     pub agent: Option<AgentName>,
     /// The thread of work that they belong to.

@@ -298,8 +298,8 @@ impl SessionDir {
     /// kept, or something was noted beside it.
     pub fn has_more_than(&self, files: usize) -> Result<bool, FileError> {
         let kept = self.kept_files()?;
-        let is_older = kept.iter().any(|(_, generation)| *generation > 0);
-        Ok(kept.len() > files || is_older || !self.live_logs()?.is_empty())
+        let is_more = |(stem, generation): &(String, u32)| *generation > 0 || stem == RECORD;
+        Ok(kept.len() > files || kept.iter().any(is_more) || !self.live_logs()?.is_empty())
     }
 
     /// Held exclusively for each write.

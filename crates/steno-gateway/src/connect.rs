@@ -20,6 +20,7 @@ use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use crate::abrupt_close::TolerantConnector;
 use crate::delivery::DeliveredBody;
 use crate::server::{Body, BodyError};
 use crate::sessions::lock;
@@ -35,7 +36,7 @@ pub struct Proxies {
 }
 
 /// Asks upstreams.
-pub(crate) type Asker = Client<HttpsConnector<Connector>, Body>;
+pub(crate) type Asker = Client<TolerantConnector, Body>;
 
 /// How many requests share a connection of HTTP/2; most servers allow a hundred.
 const MAX_SHARED_REQUESTS: usize = 64;
@@ -122,7 +123,7 @@ fn client(https: HttpsConnector<Connector>) -> Asker {
         .http2_initial_stream_window_size(STREAM_WINDOW)
         .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .pool_timer(TokioTimer::new())
-        .build(https)
+        .build(TolerantConnector(https))
 }
 
 /// Makes connections, through a tunnel where a proxy is in the way.

@@ -3,6 +3,7 @@
 //! Bytes pass through as they are; what passed is appended to the vault as pieces of traffic. What they say is for
 //! `steno_core::traffic` to tell. The crate reads no environment and prints nothing.
 
+mod abrupt_close;
 mod authority;
 mod connect;
 mod delivery;

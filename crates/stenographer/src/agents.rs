@@ -116,6 +116,7 @@ pub(crate) fn assignment(scene: &Scene, command: &[OsString]) -> Assignment {
         clock: scene.clock.clone(),
         project: scene.cwd.clone(),
         command: command.to_vec(),
+        variables: Vec::new(),
         agent: None,
         thread: None,
         launch: None,

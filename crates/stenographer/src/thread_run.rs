@@ -7,6 +7,7 @@ use steno_core::format::leslie;
 use steno_core::thread::{
     Action, Id, Lifecycle, Operator, Relations, Status, ThreadStore, ThreadWorker, WorkerState,
 };
+use steno_core::traffic::join::is_only_on_wire;
 use steno_core::vault::SessionDir;
 use steno_core::{SessionId, Transcript};
 
@@ -87,6 +88,7 @@ impl ThreadRun<'_> {
         mut transcript: Transcript,
         worker: &WorkerState,
     ) -> Result<Vec<PathBuf>, CommandError> {
+        transcript.entries.retain(|entry| !is_only_on_wire(entry));
         worker.retain_own_units(&mut transcript);
         if transcript.entries.is_empty() {
             return Ok(Vec::new());

@@ -56,7 +56,7 @@ impl Link {
     ) -> Result<Self, ClientError> {
         let program = || assignment.command[0].to_string_lossy().into_owned();
         let mut command = launcher.command(&assignment.command, ChildGroup::Own);
-        command.current_dir(&assignment.project);
+        command.current_dir(&assignment.project).envs(assignment.variables.iter().cloned());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut agent =
             command.spawn().map_err(|source| ClientError::Start { program: program(), source })?;

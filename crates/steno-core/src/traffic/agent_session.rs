@@ -20,21 +20,31 @@ struct SessionHeaders {
     agent: &'static str,
     /// How its `user-agent` or `originator` begins; empty where the names of the headers say enough.
     program: &'static str,
+    /// How headers begin that only this agent sends, whatever it calls itself: Codex takes the name of the program that
+    /// drives it.
+    own_headers: Option<&'static str>,
     /// The headers that name the session, the most exact first.
     names: &'static [&'static str],
 }
 
 const SESSION_HEADERS: [SessionHeaders; 3] = [
-    SessionHeaders { agent: "claude-code", program: "", names: &["x-claude-code-session-id"] },
+    SessionHeaders {
+        agent: "claude-code",
+        program: "",
+        own_headers: None,
+        names: &["x-claude-code-session-id"],
+    },
     SessionHeaders {
         agent: "codex",
         program: "codex",
+        own_headers: Some("x-codex-"),
         // A thread has a file of its own, also one that a session has started.
         names: &["thread-id", "session-id", "session_id", "conversation_id"],
     },
     SessionHeaders {
         agent: "opencode",
         program: "opencode/",
+        own_headers: None,
         names: &["x-opencode-session", "x-session-id", "x-session-affinity"],
     },
 ];
@@ -52,9 +62,15 @@ impl AgentSession {
                 .filter_map(|name| value(name))
                 .any(|program| program.starts_with(beginning))
         };
-        let known = SESSION_HEADERS
-            .iter()
-            .filter(|known| known.program.is_empty() || is_program(known.program));
+        let has_own = |beginning: &str| {
+            let begins = |name: &str| name.to_ascii_lowercase().starts_with(beginning);
+            headers.iter().any(|(name, _)| begins(name))
+        };
+        let known = SESSION_HEADERS.iter().filter(|known| {
+            known.program.is_empty()
+                || is_program(known.program)
+                || known.own_headers.is_some_and(has_own)
+        });
         known.flat_map(|known| known.names.iter().map(move |name| (known.agent, name))).find_map(
             |(agent, name)| {
                 // What cannot be a session's name is not taken for one.
@@ -98,6 +114,9 @@ mod tests {
             ("thread-id", id),
         ];
         assert_eq!(session(&codex), Some(("codex", id.to_owned())));
+        let driven =
+            [("originator", "zed"), ("X-Codex-Window-Id", "w:0"), ("Thread-Id", id), ("x", "y")];
+        assert_eq!(session(&driven), Some(("codex", id.to_owned())));
         let opencode =
             [("User-Agent", "opencode/1.18.33 ai-sdk"), ("x-session-id", "ses_e1cc58bd1ffe")];
         assert_eq!(session(&opencode), Some(("opencode", "ses_e1cc58bd1ffe".to_owned())));

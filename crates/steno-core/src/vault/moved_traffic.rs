@@ -140,6 +140,7 @@ impl SessionDir {
 mod tests {
     use super::*;
     use crate::entry::Role;
+    use crate::source::Bundle;
     use crate::vault::Vault;
 
     fn pieces(exchange: &'static str) -> [Piece<'static>; 4] {
@@ -203,5 +204,18 @@ mod tests {
             assert_eq!(recording.owner_of_traffic().unwrap().as_ref(), Some(owner.id()));
             assert_eq!(recording.read().unwrap().session.status, Status::Completed);
         }
+    }
+
+    #[test]
+    fn what_was_recorded_is_more_than_any_number_of_files() {
+        let home = tempfile::tempdir().unwrap();
+        let vault = Vault::new(home.path().join("vault"));
+        let dir = vault.session(&"a".parse().unwrap(), &"s".parse().unwrap());
+        let file = home.path().join("s.jsonl");
+        std::fs::write(&file, "{}\n").unwrap();
+        dir.keep_all(&Bundle::file(&file)).unwrap();
+        assert!(!dir.has_more_than(2).unwrap());
+        record(&dir, &pieces("x"));
+        assert!(dir.has_more_than(2).unwrap());
     }
 }

@@ -241,6 +241,8 @@ impl SessionDir {
         emit: Emit<'_>,
     ) -> Result<Session, FileError> {
         let (problems, mut number, mut last) = (Problems::default(), 0, None);
+        // Of an agent without files of its own, ACP gives the conversation and the API traffic completes it.
+        let mut traffic_beside_acp = Vec::new();
         let mut emit_all = |entries: Vec<Entry>, emit: Emit<'_>| {
             for entry in entries {
                 last = entry.created_at;
@@ -258,6 +260,7 @@ impl SessionDir {
                 }
             }
             match reader.line(line) {
+                Ok(entries) if reader.has_acp() && !is_joined => traffic_beside_acp.extend(entries),
                 Ok(entries) => emit_all(entries, emit),
                 Err(error) => emit(Item::Problem(Problem::at(path, number, error))),
             }
@@ -267,7 +270,8 @@ impl SessionDir {
         if is_abandoned {
             reader.abandon();
         }
-        emit_all(reader.folded(is_joined), emit);
+        let folded = reader.folded(is_joined);
+        emit_all(joined_traffic(folded, traffic_beside_acp), emit);
         for problem in problems.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             emit(Item::Problem(problem));
         }
@@ -318,6 +322,17 @@ impl SessionDir {
         let is_running = session.status == Status::Running && self.users_path().exists();
         Ok(is_running && !self.is_being_recorded()?)
     }
+}
+
+/// The entries of an ACP connection, completed by those of the API traffic.
+fn joined_traffic(own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
+    if traffic.is_empty() {
+        return own;
+    }
+    let mut numbering = Numbering::new("", "");
+    let mut entries = traffic::join::join_traffic(own, traffic);
+    entries.iter_mut().for_each(|entry| numbering.assign(entry));
+    entries
 }
 
 /// What an agent wrote down, completed by what its wire told.

@@ -220,6 +220,11 @@ impl RecordReader {
         }
     }
 
+    /// Whether the lines of an ACP connection have been read.
+    pub(super) fn has_acp(&self) -> bool {
+        self.is_wire
+    }
+
     /// The sum of the last line read.
     pub(crate) fn sum(&self) -> Sum {
         self.sum

@@ -192,7 +192,7 @@ fn closing(ended: &std::io::Result<ExitStatus>) -> Closing {
 }
 
 /// The command's name, as far as it can be a folder's.
-fn agent_name(program: &OsString) -> AgentName {
+pub(crate) fn agent_name(program: &OsString) -> AgentName {
     let stem = Path::new(program).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let name: String = stem.unwrap_or_default().chars().filter(|c| fits(*c)).take(64).collect();

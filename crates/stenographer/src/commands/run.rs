@@ -1,5 +1,6 @@
 //! `steno run`: runs an agent on a task, in a thread of work, and records the session.
 
+mod api_traffic;
 pub(crate) mod conversation;
 mod report;
 mod screen;
@@ -55,6 +56,9 @@ pub(crate) struct Manner {
     /// Who decides what the agent may do [default: ask on a terminal, else deny].
     #[arg(long, value_enum, value_name = "WHO")]
     pub(crate) permission: Option<Permission>,
+    /// Let the agent ask its model directly: what it asks is then known only from its own account.
+    #[arg(long)]
+    pub(crate) no_gateway: bool,
     /// Wait while another process works in the thread, instead of failing.
     #[arg(long)]
     pub(crate) wait: bool,

@@ -39,10 +39,13 @@ fn model_with(params: CertificateParams) -> (u16, String) {
 }
 
 fn answer(stream: &mut BufReader<impl Read + Write>) -> std::io::Result<()> {
-    let mut length = 0;
+    let (mut length, mut path) = (0, String::new());
     loop {
         let mut line = String::new();
         stream.read_line(&mut line)?;
+        if path.is_empty() {
+            path.clone_from(&line);
+        }
         if let Some(value) = line.to_lowercase().strip_prefix("content-length: ") {
             length = value.trim().parse().unwrap();
         }
@@ -54,10 +57,13 @@ fn answer(stream: &mut BufReader<impl Read + Write>) -> std::io::Result<()> {
     let body = json!({"id": "c", "object": "chat.completion", "model": "m-1", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "Safe."}, "finish_reason": "stop"}]});
     let body = body.to_string();
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
+    // The connection is then closed without the goodbye of TLS.
+    let length = match path {
+        path if path.contains("/unstated/") => "Connection: close".to_owned(),
+        path if path.contains("/short/") => format!("Content-Length: {}", body.len() + 1),
+        _ => format!("Content-Length: {}", body.len()),
+    };
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{length}\r\n\r\n");
     stream.get_mut().write_all((head + &body).as_bytes())?;
     stream.get_mut().flush()
 }
@@ -93,13 +99,37 @@ fn a_certificate_is_checked() {
 
 /// What a gateway answers that trusts the certificate `trusted` and asks the model at a port.
 fn asked(port: u16, trusted: &str) -> String {
+    asked_at(port, trusted, "/v1/chat/completions")
+}
+
+fn asked_at(port: u16, trusted: &str, path: &str) -> String {
     let home = Home::new();
     let mut command = gateway(&home, port);
     command.env("SSL_CERT_FILE", home.file("own.pem", trusted));
     let gateway = Server::start(command);
     let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
-    let url = format!("{}/v1/chat/completions", gateway.url);
+    let url = format!("{}{path}", gateway.url);
     post(&url, &[("Connection", "close")], &request).whole()
+}
+
+#[test]
+fn an_answer_may_end_without_a_goodbye_unless_some_of_it_is_missing() {
+    let (port, certificate) = model();
+    let answer = asked_at(port, &certificate, "/unstated/v1/chat/completions");
+    assert!(answer.contains("Safe."), "{answer}");
+    // Its last chunk is there.
+    assert!(answer.ends_with("\r\n0\r\n\r\n") || answer.ends_with('}'), "{answer}");
+    let home = Home::new();
+    let mut command = gateway(&home, port);
+    command.env("SSL_CERT_FILE", home.file("own.pem", &certificate));
+    let server = Server::start(command);
+    for path in ["/unstated/v1/chat/completions", "/short/v1/chat/completions"] {
+        let request = json!({"model": "m", "messages": [{"role": "user", "content": path}]});
+        post(&format!("{}{path}", server.url), &[("Connection", "close")], &request).whole();
+    }
+    server.stop();
+    let shown = home.steno(&["show", "latest", "--json"]).ok();
+    assert_eq!(shown.matches("connection_error").count(), 1, "{shown}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn lines_that_were_dropped_are_marked_and_none_is_glued_together() {
         clock: Clock::system(),
         project: root.path().to_owned(),
         command: vec!["agent".into()],
+        variables: Vec::new(),
         agent: None,
         thread: None,
         launch: None,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::find;
 use super::loose::{Loose, Plain};
-use crate::durable::{FileError, OnPath};
+use crate::durable::{self, FileError, OnPath};
 use crate::lines::{LineEnd, Lines};
 use crate::source::Source;
 
@@ -94,7 +94,10 @@ pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
     let mut input = source.open()?;
     let start = input.fill_buf().on("read", source.path())?;
     if start.is_empty() {
-        return Ok(find::names_session(source.name()).then_some(Known::Session(None)));
+        // Qwen Code's files have the same names, but are in folders of this name.
+        let is_elsewhere = durable::parent(source.path()).ends_with("chats");
+        let is_named = find::names_session(source.name()) && !is_elsewhere;
+        return Ok(is_named.then_some(Known::Session(None)));
     }
     let mut start = start[..start.len().min(64)].to_vec();
     start.retain(|byte| !byte.is_ascii_whitespace());

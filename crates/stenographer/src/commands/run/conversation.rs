@@ -6,6 +6,7 @@ use steno_core::vault::record::Closing;
 use steno_core::{Status, Transcript};
 
 use super::Manner;
+use super::api_traffic::ApiTraffic;
 use super::report::Report;
 use super::screen::Screen;
 use super::work::Work;
@@ -60,12 +61,11 @@ impl Conversation<'_> {
         let interrupting = voice.clone();
         // Without it, Ctrl-C ends us at once; what was said until then is kept all the same.
         let _ = ctrlc::set_handler(move || interrupting.interrupt());
-        let assignment = Assignment {
-            thread: Some(self.work.id().to_owned()),
-            launch: Some(self.agent.name.clone()),
-            project: self.work.root().to_owned(),
-            ..agents::assignment(self.scene, &self.agent.command)
+        let api_traffic = match self.manner.no_gateway {
+            true => None,
+            false => ApiTraffic::start(ui, self.scene, &self.agent),
         };
+        let assignment = self.assignment(api_traffic.as_ref());
         self.work.remember_agent(&self.agent.name)?;
         let RunSettings { limits, answer_timeout, .. } = self.settings;
         let settings = ClientSettings { policy: self.manner.policy(ui), limits, answer_timeout };
@@ -79,7 +79,12 @@ impl Conversation<'_> {
         };
         let mut course = Course::default();
         let spoken = self.speak(&mut client, (ui, voice), (prompts, earlier), &mut course);
-        let left = client.end(closing(&course, spoken.as_ref().err()));
+        let closing = closing(&course, spoken.as_ref().err());
+        let left = client.end(closing.clone());
+        self.keep_own_files(ui, &course, &left.kept);
+        if let Some(api_traffic) = api_traffic {
+            api_traffic.finish(ui, &closing);
+        }
         let finished = self.finish(ui, &mut course, &left.kept, spoken.as_ref().err());
         match spoken {
             Ok(()) => finished,
@@ -99,6 +104,29 @@ impl Conversation<'_> {
                     (false, None) => error,
                 })
             }
+        }
+    }
+
+    /// How the agent is started, and where its connection is recorded.
+    fn assignment(&self, api_traffic: Option<&ApiTraffic>) -> Assignment {
+        let launch = api_traffic.map(ApiTraffic::launch);
+        let (command, variables) = launch.unwrap_or((self.agent.command.clone(), Vec::new()));
+        Assignment {
+            thread: Some(self.work.id().to_owned()),
+            launch: Some(self.agent.name.clone()),
+            project: self.work.root().to_owned(),
+            variables,
+            ..agents::assignment(self.scene, &command)
+        }
+    }
+
+    /// Keeps what the agent itself wrote of the session.
+    fn keep_own_files(&self, ui: &mut Ui, course: &Course, kept: &[Kept]) {
+        let Some(kept) = course.kept_session(kept) else { return };
+        if let Err(error) = agents::join(ui, self.scene, kept) {
+            // The next `steno sync` keeps it.
+            let reason = error.error;
+            ui.warning(format_args!("what the agent wrote itself is not kept yet: {reason}"));
         }
     }
 
@@ -172,19 +200,8 @@ impl Conversation<'_> {
         kept: &[Kept],
         failure: Option<&CommandError>,
     ) -> Result<Exit, CommandError> {
-        let session = course.session.as_ref();
-        let kept = kept.iter().find(|kept| Some(&kept.name) == session);
-        let mut transcript = None;
-        if let Some(kept) = kept {
-            if let Err(error) = agents::join(ui, self.scene, kept) {
-                // The next `steno sync` keeps it.
-                ui.warning(format_args!(
-                    "what the agent wrote itself is not kept yet: {}",
-                    error.error
-                ));
-            }
-            transcript = Some(kept.dir.read()?);
-        }
+        let kept = course.kept_session(kept);
+        let transcript = kept.map(|kept| kept.dir.read()).transpose()?;
         let paths = match transcript.clone().filter(|_| course.prompts > 0) {
             Some(told) => self.work.write_transcripts(self.scene, told).unwrap_or_else(|error| {
                 course.report_unwritten(ui, Some(error));
@@ -205,6 +222,11 @@ impl Conversation<'_> {
 }
 
 impl Course {
+    /// The session as it was recorded.
+    fn kept_session<'a>(&self, kept: &'a [Kept]) -> Option<&'a Kept> {
+        kept.iter().find(|kept| Some(&kept.name) == self.session.as_ref())
+    }
+
     /// Reports that transcripts could not be written, once.
     fn report_unwritten(&mut self, ui: &mut Ui, error: Option<CommandError>) {
         let Some(error) = error.filter(|_| !self.has_reported) else { return };

@@ -207,3 +207,17 @@ fn claude_desktop_keeps_the_title_in_a_file_of_its_own() {
     let bundles = READER.find_at(dir.path()).unwrap();
     assert_eq!(count(bundles[0].clone()).title.as_deref(), Some("Cowork"));
 }
+
+#[test]
+fn an_empty_file_among_chats_is_another_agents() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = format!("{SESSION}.jsonl");
+    for folder in ["projects/-p/chats", "projects/-p"] {
+        let folder = dir.path().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(&name), "").unwrap();
+    }
+    let found = format::find(dir.path()).unwrap();
+    let roots: Vec<_> = found.iter().map(|found| found.bundle.root.clone()).collect();
+    assert_eq!(roots, [dir.path().join("projects/-p").join(&name)]);
+}
