@@ -33,7 +33,7 @@ fn start(home: &Home, mut command: Command) -> (Child, Vec<Pid>) {
 }
 
 /// Whether a process is there, and not only waits to be noticed.
-fn is_alive(pid: Pid) -> bool {
+pub(crate) fn is_alive(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     match stat {
         Ok(stat) => !stat.rsplit(')').next().unwrap_or_default().trim().starts_with('Z'),

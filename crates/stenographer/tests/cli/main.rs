@@ -66,6 +66,8 @@ mod run;
 mod run_killed;
 mod search;
 mod sessions;
+#[cfg(target_os = "linux")]
+mod stream_killed;
 mod sync;
 #[cfg(unix)]
 mod terminal;

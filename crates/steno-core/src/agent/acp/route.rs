@@ -99,9 +99,9 @@ impl Router {
         let key = id.map(|id| (line.wire.side, id));
         match (method, key) {
             ("initialize", Some(key)) => {
-                self.opening = vec![line];
                 self.asked.insert(key, Asked::Opening);
-                Vec::new()
+                self.opening.clear();
+                self.open(line)
             }
             ("session/new" | "session/fork", Some(key)) => {
                 self.asked.insert(key, Asked::New(Box::new(line)));
@@ -119,10 +119,7 @@ impl Router {
 
     fn answer(&mut self, line: Line, id: String, named: Option<&str>) -> Vec<Placed> {
         match (self.asked.remove(&(line.wire.side.other(), id)), named) {
-            (Some(Asked::Opening), _) => {
-                self.opening.push(line);
-                Vec::new()
-            }
+            (Some(Asked::Opening), _) => self.open(line),
             (Some(Asked::New(request)), Some(session)) => self.of(session, [*request, line]),
             (Some(Asked::New(request)), None) => {
                 let mut placed = self.general(*request);
@@ -133,6 +130,13 @@ impl Router {
             (_, Some(session)) => self.of(session, [line]),
             _ => self.general(line),
         }
+    }
+
+    /// How the connection is opened belongs to all sessions: to those that follow, and to one that was named before, by a
+    /// client that did not wait for the answer.
+    fn open(&mut self, line: Line) -> Vec<Placed> {
+        self.opening.push(line.clone());
+        self.current.clone().map(|session| (session, line)).into_iter().collect()
     }
 
     /// What is about no session belongs to the one that was last spoken in.
@@ -205,6 +209,22 @@ mod tests {
         let yes = r#"{"id":1,"result":{"outcome":{"outcome":"cancelled"}}}"#;
         assert_eq!(placed(&mut router, client, yes), [("a".into(), yes.into())]);
         assert_eq!(agent_name(ready.as_bytes()).as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn a_client_need_not_wait_for_the_connection_to_be_open() {
+        let (mut router, client, agent) = (Router::default(), Side::Client, Side::Agent);
+        let init = r#"{"id":0,"method":"initialize","params":{}}"#;
+        let prompt = r#"{"id":1,"method":"session/prompt","params":{"sessionId":"a"}}"#;
+        let ready = r#"{"id":0,"result":{"protocolVersion":1}}"#;
+        assert_eq!(placed(&mut router, client, init), []);
+        let texts: Vec<_> =
+            placed(&mut router, client, prompt).into_iter().map(|(_, t)| t).collect();
+        assert_eq!(texts, [init, prompt]);
+        assert_eq!(placed(&mut router, agent, ready), [("a".into(), ready.into())]);
+        let load = r#"{"id":2,"method":"session/load","params":{"sessionId":"b"}}"#;
+        let texts: Vec<_> = placed(&mut router, client, load).into_iter().map(|(_, t)| t).collect();
+        assert_eq!(texts, [init, ready, load]);
     }
 
     #[test]
