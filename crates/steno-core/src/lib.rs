@@ -9,6 +9,7 @@ mod compression;
 pub mod cost;
 pub mod index;
 pub mod inspect;
+pub mod join;
 pub mod repository;
 mod secret;
 pub mod source;

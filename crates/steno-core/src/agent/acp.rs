@@ -6,7 +6,6 @@
 pub mod address;
 mod block;
 mod fold;
-mod join;
 mod message;
 pub mod redact;
 pub mod route;
@@ -29,7 +28,6 @@ use crate::timestamp::Timestamp;
 
 pub use self::block::{diff, texts};
 pub(crate) use self::fold::{BrokenTurn, Fold};
-pub(crate) use self::join::join;
 
 /// The name under which recorders note that a session is one of this protocol, and of logs that name no agent.
 pub const AGENT: &str = "acp";

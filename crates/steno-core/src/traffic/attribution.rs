@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use jiff::{SignedDuration, Timestamp as Instant};
 
 use super::dialect::Dialect;
-use super::entry_key::EntryKey;
 use super::exchange::Exchange;
 use super::piece::{Piece, PieceKind};
 use super::reply::Reply;
 use crate::entry::{Entry, Role};
+use crate::join::EntryKey;
 
 /// How long before its request an agent may have dated an answer: clocks are rounded.
 const DATED_BEFORE: SignedDuration = SignedDuration::from_secs(1);

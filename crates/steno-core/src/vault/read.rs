@@ -12,15 +12,15 @@ use super::record::{self, RecordReader};
 use super::recorder::RECORD;
 use super::sealed::{Problems, Sealed};
 use super::{SessionDir, rows};
-use crate::agent::{acp, aider};
+use crate::agent::aider;
 use crate::durable::{FileError, OnPath};
 use crate::entry::Entry;
 use crate::format::{self, Emit, FormatError, Item};
+use crate::join::join_recorded;
 use crate::numbering::Numbering;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Status, Totals, Transcript};
 use crate::source::{Bundle, Source};
-use crate::traffic;
 
 /// Why a session has stopped whose recorder was killed.
 pub const UNENDED: &str = "the recorder stopped without ending the session";
@@ -351,10 +351,7 @@ fn joined(own: Transcript, wire: Transcript) -> Transcript {
     transcript.problems = own.problems;
     transcript.problems.extend(wire.problems);
     let mut numbering = Numbering::new("", "");
-    let (traffic, wire): (Vec<_>, Vec<_>) =
-        wire.entries.into_iter().partition(traffic::join::is_of_traffic);
-    let entries = if wire.is_empty() { own.entries } else { acp::join(own.entries, wire) };
-    for mut entry in traffic::join::join_traffic(entries, traffic) {
+    for mut entry in join_recorded(own.entries, wire.entries) {
         numbering.assign(&mut entry);
         transcript.push(entry);
     }

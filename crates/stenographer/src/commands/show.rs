@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use steno_core::format::devflow::{Look, View};
 use steno_core::format::{chibi, devflow, leslie, weakincentives};
-use steno_core::traffic::join::is_only_on_wire;
+use steno_core::join::is_only_on_wire;
 use steno_core::vault::SessionDir;
 use steno_core::vault::notes::Note;
 use steno_core::view::answer::EntryRow;

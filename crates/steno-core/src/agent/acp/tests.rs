@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::join::join;
 use super::wire::{Side, Wire};
 use super::{BrokenTurn, Facts, Fold, PROMPT_MODE, STOP_REASON, wire_note};
 use crate::entry::{Entry, Kind, Role};
+use crate::join::join_recorded;
 
 /// A wire that is read as it is spoken.
 #[derive(Default)]
@@ -468,7 +468,8 @@ fn both_accounts_of_a_session_are_one() {
         entry(user(), Kind::Text, "go", None),
         entry(assistant(), Kind::Text, "never written down", None),
     ];
-    let texts: Vec<String> = join(own, wire).into_iter().map(|entry| entry.content).collect();
+    let texts: Vec<String> =
+        join_recorded(own, wire).into_iter().map(|entry| entry.content).collect();
     assert_eq!(
         texts,
         ["go", "hm", "", "allowed", "all of it", "one", "two", "go", "never written down"]
@@ -485,7 +486,7 @@ fn a_prompt_was_given_when_the_wire_had_it() {
     };
     let (own, wire) = ("2026-01-05T09:00:01.500Z", "2026-01-05T09:00:01.250Z");
     for (role, expected) in [(Role::User, wire), (Role::Assistant, own)] {
-        let joined = join(vec![said(role.clone(), own)], vec![said(role, wire)]);
+        let joined = join_recorded(vec![said(role.clone(), own)], vec![said(role, wire)]);
         assert_eq!(joined.len(), 1);
         assert_eq!(joined[0].created_at, at(expected));
     }

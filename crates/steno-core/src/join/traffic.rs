@@ -1,36 +1,19 @@
-//! Joins what the gateway recorded of a session with what the agent wrote down itself.
+//! Joins recorded traffic with a model's API.
 //!
-//! The agent's own files give the conversation. Of the traffic, what they have too only completes them. What they lack is
-//! kept in sources of its own, named `wire`: instructions, reminders, and whole calls such as those for a title. Tokens of
-//! an API message count once: the traffic's are dropped where the agent's file has the same answer.
+//! What the agent's files have too only completes them. What they lack is kept in sources of its own, named `wire`:
+//! instructions, reminders, and whole calls such as those for a title. Tokens of an API message count once: the traffic's
+//! are dropped where the agent's file has the same answer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use super::entry_key::EntryKey;
+use super::{EntryKey, OwnEntries, WIRE_SOURCE, complete};
 use crate::entry::{Entry, Kind, PRIMARY};
-use crate::json::Value;
-
-/// The source of what only the traffic has.
-pub const WIRE_SOURCE: &str = "wire";
-
-/// Whether an entry is known from the recorded traffic only.
-pub fn is_only_on_wire(entry: &Entry) -> bool {
-    entry.source == WIRE_SOURCE || entry.source.starts_with("wire:")
-}
-
-/// Whether an entry was made from recorded traffic.
-pub(crate) fn is_of_traffic(entry: &Entry) -> bool {
-    entry
-        .metadata
-        .as_ref()
-        .is_some_and(|metadata| metadata.contains_key("adapter") && metadata.contains_key("api"))
-}
 
 /// The entries of both: the agent's own, each completed by the traffic, then what only the traffic has.
-pub(crate) fn join_traffic(mut own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
-    let mut known = OwnEntries::new(&own);
+pub(super) fn join_traffic(mut own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
+    let mut known = OwnEntries::new(&own, EntryKey::of_entry);
     let is_billed = own.iter().any(|entry| entry.usage.is_some());
-    let matches = known.find_all(&traffic);
+    let matches = find_all(&mut known, &traffic);
     // An answer is known as a whole: its tokens stand at one of its entries.
     let answered: HashSet<&str> = traffic
         .iter()
@@ -42,7 +25,7 @@ pub(crate) fn join_traffic(mut own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entr
     for (entry, at) in traffic.iter().zip(&matches) {
         let is_known = entry.message_id.as_deref().is_some_and(|id| answered.contains(id));
         match at {
-            Some(at) => complete(&mut own[*at], entry, !is_billed),
+            Some(at) => complete_from_traffic(&mut own[*at], entry, !is_billed),
             None => only_on_wire.push((entry, is_known)),
         }
     }
@@ -68,57 +51,24 @@ fn has_call(entry: &Entry) -> bool {
     matches!(entry.kind, Kind::ToolCall | Kind::ToolResult)
 }
 
-/// The agent's own entries, each of which is found once.
-struct OwnEntries {
-    by_key: HashMap<EntryKey, Vec<usize>>,
-    is_found: Vec<bool>,
-}
-
-impl OwnEntries {
-    fn new(own: &[Entry]) -> Self {
-        let mut by_key: HashMap<EntryKey, Vec<usize>> = HashMap::new();
-        // From the end, so that the first is found first.
-        for (at, entry) in own.iter().enumerate().rev() {
-            for key in EntryKey::of_entry(entry) {
-                by_key.entry(key).or_default().push(at);
-            }
-        }
-        Self { by_key, is_found: vec![false; own.len()] }
+/// The own entry of each entry of the traffic, none of them twice. Ids and texts decide first: the same call may have been
+/// made twice.
+fn find_all(known: &mut OwnEntries, traffic: &[Entry]) -> Vec<Option<usize>> {
+    let keys: Vec<Vec<EntryKey>> = traffic.iter().map(EntryKey::of_entry).collect();
+    let mut matches: Vec<Option<usize>> =
+        keys.iter().map(|keys| known.find_new(keys.first()?)).collect();
+    for (keys, found) in keys.iter().zip(&mut matches) {
+        *found = found.or_else(|| keys.iter().skip(1).find_map(|key| known.find_new(key)));
     }
-
-    /// The own entry of each entry of the traffic. Ids and texts decide first: the same call may have been made twice.
-    fn find_all(&mut self, traffic: &[Entry]) -> Vec<Option<usize>> {
-        let keys: Vec<Vec<EntryKey>> = traffic.iter().map(EntryKey::of_entry).collect();
-        let mut matches: Vec<Option<usize>> =
-            keys.iter().map(|keys| self.find(keys.first()?)).collect();
-        for (keys, found) in keys.iter().zip(&mut matches) {
-            *found = found.or_else(|| keys.iter().skip(1).find_map(|key| self.find(key)));
-        }
-        matches
-    }
-
-    fn find(&mut self, key: &EntryKey) -> Option<usize> {
-        let places = self.by_key.get_mut(key)?;
-        while let Some(at) = places.pop() {
-            if !std::mem::replace(&mut self.is_found[at], true) {
-                return Some(at);
-            }
-        }
-        None
-    }
+    matches
 }
 
 /// Fills in what an agent's own entry lacks.
-fn complete(own: &mut Entry, traffic: &Entry, with_usage: bool) {
-    own.created_at = own.created_at.or(traffic.created_at);
-    own.model = own.model.take().or_else(|| traffic.model.clone());
+fn complete_from_traffic(own: &mut Entry, traffic: &Entry, with_usage: bool) {
+    complete(own, traffic, "wire");
     if with_usage {
         own.usage = own.usage.or(traffic.usage);
         own.message_id = own.message_id.take().or_else(|| traffic.message_id.clone());
-    }
-    if let Some(metadata) = &traffic.metadata {
-        let metadata = Value::Object(metadata.clone());
-        own.metadata.get_or_insert_default().insert("wire".to_owned(), metadata);
     }
 }
 

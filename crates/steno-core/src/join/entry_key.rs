@@ -1,4 +1,4 @@
-//! By what an entry is recognised in an agent's own file and in its traffic alike.
+//! By what an entry is recognised in an agent's own file and in what was recorded alike.
 
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Style, sorted};
@@ -12,6 +12,13 @@ pub(crate) enum EntryKey {
     ToolInput { name: String, input: String },
     /// A text without its blanks, which the two may have set differently.
     Text { role: Role, kind: Kind, words: String },
+    /// The id of a message, of which one side may have several pieces.
+    Message { id: String, kind: Kind },
+}
+
+/// A text without its blanks.
+pub(super) fn without_blanks(text: &str) -> String {
+    text.split_whitespace().collect()
 }
 
 impl EntryKey {
@@ -29,10 +36,26 @@ impl EntryKey {
                 vec![Self::ToolId { id: id.clone(), is_call: false }]
             }
             (Kind::Text | Kind::Thinking, _) => {
-                let words: String = entry.content.split_whitespace().collect();
+                let words = without_blanks(&entry.content);
                 let is_empty = words.is_empty();
                 let key = Self::Text { role: entry.role.clone(), kind: entry.kind, words };
                 Some(key).filter(|_| !is_empty).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The keys of an entry that a message of the Agent Client Protocol may be: calls have ids there, and messages too.
+    pub(super) fn of_message(entry: &Entry) -> Vec<Self> {
+        match (entry.kind, &entry.tool_call_id, &entry.message_id) {
+            (Kind::ToolCall | Kind::ToolResult | Kind::Error, Some(id), _) => {
+                vec![Self::ToolId { id: id.clone(), is_call: entry.kind == Kind::ToolCall }]
+            }
+            (kind @ (Kind::Text | Kind::Thinking), _, message) => {
+                let words = without_blanks(&entry.content);
+                let text = Self::Text { role: entry.role.clone(), kind, words };
+                let message = message.iter().map(|id| Self::Message { id: id.clone(), kind });
+                [text].into_iter().chain(message).collect()
             }
             _ => Vec::new(),
         }
