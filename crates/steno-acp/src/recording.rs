@@ -1,7 +1,7 @@
 //! Records both sides of a connection.
 //!
 //! One thread writes to the store, another one syncs. [`SideRecorder::record`] returns once the bytes are in the log of
-//! their session, so what is forwarded afterwards survives a kill of this process. It waits at most [`STORE_TIMEOUT`]: a
+//! their session, so what is forwarded afterwards survives a kill of this process. It waits at most `STORE_TIMEOUT`: a
 //! store that hangs delays an agent once and then no more, until it works again.
 
 mod connection_log;

@@ -1,8 +1,8 @@
 //! Joins what was recorded of a session with what its agent wrote down itself: each thing stands once, with all that either
 //! of them knows.
 //!
-//! The agent's own files give the conversation. What was recorded of the Agent Client Protocol ([`acp`]) adds what they lack
-//! where it was said; recorded traffic with a model's API ([`traffic`]) adds it in sources of its own, named `wire`.
+//! The agent's own files give the conversation. What was recorded of the Agent Client Protocol (`acp`) adds what they lack
+//! where it was said; recorded traffic with a model's API (`traffic`) adds it in sources of its own, named `wire`.
 
 mod acp;
 mod entry_key;
