@@ -30,7 +30,7 @@ use self::side::WrittenCount;
 use self::sync::SYNC_INTERVAL;
 
 /// How long bytes wait for the store before they are forwarded.
-const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where a connection is recorded, and what is known of it beside its bytes.
 #[derive(Clone, Debug)]
