@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use steno_acp::recording::Kept;
 use steno_core::format::leslie;
+use steno_core::join::is_only_on_wire;
 use steno_core::thread::{
     Action, Id, Lifecycle, Operator, Relations, Status, ThreadStore, ThreadWorker, WorkerState,
 };
-use steno_core::traffic::join::is_only_on_wire;
 use steno_core::vault::SessionDir;
 use steno_core::{SessionId, Transcript};
 

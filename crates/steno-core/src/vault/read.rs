@@ -330,7 +330,7 @@ fn joined_traffic(own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
         return own;
     }
     let mut numbering = Numbering::new("", "");
-    let mut entries = traffic::join::join_traffic(own, traffic);
+    let mut entries = join_recorded(own, traffic);
     entries.iter_mut().for_each(|entry| numbering.assign(entry));
     entries
 }

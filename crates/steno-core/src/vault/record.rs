@@ -340,6 +340,11 @@ impl RecordReader {
     }
 
     pub(crate) fn opened(&mut self, at: Timestamp, open: Opening) {
+        let is_traffic = open.protocol.as_deref() == Some(crate::traffic::PROTOCOL);
+        if is_traffic && self.is_wire && self.session.ended.is_none() {
+            // A gateway records what the agent asks while its connection is open.
+            return;
+        }
         self.abandon();
         self.session.status = Status::Running;
         self.session.ended = None;

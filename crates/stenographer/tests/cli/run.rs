@@ -55,6 +55,22 @@ die end
 case "$KILL" in 0*) (sleep "$KILL"; kill -9 $PPID) > /dev/null 2>&1 &;; esac
 "#;
 
+/// An agent that says where it would ask models, and ends.
+const TELLING: &str = "#!/bin/sh\necho \"${OPENAI_BASE_URL:-nowhere}\" > told\n";
+
+#[test]
+fn an_agent_is_led_to_the_gateway_unless_that_is_unwanted() {
+    for (flags, is_led) in [(&[][..], true), (&["--no-gateway"], false)] {
+        let home = Home::new();
+        home.file("telling.sh", TELLING);
+        let args = [&["run", "--agent", "sh telling.sh"], flags, &["Hi"]].concat();
+        home.steno(&args);
+        let told = fs::read_to_string(home.path().join("told")).unwrap();
+        let address = told.trim().strip_prefix("http://127.0.0.1:");
+        assert_eq!(address.is_some_and(|rest| rest.ends_with("/openai/v1")), is_led, "{told}");
+    }
+}
+
 pub(crate) fn home() -> Home {
     let home = Home::new();
     home.file("agent.sh", AGENT);

@@ -1,0 +1,40 @@
+//! A gateway that records beside a connection of the Agent Client Protocol, into the same session.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use serde_json::{Value, json};
+use steno_core::traffic::PROTOCOL;
+use steno_core::vault::Vault;
+use steno_core::vault::record::{Closing, Opening};
+use steno_core::vault::recorder::Recorder;
+use steno_core::{Clock, Status};
+
+fn opening(protocol: &str) -> Opening {
+    let protocol = Some(protocol.to_owned());
+    Opening { agent: "toy".to_owned(), protocol, ..Opening::default() }
+}
+
+fn line(side: &str, message: &Value) -> Vec<u8> {
+    format!("{{\"acp\":\"{side}\",\"message\":{message}}}").into_bytes()
+}
+
+#[test]
+fn a_turn_goes_on_when_a_gateway_begins_to_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = Vault::new(folder.path()).session(&"toy".parse().unwrap(), &"s".parse().unwrap());
+    let wire = Recorder::open(dir.clone(), &opening("acp"), Clock::system()).unwrap();
+    let prompt = json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt",
+        "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "Count"}]}});
+    wire.append(&line("client", &prompt)).unwrap();
+    let traffic = Recorder::open(dir.clone(), &opening(PROTOCOL), Clock::system()).unwrap();
+    let said = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
+        "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Three."}}}});
+    let end = json!({"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}});
+    wire.append(&line("agent", &said)).unwrap();
+    wire.append(&line("agent", &end)).unwrap();
+    let closing = Closing { status: Status::Completed, reason: None };
+    wire.close(&closing).unwrap();
+    traffic.close(&closing).unwrap();
+    let told: Vec<_> = dir.read().unwrap().entries.into_iter().map(|entry| entry.content).collect();
+    assert_eq!(told, ["Count", "Three."]);
+}
