@@ -21,7 +21,8 @@ def bash(command: str, description: str = "") -> str:
 
 def chat(stream):
     report = Report(f"chat, {'streamed' if stream else 'plain'}")
-    model = OpenAIServerModel("scripted-1", api_key="sk-real-client-key-1")
+    roles = {"tool-response": "tool"}
+    model = OpenAIServerModel("scripted-1", api_key="sk-real-client-key-1", custom_role_conversions=roles)
     text = lambda said: [{"type": "text", "text": said}]
     messages = [ChatMessage(role="system", content=text(SYSTEM)), ChatMessage(role="user", content=text(PROMPT))]
     while True:
@@ -37,7 +38,7 @@ def chat(stream):
         report.answer(answer.content, inputs, usage.input_tokens, usage.output_tokens)
         if len(report.said) == 2:
             return report.print()
-        # It tells a model of calls and results in words.
+        # It leaves out the calls of earlier answers.
         messages.append(ChatMessage(role="assistant", content=text(answer.content), tool_calls=calls))
         messages.append(ChatMessage(role="tool-response", content=text(OUTPUT)))
 
