@@ -155,9 +155,10 @@ fn record(passing: &mut Passing, asked: &Asked<'_>, body_limit: u64) {
     piece.decoded = clean.is_decoded.then(|| asked.kind.coding.as_str().into());
     piece.is_uploaded = !is_whole;
     let measured = meter.finish();
+    let has_parts = asked.kind.fields != BodyFields::Json;
     // The hash of what holds a secret could give that away.
-    let is_stated = measured.omitted > 0 || asked.kind.fields != BodyFields::Json;
-    if is_whole && is_stated && piece.redactions == 0 {
+    let is_stated = measured.omitted > 0 || (has_parts && piece.redactions == 0);
+    if is_whole && is_stated {
         piece = piece.with_measure(measured);
     }
     let mut pieces = vec![if is_whole { piece.with_bytes(&clean.bytes) } else { piece }];

@@ -104,7 +104,9 @@ impl Dialect {
     /// The API that is asked at a path, whatever stands in front of its own part.
     pub fn of(path: &str) -> Self {
         let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-        if path.ends_with("/results") && path.contains("/messages/batches/") {
+        // OpenAI's results are a file, as are many others: their lines tell.
+        let results = [("/messages/batches/", "/results"), ("/files/", "/content")];
+        if results.iter().any(|(before, end)| path.contains(before) && path.ends_with(end)) {
             return Dialect::BatchResults;
         }
         let row = API_PATHS.iter().find(|row| path.ends_with(row.end));
@@ -240,6 +242,8 @@ mod tests {
             ("/v1/messages/count_tokens", Dialect::Other),
             ("/v1/messages/batches", Dialect::Batches),
             ("/v1/messages/batches/b1/results", Dialect::BatchResults),
+            ("/v1/files/file-1/content", Dialect::BatchResults),
+            ("/v1/files", Dialect::Files),
             ("/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", Dialect::Generate),
             ("/v1/embeddings", Dialect::Embeddings),
             ("/api/chat", Dialect::OllamaChat),

@@ -30,6 +30,8 @@ pub struct Exchange {
     pub is_uploading: bool,
     /// What the request's body was, where that is stated.
     pub measured_request: Option<MeasuredBody>,
+    /// Why the request's body is not whole.
+    pub upload_error: Option<String>,
     /// Headers that followed the request's body.
     pub request_trailers: Headers,
     /// Heads of answers that only announced another one, by their status.
@@ -107,6 +109,7 @@ impl Exchange {
             PieceKind::UploadEnd => {
                 self.measured_request = piece.measure().or(self.measured_request.take());
                 self.request_trailers.clone_from(&piece.headers);
+                self.upload_error = piece.error.map(Cow::into_owned);
                 self.is_uploading = false;
                 self.find_dialect();
             }
@@ -126,7 +129,7 @@ impl Exchange {
             PieceKind::End => {
                 self.measured_answer = piece.measure();
                 self.trailers.clone_from(&piece.headers);
-                let error = piece.error.map(std::borrow::Cow::into_owned);
+                let error = piece.error.map(Cow::into_owned);
                 self.end = Some(End { after, error });
             }
             // Messages of WebSockets become pieces of exchanges before they come here.

@@ -3,13 +3,12 @@
 //! Instructions and prompts are told when the request comes, what the model said when the answer has ended, and results
 //! of tools when the next request brings them.
 
+mod description;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use blake3::Hash;
-use serde_json::json;
-
+use self::description::{answer_metadata, error_entry, exchange_metadata, omission_notice};
 use super::body::{ANSWER_LIMIT, REQUEST_LIMIT, too_large};
-use super::body_meter::MeasuredBody;
 use super::conversations::{Answer, Conversations, Place};
 use super::dialect::{Dialect, requested_model};
 use super::exchange::Exchange;
@@ -21,6 +20,7 @@ use super::socket_exchanges::SocketExchanges;
 use crate::agent::fields::text;
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Object, Value};
+use blake3::Hash;
 
 /// The most bytes of answers that are held of all exchanges that have not ended.
 const OPEN_LIMIT: usize = 2 * ANSWER_LIMIT;
@@ -266,10 +266,15 @@ impl Telling {
         open.exchange.body = Vec::new();
         let mut told = asked.map(|asked| self.tell(asked, open)).unwrap_or_default();
         if is_too_large {
-            told.push(failure(too_large("request", REQUEST_LIMIT), about(open)));
+            told.push(error_entry(too_large("request", REQUEST_LIMIT), exchange_metadata(open)));
         }
+        let error = open.exchange.upload_error.take();
+        told.extend(error.map(|error| error_entry(error, exchange_metadata(open))));
         let measured = open.exchange.measured_request.as_ref();
-        told.extend(measured.and_then(|measured| omission("request", measured, about(open))));
+        told.extend(
+            measured
+                .and_then(|measured| omission_notice("request", measured, exchange_metadata(open))),
+        );
         for entry in &mut told {
             entry.created_at = entry.created_at.or(open.exchange.at);
         }
@@ -285,7 +290,7 @@ impl Telling {
         let mut told: Vec<_> =
             system.filter(|entry| self.conversations.instructs(found.place, entry)).collect();
         told.extend(asked.said.into_iter().skip(found.known));
-        let mut metadata = about(open);
+        let mut metadata = exchange_metadata(open);
         if let Some(left) = found.fork_of {
             metadata.insert("fork_of".to_owned(), self.conversations.source(left).into());
         }
@@ -300,7 +305,8 @@ impl Telling {
     fn reply(&mut self, open: &Open) -> Vec<Entry> {
         let exchange = &open.exchange;
         let measured = exchange.measured_answer.as_ref();
-        let omitted = measured.and_then(|measured| omission("answer", measured, about(open)));
+        let omitted = measured
+            .and_then(|measured| omission_notice("answer", measured, exchange_metadata(open)));
         if exchange.dialect() == Dialect::Other {
             return self.with_source(omitted.into_iter().collect(), None);
         }
@@ -323,10 +329,14 @@ impl Telling {
         self.items.extend(std::mem::take(&mut reply.items));
         let mut entries = std::mem::take(&mut reply.entries);
         let is_told = exchange.dialect() != Dialect::BatchResults;
+        if !is_told && reply.own_entries.is_empty() {
+            // Any other file.
+            return self.with_source(omitted.into_iter().collect(), None);
+        }
         if entries.is_empty() && is_told && (reply.usage.is_some() || reply.error.is_none()) {
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
         }
-        let metadata = described(open, &reply);
+        let metadata = answer_metadata(open, &reply);
         let is_final = !entries.iter().any(|entry| entry.kind == Kind::ToolCall);
         for entry in &mut entries {
             entry.message_id.clone_from(&reply.id);
@@ -343,10 +353,10 @@ impl Telling {
             last.metadata.get_or_insert_default().extend(stated);
         }
         for mut entry in reply.own_entries {
-            self.complete(&mut entry, about(open));
+            self.complete(&mut entry, exchange_metadata(open));
             entries.push(entry);
         }
-        entries.extend(reply.error.map(|error| failure(error, metadata)));
+        entries.extend(reply.error.map(|error| error_entry(error, metadata)));
         entries.extend(omitted);
         let end = exchange.end.as_ref().map(|end| end.after);
         let end = end.unwrap_or(exchange.last_after);
@@ -403,60 +413,4 @@ impl Telling {
         entries.iter_mut().for_each(|entry| source.clone_into(&mut entry.source));
         entries
     }
-}
-
-/// Says what of a body is not in the record, if that is so.
-fn omission(what: &str, measured: &MeasuredBody, metadata: Object) -> Option<Entry> {
-    let MeasuredBody { length, omitted, blake3, .. } = measured;
-    let text = format!(
-        "{omitted} of the {length} bytes of the {what} were not kept; all of them have the BLAKE3 hash {blake3}"
-    );
-    let mut entry = Entry::new(Role::System, Kind::Notice, text);
-    entry.metadata = Some(metadata);
-    (*omitted > 0).then_some(entry)
-}
-
-fn failure(error: String, metadata: Object) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Error, error);
-    entry.metadata = Some(metadata);
-    entry
-}
-
-/// What the metadata of a prompt and of its answer say; the exchange tells which belong together.
-fn about(open: &Open) -> Object {
-    let dialect = open.exchange.dialect();
-    Object::from_iter([
-        ("adapter".to_owned(), json!(dialect.adapter())),
-        ("api".to_owned(), json!(dialect.name())),
-        ("exchange".to_owned(), json!(open.id)),
-    ])
-}
-
-/// What the metadata of an answer say.
-fn described(open: &Open, reply: &Reply) -> Object {
-    let exchange = &open.exchange;
-    let mut metadata = about(open);
-    let mut add = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            metadata.insert(name.to_owned(), value);
-        }
-    };
-    let milliseconds = |after: u64| json!(after as f64 / 1000.0);
-    add("model", reply.model.as_deref().map(Value::from));
-    add("response_id", reply.id.as_deref().map(Value::from));
-    add("finish_reason", reply.finish_reason.as_deref().map(Value::from));
-    add("status", exchange.status.filter(|status| *status >= 300).map(Value::from));
-    add("attempt", open.retry.as_ref().map(|retry| retry.attempt.into()));
-    let repeated = open.retry.as_ref().and_then(|retry| retry.of.as_deref());
-    add("retry_of", repeated.map(Value::from));
-    let trailers = exchange.trailers.iter().map(|(name, value)| (name.clone(), json!(value)));
-    let trailers: Object = trailers.collect();
-    add("trailers", (!trailers.is_empty()).then(|| trailers.into()));
-    let announced: Vec<u16> = exchange.informational.iter().map(|(status, _)| *status).collect();
-    add("informational", (!announced.is_empty()).then(|| json!(announced)));
-    add("first_byte_ms", exchange.chunks.first().map(|(after, _)| milliseconds(*after)));
-    add("connection_error", reply.connection_error.as_deref().map(Value::from));
-    add("unread_events", Some(reply.unread_events).filter(|count| *count > 0).map(Value::from));
-    add("latency_ms", exchange.end.as_ref().map(|end| milliseconds(end.after)));
-    metadata
 }

@@ -100,9 +100,11 @@ fn what_is_beyond_the_limit_is_told_with_its_length_and_hash() {
     let home = Home::new();
     let gateway = frugal_gateway(&home, &model, "1 KB");
     let upload = parts("first", &vec![7; 5000]);
-    let answer = post_body(&gateway, "/openai/v1/blob", &multipart("first"), &upload);
+    let answer = post_body(&gateway, "//openai/v1/blob", &multipart("first"), &upload);
     assert!(answer.ends_with(&"x".repeat(3000)), "the client gets all");
-    assert_eq!(model.asked.lock().unwrap()[0].body, upload, "so does the model");
+    let asked = model.asked.lock().unwrap()[0].clone();
+    assert!(asked.line.starts_with("POST /v1/blob "), "{}", asked.line);
+    assert_eq!(asked.body, upload, "so does the model");
     gateway.stop();
     let told = |what: &str, length: usize, hash: blake3::Hash| {
         format!(
@@ -197,6 +199,40 @@ fn a_client_that_closes_after_the_last_event_has_a_whole_answer() {
     let url = format!("{}/v1/chat/completions", replay.url);
     let again = post(&url, &[("Connection", "close")], &ask("Hi")).whole();
     assert!(again.ends_with("0\r\n\r\n"), "the replay ends as a whole answer does: {again}");
+}
+
+#[test]
+fn a_client_that_tries_again_is_recorded_once_with_its_attempts() {
+    let attempts = std::sync::atomic::AtomicUsize::new(0);
+    let model = Model::start(move |_, reply| {
+        let refused = json!({"error": {"message": "Overloaded"}});
+        match attempts.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 => reply.json("529 Overloaded", &refused),
+            _ => reply.json(
+                "200 OK",
+                &json!({"id": "chatcmpl-0123456789", "model": "m-1", "choices": [{"index": 0,
+                    "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}],
+                    "usage": {"prompt_tokens": 4, "completion_tokens": 2}}),
+            ),
+        }
+    });
+    let home = Home::new();
+    let gateway = gateway(&home, &model);
+    let url = format!("{}/v1/chat/completions", gateway.url);
+    for attempt in ["0", "1"] {
+        let headers = [("X-Stainless-Retry-Count", attempt), ("Connection", "close")];
+        post(&url, &headers, &ask("Hi")).whole();
+    }
+    gateway.stop();
+    assert_eq!(
+        said(&home, "s"),
+        ["primary user: Hi", "primary system: HTTP 529: Overloaded", "primary assistant: Hello"]
+    );
+    let entries = entries(&home);
+    assert_eq!(entries[2]["metadata"]["attempt"], 2);
+    assert_eq!(entries[2]["metadata"]["retry_of"], entries[1]["metadata"]["exchange"]);
+    let listed: Value = serde_json::from_str(&home.steno(&["list", "--json"]).ok()).unwrap();
+    assert_eq!((&listed["tokens"]["input"], &listed["tokens"]["output"]), (&json!(4), &json!(2)));
 }
 
 #[test]

@@ -207,10 +207,14 @@ fn bedrock_converse() {
     record(&mut streamed, stream_path, &second, &last);
     check(&streamed, "bedrock");
     check_cuts(stream_path, &first, &stream);
+}
+
+#[test]
+fn an_exception_in_a_stream_of_bedrock_is_an_error() {
     let headers = [(":exception-type", "throttlingException"), (":message-type", "exception")];
     let failed = encode_event(&headers, b"{\"message\":\"slow down\"}");
     let mut tape = Tape::default();
-    record(&mut tape, stream_path, &first, &failed);
+    record(&mut tape, "/model/m-1/converse-stream", &converse_request(&[]), &failed);
     assert_eq!(tape.said().last().unwrap(), "system error: throttlingException: slow down");
 }
 
@@ -481,20 +485,36 @@ fn the_results_of_a_batch_are_billed_once_each() {
     };
     let failed =
         json!({"custom_id": "c", "result": {"type": "errored", "error": {"message": "no"}}});
-    let mut tape = Tape::default();
-    let mut piece = Piece::new(PieceKind::Request, "x");
-    piece.method = Some("GET".into());
-    piece.path = Some("/v1/messages/batches/b/results".into());
-    tape.take(&piece);
-    tape.say(
-        "x",
-        200,
-        &[std::str::from_utf8(&lines(&[result("a", 2), result("b", 3), failed])).unwrap()],
-    );
-    tape.end("x", None);
+    let tape =
+        downloaded("/v1/messages/batches/b/results", &[result("a", 2), result("b", 3), failed]);
     assert_eq!(tape.said()[..2], ["assistant text: a", "assistant text: b"]);
     assert!(tape.said()[2].starts_with("system error: "));
     assert_eq!((tape.usage().input, tape.usage().output), (2, 5));
     assert_eq!(tape.entries[1].message_id.as_deref(), Some("msg_b"));
     assert_eq!(about(&tape.entries[1], "custom_id"), json!("b"));
+}
+
+/// A file that was fetched, of these lines.
+fn downloaded(path: &str, objects: &[Value]) -> Tape {
+    let mut tape = Tape::default();
+    let mut piece = Piece::new(PieceKind::Request, "x");
+    (piece.method, piece.path) = (Some("GET".into()), Some(path.to_owned().into()));
+    tape.take(&piece);
+    tape.say("x", 200, &[]);
+    tape.take(&Piece::chunk("x", 1, &lines(objects)));
+    tape.end("x", None);
+    tape
+}
+
+#[test]
+fn the_results_of_a_batch_may_be_a_file() {
+    let completion = json!({"id": "chatcmpl-1", "object": "chat.completion", "model": "m-1",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
+    let response = json!({"status_code": 200, "body": completion});
+    let path = "/v1/files/file-1/content";
+    let tape = downloaded(path, &[json!({"custom_id": "a", "response": response, "error": null})]);
+    assert_eq!(tape.said(), ["assistant text: Hi"]);
+    assert_eq!((tape.usage().input, tape.usage().output), (3, 2));
+    assert_eq!(downloaded(path, &[json!({"prompt": "x"})]).entries, []);
 }

@@ -114,6 +114,13 @@ fn a_request_that_comes_in_pieces_is_told_when_it_is_whole() {
         tape.take(&Piece::new(PieceKind::UploadEnd, "x"));
         assert_eq!(tape.said(), ["user text: Hello"], "{cut}");
     }
+    // What went wrong on its way is told.
+    let mut tape = Tape::default();
+    uploaded(&mut tape, CHAT, "application/json", &[request.as_bytes()]);
+    let mut end = Piece::new(PieceKind::UploadEnd, "x");
+    end.error = Some("recording paused".into());
+    tape.take(&end);
+    assert_eq!(tape.said(), ["user text: Hello", "system error: recording paused"]);
     // Of one that never came to its end, the end of the exchange tells.
     let mut tape = Tape::default();
     uploaded(&mut tape, CHAT, "application/json", &[request.as_bytes()]);
