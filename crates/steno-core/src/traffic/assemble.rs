@@ -300,7 +300,7 @@ pub(super) fn refusal_message(status: u16, body: &[u8]) -> String {
         }
         _ => beginning(body),
     };
-    format!("HTTP {status}: {said}")
+    if said.trim().is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {said}") }
 }
 
 /// The beginning of a body, for an error.

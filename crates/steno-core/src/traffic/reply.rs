@@ -64,8 +64,9 @@ impl Reply {
         if assembled.is_failed_by_provider {
             reply.usage = None;
         }
-        if assembled.is_complete {
-            // Many clients close the connection after the last event, before the end of the body.
+        let is_refused = exchange.status.is_some_and(|status| !(200..300).contains(&status));
+        if assembled.is_complete || is_refused {
+            // Many clients close the connection after the last event, or on a refusal, before the end of the body.
             reply.connection_error = cut;
             reply.error = reply.error.or(assembled.error);
         } else {

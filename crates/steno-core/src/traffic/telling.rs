@@ -47,6 +47,8 @@ pub(crate) struct Telling {
     sockets: SocketExchanges,
     /// Exchanges that were moved to other sessions, which tell of them.
     moved: HashSet<String>,
+    /// The conversation of the last request.
+    last_place: Option<Place>,
     /// What is told in the first source, if all is, by exchange: what was said during another exchange waits for its
     /// end, so that a prompt and its answer stay together.
     waiting: VecDeque<WaitingEntries>,
@@ -289,8 +291,15 @@ impl Telling {
         let system = asked.system.into_iter();
         let mut told: Vec<_> =
             system.filter(|entry| self.conversations.instructs(found.place, entry)).collect();
-        told.extend(asked.said.into_iter().skip(found.known));
+        let is_repeated = told.is_empty() && found.known == asked.said.len();
+        // In one source with others, an answer alone would follow their prompts.
+        let is_apart = self.joined && self.last_place.replace(found.place) != Some(found.place);
+        let known = if is_repeated && is_apart { last_prompt(&asked.said) } else { found.known };
+        told.extend(asked.said.into_iter().skip(known));
         let mut metadata = exchange_metadata(open);
+        if let Some(retry) = &open.retry {
+            metadata.insert("attempt".to_owned(), retry.attempt.into());
+        }
         if let Some(left) = found.fork_of {
             metadata.insert("fork_of".to_owned(), self.conversations.source(left).into());
         }
@@ -413,4 +422,10 @@ impl Telling {
         entries.iter_mut().for_each(|entry| source.clone_into(&mut entry.source));
         entries
     }
+}
+
+/// Where that begins which was said after the model's last words.
+fn last_prompt(said: &[Entry]) -> usize {
+    let answer = said.iter().rposition(|entry| entry.role == Role::Assistant);
+    answer.map_or(0, |at| at + 1)
 }

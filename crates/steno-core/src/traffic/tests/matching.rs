@@ -159,6 +159,38 @@ fn settings_may_put_all_into_one_source() {
 }
 
 #[test]
+fn a_retry_in_one_source_repeats_its_prompt_if_others_have_come_since() {
+    let failing = |tape: &mut Tape| {
+        let failed = tape.ask(CHAT, &request(&[user("One")]));
+        tape.say(&failed, 503, &[]);
+        // A client that will try again does not wait for the rest.
+        tape.end(&failed, Some("the client closed the connection"));
+    };
+    let mut tape = Tape::default();
+    tape.take(&Piece::settings(false));
+    failing(&mut tape);
+    tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
+    tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
+    assert_eq!(
+        tape.said(),
+        [
+            "user text: One",
+            "system error: HTTP 503",
+            "user text: Two",
+            "assistant text: two",
+            "user text: One",
+            "assistant text: one",
+        ]
+    );
+    assert_eq!(about(&tape.entries[4], "attempt"), json!(2));
+    let mut tape = Tape::default();
+    tape.take(&Piece::settings(false));
+    failing(&mut tape);
+    tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
+    assert_eq!(tape.said(), ["user text: One", "system error: HTTP 503", "assistant text: one"]);
+}
+
+#[test]
 fn exchanges_in_one_source_that_never_end_are_told_in_their_order() {
     let mut tape = Tape::default();
     tape.take(&Piece::settings(false));
