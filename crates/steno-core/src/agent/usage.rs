@@ -43,10 +43,14 @@ pub(crate) fn openai(usage: &Object) -> Usage {
         details.map(|details| count(details, name)).max().unwrap_or_default()
     };
     let cache_read = detail(["prompt_tokens_details", "input_tokens_details"], "cached_tokens");
+    // OpenRouter's, for models whose caches are paid for.
+    let cache_write =
+        detail(["prompt_tokens_details", "input_tokens_details"], "cache_write_tokens");
     let output_details = ["completion_tokens_details", "output_tokens_details"];
     Usage {
-        input: either("prompt_tokens", "input_tokens").saturating_sub(cache_read),
+        input: either("prompt_tokens", "input_tokens").saturating_sub(cache_read + cache_write),
         cache_read,
+        cache_write,
         output: either("completion_tokens", "output_tokens"),
         reasoning: detail(output_details, "reasoning_tokens"),
         ..Usage::default()

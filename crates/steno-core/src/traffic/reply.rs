@@ -8,7 +8,7 @@ use super::exchange::Exchange;
 use super::translate::STATED_USAGE;
 use super::{gemini, request, single_call};
 use crate::agent::api_log::{finish_reason, response_entries, response_usage, stream};
-use crate::agent::fields::{list, text};
+use crate::agent::fields::{list, object, text};
 use crate::agent::{repair, responses};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
@@ -101,7 +101,7 @@ impl Reply {
             model: text(whole, "model").or(text(whole, "modelVersion")).map(str::to_owned),
             finish_reason: reason.map(str::to_owned),
             usage: usage.filter(|usage| !usage.is_empty()),
-            cost: whole.get("usage").and_then(|usage| usage.get("cost")?.as_f64()),
+            cost: object(whole, "usage").and_then(stated_cost),
             stated_usage: stated.cloned(),
             items: items(whole),
             error,
@@ -183,4 +183,13 @@ fn counted_by_bedrock(exchange: &Exchange) -> Option<Usage> {
 /// What LiteLLM says that an answer cost.
 fn cost_in_headers(exchange: &Exchange) -> Option<f64> {
     exchange.answer_header("x-litellm-response-cost")?.parse().ok()
+}
+
+/// What OpenRouter says that an answer cost: its own share, and the provider's where that is paid apart.
+fn stated_cost(usage: &Object) -> Option<f64> {
+    let own = usage.get("cost")?.as_f64()?;
+    let is_paid_apart = usage.get("is_byok") == Some(&Value::Bool(true));
+    let provider = object(usage, "cost_details").filter(|_| is_paid_apart);
+    let provider = provider.and_then(|details| details.get("upstream_inference_cost")?.as_f64());
+    Some(own + provider.unwrap_or_default())
 }

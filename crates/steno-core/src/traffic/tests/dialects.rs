@@ -412,6 +412,23 @@ fn thoughts_of_mistral_and_of_openrouter() {
 }
 
 #[test]
+fn costs_and_cache_writes_of_openrouter_are_taken_as_stated() {
+    let usage = json!({"prompt_tokens": 194, "completion_tokens": 2, "cost": 0.5, "is_byok": true,
+        "cost_details": {"upstream_inference_cost": 0.25},
+        "prompt_tokens_details": {"cached_tokens": 50, "cache_write_tokens": 100}});
+    let message = json!({"role": "assistant", "content": "Hi"});
+    let mut tape = Tape::default();
+    tape.exchange(
+        "/api/v1/chat/completions",
+        &json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]}),
+        &json!({"id": "gen-1", "choices": [{"index": 0, "message": message}], "usage": usage}),
+    );
+    let Usage { input, cache_read, cache_write, .. } = tape.usage();
+    assert_eq!((input, cache_read, cache_write), (44, 50, 100));
+    assert_eq!(tape.telling.stated_cost(), Some(0.75));
+}
+
+#[test]
 fn chunks_without_ids_are_one_answer() {
     let chunk = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     let mut tape = Tape::default();
