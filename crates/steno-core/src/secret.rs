@@ -9,7 +9,7 @@ mod values;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::AhoCorasick;
 use regex::bytes::{Captures, Regex};
@@ -43,7 +43,8 @@ struct CompiledRules {
     hints: AhoCorasick,
     /// The rule of each hint.
     rule_of_hint: Vec<usize>,
-    patterns: Vec<Regex>,
+    /// The rules' patterns. All of them would take some 65 MB, so each is compiled when its hint is found first.
+    patterns: Vec<OnceLock<Regex>>,
 }
 
 static COMPILED: LazyLock<CompiledRules> = LazyLock::new(|| {
@@ -51,13 +52,10 @@ static COMPILED: LazyLock<CompiledRules> = LazyLock::new(|| {
     let hints = AhoCorasick::builder().ascii_case_insensitive(true).build(hints);
     let indexed = RULES.iter().enumerate();
     let rule_of_hint = indexed.flat_map(|(at, rule)| rule.hints.iter().map(move |_| at));
-    // Letters of other scripts end no secret, and testing for them takes far longer.
-    let pattern = |rule: &SecretRule| rule.pattern.replace(r"\b", r"(?-u:\b)");
-    let patterns = RULES.iter().map(|rule| Regex::new(&pattern(rule)).expect("valid rules"));
     CompiledRules {
         hints: hints.expect("a few words"),
         rule_of_hint: rule_of_hint.collect(),
-        patterns: patterns.collect(),
+        patterns: RULES.iter().map(|_| OnceLock::new()).collect(),
     }
 });
 
@@ -74,6 +72,7 @@ pub(crate) fn find_secrets(text: &[u8], rules: SecretRules) -> Vec<SecretMatch> 
         if rules == SecretRules::FormsOnly && rule.entropy > 0.0 {
             continue;
         }
+        let pattern = pattern.get_or_init(|| rule.compile());
         for captures in pattern.captures_iter(text) {
             let Some(range) = rule.secret_in(&captures) else { continue };
             let before = matches.range(..range.end).next_back();
@@ -91,6 +90,12 @@ fn keep_if<T>((item, is_kept): (T, bool)) -> Option<T> {
 }
 
 impl SecretRule {
+    fn compile(&self) -> Regex {
+        // Letters of other scripts end no secret, and testing for them takes far longer.
+        let pattern = self.pattern.replace(r"\b", r"(?-u:\b)");
+        Regex::new(&pattern).expect("valid rules")
+    }
+
     /// The part of a match that is the secret; nothing if it is less random than the rule asks for.
     fn secret_in(&self, captures: &Captures<'_>) -> Option<Range<usize>> {
         let secret = captures.get(1).or(captures.get(0))?;

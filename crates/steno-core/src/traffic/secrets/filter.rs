@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::escapes::UnescapedBytes;
 use super::{TrafficSecrets, is_secret_value, marker};
@@ -17,23 +17,41 @@ const WINDOW: usize = 256 << 10;
 /// The most that is held back. No key is longer; a field that is, is no key.
 const LONGEST_HELD: usize = 8 << 10;
 
+/// How large a compiled pattern may be.
+const MAX_PATTERN_BYTES: usize = 64 << 10;
+
+// These patterns look at bytes, not at characters, whose classes take far more memory.
+
 /// JSON fields that hold keys, wherever they are. `token` is not among them: answers have such fields for words.
 static SECRET_FIELD: LazyLock<Regex> = LazyLock::new(|| {
     let names = "x-api-key|api[_-]?key|access[_-]?token|refresh[_-]?token|auth[_-]?token|bearer[_-]?token\
         |client[_-]?secret|secret[_-]?(?:access[_-]?)?key|private[_-]?key|password|passwd";
-    let pattern = format!(r#"(?i)"({names})"\s{{0,20}}:\s{{0,20}}"([^"\s]{{1,4096}})""#);
-    Regex::new(&pattern).expect("a valid pattern")
+    let pattern = format!(r#"(?i-u)"({names})"\s{{0,20}}:\s{{0,20}}"([^"\s]+)""#);
+    small_pattern(&pattern)
 });
+
+/// Compiles a pattern, which must be small: the program that matches it is part of every recording.
+fn small_pattern(pattern: &str) -> Regex {
+    let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
+    compiled.expect("a valid and small pattern")
+}
+
+/// The longest value of such a field that is a key.
+const LONGEST_KEY: usize = 4096;
+
+/// The fields of a text that hold keys.
+fn secret_fields(text: &[u8]) -> impl Iterator<Item = Captures<'_>> {
+    // The pattern itself does not count: each of the repetitions would take its place in memory.
+    SECRET_FIELD.captures_iter(text).filter(|captures| captures[2].len() <= LONGEST_KEY)
+}
 
 /// A field of which the value has begun and not ended.
-static OPEN_FIELD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#""[^"\s]{1,40}"\s{0,20}:\s{0,20}"[^"\s]*$"#).expect("a valid pattern")
-});
+static OPEN_FIELD: LazyLock<Regex> =
+    LazyLock::new(|| small_pattern(r#"(?-u)"[^"\s]{1,40}"\s{0,20}:\s{0,20}"[^"\s]*$"#));
 
 /// A field's name, or the beginning of one, at the end.
-static OPEN_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#""[A-Za-z_-]{0,40}("\s{0,20}(:\s{0,20})?)?$"#).expect("a valid pattern")
-});
+static OPEN_NAME: LazyLock<Regex> =
+    LazyLock::new(|| small_pattern(r#"(?-u)"[A-Za-z_-]{0,40}("\s{0,20}(:\s{0,20})?)?$"#));
 
 /// A part of a body: its name, further headers, and its value. A part with a file in it says so behind the name.
 static PART_FIELD: LazyLock<Regex> = LazyLock::new(|| {
@@ -121,7 +139,7 @@ impl SecretFilter {
 
     /// Remembers what fields of the body hold.
     fn note_fields(&mut self, text: &[u8]) {
-        for captures in SECRET_FIELD.captures_iter(text) {
+        for captures in secret_fields(text) {
             let (name, value) =
                 (String::from_utf8_lossy(&captures[1]), String::from_utf8_lossy(&captures[2]));
             self.secrets.remember(&value, &name);
@@ -167,7 +185,7 @@ impl SecretFilter {
                 add(FoundSecret { range, context_start: start, rule: known.rule.clone() });
             }
         }
-        for captures in SECRET_FIELD.captures_iter(text) {
+        for captures in secret_fields(text) {
             let name = String::from_utf8_lossy(&captures[1]).to_ascii_lowercase();
             let is_secret = is_secret_value(&name, &String::from_utf8_lossy(&captures[2]));
             if let (Some(field), Some(value), true) = (captures.get(0), captures.get(2), is_secret)
