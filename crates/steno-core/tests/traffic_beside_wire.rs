@@ -1,7 +1,5 @@
 //! A gateway that records beside a connection of the Agent Client Protocol, into the same session.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use serde_json::{Value, json};
 use steno_core::traffic::PROTOCOL;
 use steno_core::vault::Vault;
