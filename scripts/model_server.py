@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import struct
+import sys
 import threading
 import zlib
 from dataclasses import dataclass
@@ -63,6 +64,11 @@ class ModelServer(ThreadingHTTPServer):
     def start(self):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def handle_error(self, request, client_address):
+        """That a client goes away is no error of ours."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     def take(self, body):
         """Keeps a request and gives its number."""
         with self.lock:
@@ -71,8 +77,6 @@ class ModelServer(ThreadingHTTPServer):
 
     def next_step(self, prompt, has_output, tools):
         """What comes next: (text, name of a tool or None, its input)."""
-        with self.lock:
-            self.answers += 1
         turn = max(self.script, key=lambda turn: prompt.rfind(turn.word))
         if turn.word not in prompt or not tools:
             return "ok", None, None
@@ -117,6 +121,10 @@ class Handler(BaseHTTPRequestHandler):
             self.answer_converse(body, number)
         else:
             self.reply({"input_tokens": 40, "totalTokens": 40})
+            return
+        # A client that has gone did not get this one.
+        with self.server.lock:
+            self.server.answers += 1
 
     def body(self):
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))

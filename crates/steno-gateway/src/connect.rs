@@ -46,6 +46,9 @@ const MAX_SHARED_REQUESTS: usize = 64;
 const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_SHARED_REQUESTS as u32;
 
+/// How much of an answer is read at once, and how long its head may be: a multiple of it is held while it is recorded.
+const READ_BUFFER: usize = 128 << 10;
+
 /// The clients by which upstreams are asked.
 pub(crate) struct UpstreamClients {
     connector: Connector,
@@ -120,6 +123,7 @@ impl UpstreamClients {
 fn client(https: HttpsConnector<Connector>) -> Asker {
     Client::builder(TokioExecutor::new())
         .http1_preserve_header_case(true)
+        .http1_max_buf_size(READ_BUFFER)
         .http2_initial_stream_window_size(STREAM_WINDOW)
         .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .pool_timer(TokioTimer::new())

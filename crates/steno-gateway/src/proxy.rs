@@ -103,7 +103,7 @@ impl Proxy {
         let (began, at) = (Instant::now(), self.clock.now());
         let id = Uuid::now_v7().simple().to_string();
         let ExchangeHead { upstream, uri, parts } = *head;
-        let recording = self.sessions.recorder_for(&headers_of(&parts.headers));
+        let recording = self.sessions.recorder_for(&headers_of(&parts.headers), &body.begun);
         let fate = ExchangeFate::Recorded;
         let secrets = TrafficSecrets::default();
         let (decoder, filter, trailers) = (None, None, Headers::new());

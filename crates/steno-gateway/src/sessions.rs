@@ -50,11 +50,13 @@ impl SessionRecorders {
         Arc::clone(&self.handles)
     }
 
-    /// The recorder of an exchange, by the headers of its request.
-    pub(crate) fn recorder_for(&self, headers: &Headers) -> Arc<TrafficRecorder> {
+    /// The recorder of an exchange, by the headers of its request and as much of the body as is there.
+    pub(crate) fn recorder_for(&self, headers: &Headers, body: &[u8]) -> Arc<TrafficRecorder> {
         match self.routing {
             TrafficRouting::OneSession(_) => self.recorder(None),
-            TrafficRouting::ByAgentSession(_) => self.recorder(AgentSession::of_request(headers)),
+            TrafficRouting::ByAgentSession(_) => {
+                self.recorder(AgentSession::of_request_with_body(headers, body))
+            }
         }
     }
 

@@ -22,8 +22,11 @@ use crate::recording::TrafficRecorder;
 use crate::server::{Body, BodyError};
 use crate::tee::reason;
 
-/// Larger bodies are not held in memory.
-const COLLECTED_LIMIT: usize = 32 << 20;
+/// Larger bodies are not held in memory: one that is held takes several times its size while it is recorded.
+const COLLECTED_LIMIT: usize = 4 << 20;
+
+/// How much of what was held is passed on and recorded at once.
+const FRAME_SIZE: usize = 256 << 10;
 
 /// What is known of a body before it passes.
 #[derive(Clone, Debug)]
@@ -229,7 +232,7 @@ impl UploadTee {
         if let Some(trailers) = frame.trailers_ref() {
             recorder.trailers = redacted_headers(trailers, &recorder.secrets);
         }
-        if self.rest.is_end_stream() {
+        if self.begun.is_none() && self.rest.is_end_stream() {
             self.end(None);
         }
     }
@@ -243,8 +246,10 @@ impl hyper::body::Body for UploadTee {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        if let Some(begun) = self.begun.take() {
-            let frame = Frame::data(begun);
+        if let Some(mut begun) = self.begun.take() {
+            // Recording takes several times the size of what is recorded at once.
+            let frame = Frame::data(begun.split_to(begun.len().min(FRAME_SIZE)));
+            self.begun = Some(begun).filter(|begun| !begun.is_empty());
             self.record(&frame);
             return Poll::Ready(Some(Ok(frame)));
         }

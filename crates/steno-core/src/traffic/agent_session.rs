@@ -3,6 +3,10 @@
 //! Claude Code, Codex and OpenCode name the session that they write to disk themselves, so that what the gateway records
 //! goes to the same session as the agent's own files.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
 use super::piece::Headers;
 use crate::session::SessionId;
 
@@ -80,6 +84,33 @@ impl AgentSession {
         )
     }
 
+    /// The session that the headers of a request name, or its body: versions of Claude Code before the header name it at
+    /// the end of the user's id.
+    pub fn of_request_with_body(headers: &Headers, body: &[u8]) -> Option<Self> {
+        let is_claude = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("user-agent") && value.starts_with("claude-cli/")
+        };
+        Self::of_request(headers)
+            .or_else(|| headers.iter().any(is_claude).then(|| Self::of_user_id(body)).flatten())
+    }
+
+    fn of_user_id(body: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Request<'a> {
+            #[serde(borrow)]
+            metadata: Metadata<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Metadata<'a> {
+            #[serde(borrow)]
+            user_id: Cow<'a, str>,
+        }
+        let user_id = serde_json::from_slice::<Request<'_>>(body).ok()?.metadata.user_id;
+        let (_, native_id) = user_id.rsplit_once("_session_")?;
+        let native_id = native_id.parse::<SessionId>().ok()?.to_string();
+        Some(Self { agent: "claude-code", native_id })
+    }
+
     /// Whether the requests of an agent name its session, so that nothing else has to tell it.
     pub(crate) fn is_named_by(agent: &str) -> bool {
         SESSION_HEADERS.iter().any(|known| known.agent == agent)
@@ -127,5 +158,20 @@ mod tests {
         assert_eq!(session(&[("x-session-id", "abc"), ("user-agent", "python/3")]), None);
         assert_eq!(session(&[("x-claude-code-session-id", "../../x")]), None);
         assert_eq!(session(&[("x-claude-code-session-id", "")]), None);
+    }
+
+    #[test]
+    fn older_claude_code_names_its_session_in_the_users_id() {
+        let id = "47285798-90b0-4dfa-9151-58a1950ad6ca";
+        let body = format!(
+            r#"{{"model":"m","messages":[],"metadata":{{"user_id":"user_1f_account__session_{id}"}}}}"#
+        );
+        let session = |program: &str| {
+            let headers = vec![("User-Agent".to_owned(), program.to_owned())];
+            AgentSession::of_request_with_body(&headers, body.as_bytes())
+        };
+        let named = session("claude-cli/1.0.60 (external, cli)").unwrap();
+        assert_eq!((named.agent, named.native_id.as_str()), ("claude-code", id));
+        assert_eq!(session("python/3"), None);
     }
 }
