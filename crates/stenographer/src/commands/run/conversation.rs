@@ -1,6 +1,6 @@
 //! A conversation with an agent, from its start to what is left of it.
 
-use steno_acp::client::{self, Client, ClientError, ClientSettings, Voice};
+use steno_acp::client::{self, Client, ClientError, ClientSettings, Left, Voice};
 use steno_acp::recording::{Assignment, Kept};
 use steno_core::vault::record::Closing;
 use steno_core::{Status, Transcript};
@@ -92,17 +92,7 @@ impl Conversation<'_> {
             Err(error) => {
                 // What the agent failed of comes first.
                 finished?;
-                let said = complaint(&left.complaint).map(|line| format!("it last said: {line}"));
-                let error = said.into_iter().fold(error, CommandError::hint);
-                Err(match (is_unanswered(&error), left.signal) {
-                    (true, _) => {
-                        error.hint("set [run] answer_timeout in config.toml to wait longer")
-                    }
-                    (false, Some(signal)) => {
-                        CommandError { exit: Exit::Signalled(signal), ..error }
-                    }
-                    (false, None) => error,
-                })
+                Err(explained(error, &left))
             }
         }
     }
@@ -232,6 +222,17 @@ impl Course {
         let Some(error) = error.filter(|_| !self.has_reported) else { return };
         self.has_reported = true;
         ui.warning(format_args!("the transcripts are not written: {}", error.error));
+    }
+}
+
+/// An error with what the agent last wrote to its standard error, and what to do.
+fn explained(error: CommandError, left: &Left) -> CommandError {
+    let complaint = complaint(&left.complaint).map(|line| format!("it last said: {line}"));
+    let error = complaint.into_iter().fold(error, CommandError::hint);
+    match (is_unanswered(&error), left.signal) {
+        (true, _) => error.hint("set [run] answer_timeout in config.toml to wait longer"),
+        (false, Some(signal)) => CommandError { exit: Exit::Signalled(signal), ..error },
+        (false, None) => error,
     }
 }
 
