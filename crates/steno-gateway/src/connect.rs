@@ -47,7 +47,7 @@ const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_SHARED_REQUESTS as u32;
 
 /// How much of an answer is read at once, and how long its head may be: a multiple of it is held while it is recorded.
-const READ_BUFFER: usize = 128 << 10;
+const READ_BUFFER: usize = 64 << 10;
 
 /// The clients by which upstreams are asked.
 pub(crate) struct UpstreamClients {

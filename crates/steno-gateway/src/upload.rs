@@ -26,7 +26,7 @@ use crate::tee::reason;
 const COLLECTED_LIMIT: usize = 4 << 20;
 
 /// How much of what was held is passed on and recorded at once.
-const FRAME_SIZE: usize = 256 << 10;
+const FRAME_SIZE: usize = 64 << 10;
 
 /// What is known of a body before it passes.
 #[derive(Clone, Debug)]
