@@ -6,9 +6,9 @@
 mod agents;
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use steno_core::cost::{Price, Prices, Rates};
 use steno_gateway::{DEFAULT_BODY_LIMIT, Upstream, Upstreams};
@@ -18,6 +18,17 @@ pub(crate) use self::agents::{AgentSetting, RunSettings};
 use crate::byte_size::{ByteSize, ByteSizeError};
 use crate::error::CommandError;
 use crate::scene::Scene;
+use crate::ui::Ui;
+
+/// The text of a settings file, empty if there is none. A store that is no folder has none.
+fn read_if_present(path: &Path) -> io::Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(String::new())
+        }
+        result => result,
+    }
+}
 
 /// A settings file; an empty one if there is none.
 pub(crate) struct Config {
@@ -29,22 +40,27 @@ impl Config {
     /// Reads `config.toml` in the store's folder.
     pub(crate) fn load(scene: &Scene) -> Result<Self, CommandError> {
         let path = scene.store.join("config.toml");
-        let text = match fs::read_to_string(&path) {
-            // Neither is there a configuration in a store that is no folder.
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                String::new()
-            }
-            Err(error) => {
-                return Err(CommandError::user(format!(
-                    "could not read {}: {error}",
-                    path.display()
-                )));
-            }
-            Ok(text) => text,
-        };
+        let text = read_if_present(&path).map_err(|error| {
+            CommandError::user(format!("could not read {}: {error}", path.display()))
+        })?;
         Ok(Self { path, text })
+    }
+
+    /// Reads `config.toml` for a program that must run even if the disk fails: then with a warning and default settings.
+    pub(crate) fn load_or_default(ui: &mut Ui, scene: &Scene) -> Result<Self, CommandError> {
+        let path = scene.store.join("config.toml");
+        match read_if_present(&path) {
+            Ok(text) => Ok(Self { path, text }),
+            // The user can mend this one, and must learn of it.
+            Err(error) if error.kind() == ErrorKind::InvalidData => Self::load(scene),
+            Err(error) => {
+                let path_text = path.display();
+                ui.warning(format_args!(
+                    "could not read {path_text}: {error}; using default settings"
+                ));
+                Ok(Self { path, text: String::new() })
+            }
+        }
     }
 
     /// The prices that come with Steno, and before them the user's own.

@@ -75,7 +75,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
-    let config = Config::load(scene)?;
+    let config = Config::load_or_default(ui, scene)?;
     let body_limit = args.body_limit.map_or_else(|| config.body_limit(), |size| Ok(size.0))?;
     let plan = LaunchPlan::new(scene, &config, args)?;
     let default = agent_name(&args.command[0]);

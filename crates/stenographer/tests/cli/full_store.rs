@@ -275,6 +275,17 @@ fn a_program_runs_on_a_read_only_or_full_store() {
 }
 
 #[test]
+fn a_program_runs_when_the_settings_cannot_be_read() {
+    let home = Home::new();
+    // Reading a folder as a file fails for every user.
+    std::fs::create_dir_all(home.path().join("store/config.toml")).unwrap();
+    let model = model();
+    let output = exec(&home, &model, &["--session", "s"]);
+    assert_eq!(output.code, 7, "{output}");
+    assert!(output.stderr.contains("; using default settings"), "{output}");
+}
+
+#[test]
 fn a_gateway_that_starts_without_a_store_records_once_it_has_one() {
     let (home, model) = (Home::new(), model());
     let store = home.file("store", "a file where a folder should be");
