@@ -13,8 +13,8 @@ use super::journal::{FileState, JournalLine};
 use super::recorder::RECORD;
 use super::sealed::{KeptFile, Sealed, SealedWriter};
 use crate::durable::{self, FileError, OnPath};
-use crate::format::FormatError;
-use crate::source::{Bundle, Source};
+use steno_vault::FormatError;
+use steno_vault::{Bundle, Source};
 
 /// What keeping a source did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +156,10 @@ impl SessionDir {
     ) -> Result<(), FileError> {
         let lost = self.kept(stem, generation)?;
         let Some(listed) = &lost.listed else { return Ok(()) };
-        let is_damaged = lost.open().and_then(|mut sealed| sealed.check_header()).is_err();
+        let is_damaged = match lost.open().and_then(|mut sealed| sealed.check_header()) {
+            Err(error) if is_system_failure(&error) => return Err(error),
+            checked => checked.is_err(),
+        };
         if is_damaged && anew.length >= listed.length {
             let file = lost.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (length, link) = (listed.length, listed.link.map(String::from));
@@ -233,6 +236,12 @@ impl SessionDir {
     }
 }
 
+/// Whether the system failed to read a kept file, or its version is unknown: the file itself may be sound.
+fn is_system_failure(error: &FileError) -> bool {
+    error.source.kind() == io::ErrorKind::Unsupported
+        || (error.source.raw_os_error().is_some() && !error.is_missing())
+}
+
 /// The file to go on with, when the input begins with exactly what it holds; reads past that.
 ///
 /// A damaged file is left as it is: the source then starts a new generation. An error of the system is none of the file.
@@ -241,15 +250,11 @@ fn continued(
     place: &Place<'_>,
     input: &mut dyn BufRead,
 ) -> Result<Option<SealedWriter>, FileError> {
-    let is_failure = |error: &FileError| {
-        error.source.kind() == io::ErrorKind::Unsupported
-            || (error.source.raw_os_error().is_some() && !error.is_missing())
-    };
     match SealedWriter::open(file) {
         Ok(mut writer) => {
             let sealed = writer.sealed();
             match sealed.check_header() {
-                Err(error) if is_failure(&error) => return Err(error),
+                Err(error) if is_system_failure(&error) => return Err(error),
                 Err(_) => return Ok(None),
                 Ok(()) => {}
             }
@@ -258,7 +263,7 @@ fn continued(
                 !header.gone && header.form == place.form && header.key.as_deref() == place.key;
             Ok((is_own && begins_with_kept(sealed, input)?).then_some(writer))
         }
-        Err(error) if is_failure(&error) => Err(error),
+        Err(error) if is_system_failure(&error) => Err(error),
         Err(_) => Ok(None),
     }
 }
