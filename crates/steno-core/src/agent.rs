@@ -28,7 +28,7 @@ pub(crate) mod head;
 mod ids;
 pub mod inspect_eval;
 #[cfg(test)]
-mod kept;
+pub(crate) mod kept;
 pub mod kimi;
 #[cfg(test)]
 pub(crate) mod large;
@@ -46,7 +46,6 @@ mod record;
 pub(crate) mod repair;
 pub mod resume;
 mod shared_log;
-pub(crate) mod sqlite;
 pub mod swe_agent;
 mod telling;
 mod texts;
@@ -61,7 +60,7 @@ pub mod zed;
 pub(crate) mod zip_archive;
 
 use crate::format::Reader;
-use sqlite::Schema;
+use steno_vault::Schema;
 
 /// Every agent's reader but Claude Code's, which comes before all.
 pub(crate) const READERS: [&Reader; 25] = [

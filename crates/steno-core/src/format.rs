@@ -26,8 +26,9 @@ use crate::entry::Entry;
 use crate::json::Value;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Totals, Transcript};
-use crate::source::{Bundle, Source, take_read_failures};
 use crate::traffic;
+pub use steno_vault::FormatError;
+use steno_vault::{Bundle, Source, take_read_failures};
 
 /// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
 /// index is built anew.
@@ -228,24 +229,6 @@ fn holds_nothing(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.values().all(holds_nothing),
         _ => false,
-    }
-}
-
-/// A source that could not be read, or a target that could not be written, as a whole.
-#[derive(Debug, thiserror::Error)]
-pub enum FormatError {
-    /// The file system said no.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The content is not of this format.
-    #[error("{0}")]
-    Invalid(Problem),
-}
-
-impl FormatError {
-    /// Whether the system failed to read the file, whose content may be fine.
-    pub(crate) fn is_of_system(&self) -> bool {
-        matches!(self, Self::File(error) if error.source.raw_os_error().is_some())
     }
 }
 

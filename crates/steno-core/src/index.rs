@@ -51,7 +51,7 @@ pub use self::search::{Filter, Hit, Order, Search};
 pub use self::sessions::{Heading, Listed};
 pub use self::source::{IndexAnswer, IndexCondition, IndexSource};
 use crate::durable::{self, FileError, OnPath};
-use crate::format::FormatError;
+use steno_vault::FormatError;
 
 /// The first SQLite in which two connections cannot spoil each other's log.
 const OLDEST_SQLITE: i32 = 3_051_003;

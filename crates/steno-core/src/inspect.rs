@@ -13,10 +13,10 @@ use crate::agent::copilot;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::{Problem, ProblemList};
-use crate::source::{Source, Wanted};
 use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
+use steno_vault::{Source, Wanted};
 
 /// The key of the row of subagents that speak in a file alone.
 const SUBAGENTS: &str = "subagents";

@@ -5,14 +5,12 @@
 
 pub mod agent;
 pub mod compare;
-mod compression;
 pub mod cost;
 pub mod index;
 pub mod inspect;
 pub mod join;
 pub mod repository;
 mod secret;
-pub mod source;
 
 pub mod format;
 pub mod thread;
@@ -30,6 +28,6 @@ pub use entry::{Entry, Kind, Role};
 pub use numbering::Numbering;
 pub use problem::{Problem, ProblemList};
 pub use session::{Session, SessionId, Status, Totals, Transcript};
-pub use source::{Bundle, Source};
+pub use steno_vault::{Bundle, Fingerprint, Source, Wanted};
 pub use timestamp::{Clock, Timestamp};
 pub use usage::Usage;

@@ -3,9 +3,10 @@
 //! `<root>/<agent>/<session>/` holds one sealed file per source file, and a live log while a session is recorded.
 //! A [`SessionDir`] is such a folder. `<root>/journal.jsonl` lists the files of all sessions.
 
-pub(crate) mod attributes;
 mod combine;
 pub mod commit;
+#[cfg(test)]
+mod database_rows_tests;
 mod desk;
 mod exact;
 mod exchanges;

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use exercise::items;
 use proptest::prelude::*;
 use samples::SAMPLES;
+use steno_core::Bundle;
 use steno_core::format::{self, Reader};
-use steno_core::source::Bundle;
 
 /// Names that some reader asks for.
 const NAMES: [&str; 12] = [

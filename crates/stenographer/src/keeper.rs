@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp as Instant;
+use steno_core::Wanted;
 use steno_core::agent::aider;
 use steno_core::durable::{self, FileError, OnPath};
 use steno_core::entry::PRIMARY;
@@ -14,7 +15,6 @@ use steno_core::format::{FormatError, Found, Item};
 use steno_core::index::Draft;
 use steno_core::index::attribution::TimeSpan;
 use steno_core::index::pending::Marker;
-use steno_core::source::Wanted;
 use steno_core::vault::commit::VaultCommit;
 use steno_core::vault::likeness::Likeness;
 use steno_core::vault::{AgentName, SessionDir, Vault};

@@ -23,8 +23,8 @@ use crate::format::{Emit, FormatError, Item, Reader};
 use crate::lines::Lines;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
+use steno_vault::{Bundle, Source};
 
 pub use self::block::{diff, texts};
 pub(crate) use self::fold::{BrokenTurn, Fold};

@@ -19,8 +19,8 @@ use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::Bundle;
 use crate::timestamp::Timestamp;
+use steno_vault::Bundle;
 
 /// The agent's name.
 pub const AGENT: &str = "amp";

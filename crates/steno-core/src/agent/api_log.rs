@@ -26,7 +26,7 @@ use crate::format::{Emit, FormatError, Item, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 use stream::Stream;
 
 /// The agent's name.

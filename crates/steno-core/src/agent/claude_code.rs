@@ -38,7 +38,7 @@ use crate::format::{Emit, FormatError, Item, Reader, entries_to};
 use crate::json::Object;
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
-use crate::source::{Bundle, Source, Wanted};
+use steno_vault::{Bundle, Source, Wanted};
 
 /// The agent's name.
 pub const AGENT: &str = "claude-code";

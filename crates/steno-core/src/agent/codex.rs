@@ -19,7 +19,7 @@ use crate::agent::document;
 use crate::agent::json_lines::JsonLines;
 use crate::format::{Emit, FormatError, Reader};
 use crate::session::Session;
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// The agent's name.
 pub const AGENT: &str = "codex";

@@ -16,7 +16,7 @@ use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value, bounds};
 use crate::lines::Lines;
 use crate::session::Session;
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// The agent's name.
 pub const AGENT: &str = "copilot";

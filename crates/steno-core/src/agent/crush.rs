@@ -9,14 +9,15 @@ use crate::agent::fields::{filled, from_seconds};
 use crate::agent::message::Message;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Part, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use crate::source::Bundle;
+use steno_vault::Bundle;
+use steno_vault::sqlite::{self, Database, Row};
+use steno_vault::{Part, Schema};
 
 /// The agent's name.
 pub const AGENT: &str = "crush";
@@ -38,7 +39,7 @@ pub(super) const SCHEMA: Schema = Schema {
 const KNOWN: [&str; 4] = ["id", "parent_session_id", "title", "cost"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    sqlite::find(tree, &SCHEMA)
+    tree.find_databases(&SCHEMA)
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

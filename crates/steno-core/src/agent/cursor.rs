@@ -15,13 +15,14 @@ mod workspace_composers;
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::agent::sqlite::{self, Database, Schema};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::Schema;
+use steno_vault::sqlite::{self, Database};
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "cursor";

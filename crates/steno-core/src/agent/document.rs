@@ -4,11 +4,11 @@
 use super::head::Head;
 use super::repair;
 use crate::durable::FileError;
-use crate::format::FormatError;
 use crate::format::tree::Tree;
 use crate::json::Value;
 use crate::problem::Problem;
-use crate::source::{Bundle, Source};
+use steno_vault::FormatError;
+use steno_vault::{Bundle, Source};
 
 /// The files whose first bytes `recognises` takes, each as a session.
 pub(crate) fn find(

@@ -26,8 +26,8 @@ use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
 use crate::sums::{SumMap, Sums};
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "gemini";

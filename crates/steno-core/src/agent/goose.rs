@@ -9,14 +9,15 @@ mod lines;
 use crate::agent::fields::from_seconds;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Part, Row, Schema};
 use crate::durable::FileError;
 use crate::entry::Usage;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use crate::source::Bundle;
+use steno_vault::Bundle;
+use steno_vault::sqlite::{self, Database, Row};
+use steno_vault::{Part, Schema};
 
 use content::Said;
 

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::durable::{FileError, OnPath};
 use crate::json::{Object, Value};
-use crate::source::Source;
+use steno_vault::Source;
 
 /// How much of a file is looked at.
 const LENGTH: u64 = 64 << 10;

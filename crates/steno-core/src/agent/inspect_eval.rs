@@ -19,7 +19,7 @@ use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId, Status};
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// The agent's name.
 pub const AGENT: &str = "inspect";

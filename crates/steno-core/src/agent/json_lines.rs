@@ -10,7 +10,7 @@ use crate::entry::EntryError;
 use crate::json::{Object, Value, bounds};
 use crate::lines::{Line, LineEnd, Lines, Piece};
 use crate::problem::Problem;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// Gives each line's object to `take`, with the line's number; a bad line becomes a problem.
 pub(crate) fn each_object(

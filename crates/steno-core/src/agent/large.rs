@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Cursor, Read};
 use crate::entry::Kind;
 use crate::format::{Item, Reader};
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// What stands for a long text, and how long that is.
 const FILLER: (char, u64) = ('~', 5 << 19);

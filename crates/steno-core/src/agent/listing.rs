@@ -9,7 +9,7 @@ use super::walk::{Walk, malformed};
 use crate::durable::{FileError, OnPath};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// A document that is no larger is held as a whole.
 const SMALL: u64 = 8 << 20;

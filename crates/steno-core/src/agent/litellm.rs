@@ -17,8 +17,8 @@ use crate::format::{Emit, FormatError, Item, Reader};
 use crate::json::{Object, Value, bounds};
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
 use call::Call;
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "litellm";

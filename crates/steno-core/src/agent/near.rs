@@ -12,7 +12,7 @@ use super::fields::text;
 use super::head::Head;
 use crate::durable::FileError;
 use crate::format::{Found, Look, look};
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// Files by which the folder of a whole session is known.
 const MARKS: [&str; 9] = [

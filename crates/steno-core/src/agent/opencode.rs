@@ -13,12 +13,13 @@ mod storage;
 use std::collections::HashSet;
 
 use self::beside::Beside;
-use crate::agent::sqlite::{self, Schema};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::session::Session;
-use crate::source::Bundle;
+use steno_vault::Bundle;
+use steno_vault::Schema;
+use steno_vault::sqlite;
 
 /// The agent's name.
 pub const AGENT: &str = "opencode";

@@ -22,7 +22,7 @@ use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// The agent's name.
 pub const AGENT: &str = "otel";

@@ -20,7 +20,7 @@ use crate::format::{Emit, FormatError, Reader};
 use crate::json::Object;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// The agent's name.
 pub const AGENT: &str = "pi";

@@ -19,7 +19,7 @@ use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "qwen";

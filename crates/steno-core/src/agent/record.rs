@@ -11,7 +11,7 @@ use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// The object that is a whole file, or why it is none.
 pub(crate) fn document(source: &Source) -> Result<Result<Object, Problem>, FileError> {

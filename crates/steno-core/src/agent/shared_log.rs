@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::lines::LINE_LIMIT;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// A log on disk.
 pub(crate) struct SharedLog<'a> {

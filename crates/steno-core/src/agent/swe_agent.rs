@@ -20,7 +20,7 @@ use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status};
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "swe-agent";

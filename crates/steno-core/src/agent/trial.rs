@@ -2,7 +2,7 @@
 
 use crate::format::{self, Reader};
 use crate::session::Transcript;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// A session in one file with these bytes.
 pub(crate) fn bundle(bytes: &[u8]) -> Bundle {

@@ -19,7 +19,6 @@ use super::fields;
 use super::head::Head;
 use super::listing::Listing;
 use super::record;
-use super::sqlite::{self, Schema};
 use super::telling::Telling;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
@@ -27,7 +26,9 @@ use crate::format::{Emit, FormatError, Item, Reader};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::Schema;
+use steno_vault::sqlite;
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "vscode-chat";

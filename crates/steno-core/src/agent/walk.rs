@@ -20,7 +20,7 @@ use super::repair;
 use crate::durable::{FileError, OnPath};
 use crate::lines::LINE_LIMIT;
 use crate::problem::Problem;
-use crate::source::Source;
+use steno_vault::Source;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -10,14 +10,15 @@ use std::io::Read;
 use crate::agent::fields::filled;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Part, Row, Schema};
 use crate::agent::usage;
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use crate::source::{Bundle, DOCUMENT_LIMIT};
+use steno_vault::sqlite::{self, Database, Row};
+use steno_vault::{Bundle, DOCUMENT_LIMIT};
+use steno_vault::{Part, Schema};
 
 /// The agent's name.
 pub const AGENT: &str = "zed";
@@ -37,7 +38,7 @@ const KNOWN: [&str; 7] =
     ["id", "summary", "updated_at", "created_at", "data_type", "data", "parent_id"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    sqlite::find(tree, &SCHEMA)
+    tree.find_databases(&SCHEMA)
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

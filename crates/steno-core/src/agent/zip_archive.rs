@@ -6,7 +6,7 @@ use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::source::Source;
+use steno_vault::Source;
 
 /// The first bytes of an archive.
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";

@@ -11,9 +11,9 @@ use super::charge::{Account, Charge, Charges};
 use crate::format::{FormatError, Found, Item};
 use crate::problem::ProblemList;
 use crate::session::{Session, SessionId};
-use crate::source::Wanted;
 use crate::sums::{Sum, Sums};
 use crate::timestamp::Timestamp;
+use steno_vault::Wanted;
 
 /// What one session was billed, as its files tell.
 #[derive(Debug)]

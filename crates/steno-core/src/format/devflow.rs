@@ -58,7 +58,7 @@ use crate::format::tree::Tree;
 use crate::format::{FormatError, Reader, emit_all};
 use crate::json::{Object, Value};
 use crate::session::Transcript;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "devflow";

@@ -17,8 +17,8 @@ use crate::format::tree::Tree;
 use crate::format::{FormatError, Reader, emit_all};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status, Transcript};
-use crate::source::{Bundle, Source};
 use crate::timestamp::Clock;
+use steno_vault::{Bundle, Source};
 
 mod body;
 mod file;

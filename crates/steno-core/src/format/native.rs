@@ -18,9 +18,9 @@ use crate::json::{Object, Style, bounds};
 use crate::lines::{Line, Lines};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status, Transcript};
-use crate::source::{Bundle, Source};
 use crate::sums::SumSet;
 use crate::vault::notes::Note;
+use steno_vault::{Bundle, Source};
 
 /// The agent of files that name none.
 pub const AGENT: &str = "steno";

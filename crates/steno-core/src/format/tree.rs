@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::backup;
 use crate::durable::{self, FileError, OnPath};
-use crate::source::Bundle;
+use steno_vault::{Bundle, Schema, sqlite};
 
 /// Folders that hold other people's files by the thousand and no transcripts.
 const SKIPPED: [&str; 2] = [".git", "node_modules"];
@@ -79,6 +79,11 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// One bundle for each session of each database of this schema.
+    pub(crate) fn find_databases(&self, schema: &'static Schema) -> Result<Vec<Bundle>, FileError> {
+        Ok(self.files().iter().flat_map(|file| sqlite::sessions(file, schema)).collect())
+    }
+
     /// Lists a folder and all below it, or one file; links are not followed.
     pub fn at(path: &Path) -> Result<Self, FileError> {
         let root = path.to_owned();

@@ -36,8 +36,8 @@ use crate::format::{self, Emit, FormatError, Item, Reader};
 use crate::json::Object;
 use crate::problem::ProblemList;
 use crate::session::{Session, SessionId, Transcript};
-use crate::source::Bundle;
 use crate::timestamp::Timestamp;
+use steno_vault::Bundle;
 
 /// The agent's name.
 pub const AGENT: &str = "weakincentives";

@@ -4,7 +4,7 @@ use std::io;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::compression;
+use steno_vault::compression;
 
 /// Raw bytes of a block; one text may have more.
 const BLOCK: usize = 16 * 1024;

@@ -10,7 +10,7 @@ use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Item, Reader};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// The agent of files that name none.
 pub const AGENT: &str = "gateway";

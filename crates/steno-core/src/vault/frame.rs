@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::attributes::Attributes;
 use super::exact;
-use crate::compression;
+use steno_vault::attributes::Attributes;
+use steno_vault::compression;
 
 /// The version of the file format that this code writes. It reads this one and all before it.
 ///

@@ -6,8 +6,8 @@ use super::frame::Form;
 use super::sealed::Sealed;
 use super::{SessionDir, file_name, rows};
 use crate::durable::FileError;
-use crate::format::FormatError;
-use crate::source::{self, Bundle, Source};
+use steno_vault::FormatError;
+use steno_vault::{self, Bundle, Source};
 
 /// What files hold, compared with what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +126,8 @@ pub(super) fn plain_name(name: &str) -> &str {
 
 /// Compares a file with kept bytes, as far as both go. Bytes that cannot be read are other ones.
 pub(super) fn compare(sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
-    let input = source::unpacked(source.open()?);
-    let (Ok(mut input), Ok(mut kept)) = (input, source::unpacked(Box::new(sealed.reader(0))))
+    let input = steno_vault::unpacked(source.open()?);
+    let (Ok(mut input), Ok(mut kept)) = (input, steno_vault::unpacked(Box::new(sealed.reader(0))))
     else {
         return Ok(Likeness::Other);
     };

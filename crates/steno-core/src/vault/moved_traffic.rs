@@ -140,8 +140,8 @@ impl SessionDir {
 mod tests {
     use super::*;
     use crate::entry::Role;
-    use crate::source::Bundle;
     use crate::vault::Vault;
+    use steno_vault::Bundle;
 
     fn pieces(exchange: &'static str) -> [Piece<'static>; 4] {
         let request = Piece {

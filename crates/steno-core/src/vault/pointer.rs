@@ -10,7 +10,7 @@ use super::keep::Place;
 use super::sealed::{Sealed, SealedWriter};
 use super::{SessionDir, file_name};
 use crate::durable::{FileError, OnPath};
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// What a pointer says: whose file it is, and which generation of it.
 #[derive(Serialize, Deserialize, PartialEq, Eq)]

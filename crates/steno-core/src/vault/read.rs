@@ -20,7 +20,7 @@ use crate::join::join_recorded;
 use crate::numbering::Numbering;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Status, Totals, Transcript};
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// Why a session has stopped whose recorder was killed.
 pub const UNENDED: &str = "the recorder stopped without ending the session";

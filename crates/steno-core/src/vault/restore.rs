@@ -10,9 +10,9 @@ use super::SessionDir;
 use super::frame::Form;
 use super::sealed::Sealed;
 use super::verify::check_header;
-use crate::agent::sqlite::rows::MergeError;
 use crate::backup;
 use crate::durable::{self, FileError, OnPath};
+use steno_vault::sqlite::rows::MergeError;
 
 use self::target::Target;
 pub(super) use self::target::{is_same, is_taken, put_back};

@@ -12,8 +12,8 @@ use super::restore::{RestoreError, is_taken};
 use super::rows::{RESTORE_LIMIT, replay};
 use super::sealed::{KeptFile, Problems};
 use crate::agent;
-use crate::agent::sqlite::rows::{Claim, MergeError, Merged, Replay};
 use crate::durable::{self, OnPath};
+use steno_vault::sqlite::rows::{Claim, MergeError, Merged, Replay};
 
 /// Pages that are copied at once, before a writer may go on.
 const STEP: i32 = 1000;

@@ -9,12 +9,12 @@ use super::frame::{FileHeader, Form};
 use super::likeness::Likeness;
 use super::sealed::{KeptFile, Problems, Sealed, SealedWriter};
 use super::{SessionDir, file_name};
-use crate::agent::sqlite::Database;
-use crate::agent::sqlite::rows::{Replay, Slots, each_hash};
 use crate::durable::{FileError, OnPath};
-use crate::format::FormatError;
 use crate::problem::Problem;
-use crate::source::{Bundle, Source};
+use steno_vault::FormatError;
+use steno_vault::sqlite::Database;
+use steno_vault::sqlite::rows::{Replay, Slots, each_hash};
+use steno_vault::{Bundle, Source};
 
 /// What a log has after the name of its database.
 const SUFFIX: &str = ".rows.jsonl";

@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::attributes::Attributes;
 use super::frame::{self, FileHeader, FrameHeader, Hash, Moved, NextFrame, Trailer};
 use super::journal::ListedFile;
 use crate::durable::{self, FileError, OnPath};
 use crate::problem::Problem;
+use steno_vault::attributes::Attributes;
 
 pub(crate) use self::writer::{NEW_SUFFIX, SealedWriter, WrittenFile, new_path};
 

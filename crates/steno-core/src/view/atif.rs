@@ -166,7 +166,7 @@ mod tests {
     use crate::agent::atif::READER;
     use crate::format;
     use crate::session::Session;
-    use crate::source::{Bundle, Source};
+    use steno_vault::{Bundle, Source};
 
     fn entry(role: Role, kind: Kind, content: &str) -> Entry {
         let mut entry = Entry::new(role, kind, content);

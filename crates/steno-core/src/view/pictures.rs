@@ -9,7 +9,7 @@ use memchr::memmem;
 
 use crate::durable::FileError;
 use crate::entry::Entry;
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// How base64 of each type of picture that is shown begins.
 const BEGINNINGS: [(&str, &str); 4] = [
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::agent::attachment;
     use crate::entry::{Kind, Role};
-    use crate::source::Source;
+    use steno_vault::Source;
 
     #[test]
     fn a_picture_is_found_by_its_sum() {

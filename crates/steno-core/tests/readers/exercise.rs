@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use steno_core::entry::Entry;
 use steno_core::format::{Found, Item, Reader};
 use steno_core::inspect;
-use steno_core::source::{Bundle, Source};
+use steno_core::{Bundle, Source};
 
 /// More files or sessions than this show nothing new.
 const MOST: usize = 16;

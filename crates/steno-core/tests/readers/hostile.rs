@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use steno_core::Problem;
 use steno_core::format::{self, Item, Reader};
-use steno_core::source::{Bundle, Source};
+use steno_core::{Bundle, Source};
 
 use super::exercise::{self, exercise, items};
 use super::samples::SAMPLES;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use steno_core::Fingerprint;
 use steno_core::format::Found;
-use steno_core::source::Fingerprint;
 use steno_core::{Bundle, Source};
 
 use crate::seen::Stamp;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::CHAT_START;
 use crate::durable::{FileError, OnPath};
 use crate::lines::{LineEnd, Lines};
-use crate::source::Source;
+use steno_vault::Source;
 
 /// How many characters of a chat's time are part of its name.
 const NAME_LIMIT: usize = 40;

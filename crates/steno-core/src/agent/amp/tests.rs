@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::format;
 use crate::session::Transcript;
-use crate::source::Source;
+use steno_vault::Source;
 
 const THREAD: &str = r#"{"v":3,"id":"T-1","created":1768822920000,"title":"Fix","messages":[
 {"role":"user","messageId":0,"content":[{"type":"text","text":"Fix"},{"type":"image","source":{"type":"base64","mediaType":"image/png","data":"AAAA"}}],"meta":{"sentAt":1768822925000}},

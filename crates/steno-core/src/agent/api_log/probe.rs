@@ -8,7 +8,7 @@ use crate::agent::repair;
 use crate::durable::{FileError, OnPath};
 use crate::json::{Object, Value, bounds};
 use crate::lines::Lines;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// How many lines are looked at before a file is taken for something else.
 const PROBED_LINES: usize = 5;

@@ -5,7 +5,7 @@ use super::*;
 use crate::entry::{Kind, Role};
 use crate::format::{self, Found};
 use crate::inspect::inspect;
-use crate::source::Source;
+use steno_vault::Source;
 
 fn bundle(bytes: &[u8]) -> Bundle {
     let path = "/trial/agent/trajectory.json";

@@ -9,7 +9,7 @@ use super::probe::{Known, probe};
 use super::purged;
 use crate::durable::{self, FileError};
 use crate::format::tree::{self, Tree};
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// The folders of a session's own folder that belong to its record.
 const SIDE_FOLDERS: [&str; 3] = ["subagents", "tool-results", "workflows"];

@@ -16,7 +16,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
-use crate::source::Source;
+use steno_vault::Source;
 
 const NAME: &str = "history";
 

@@ -8,7 +8,7 @@ use super::find;
 use super::loose::{Loose, Plain};
 use crate::durable::{self, FileError, OnPath};
 use crate::lines::{LineEnd, Lines};
-use crate::source::Source;
+use steno_vault::Source;
 
 /// How far into a file we look for a line that we know.
 const PROBED_LINES: usize = 20;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::loose::Plain;
 use crate::agent::shared_log::{SharedLog, lines_by_session};
 use crate::durable::{FileError, OnPath};
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// The history's name, beside the folder of all projects.
 const HISTORY: &str = "history.jsonl";

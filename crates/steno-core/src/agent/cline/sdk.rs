@@ -18,7 +18,7 @@ use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// How the name of a file of messages ends.
 const MESSAGES: &str = ".messages.json";

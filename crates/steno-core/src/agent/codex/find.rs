@@ -9,7 +9,7 @@ use super::{history, title};
 use crate::durable::{FileError, OnPath};
 use crate::format::tree::Tree;
 use crate::lines::Lines;
-use crate::source::{self, Bundle, Source};
+use steno_vault::{self, Bundle, Source};
 
 /// How many lines are looked at before a file is taken for something else.
 const PROBED_LINES: usize = 5;
@@ -50,7 +50,7 @@ fn bundle(rollout: &Path) -> Bundle {
 
 /// A reader of the plain bytes.
 pub(super) fn open(source: &Source) -> Result<Box<dyn BufRead>, FileError> {
-    source::unpacked(source.open()?).on("read", source.path())
+    steno_vault::unpacked(source.open()?).on("read", source.path())
 }
 
 fn is_rollout(path: &Path) -> bool {

@@ -19,7 +19,7 @@ use crate::format::{Emit, FormatError};
 use crate::lines::Lines;
 use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// The history's name, beside the folders of rollouts.
 const HISTORY: &str = "history.jsonl";

@@ -14,7 +14,7 @@ use crate::agent::responses;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// How texts begin that the program writes in the user's name.
 const INJECTED: [&str; 12] = [

@@ -8,7 +8,7 @@ use crate::entry::{Kind, Role};
 use crate::format;
 use crate::inspect::{Inspection, inspect};
 use crate::session::Transcript;
-use crate::source::Source;
+use steno_vault::Source;
 
 const META: &str = r#"{"timestamp":"2026-01-05T09:00:00.000Z","type":"session_meta","payload":{"id":"019f05f8-7f53-7492-a941-83098e16765c","cwd":"/w","cli_version":"0.142.2","git":{"branch":"main"}}}"#;
 const CONTEXT: &str = r#"{"timestamp":"2026-01-05T09:00:01.000Z","type":"turn_context","payload":{"model":"gpt-5.5"}}"#;

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::agent::json_lines::JsonLines;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 const INDEX: &str = "session_index.jsonl";
 

@@ -11,7 +11,7 @@ use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::Source;
+use steno_vault::Source;
 
 use super::AGENT;
 

@@ -5,7 +5,7 @@ use crate::entry::Kind;
 use crate::format::{self, Found};
 use crate::inspect::inspect;
 use crate::session::Transcript;
-use crate::source::Source;
+use steno_vault::Source;
 
 fn event(kind: &str, data: &str) -> String {
     format!(

@@ -3,10 +3,11 @@
 use crate::agent::fields::{filled, items, moment};
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Part, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
+use steno_vault::sqlite::Database;
+use steno_vault::{Part, Schema};
 
 use super::{AGENT, bubble};
 

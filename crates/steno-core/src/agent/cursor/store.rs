@@ -10,11 +10,12 @@ use crate::agent::fields::{filled, from_millis};
 use crate::agent::message::Message;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Part, Row, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
+use steno_vault::sqlite::{Database, Row};
+use steno_vault::{Part, Schema};
 
 use super::transcript::words;
 use super::{AGENT, prompt, tree_node};

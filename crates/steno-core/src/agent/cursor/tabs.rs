@@ -4,11 +4,12 @@ use crate::agent::fields::{filled, moment};
 use crate::agent::message::Message;
 use crate::agent::output::Output;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Part, Schema};
 use crate::entry::{Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
+use steno_vault::sqlite::Database;
+use steno_vault::{Part, Schema};
 
 use super::AGENT;
 

@@ -21,7 +21,7 @@ use crate::json::Value;
 use crate::lines::{Line, Lines};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 use super::{AGENT, prompt};
 

@@ -5,9 +5,10 @@
 
 use crate::agent::fields::{filled, items};
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Part, Schema};
-use crate::format::FormatError;
 use crate::json::Value;
+use steno_vault::FormatError;
+use steno_vault::sqlite::Database;
+use steno_vault::{Part, Schema};
 
 /// The table in which the composers are; other programs have it too, but not with this key.
 pub(super) const SCHEMA: Schema = Schema {

@@ -11,10 +11,10 @@ use crate::agent::usage;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Role};
 use crate::format::Emit;
-use crate::format::FormatError;
 use crate::json::{Object, Value};
 use crate::session::Session;
-use crate::source::Source;
+use steno_vault::FormatError;
+use steno_vault::Source;
 
 /// How many records of a file are looked at.
 const PROBED: usize = 20;

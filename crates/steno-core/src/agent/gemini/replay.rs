@@ -21,8 +21,8 @@ use crate::durable::FileError;
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
-use crate::source::Source;
 use crate::sums::{Short, SumMap, Sums};
+use steno_vault::Source;
 
 /// What is read of all that is said about a chat as a whole.
 const STATED: [&str; 5] = ["sessionId", "summary", "projectHash", "kind", "directories"];

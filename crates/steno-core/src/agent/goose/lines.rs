@@ -12,7 +12,7 @@ use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
 use crate::lines::{Line, Lines};
 use crate::session::{Session, SessionId};
-use crate::source::Source;
+use steno_vault::Source;
 
 use super::AGENT;
 use super::content::Said;

@@ -7,7 +7,7 @@ use crate::agent::kept;
 use crate::entry::Kind;
 use crate::format;
 use crate::session::Transcript;
-use crate::source::Source;
+use steno_vault::Source;
 
 const HEAD: &str = r#"{"working_dir":"/p","description":"Count","message_count":2,"accumulated_input_tokens":7,"accumulated_output_tokens":3}"#;
 

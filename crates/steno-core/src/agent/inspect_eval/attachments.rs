@@ -8,8 +8,8 @@ use crate::agent::walk::Walk;
 use crate::durable::FileError;
 use crate::json::Value;
 use crate::problem::Problem;
-use crate::source::Source;
 use crate::sums::{Short, SumMap, Sums};
+use steno_vault::Source;
 
 /// What stands where a text was moved away.
 const MOVED: &str = "attachment://";

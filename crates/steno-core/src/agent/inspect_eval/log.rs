@@ -11,7 +11,7 @@ use crate::agent::zip_archive as archive;
 use crate::durable::{FileError, OnPath};
 use crate::json::Value;
 use crate::problem::Problem;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// What a log says about all its samples.
 pub(super) const HEADER: &str = "header.json";

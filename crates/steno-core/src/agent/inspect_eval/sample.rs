@@ -15,9 +15,9 @@ use crate::durable::FileError;
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
-use crate::source::Source;
 use crate::sums::{Short, SumMap, Sums};
 use crate::timestamp::Timestamp;
+use steno_vault::Source;
 
 /// What else of a sample is read.
 const STATED: [&str; 6] = ["uuid", "started_at", "completed_at", "error", "output", "model_usage"];

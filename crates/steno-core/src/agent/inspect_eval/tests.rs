@@ -12,7 +12,7 @@ use crate::agent::{kept, large};
 use crate::entry::Entry;
 use crate::format::{self, Found, Item};
 use crate::inspect::inspect;
-use crate::source::Source;
+use steno_vault::Source;
 
 fn sample() -> Value {
     json!({

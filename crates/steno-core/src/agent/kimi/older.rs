@@ -18,7 +18,7 @@ use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// The log of events.
 const LOG: &str = "wire.jsonl";

@@ -9,8 +9,8 @@ use crate::agent::telling::Telling;
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, PRIMARY, Role, Usage};
 use crate::json::{Object, Value};
-use crate::source::Source;
 use crate::timestamp::Timestamp;
+use steno_vault::Source;
 
 /// The model gets a prompt soon after it was typed; of more than these the oldest are forgotten.
 const AWAITED_PROMPTS: usize = 100;

@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Part, Row, Schema};
 use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::session::Session;
-use crate::source::Bundle;
+use steno_vault::Bundle;
+use steno_vault::sqlite::{self, Database, Row};
+use steno_vault::{Part, Schema};
 
 use super::conversation::Conversation;
 

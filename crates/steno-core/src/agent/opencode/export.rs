@@ -11,7 +11,7 @@ use crate::format::{Emit, FormatError, Item};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 use super::conversation::Conversation;
 

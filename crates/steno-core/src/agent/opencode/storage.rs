@@ -15,7 +15,7 @@ use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 use super::beside::{Beside, stated};
 use super::conversation::Conversation;

@@ -11,7 +11,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::format::{self, Found};
 use crate::inspect::inspect;
 use crate::session::Transcript;
-use crate::source::Source;
+use steno_vault::Source;
 
 fn session() -> Value {
     json!({"id": "ses_1", "projectID": "p", "directory": "/home/u/p", "title": "Fix it",

@@ -10,8 +10,8 @@ use crate::durable::FileError;
 use crate::format::{Emit, Item};
 use crate::json::{Object, Value};
 use crate::problem::Problem;
-use crate::source::Source;
 use crate::timestamp::Timestamp;
+use steno_vault::Source;
 
 /// How the events of agents, and of the GenAI conventions, are called.
 pub(super) const PREFIXES: [&str; 5] =

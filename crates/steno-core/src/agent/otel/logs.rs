@@ -15,7 +15,7 @@ use crate::format::{Emit, FormatError};
 use crate::json::Value;
 use crate::problem::Problem;
 use crate::session::{Session, SessionId};
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// Events that repeat what others report, or only say that something goes on.
 const SILENT: [&str; 4] =

@@ -15,9 +15,9 @@ use crate::durable::{FileError, OnPath};
 use crate::format::{Emit, Item};
 use crate::json::Value;
 use crate::problem::Problem;
-use crate::source::Source;
 use crate::sums::{Short, SumSet, Sums};
 use crate::timestamp::Timestamp;
+use steno_vault::Source;
 
 /// The spans of one file, or of several that follow one another.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use crate::entry::Kind;
 use crate::format::{self, Found};
 use crate::inspect::{Inspection, inspect};
 use crate::session::Transcript;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// A span whose `fields` are attributes.
 fn span(id: &str, parent: &str, start: u64, fields: &Value) -> Value {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::durable::FileError;
 use crate::format::tree;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 const FOLDER: &str = "subagents";
 

@@ -19,7 +19,7 @@ use crate::format::{Emit, Item};
 use crate::json::{Object, Value};
 use crate::lines::LINE_LIMIT;
 use crate::problem::Problem;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// The chat after all changes.
 pub(super) struct Replay<'s> {

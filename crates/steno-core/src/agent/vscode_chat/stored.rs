@@ -7,12 +7,13 @@ use std::path::Path;
 use super::{AGENT, LISTED, WORKSPACE, describe, request, void_threads};
 use crate::agent::fields;
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{self, Database, Part, Schema};
 use crate::agent::telling::Telling;
 use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
 use crate::session::Session;
-use crate::source::{Bundle, Source};
+use steno_vault::sqlite::{self, Database};
+use steno_vault::{Bundle, Source};
+use steno_vault::{Part, Schema};
 
 /// The table of the editor's state, with the key of its chats.
 pub(in crate::agent) const SCHEMA: Schema = Schema {

@@ -4,13 +4,14 @@ use super::{AGENT, describe_project};
 use crate::agent::entries::{self, tool_call, tool_result};
 use crate::agent::fields::{self, plain, text};
 use crate::agent::repair::parse;
-use crate::agent::sqlite::{Database, Part, Schema};
 use crate::agent::telling::Telling;
 use crate::entry::{Entry, Kind, Role};
 use crate::format::{Emit, FormatError};
 use crate::json::{Object, Value};
 use crate::session::Session;
-use crate::source::Bundle;
+use steno_vault::Bundle;
+use steno_vault::sqlite::Database;
+use steno_vault::{Part, Schema};
 
 /// The table of the editor's state, with the keys that versions of Void have used.
 pub(super) const SCHEMA: Schema = Schema {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{Walk, filled, judged};
 use crate::durable::{FileError, OnPath};
 use crate::problem::Problem;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// The lines of a file, each to be passed over.
 pub(crate) struct LineWalks<'s> {

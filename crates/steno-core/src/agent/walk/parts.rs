@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
 use crate::durable::{FileError, OnPath};
-use crate::source::Source;
+use steno_vault::Source;
 
 /// What is read over rather than opening the file again.
 const NEAR: u64 = 256 << 10;

@@ -21,8 +21,8 @@ use crate::durable::{
 use crate::entry::Entry;
 use crate::json::{Style, Value};
 use crate::problem::Problem;
-use crate::source::Source;
 use crate::timestamp::{Clock, Timestamp};
+use steno_vault::Source;
 
 mod compaction;
 

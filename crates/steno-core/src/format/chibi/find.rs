@@ -9,7 +9,7 @@ use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::json::{Value, bounds};
 use crate::lines::Lines;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 pub(super) const CONTEXT: &str = "context.jsonl";
 pub(super) const ARCHIVE: &str = "transcript_archive.jsonl";

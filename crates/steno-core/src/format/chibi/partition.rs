@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::find::PARTITIONS;
 use crate::json::Value;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// Partitions from the oldest to the newest; a crash may have left some that no manifest lists.
 pub(super) fn in_order<'a>(

@@ -15,12 +15,12 @@ use super::line::Line;
 use super::{AGENT, inbox, markdown, merge, partition, records, responses};
 use crate::durable::FileError;
 use crate::entry::{Entry, EntryError, Kind, Numbering, Role};
-use crate::format::FormatError;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::{Session, SessionId, Transcript};
-use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
+use steno_vault::FormatError;
+use steno_vault::{Bundle, Source};
 
 /// Reads one context.
 pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {

@@ -6,7 +6,7 @@ use crate::entry::EntryError;
 use crate::json::Object;
 use crate::lines::{LINE_LIMIT, LineEnd, Lines};
 use crate::problem::Problem;
-use crate::source::Source;
+use steno_vault::Source;
 
 /// What `convert` makes of each record of a source; lines that it or JSON refuses are added to `problems`.
 pub(super) fn records<T>(

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::entry::{Kind, Role};
 use crate::session::Transcript;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 fn line(id: u32, second: i64, content: &str) -> String {
     let line = Line {

@@ -18,9 +18,9 @@ use super::name::ContextName;
 use super::{AGENT, READER, markdown, read};
 use crate::durable::{FileError, create_private_dir, write_atomic};
 use crate::entry::{Entry, Kind, Numbering};
-use crate::format::FormatError;
 use crate::json::{Object, Style};
 use crate::session::Transcript;
+use steno_vault::FormatError;
 
 /// Writes `transcript` below `base` and gives the folder: `contexts/<name>`.
 ///

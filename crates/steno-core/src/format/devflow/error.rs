@@ -2,8 +2,8 @@
 
 use super::run_id::{RunId, RunIdError};
 use crate::durable::FileError;
-use crate::format::FormatError;
 use crate::problem::Problem;
+use steno_vault::FormatError;
 
 /// An operation on a run that failed.
 #[derive(Debug, thiserror::Error)]

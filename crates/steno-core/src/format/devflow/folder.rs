@@ -15,9 +15,9 @@ use super::error::file_problem;
 use super::journal;
 use super::run::{Run, RunMeta};
 use crate::durable::{self, FileError};
-use crate::format::FormatError;
 use crate::problem::Problem;
-use crate::source::{Bundle, DOCUMENT_LIMIT, Source};
+use steno_vault::FormatError;
+use steno_vault::{Bundle, DOCUMENT_LIMIT, Source};
 
 /// The run's metadata.
 pub(super) const METADATA: &str = "metadata.json";

@@ -16,10 +16,10 @@ use super::run_id::RunId;
 use super::store::Store;
 use super::{archive, folder, index};
 use crate::durable::{FileError, OnPath, remove_file};
-use crate::format::FormatError;
 use crate::problem::{Problem, json_reason};
 use crate::session::Status;
 use crate::timestamp::Timestamp;
+use steno_vault::FormatError;
 
 /// How long runs are kept: the `artifacts` part of `config.json`, or its `retention`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

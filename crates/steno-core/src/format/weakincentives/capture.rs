@@ -12,9 +12,9 @@ use super::session::{DispatchError, SliceSession};
 use super::slice::{Change, Policy, SliceError, SliceItem};
 use super::{AGENT, claude};
 use crate::entry::{Entry, Numbering, PRIMARY};
-use crate::format::FormatError;
 use crate::problem::Problem;
-use crate::source::Bundle;
+use steno_vault::Bundle;
+use steno_vault::FormatError;
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,8 +128,8 @@ mod tests {
     use crate::format::weakincentives::events::Message;
     use crate::format::weakincentives::line;
     use crate::format::weakincentives::slice::SliceFactoryConfig;
-    use crate::source::Source;
     use crate::timestamp::{Clock, Timestamp};
+    use steno_vault::Source;
 
     const ON: CaptureSettings =
         CaptureSettings { capture_transcript: true, capture_subagent_transcripts: false };

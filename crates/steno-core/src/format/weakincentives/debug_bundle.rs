@@ -5,7 +5,7 @@ use crate::durable::FileError;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::session::{Session, Status};
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// The folder in the archive that holds everything.
 const ROOT: &str = "debug_bundle/";

@@ -8,7 +8,7 @@ use super::{FILE_NAME, debug_bundle, jsonl, recognises};
 use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::lines::{Line, Lines};
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 /// Names under which versions and platforms keep the file.
 const NAMES: [&str; 6] = [

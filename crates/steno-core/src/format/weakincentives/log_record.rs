@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::format::weakincentives::{read, render};
     use crate::session::Transcript;
-    use crate::source::{Bundle, Source};
+    use steno_vault::{Bundle, Source};
 
     const RECORDS: &str = include_str!(
         "../../../tests/fixtures/weakincentives/weakincentives-0.27-log-records.jsonl"

@@ -12,8 +12,8 @@ use crate::agent::large;
 use crate::entry::{Kind, Role, Usage};
 use crate::json::Value;
 use crate::problem::Problem;
-use crate::source::Source;
 use crate::timestamp::Zone;
+use steno_vault::Source;
 
 fn bundle(text: &str) -> Bundle {
     let bytes = text.as_bytes().to_vec();

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::{KeptFile, Sealed};
 use crate::durable::{self, FileError, OnPath};
 use crate::lines::LINE_LIMIT;
-use crate::vault::attributes::Attributes;
 use crate::vault::frame::{
     self, FRAME_SIZE, FileHeader, FrameContent, FramePiece, Hash, Moved, Trailer,
 };
+use steno_vault::attributes::Attributes;
 
 /// Small frames at the end of a file before they are merged into one.
 pub(super) const SMALL_FRAMES: usize = 32;

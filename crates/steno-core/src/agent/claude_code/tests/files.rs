@@ -11,7 +11,7 @@ use crate::agent::claude_code::READER;
 use crate::entry::Kind;
 use crate::format::{self, Found};
 use crate::inspect::{inspect, inspect_all};
-use crate::source::Bundle;
+use steno_vault::Bundle;
 
 #[test]
 fn exports_and_history_are_read() {

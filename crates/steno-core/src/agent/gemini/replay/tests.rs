@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::agent::gemini::READER;
 use crate::entry::Kind;
 use crate::format;
-use crate::source::{Bundle, Source};
+use steno_vault::{Bundle, Source};
 
 /// A message: its id, whether a person wrote it, and whether it tells its tokens.
 type Message = (u8, bool, bool);

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use super::{AGENT, convert};
 use crate::durable::FileError;
 use crate::entry::{Entry, Kind, Numbering, PRIMARY};
-use crate::format::FormatError;
 use crate::format::weakincentives::{files::jsonl_files, jsonl};
 use crate::session::{Session, SessionId, Transcript};
-use crate::source::{Bundle, Source};
 use crate::timestamp::Timestamp;
+use steno_vault::FormatError;
+use steno_vault::{Bundle, Source};
 
 /// The sessions of a `.claude` folder: `projects/P/S.jsonl`, or `projects/P/transcripts/S.jsonl`.
 ///

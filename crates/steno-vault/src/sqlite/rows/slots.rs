@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lines::{LineEnd, Lines};
-use crate::problem::{Problem, json_reason};
+use steno_model::lines::{LineEnd, Lines};
+use steno_model::problem::{Problem, json_reason};
 
 /// How much of a line is read at once.
 const PIECE: usize = 4 << 20;
@@ -18,7 +18,7 @@ const ROW: &[u8] = b"[\"row\",";
 
 /// The slots of a log that are not empty.
 #[derive(Debug, Default)]
-pub(crate) struct Slots {
+pub struct Slots {
     filled: HashMap<Vec<u8>, Filled>,
 }
 
@@ -42,7 +42,7 @@ struct Head<'a> {
 
 impl Slots {
     /// Reads a log; a bad line costs only itself.
-    pub(crate) fn read(
+    pub fn read(
         input: impl BufRead,
         path: &Path,
         problem: &mut dyn FnMut(Problem),
@@ -65,7 +65,7 @@ impl Slots {
     }
 
     /// All lines that count and are no row's, each with its number, in their order.
-    pub(super) fn others(&self) -> Vec<(u64, &[u8])> {
+    pub fn others(&self) -> Vec<(u64, &[u8])> {
         let lines = self.filled.values();
         let mut lines: Vec<_> =
             lines.filter_map(|filled| Some((filled.line, filled.text.as_deref()?))).collect();
@@ -80,7 +80,7 @@ impl Slots {
     }
 
     /// Hands out the lines of rows that count. Of one that is longer than `limit` it gives only the number.
-    pub(super) fn each_row(
+    pub fn each_row(
         &self,
         input: impl BufRead,
         limit: usize,
@@ -110,7 +110,7 @@ impl Slots {
     }
 
     /// Notes that a slot is still filled; whether the line for it, known by its hash, is a new one.
-    pub(crate) fn is_news(&mut self, slot: &[u8], hash: blake3::Hash) -> bool {
+    pub fn is_news(&mut self, slot: &[u8], hash: blake3::Hash) -> bool {
         match self.filled.get_mut(slot) {
             Some(filled) => {
                 filled.is_seen = true;
@@ -121,12 +121,12 @@ impl Slots {
     }
 
     /// Whether [`Slots::is_news`] was not asked about all rows.
-    pub(crate) fn lacks_rows(&self) -> bool {
+    pub fn lacks_rows(&self) -> bool {
         self.filled.values().any(|filled| !filled.is_seen && filled.text.is_none())
     }
 
     /// Lines that empty the slots which [`Slots::is_news`] was not asked about, in the order of what they held.
-    pub(crate) fn gone(self) -> Vec<Vec<u8>> {
+    pub fn gone(self) -> Vec<Vec<u8>> {
         let mut gone: Vec<_> = self.filled.into_iter().filter(|(_, f)| !f.is_seen).collect();
         gone.sort_by_key(|(_, filled)| filled.line);
         let line = |slot: Vec<u8>| [b"{\"of\":", slot.as_slice(), b",\"gone\":true}"].concat();
@@ -167,7 +167,7 @@ fn each_beginning(
 }
 
 /// Hands out the hash of each line of a log.
-pub(crate) fn each_hash(input: impl BufRead, mut take: impl FnMut(blake3::Hash)) -> io::Result<()> {
+pub fn each_hash(input: impl BufRead, mut take: impl FnMut(blake3::Hash)) -> io::Result<()> {
     each_beginning(input, |line| {
         take(line.hash);
         Ok(())

@@ -5,8 +5,7 @@
 
 mod long_values;
 mod row;
-pub(crate) mod rows;
-mod snapshot;
+pub mod rows;
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,15 +18,15 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 
-use crate::durable::{FileError, OnPath};
-use crate::format::FormatError;
-use crate::format::tree::Tree;
-use crate::problem::Problem;
-use crate::source::{Bundle, Source};
+use steno_model::durable::OnPath;
+use steno_model::problem::Problem;
 
-pub(crate) use row::Row;
-pub(crate) use rows::Part;
-use snapshot::Snapshot;
+pub use self::row::Row;
+use crate::database_schema::{Origin, Schema};
+use crate::database_snapshot::Snapshot;
+use crate::format_error::FormatError;
+use crate::session_bundle::{Bundle, Fingerprint};
+use crate::session_file::Source;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
@@ -35,32 +34,11 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest value that readers take, in bytes: as long as the longest line of a file.
-const VALUE_LIMIT: usize = crate::lines::LINE_LIMIT;
-
-/// By what a database is known, and how its sessions are listed.
-#[derive(Debug)]
-pub(crate) struct Schema {
-    /// Tables, each with columns that it must have.
-    pub(crate) tables: &'static [(&'static str, &'static [&'static str])],
-    /// A query for the ids of all sessions, in their order.
-    pub(crate) sessions: &'static str,
-    /// Where the rows of one session are.
-    pub(crate) parts: &'static [Part],
-    /// The column by which any other table says to which session its rows belong.
-    pub(crate) owner: Option<&'static str>,
-}
-
-/// The database in which a session was found, as it was then.
-#[derive(Clone, Debug)]
-pub(crate) struct Origin {
-    pub(crate) schema: &'static Schema,
-    // All sessions of a database are read from one copy, however long that takes.
-    snapshot: Option<Arc<Snapshot>>,
-}
+const VALUE_LIMIT: usize = steno_model::lines::LINE_LIMIT;
 
 /// An open database.
 #[derive(Debug)]
-pub(crate) struct Database {
+pub struct Database {
     connection: Connection,
     path: PathBuf,
     /// Whether all names of columns are text; in a damaged file they may not be.
@@ -71,20 +49,15 @@ pub(crate) struct Database {
     snapshot: Option<Arc<Snapshot>>,
 }
 
-/// One bundle for each session of each database of this schema.
-pub(crate) fn find(tree: &Tree, schema: &'static Schema) -> Result<Vec<Bundle>, FileError> {
-    Ok(tree.files().iter().flat_map(|file| sessions(file, schema)).collect())
-}
-
 /// The sessions of one file; none if it is not a database of this schema.
 ///
 /// One whose sessions cannot be listed gives a bundle without a key, so that reading it says what is wrong.
-pub(crate) fn sessions(file: &Path, schema: &'static Schema) -> Vec<Bundle> {
+pub fn sessions(file: &Path, schema: &'static Schema) -> Vec<Bundle> {
     sessions_of_all(file, &[schema])
 }
 
 /// The sessions of one file in the order of `schemas`. It is opened, and copied where that is needed, only once.
-pub(crate) fn sessions_of_all(file: &Path, schemas: &[&'static Schema]) -> Vec<Bundle> {
+pub fn sessions_of_all(file: &Path, schemas: &[&'static Schema]) -> Vec<Bundle> {
     if !is_database(file) || schemas.iter().all(|schema| is_foreign(file, schema)) {
         return Vec::new();
     }
@@ -105,7 +78,7 @@ pub(crate) fn sessions_of_all(file: &Path, schemas: &[&'static Schema]) -> Vec<B
 }
 
 /// The file and its log, opened, if it is a database of this schema.
-pub(crate) fn known(file: &Path, schema: &'static Schema) -> Option<(Bundle, Database)> {
+pub fn known(file: &Path, schema: &'static Schema) -> Option<(Bundle, Database)> {
     if !is_database(file) || is_foreign(file, schema) {
         return None;
     }
@@ -116,7 +89,7 @@ pub(crate) fn known(file: &Path, schema: &'static Schema) -> Option<(Bundle, Dat
 }
 
 /// The session that a bundle is about: its key, or the only one that there is.
-pub(crate) fn session_id(
+pub fn session_id(
     bundle: &Bundle,
     database: &Database,
     schema: &Schema,
@@ -133,12 +106,12 @@ pub(crate) fn session_id(
 }
 
 /// Whether a file begins as a database does.
-pub(crate) fn is_database(file: &Path) -> bool {
+pub fn is_database(file: &Path) -> bool {
     File::open(file).is_ok_and(|file| begins_with_magic(file).unwrap_or(false))
 }
 
 /// Whether a bundle's first file is a database.
-pub(crate) fn holds_database(bundle: &Bundle) -> Result<bool, FormatError> {
+pub fn holds_database(bundle: &Bundle) -> Result<bool, FormatError> {
     let Some(source) = bundle.sources.first() else { return Ok(false) };
     Ok(begins_with_magic(source.open()?).on("read", source.path())?)
 }
@@ -175,7 +148,7 @@ fn log_of(file: &Path) -> PathBuf {
 
 impl Database {
     /// Opens the database of a bundle together with its log.
-    pub(crate) fn open(bundle: &Bundle) -> Result<Self, FormatError> {
+    pub fn open(bundle: &Bundle) -> Result<Self, FormatError> {
         let is_beside = |name: &str| name.ends_with("-wal") || name.ends_with(".json");
         let main = bundle.sources.iter().find(|source| !is_beside(source.name()));
         let Some(main) = main else {
@@ -218,8 +191,13 @@ impl Database {
         Ok(Self { connection, path: path.to_owned(), has_names, hides_long_values, snapshot: None })
     }
 
+    /// The connection, which must not be written to.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     /// Whether all tables of the schema are there, as plain tables.
-    pub(crate) fn fits(&self, schema: &Schema) -> bool {
+    pub fn fits(&self, schema: &Schema) -> bool {
         schema.tables.iter().all(|(table, columns)| {
             let has = self.columns(table);
             columns.iter().all(|column| has.iter().any(|name| name == column))
@@ -227,7 +205,7 @@ impl Database {
     }
 
     /// The columns of a plain table; none if there is no such table.
-    pub(crate) fn columns(&self, table: &str) -> Vec<String> {
+    pub fn columns(&self, table: &str) -> Vec<String> {
         // A view or a virtual table would run what its author likes.
         let query = "SELECT info.name FROM sqlite_master AS master, pragma_table_info(?1) AS info \
                      WHERE master.name = ?1 AND master.type = 'table' \
@@ -236,11 +214,7 @@ impl Database {
     }
 
     /// The first column of all rows, as texts.
-    pub(crate) fn texts(
-        &self,
-        query: &str,
-        values: &[&dyn ToSql],
-    ) -> Result<Vec<String>, FormatError> {
+    pub fn texts(&self, query: &str, values: &[&dyn ToSql]) -> Result<Vec<String>, FormatError> {
         let mut texts = Vec::new();
         self.each(query, values, |row| {
             texts.extend(row.first_text());
@@ -250,7 +224,7 @@ impl Database {
     }
 
     /// Visits all rows, one at a time. A value that is too long is not loaded, and reads as null.
-    pub(crate) fn each(
+    pub fn each(
         &self,
         query: &str,
         values: &[&dyn ToSql],
@@ -301,7 +275,7 @@ impl Database {
     }
 
     /// What `read` makes of the row that a query finds; of the last where it finds several.
-    pub(crate) fn row<T>(
+    pub fn row<T>(
         &self,
         query: &str,
         values: &[&dyn ToSql],
@@ -316,18 +290,35 @@ impl Database {
     }
 
     /// The database as a whole cannot be read.
-    pub(crate) fn invalid(&self, reason: impl std::fmt::Display) -> FormatError {
+    pub fn invalid(&self, reason: impl std::fmt::Display) -> FormatError {
         FormatError::Invalid(Problem::of(&self.path, reason))
     }
 
     /// One row cannot be read.
-    pub(crate) fn problem(&self, row: &str, reason: impl std::fmt::Display) -> Problem {
+    pub fn problem(&self, row: &str, reason: impl std::fmt::Display) -> Problem {
         let note = if self.hides_long_values.get() {
             format!(" (values of more than {} MiB are kept, but not read)", VALUE_LIMIT >> 20)
         } else {
             String::new()
         };
         Problem::of(&self.path, format!("{row}: {reason}{note}"))
+    }
+}
+
+impl Bundle {
+    /// What the session's rows are known by, if it is in a database, or what is told of it elsewhere: as long as that stays
+    /// the same, nothing is new.
+    pub fn fingerprint(&self) -> Result<Option<Fingerprint>, FormatError> {
+        if self.is_only_told() {
+            let mut hasher = blake3::Hasher::new();
+            for excerpt in &self.excerpts {
+                hasher.update(&excerpt.bytes()?);
+            }
+            return Ok(Some(Fingerprint { bytes: hasher.count(), sum: hasher.finalize() }));
+        }
+        let Some(origin) = &self.origin else { return Ok(None) };
+        let database = Database::open(self)?;
+        database.fingerprint(origin.schema, self.key.as_deref()).map(Some)
     }
 }
 

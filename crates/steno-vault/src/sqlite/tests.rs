@@ -3,6 +3,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
+use crate::database_schema::Part;
 
 const NOTES: Schema = Schema {
     tables: &[("notes", &["id", "body"])],
@@ -52,7 +53,7 @@ fn a_name_that_is_no_text_is_no_panic() {
     fs::write(&file, bytes).unwrap();
     let database = Database::open(&Bundle::file(&file)).unwrap();
     let row = database.row("SELECT * FROM notes", &[], |row| (row.text("body"), row.rest(&[])));
-    assert_eq!(row.unwrap(), Some((Some("one".to_owned()), crate::json::Object::new())));
+    assert_eq!(row.unwrap(), Some((Some("one".to_owned()), steno_model::json::Object::new())));
 }
 
 #[test]
@@ -60,7 +61,9 @@ fn rows_in_the_log_are_read_and_nothing_changes() {
     let folder = tempfile::tempdir().unwrap();
     let file = logged(folder.path());
     let before = (names(folder.path()), fs::read(&file).unwrap(), fs::read(log_of(&file)).unwrap());
-    let bundles = find(&Tree::at(folder.path()).unwrap(), &NOTES).unwrap();
+    let files = names(folder.path()).into_iter();
+    let bundles: Vec<_> =
+        files.flat_map(|name| sessions(&folder.path().join(name), &NOTES)).collect();
     let keys: Vec<_> = bundles.iter().map(|bundle| bundle.key.clone().unwrap()).collect();
     assert_eq!(keys, ["a", "b"]);
     assert_eq!(bundles[0].sources.len(), 2);
@@ -100,7 +103,7 @@ fn views_are_no_tables() {
     let file = folder.path().join("v.db");
     let view = "CREATE TABLE t (x); CREATE VIEW notes AS SELECT 1 AS id, 2 AS body";
     Connection::open(&file).unwrap().execute_batch(view).unwrap();
-    assert!(find(&Tree::at(&file).unwrap(), &NOTES).unwrap().is_empty());
+    assert!(sessions(&file, &NOTES).is_empty());
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn a_newer_log_makes_a_newer_copy() {
     connection.pragma_update(None, "journal_mode", "wal").unwrap();
     connection.execute_batch("CREATE TABLE notes (id TEXT, body TEXT)").unwrap();
     for count in 0..3 {
-        assert_eq!(find(&Tree::at(&file).unwrap(), &NOTES).unwrap().len(), count);
+        assert_eq!(sessions(&file, &NOTES).len(), count);
         connection.execute("INSERT INTO notes VALUES (?1, '')", [count.to_string()]).unwrap();
     }
 }
@@ -156,7 +159,7 @@ proptest! {
             *place = byte;
         }
         fs::write(&file, bytes).unwrap();
-        for bundle in find(&Tree::at(&file).unwrap(), &NOTES).unwrap() {
+        for bundle in sessions(&file, &NOTES) {
             let database = Database::open(&bundle);
             let _ = database.and_then(|database| database.texts("SELECT body FROM notes", &[]));
         }

@@ -13,16 +13,18 @@ use serde::Deserialize;
 use super::field::Field;
 use super::slots::Slots;
 use super::table::{Table, quoted};
-use super::{About, Create, Share, VERSION};
-use crate::json::{Object, Value};
-use crate::problem::{Problem, json_reason};
+use super::{About, Create, VERSION};
+use crate::database_schema::Share;
+use steno_model::json::{Object, Value};
+use steno_model::problem::{Problem, json_reason};
 
 /// The database that a log describes.
 #[derive(Debug)]
-pub(crate) struct Replay {
-    pub(super) connection: Connection,
+pub struct Replay {
+    /// The database in memory.
+    pub connection: Connection,
     /// Its tables, each with who needs the rows.
-    pub(super) tables: HashMap<String, (Table, Share)>,
+    pub tables: HashMap<String, (Table, Share)>,
     triggers: Vec<String>,
 }
 
@@ -39,7 +41,7 @@ struct RowLine {
 impl Replay {
     /// Replays the log that `open` opens, which is known as `path`. A row whose line is longer than `row_limit` bytes is
     /// left out and reported.
-    pub(crate) fn of(
+    pub fn of(
         path: &Path,
         open: &dyn Fn() -> io::Result<Box<dyn BufRead>>,
         row_limit: usize,
@@ -67,12 +69,12 @@ impl Replay {
     }
 
     /// The bytes of the database, as agents of any version read them.
-    pub(crate) fn into_bytes(mut self) -> io::Result<Vec<u8>> {
+    pub fn into_bytes(mut self) -> io::Result<Vec<u8>> {
         self.connection.serialize(MAIN_DB).map(|bytes| bytes.to_vec()).map_err(io::Error::other)
     }
 
     /// The bytes of the database with its triggers, for the agent itself.
-    pub(crate) fn into_whole(self) -> io::Result<Vec<u8>> {
+    pub fn into_whole(self) -> io::Result<Vec<u8>> {
         for trigger in &self.triggers {
             self.connection.execute(trigger, []).map_err(io::Error::other)?;
         }

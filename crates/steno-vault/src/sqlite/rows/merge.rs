@@ -6,28 +6,28 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params_from_iter};
 
-use super::Share;
 use super::claim::Claim;
 use super::field::Field;
 use super::replay::{Replay, insert};
 use super::table::{Table, plain_tables, quoted};
-use crate::agent::sqlite::PATIENCE;
+use crate::database_schema::Share;
+use crate::sqlite::PATIENCE;
 
 /// Takes a row for a table, and whether another is there in its place.
 type Take<'a> = &'a mut dyn FnMut(&Table, &[Field], bool) -> rusqlite::Result<()>;
 
 /// What was done to a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Merged {
+pub struct Merged {
     /// Rows that were missing.
-    pub(crate) inserted: u64,
+    pub inserted: u64,
     /// Rows that had other content.
-    pub(crate) replaced: u64,
+    pub replaced: u64,
 }
 
 /// Why nothing was done.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MergeError {
+pub enum MergeError {
     /// The agent's tables are others than those that were kept.
     #[error("no table or column of this name in the database: {0}")]
     Missing(String),
@@ -44,21 +44,21 @@ pub(crate) enum MergeError {
 
 impl Merged {
     /// Whether the database had to be changed.
-    pub(crate) fn is_change(&self) -> bool {
+    pub fn is_change(&self) -> bool {
         *self != Self::default()
     }
 }
 
 impl Replay {
     /// Tells what [`Replay::merge`] would do, and changes nothing.
-    pub(crate) fn compare(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
+    pub fn compare(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
         let target = open(target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         self.each(&target, claim, &mut |_, _, _| Ok(()))
     }
 
     /// Inserts the rows that `target` lacks, all or none. One that is there with other content is replaced if it is the
     /// session's own and that is wanted, and an error otherwise.
-    pub(crate) fn merge(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
+    pub fn merge(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
         let mut target = open(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // What triggers would count or stamp is in the rows already.
         target.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::durable::FileError;
+use steno_model::durable::FileError;
 
 /// Reads little of a file first, for those who only look how it begins, then much at once.
 ///
@@ -51,7 +51,7 @@ impl FileReader {
 }
 
 /// The failures to open or read files on this thread since this was last asked. A file that is not there is none.
-pub(crate) fn take_read_failures() -> Vec<FileError> {
+pub fn take_read_failures() -> Vec<FileError> {
     FAILURES.take()
 }
 

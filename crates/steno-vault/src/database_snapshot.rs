@@ -11,8 +11,8 @@ use std::time::SystemTime;
 
 use tempfile::TempDir;
 
-use crate::durable::{FileError, OnPath};
-use crate::source::Source;
+use crate::session_file::Source;
+use steno_model::durable::{FileError, OnPath};
 
 /// How often to copy again when somebody writes meanwhile.
 const ATTEMPTS: usize = 5;
@@ -23,7 +23,7 @@ thread_local! {
 
 /// A folder with the two files; removed with the last user.
 #[derive(Debug)]
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     folder: TempDir,
     stamp: Option<Stamp>,
 }
@@ -33,7 +33,7 @@ type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 impl Snapshot {
     /// A copy of both files as they are now.
-    pub(super) fn of(main: &Source, wal: Option<&Source>) -> Result<Arc<Self>, FileError> {
+    pub(crate) fn of(main: &Source, wal: Option<&Source>) -> Result<Arc<Self>, FileError> {
         let stamp = stamp(main, wal);
         let last = LAST.with_borrow(Option::clone);
         if let Some(last) = last.filter(|last| stamp.is_some() && last.stamp == stamp) {
@@ -48,7 +48,7 @@ impl Snapshot {
     }
 
     /// The database in the folder.
-    pub(super) fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.folder.path().join("database")
     }
 

@@ -2,22 +2,22 @@
 
 use rusqlite::types::ValueRef;
 
-use crate::json::{Object, Value};
-use crate::source::DOCUMENT_LIMIT;
+use crate::session_file::DOCUMENT_LIMIT;
+use steno_model::json::{Object, Value};
 
 /// One row.
-pub(crate) struct Row<'a> {
+pub struct Row<'a> {
     row: &'a rusqlite::Row<'a>,
     has_names: bool,
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn new(row: &'a rusqlite::Row<'a>, has_names: bool) -> Self {
+    pub(crate) fn new(row: &'a rusqlite::Row<'a>, has_names: bool) -> Self {
         Self { row, has_names }
     }
 
     /// A text or a blob, as its bytes; none if there are too many to be parsed.
-    pub(crate) fn bytes(&self, column: &str) -> Option<&[u8]> {
+    pub fn bytes(&self, column: &str) -> Option<&[u8]> {
         match self.row.get_ref(column).ok()? {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
                 Some(bytes).filter(|bytes| bytes.len() as u64 <= DOCUMENT_LIMIT)
@@ -27,12 +27,12 @@ impl<'a> Row<'a> {
     }
 
     /// A text; empty is as good as none.
-    pub(crate) fn text(&self, column: &str) -> Option<String> {
+    pub fn text(&self, column: &str) -> Option<String> {
         as_text(self.row.get_ref(column).ok()?).filter(|text| !text.is_empty())
     }
 
     /// A whole number.
-    pub(crate) fn integer(&self, column: &str) -> Option<i64> {
+    pub fn integer(&self, column: &str) -> Option<i64> {
         match self.row.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number),
             ValueRef::Real(number) => Some(number as i64),
@@ -41,12 +41,12 @@ impl<'a> Row<'a> {
     }
 
     /// A count: a whole number that is not negative.
-    pub(crate) fn count(&self, column: &str) -> u64 {
+    pub fn count(&self, column: &str) -> u64 {
         self.integer(column).and_then(|number| number.try_into().ok()).unwrap_or(0)
     }
 
     /// A number.
-    pub(crate) fn number(&self, column: &str) -> Option<f64> {
+    pub fn number(&self, column: &str) -> Option<f64> {
         match self.row.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number as f64),
             ValueRef::Real(number) => Some(number),
@@ -55,7 +55,7 @@ impl<'a> Row<'a> {
     }
 
     /// All columns that hold something and are not among `known`; none where some name of a column is no text.
-    pub(crate) fn rest(&self, known: &[&str]) -> Object {
+    pub fn rest(&self, known: &[&str]) -> Object {
         if !self.has_names {
             return Object::new();
         }
@@ -65,7 +65,7 @@ impl<'a> Row<'a> {
         unknown.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
-    pub(super) fn first_text(&self) -> Option<String> {
+    pub(crate) fn first_text(&self) -> Option<String> {
         as_text(self.row.get_ref(0).ok()?)
     }
 

@@ -6,27 +6,27 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time and mode of a source, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Attributes {
+pub struct Attributes {
     /// When it was last changed, in nanoseconds since the Unix epoch.
-    pub(crate) modified: Option<i128>,
+    pub modified: Option<i128>,
     /// Who may read, write and run it.
-    pub(crate) mode: Option<u32>,
+    pub mode: Option<u32>,
 }
 
 impl Attributes {
     /// Those of a file.
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub fn of(metadata: &Metadata) -> Self {
         Self { modified: metadata.modified().ok().map(nanoseconds), mode: mode(metadata) }
     }
 
     /// These, and where they say nothing, what others say.
-    pub(crate) fn or(self, others: Self) -> Self {
+    pub fn or(self, others: Self) -> Self {
         let (modified, mode) = (self.modified.or(others.modified), self.mode.or(others.mode));
         Self { modified, mode }
     }
 
     /// When the source was last changed.
-    pub(crate) fn time(&self) -> Option<SystemTime> {
+    pub fn time(&self) -> Option<SystemTime> {
         let nanos = self.modified?;
         let (seconds, rest) = (nanos.unsigned_abs() / SECOND, nanos.unsigned_abs() % SECOND);
         let distance = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(rest).ok()?);
@@ -34,7 +34,7 @@ impl Attributes {
     }
 
     /// Gives them to a file that only its owner may read so far.
-    pub(crate) fn give_to(&self, file: &File) -> io::Result<()> {
+    pub fn give_to(&self, file: &File) -> io::Result<()> {
         if let Some(mode) = self.mode {
             set_mode(file, mode)?;
         }

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use steno_model::durable::{FileError, OnPath};
+
 use self::file_reader::FileReader;
-pub(crate) use self::file_reader::take_read_failures;
-use crate::agent::sqlite::{Database, Origin};
-use crate::durable::{FileError, OnPath};
-use crate::format::FormatError;
-use crate::vault::attributes::Attributes;
+pub use self::file_reader::take_read_failures;
+use crate::attributes::Attributes;
 
 /// The largest file that is read as one document: parsed, it may take twenty times its size of memory.
 pub const DOCUMENT_LIMIT: u64 = 128 << 20;
@@ -35,45 +34,6 @@ pub struct Source {
     /// The most that may be held of it.
     limit: u64,
     opener: Opener,
-}
-
-/// What the rows of a session in a database are known by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fingerprint {
-    /// How many bytes their values have.
-    pub bytes: u64,
-    /// The sum of all of them.
-    pub sum: blake3::Hash,
-}
-
-/// What of a session is wanted; readers may always give more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Every word.
-    All,
-    /// All entries, but of long texts only the beginning.
-    Counts,
-    /// The entries that state tokens, and what is known of the session.
-    Bills,
-}
-
-/// All files that make up one session.
-#[derive(Clone, Debug)]
-pub struct Bundle {
-    /// The file, or the folder under which the files stand.
-    pub root: PathBuf,
-    /// The files, each named by its path below the root.
-    pub sources: Vec<Source>,
-    /// What files that speak of all sessions say of this one: only those lines.
-    pub(crate) excerpts: Vec<Source>,
-    /// What the same files held before their agent rewrote them, oldest first; known only of kept sessions.
-    pub earlier: Vec<Source>,
-    /// Which session of the files it is, where one file holds several.
-    pub key: Option<String>,
-    /// What of it is wanted.
-    pub(crate) wanted: Wanted,
-    /// The database that holds it, where it is one.
-    pub(crate) origin: Option<Origin>,
 }
 
 impl Source {
@@ -112,7 +72,7 @@ impl Source {
     }
 
     /// A file that `open` opens at any byte.
-    pub(crate) fn anywhere(
+    pub fn anywhere(
         name: impl Into<String>,
         path: impl Into<PathBuf>,
         open: impl Fn(u64) -> io::Result<Box<dyn BufRead>> + Send + Sync + 'static,
@@ -129,7 +89,7 @@ impl Source {
     }
 
     /// The bytes of `range`, as if they stood in a file of that name inside of this one.
-    pub(crate) fn part(&self, name: &str, range: Range<u64>) -> Self {
+    pub fn part(&self, name: &str, range: Range<u64>) -> Self {
         let (opener, length) = (Arc::clone(&self.opener), range.end - range.start);
         let open = move |at: u64| -> io::Result<Box<dyn BufRead>> {
             let at = at.min(length);
@@ -139,23 +99,22 @@ impl Source {
     }
 
     /// The bytes of `range`, as if the file held no others.
-    pub(crate) fn section(&self, range: Range<u64>) -> Self {
+    pub fn section(&self, range: Range<u64>) -> Self {
         Self { path: self.path.clone(), ..self.part(&self.name, range) }
     }
 
-    /// The same file, of which only so much may be held.
-    #[cfg(test)]
-    pub(crate) fn with_limit(self, limit: u64) -> Self {
+    /// The same file, of which at most `limit` bytes may be held in memory.
+    pub fn with_limit(self, limit: u64) -> Self {
         Self { limit, ..self }
     }
 
     /// The same file, which is gone from its place.
-    pub(crate) fn gone(self) -> Self {
+    pub fn gone(self) -> Self {
         Self { gone: true, ..self }
     }
 
     /// Whether it was gone from its place when its session was last kept.
-    pub(crate) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         self.gone
     }
 
@@ -175,7 +134,7 @@ impl Source {
     }
 
     /// What the file system says of the file that stands at its path.
-    pub(crate) fn attributes(&self) -> Attributes {
+    pub fn attributes(&self) -> Attributes {
         let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
         metadata.as_ref().map(Attributes::of).unwrap_or_default()
     }
@@ -191,12 +150,12 @@ impl Source {
     }
 
     /// A reader from a byte on.
-    pub(crate) fn open_at(&self, at: u64) -> Result<Box<dyn BufRead>, FileError> {
+    pub fn open_at(&self, at: u64) -> Result<Box<dyn BufRead>, FileError> {
         (self.opener)(at).on("open", &self.path)
     }
 
     /// How many bytes there are.
-    pub(crate) fn length(&self) -> Result<u64, FileError> {
+    pub fn length(&self) -> Result<u64, FileError> {
         let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
         match file {
             Some(file) => Ok(file.len()),
@@ -262,7 +221,7 @@ fn too_large() -> io::Error {
 }
 
 /// The plain bytes of an input that zstd may have compressed.
-pub(crate) fn unpacked(mut input: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
+pub fn unpacked(mut input: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
     if !input.fill_buf()?.starts_with(&ZSTD) {
         return Ok(input);
     }
@@ -272,82 +231,6 @@ pub(crate) fn unpacked(mut input: Box<dyn BufRead>) -> io::Result<Box<dyn BufRea
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("name", &self.name).field("path", &self.path).finish()
-    }
-}
-
-impl Bundle {
-    /// A session of several files below `root`.
-    pub fn new(root: impl Into<PathBuf>, sources: Vec<Source>) -> Self {
-        Self {
-            root: root.into(),
-            sources,
-            excerpts: Vec::new(),
-            earlier: Vec::new(),
-            key: None,
-            wanted: Wanted::All,
-            origin: None,
-        }
-    }
-
-    /// The same session for whom less than all of it will do: a reader may then give less, and faster.
-    pub fn wanting(self, wanted: Wanted) -> Self {
-        Self { wanted, ..self }
-    }
-
-    /// A session that is a single file.
-    pub fn file(path: &Path) -> Self {
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        Self::new(path, vec![Source::on_disk(name, path)])
-    }
-
-    /// The file named `name`, if the session has it.
-    pub fn get(&self, name: &str) -> Option<&Source> {
-        self.sources.iter().find(|source| source.name == name)
-    }
-
-    /// The files in which the session stands; of one that only another file tells of, that file.
-    pub fn files(&self) -> &[Source] {
-        if self.is_only_told() { &self.excerpts } else { &self.sources }
-    }
-
-    /// Whether it has no file of its own, and is known only by what one that speaks of all sessions says.
-    pub fn is_only_told(&self) -> bool {
-        self.sources.is_empty() && !self.excerpts.is_empty()
-    }
-
-    /// The one file that holds this session and others, where there is one and it is no database.
-    pub fn shared_file(&self) -> Option<Source> {
-        let is_shared = self.key.is_some() && self.origin.is_none() && !self.is_only_told();
-        (is_shared && self.root.is_file()).then(|| Bundle::file(&self.root).sources.remove(0))
-    }
-
-    /// The files whose bytes are kept for the session: those that it has, without its database, or the one that it shares.
-    pub(crate) fn kept_sources(&self) -> Vec<Source> {
-        if let Some(file) = self.shared_file() {
-            return vec![file];
-        }
-        let database = self.sources.first().filter(|_| self.origin.is_some()).map(Source::name);
-        let is_database = |source: &&Source| {
-            database.is_some_and(|name| {
-                source.name().strip_suffix("-wal").unwrap_or(source.name()) == name
-            })
-        };
-        self.sources.iter().filter(|source| !is_database(source)).cloned().collect()
-    }
-
-    /// What the session's rows are known by, if it is in a database, or what is told of it elsewhere: as long as that stays
-    /// the same, nothing is new.
-    pub fn fingerprint(&self) -> Result<Option<Fingerprint>, FormatError> {
-        if self.is_only_told() {
-            let mut hasher = blake3::Hasher::new();
-            for excerpt in &self.excerpts {
-                hasher.update(&excerpt.bytes()?);
-            }
-            return Ok(Some(Fingerprint { bytes: hasher.count(), sum: hasher.finalize() }));
-        }
-        let Some(origin) = &self.origin else { return Ok(None) };
-        let database = Database::open(self)?;
-        database.fingerprint(origin.schema, self.key.as_deref()).map(Some)
     }
 }
 

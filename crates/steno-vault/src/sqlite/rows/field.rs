@@ -6,11 +6,11 @@ use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use serde_json::json;
 
-use crate::json::Value;
+use steno_model::json::Value;
 
 /// A value that was read from a line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Field {
+pub enum Field {
     Null,
     Integer(i64),
     Real(f64),
@@ -21,7 +21,7 @@ pub(super) enum Field {
 
 impl Field {
     /// Reads what [`to_json`] made.
-    pub(super) fn from_json(value: Value) -> Option<Self> {
+    pub fn from_json(value: Value) -> Option<Self> {
         match value {
             Value::Null => Some(Self::Null),
             Value::String(text) => Some(Self::Text(text.into_bytes())),
@@ -45,7 +45,7 @@ impl Field {
     }
 
     /// The value of a row.
-    pub(super) fn of(value: ValueRef<'_>) -> Self {
+    pub fn of(value: ValueRef<'_>) -> Self {
         match value {
             ValueRef::Null => Self::Null,
             ValueRef::Integer(number) => Self::Integer(number),

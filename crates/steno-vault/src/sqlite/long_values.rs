@@ -15,11 +15,11 @@ const PIECE: usize = 3 << 16;
 /// A value of a row that stays in its database.
 #[derive(Clone, Debug)]
 pub(super) struct LongValue {
-    pub(super) table: String,
-    pub(super) column: String,
-    pub(super) rowid: i64,
+    pub table: String,
+    pub column: String,
+    pub rowid: i64,
     /// Whether it is text, which need not be UTF-8; else it is a blob.
-    pub(super) is_text: bool,
+    pub is_text: bool,
 }
 
 /// Takes a piece of output.

@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// Lets `take` have the bytes as a frame with a checksum.
-pub(crate) fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+pub fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     COMPRESSOR.with_borrow_mut(|kept| {
         let (compressor, frame) = match kept {
             Some(kept) => kept,
@@ -40,7 +40,7 @@ pub(crate) fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Resu
 }
 
 /// What is in a frame of at most `length` bytes.
-pub(crate) fn decompress(data: &[u8], length: usize) -> io::Result<Vec<u8>> {
+pub fn decompress(data: &[u8], length: usize) -> io::Result<Vec<u8>> {
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let decompressor = match kept {
             Some(decompressor) => decompressor,

@@ -10,21 +10,22 @@ use serde_json::json;
 
 use super::field::to_json;
 use super::table::{Table, plain_tables, quoted};
-use super::{About, Create, Part, Share, VERSION};
-use crate::agent::sqlite::long_values::{LongValue, TakePiece};
-use crate::agent::sqlite::{Database, Schema};
-use crate::format::FormatError;
-use crate::json::Value;
-use crate::source::Fingerprint;
+use super::{About, Create, VERSION};
+use crate::database_schema::{Part, Share};
+use crate::format_error::FormatError;
+use crate::session_bundle::Fingerprint;
+use crate::sqlite::long_values::{LongValue, TakePiece};
+use crate::sqlite::{Database, Schema};
+use steno_model::json::Value;
 
 /// Values of more bytes are not held: they are read in pieces whenever their line is.
 const LONG_VALUE: usize = 1 << 20;
 
 /// A line for a log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line<'a> {
+pub struct Line<'a> {
     /// The slot that it fills.
-    pub(crate) slot: &'a [u8],
+    pub slot: &'a [u8],
     parts: &'a [LinePart],
     connection: &'a Connection,
 }
@@ -38,7 +39,7 @@ enum LinePart {
 
 impl Line<'_> {
     /// Hands out the line in pieces, without its newline.
-    pub(crate) fn each_piece(&self, take: TakePiece<'_>) -> io::Result<()> {
+    pub fn each_piece(&self, take: TakePiece<'_>) -> io::Result<()> {
         for part in self.parts {
             match part {
                 LinePart::Bytes(bytes) => take(bytes)?,
@@ -49,7 +50,7 @@ impl Line<'_> {
     }
 
     /// The hash of the line, without its newline.
-    pub(crate) fn hash(&self) -> io::Result<Hash> {
+    pub fn hash(&self) -> io::Result<Hash> {
         let mut hasher = Hasher::new();
         self.each_piece(&mut |piece| {
             hasher.update(piece);
@@ -70,7 +71,7 @@ struct Rows {
 
 impl Database {
     /// Hands out every line of a session: what made the tables, then the rows.
-    pub(crate) fn each_line(
+    pub fn each_line(
         &self,
         schema: &Schema,
         key: Option<&str>,
@@ -92,7 +93,7 @@ impl Database {
     }
 
     /// Sums up the session's own rows: as long as that stays the same, nothing in the session is new.
-    pub(crate) fn fingerprint(
+    pub fn fingerprint(
         &self,
         schema: &Schema,
         key: Option<&str>,

@@ -7,21 +7,22 @@ const ROWID: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
 /// A plain table.
 #[derive(Debug)]
-pub(in crate::agent::sqlite) struct Table {
-    pub(super) name: String,
+pub struct Table {
+    /// Its name.
+    pub name: String,
     /// Its columns, without those that are computed.
-    pub(in crate::agent::sqlite) columns: Vec<String>,
+    pub columns: Vec<String>,
     /// Which of the columns tell rows apart; none where only their numbers do.
-    pub(super) identity: Vec<usize>,
+    pub identity: Vec<usize>,
     /// The name of the rows' numbers, where they are no column.
-    pub(in crate::agent::sqlite) rowid: Option<&'static str>,
+    pub rowid: Option<&'static str>,
     /// The name of the rows' numbers, also where a column holds them; none where rows have no numbers.
     number: Option<&'static str>,
 }
 
 impl Table {
     /// The table of this name; without columns if there is none.
-    pub(in crate::agent::sqlite) fn of(connection: &Connection, name: &str) -> Result<Self> {
+    pub fn of(connection: &Connection, name: &str) -> Result<Self> {
         let query = "SELECT name, pk, type FROM pragma_table_info(?1) ORDER BY cid";
         let mut statement = connection.prepare_cached(query)?;
         let columns = statement
@@ -40,7 +41,7 @@ impl Table {
     }
 
     /// A query for rows: their number, or null, then all columns.
-    pub(super) fn select(&self, condition: &str) -> String {
+    pub fn select(&self, condition: &str) -> String {
         self.query(&self.names(0..self.columns.len()).join(", "), condition)
     }
 
@@ -55,7 +56,7 @@ impl Table {
 
     /// The same query without values of more than `limit` bytes, which are null. After all columns stands for each of them
     /// the type of such a value, and last the row's number. None where rows have no numbers.
-    pub(super) fn select_short(&self, condition: &str, limit: usize) -> Option<String> {
+    pub fn select_short(&self, condition: &str, limit: usize) -> Option<String> {
         let names = self.names(0..self.columns.len());
         let is_long = |name: &String| format!("coalesce(octet_length({name}), 0) > {limit}");
         let values = names
@@ -68,7 +69,7 @@ impl Table {
     }
 
     /// The condition that finds the row of an identity, given as parameters from number `first` on.
-    pub(super) fn condition(&self, first: usize) -> String {
+    pub fn condition(&self, first: usize) -> String {
         let names = self.names(self.identity.iter().copied());
         let parts = names.iter().enumerate();
         let parts: Vec<_> = parts.map(|(at, name)| format!("{name} IS ?{}", first + at)).collect();
@@ -109,9 +110,7 @@ fn rowid(connection: &Connection, table: &str, columns: &[String]) -> Option<&'s
 }
 
 /// All plain tables, each with the statement that made it. Tables that a virtual one keeps for itself are not.
-pub(in crate::agent::sqlite) fn plain_tables(
-    connection: &Connection,
-) -> Result<Vec<(String, String)>> {
+pub fn plain_tables(connection: &Connection) -> Result<Vec<(String, String)>> {
     let query = "SELECT name, sql FROM sqlite_master AS own \
                  WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' \
                  AND name NOT LIKE 'sqlite^_%' ESCAPE '^' AND NOT EXISTS ( \
@@ -124,6 +123,6 @@ pub(in crate::agent::sqlite) fn plain_tables(
 }
 
 /// A name that stands for itself in a statement, whatever is in it.
-pub(in crate::agent::sqlite) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -4,23 +4,23 @@ use rusqlite::{Connection, params_from_iter};
 
 use super::field::Field;
 use super::table::{Table, quoted};
-use super::{Part, Share};
-use crate::agent::sqlite::Schema;
+use crate::database_schema::{Part, Share};
+use crate::sqlite::Schema;
 
 /// What one session may do to a database.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim<'a> {
+pub struct Claim<'a> {
     /// The databases that its agent has.
-    pub(crate) schemas: &'a [&'a Schema],
+    pub schemas: &'a [&'a Schema],
     /// Which session it is, where a database holds several.
-    pub(crate) key: Option<&'a str>,
+    pub key: Option<&'a str>,
     /// Whether rows of its own that have other content are to be replaced.
-    pub(crate) force: bool,
+    pub force: bool,
 }
 
 impl Claim<'_> {
     /// Whether a row of the target, known by its identity, is this session's and nobody else's.
-    pub(super) fn owns(
+    pub fn owns(
         &self,
         target: &Connection,
         table: &Table,

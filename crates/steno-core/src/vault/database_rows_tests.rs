@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::{Value as Cell, ValueRef};
 
-use super::*;
+use super::SessionDir;
 use crate::agent::kept::Kept;
-use crate::agent::sqlite::{Database, Schema, sessions};
 use crate::json::Value;
 use crate::problem::Problem;
-use crate::source::Bundle;
-use crate::vault::SessionDir;
+use steno_vault::sqlite::rows::*;
+use steno_vault::sqlite::{Database, sessions};
+use steno_vault::{Bundle, Part, Schema};
 
 /// Sessions with notes that may have any value, a list that all need, and tables of no use.
 const SCHEMA: Schema = Schema {
@@ -164,8 +164,8 @@ fn a_log_grows_by_what_is_new() {
     let bundle = dir.bundle().unwrap();
     assert_eq!(bundle.key.as_deref(), Some("a"));
     let database = Database::open(&bundle).unwrap();
-    assert_eq!(count(&database.connection, ODD), 3);
-    assert_eq!(count(&database.connection, "keyed"), 0);
+    assert_eq!(count(database.connection(), ODD), 3);
+    assert_eq!(count(database.connection(), "keyed"), 0);
     // A row that comes back after it was gone, and a table that was changed.
     connection
         .execute_batch(
@@ -173,7 +173,7 @@ fn a_log_grows_by_what_is_new() {
         )
         .unwrap();
     let database = Database::open(&keep().0.bundle().unwrap()).unwrap();
-    assert_eq!(count(&database.connection, "keyed"), 1);
+    assert_eq!(count(database.connection(), "keyed"), 1);
     assert!(database.columns("session").contains(&"more".to_owned()));
     assert!(dir.verify().unwrap().damage.is_empty());
 }
@@ -268,7 +268,7 @@ fn long_values() -> [Cell; 3] {
 fn long_values_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let (file, connection) = made(folder.path());
-    let odd = super::table::quoted(ODD);
+    let odd = steno_vault::sqlite::rows::table::quoted(ODD);
     connection
         .execute_batch("CREATE TABLE numbered (id INTEGER PRIMARY KEY, session_id, x)")
         .unwrap();
@@ -317,7 +317,7 @@ fn raw_values(connection: &Connection, query: &str) -> Vec<Vec<u8>> {
 fn long_values_are_kept_once() {
     let folder = tempfile::tempdir().unwrap();
     let (file, connection) = made(folder.path());
-    let odd = super::table::quoted(ODD);
+    let odd = steno_vault::sqlite::rows::table::quoted(ODD);
     let insert = format!("INSERT INTO {odd} VALUES ('a', ?1, 'long')");
     connection.execute(&insert, [&long_values()[0]]).unwrap();
     let id = "s".parse().unwrap();

@@ -1,0 +1,38 @@
+//! A session that lives in a database, as JSON Lines: one for each row, and one for all that made the tables.
+//!
+//! A line's `of` names the slot that it fills. The last line of a slot counts, and one that is `gone` empties it: so a log
+//! only ever grows, whatever is changed in the database, and what was there before stays in it.
+
+mod claim;
+mod collect;
+mod field;
+mod merge;
+mod replay;
+mod slots;
+pub mod table;
+
+use serde::{Deserialize, Serialize};
+
+pub use claim::Claim;
+pub use merge::{MergeError, Merged};
+pub use replay::Replay;
+pub use slots::{Slots, each_hash};
+
+/// The version of the log that this code writes and reads.
+const VERSION: u64 = 1;
+
+/// The line that says what is true of the database as a whole.
+#[derive(Serialize, Deserialize)]
+struct About {
+    of: [String; 1],
+    version: u64,
+    user_version: i64,
+    application_id: i64,
+}
+
+/// A line for a table, an index or a trigger.
+#[derive(Serialize, Deserialize)]
+struct Create {
+    of: [String; 2],
+    sql: String,
+}
