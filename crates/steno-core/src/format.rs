@@ -6,6 +6,7 @@
 
 pub mod chibi;
 pub mod devflow;
+pub(crate) mod file_format;
 pub mod leslie;
 pub mod native;
 pub mod openai;
@@ -32,7 +33,7 @@ use steno_vault::{Bundle, Source, take_read_failures};
 
 /// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
 /// index is built anew.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Finds and reads the sessions of one format.
 #[derive(Debug)]

@@ -29,10 +29,11 @@ pub const AGENT: &str = "amp";
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    record::candidates(tree, is_thread)
+    record::candidates(tree, recognises)
 }
 
-fn is_thread(head: &Head) -> bool {
+/// Whether a file starts as a thread does.
+pub(crate) fn recognises(head: &Head) -> bool {
     let fields = head.fields();
     let named = fields::text(&fields, "id").is_some_and(|id| id.starts_with("T-"));
     named && fields.contains_key("v") && fields.contains_key("created")

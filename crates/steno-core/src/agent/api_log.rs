@@ -37,7 +37,12 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let bundles = tree.files().iter().map(|file| Bundle::file(file));
-    Ok(bundles.filter(|bundle| probe::is_log(&bundle.sources[0])).collect())
+    Ok(bundles.filter(|bundle| recognises(&bundle.sources[0])).collect())
+}
+
+/// Whether a file is a log of calls to a model's API.
+pub(crate) fn recognises(source: &Source) -> bool {
+    probe::is_log(source)
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

@@ -11,6 +11,7 @@ use std::path::Path;
 use self::step::Steps;
 use super::document;
 use super::fields::{as_count, items, string};
+use super::head::Head;
 use super::listing::Listing;
 use super::output::Output;
 use crate::durable::FileError;
@@ -31,9 +32,12 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 const KEPT: [&str; 5] = ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    document::find(tree, |head| {
-        head.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
-    })
+    document::find(tree, recognises)
+}
+
+/// Whether a file starts as a trajectory does.
+pub(crate) fn recognises(head: &Head) -> bool {
+    head.field("schema_version").is_some_and(|version| version.starts_with("\"ATIF-"))
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

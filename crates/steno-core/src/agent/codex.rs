@@ -21,6 +21,8 @@ use crate::format::{Emit, FormatError, Reader};
 use crate::session::Session;
 use steno_vault::Bundle;
 
+pub(crate) use self::find::recognises;
+
 /// The agent's name.
 pub const AGENT: &str = "codex";
 

@@ -16,7 +16,7 @@ use crate::format::{Emit, FormatError, Reader};
 use crate::json::{Object, Value, bounds};
 use crate::lines::Lines;
 use crate::session::Session;
-use steno_vault::Bundle;
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "copilot";
@@ -32,13 +32,21 @@ const PROBED_BYTES: usize = 8 << 20;
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let bundles = tree.files().iter().map(|file| Bundle::file(file));
-    let is_session =
-        |bundle: &Bundle| is_event_log(bundle) || legacy::recognises(&bundle.sources[0]);
-    Ok(bundles.filter(is_session).collect())
+    Ok(bundles.filter(|bundle| recognises(&bundle.sources[0])).collect())
 }
 
-fn is_event_log(bundle: &Bundle) -> bool {
-    let Ok(mut input) = bundle.sources[0].open() else {
+/// Whether a file is a session, of any version.
+pub(crate) fn recognises(source: &Source) -> bool {
+    is_event_log(source) || legacy::recognises(source)
+}
+
+/// Whether a file is a session of the first versions.
+pub(crate) fn recognises_document(source: &Source) -> bool {
+    legacy::recognises(source)
+}
+
+fn is_event_log(source: &Source) -> bool {
+    let Ok(mut input) = source.open() else {
         return false;
     };
     if !input.fill_buf().is_ok_and(|start| start.trim_ascii_start().starts_with(b"{")) {

@@ -50,6 +50,11 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles)
 }
 
+/// Whether a file is the transcript of an agent.
+pub(crate) fn recognises_lines(source: &Source) -> bool {
+    transcript::recognises(source)
+}
+
 fn in_database(file: &Path) -> Vec<Bundle> {
     if let Some((bundle, _)) = sqlite::known(file, &store::SCHEMA) {
         return vec![bundle];

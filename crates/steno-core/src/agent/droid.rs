@@ -32,7 +32,7 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 const SETTINGS: &str = ".settings.json";
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    let mut bundles = record::candidates(tree, |head| is_store(head) || stream::recognises(head))?;
+    let mut bundles = record::candidates(tree, recognises)?;
     for bundle in &mut bundles {
         let settings = bundle.root.with_extension(&SETTINGS[1..]);
         if settings.is_file() {
@@ -41,6 +41,11 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         }
     }
     Ok(bundles)
+}
+
+/// Whether a file starts as a session does, or as what `droid exec` prints.
+pub(crate) fn recognises(head: &Head) -> bool {
+    is_store(head) || stream::recognises(head)
 }
 
 fn is_store(head: &Head) -> bool {

@@ -37,7 +37,12 @@ pub const READER: Reader =
     Reader { agent: AGENT, find, read: |bundle, emit| read_as(AGENT, bundle, emit) };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    sessions(tree, |head| is_chat(head) && !head.shows(r#""type":"qwen""#))
+    sessions(tree, recognises)
+}
+
+/// Whether a file starts as a chat of Gemini CLI does.
+pub(crate) fn recognises(head: &Head) -> bool {
+    is_chat(head) && !head.shows(r#""type":"qwen""#)
 }
 
 /// Whether a file starts as a chat of Gemini CLI, or of one that was made from it, does.

@@ -15,8 +15,8 @@ use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::json::Value;
 use crate::session::{Session, SessionId};
-use steno_vault::Bundle;
 use steno_vault::sqlite::{self, Database, Row};
+use steno_vault::{Bundle, Source};
 use steno_vault::{Part, Schema};
 
 use content::Said;
@@ -45,11 +45,19 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     for file in tree.files() {
         if sqlite::is_database(file) {
             bundles.extend(sqlite::sessions(file, &SCHEMA));
-        } else if lines::is_session(file) {
-            bundles.push(Bundle::file(file));
+            continue;
+        }
+        let bundle = Bundle::file(file);
+        if recognises_lines(&bundle.sources[0]) {
+            bundles.push(bundle);
         }
     }
     Ok(bundles)
+}
+
+/// Whether a file is a session of the older versions.
+pub(crate) fn recognises_lines(source: &Source) -> bool {
+    lines::is_session(source)
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

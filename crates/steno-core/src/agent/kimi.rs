@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use self::wire::Wire;
 use super::fields;
+use super::head::Head;
 use super::record;
 use super::telling::Telling;
 use crate::durable::FileError;
@@ -41,12 +42,7 @@ const AGENTS: &str = "agents";
 const MAIN: &str = "main";
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    let logs = record::candidates(tree, |head| {
-        let fields = head.fields();
-        let typed = fields::text(&fields, "type") == Some("metadata");
-        let headed = fields.contains_key("protocol_version") && fields.contains_key("created_at");
-        (typed && headed) || older::recognises(head)
-    })?;
+    let logs = record::candidates(tree, recognises)?;
     let mut bundles = Vec::new();
     let mut sessions: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for log in logs {
@@ -58,6 +54,14 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     }
     bundles.extend(sessions.into_iter().map(|(folder, logs)| bundle(folder, logs)));
     Ok(bundles)
+}
+
+/// Whether a file starts as a log does, of any version.
+pub(crate) fn recognises(head: &Head) -> bool {
+    let fields = head.fields();
+    let typed = fields::text(&fields, "type") == Some("metadata");
+    let headed = fields.contains_key("protocol_version") && fields.contains_key("created_at");
+    (typed && headed) || older::recognises(head)
 }
 
 /// The folder of the session that a log belongs to, where it stands among its agents'.

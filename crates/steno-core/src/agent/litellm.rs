@@ -33,15 +33,16 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
         let bundle = Bundle::file(file);
-        if may_be_log(&bundle.sources[0]) {
-            bundles.extend(conversations(bundle)?);
-        }
+        bundles.extend(conversations(bundle)?);
     }
     Ok(bundles)
 }
 
 /// One bundle for each conversation in a file; no key where there is only one.
-fn conversations(bundle: Bundle) -> Result<Vec<Bundle>, FileError> {
+pub(crate) fn conversations(bundle: Bundle) -> Result<Vec<Bundle>, FileError> {
+    if !may_be_log(&bundle.sources[0]) {
+        return Ok(Vec::new());
+    }
     let (mut keys, mut seen) = (Vec::new(), HashSet::new());
     for_each_call(&bundle.sources[0], &mut |call| {
         let key = call.map(|call| call.conversation().to_owned());

@@ -17,9 +17,9 @@ use crate::durable::FileError;
 use crate::format::tree::Tree;
 use crate::format::{Emit, FormatError, Reader};
 use crate::session::Session;
-use steno_vault::Bundle;
 use steno_vault::Schema;
 use steno_vault::sqlite;
+use steno_vault::{Bundle, Source};
 
 /// The agent's name.
 pub const AGENT: &str = "opencode";
@@ -44,8 +44,9 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut beside = Beside::default();
     let (mut messages, mut stored) = (HashSet::new(), Vec::new());
     for file in &files {
-        if export::is_export(file) {
-            bundles.push(Bundle::file(file));
+        let export = Bundle::file(file);
+        if recognises_export(&export.sources[0]) {
+            bundles.push(export);
         } else if let Some((id, bundle)) = storage::session(file, &mut beside)
             && !known.contains(&id)
         {
@@ -65,6 +66,11 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         }
     }
     Ok(bundles)
+}
+
+/// Whether a file is what `opencode export` prints.
+pub(crate) fn recognises_export(source: &Source) -> bool {
+    export::is_export(source)
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {

@@ -32,37 +32,29 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
-    let files = document::find(tree, |head| {
-        head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai."))
-    })?;
-    for bundle in files {
-        let Ok(outline) = Outline::of([&bundle.sources[0]], &mut |_| {}) else {
-            // Reading it says why it cannot be.
-            bundles.push(bundle);
-            continue;
-        };
-        let sessions = outline.sessions();
-        let has_several = sessions.len() > 1;
-        bundles.extend(
-            sessions
-                .into_iter()
-                .map(|session| Bundle { key: has_several.then_some(session), ..bundle.clone() }),
-        );
+    for file in tree.files() {
+        bundles.extend(sessions_in(Bundle::file(file))?);
     }
-    bundles.extend(find_logs(tree)?);
     Ok(bundles)
 }
 
-/// The sessions in files of logs.
-fn find_logs(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    let mut bundles = Vec::new();
-    for bundle in document::find(tree, is_log)? {
-        let sessions = logs::sessions(&bundle.sources[0])?;
-        let has_several = sessions.len() > 1;
-        let keys = sessions.into_iter().map(|session| has_several.then_some(session));
-        bundles.extend(keys.map(|key| Bundle { key, ..bundle.clone() }));
-    }
-    Ok(bundles)
+/// One bundle for each session in a file of spans or of logs; no key where there is only one.
+pub(crate) fn sessions_in(file: Bundle) -> Result<Vec<Bundle>, FileError> {
+    let head = Head::of_document(&file.sources[0])?;
+    let sessions = if is_log(&head) {
+        logs::sessions(&file.sources[0])?
+    } else if head.field("resourceSpans").is_some_and(|spans| spans.contains("\"gen_ai.")) {
+        match Outline::of([&file.sources[0]], &mut |_| {}) {
+            Ok(outline) => outline.sessions(),
+            // Reading it says why it cannot be.
+            Err(_) => return Ok(vec![file]),
+        }
+    } else {
+        return Ok(Vec::new());
+    };
+    let has_several = sessions.len() > 1;
+    let keys = sessions.into_iter().map(|session| has_several.then_some(session));
+    Ok(keys.map(|key| Bundle { key, ..file.clone() }).collect())
 }
 
 fn is_log(head: &Head) -> bool {

@@ -29,7 +29,12 @@ pub const AGENT: &str = "pi";
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    record::candidates(tree, |head| is_header(&head.fields()))
+    record::candidates(tree, recognises)
+}
+
+/// Whether a file starts as a session does.
+pub(crate) fn recognises(head: &Head) -> bool {
+    is_header(&head.fields())
 }
 
 fn is_header(fields: &Object) -> bool {

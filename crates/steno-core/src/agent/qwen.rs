@@ -36,6 +36,11 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles)
 }
 
+/// Whether a file starts as a session does, of any version.
+pub(crate) fn recognises(head: &Head) -> bool {
+    is_log(head) || is_old_chat(head)
+}
+
 fn is_log(head: &Head) -> bool {
     let cut = is_named(&head.fields()) && head.shows(r#""parts":["#);
     cut || head.objects().take(PROBED).any(|object| is_record(&object))

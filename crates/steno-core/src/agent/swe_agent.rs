@@ -35,7 +35,12 @@ const STEPS: &str = "trajectory";
 const LISTS: [&str; 3] = ["history", "messages", STEPS];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    document::find(tree, |head| is_run(head) || is_mini_run(head))
+    document::find(tree, recognises)
+}
+
+/// Whether a file starts as a run does.
+pub(crate) fn recognises(head: &Head) -> bool {
+    is_run(head) || is_mini_run(head)
 }
 
 fn is_run(head: &Head) -> bool {

@@ -25,10 +25,11 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let bundles = tree.files().iter().map(|file| Bundle::file(file));
-    Ok(bundles.filter(|bundle| is_chat(&bundle.sources[0])).collect())
+    Ok(bundles.filter(|bundle| recognises(&bundle.sources[0])).collect())
 }
 
-fn is_chat(source: &Source) -> bool {
+/// Whether a file is a chat.
+pub(crate) fn recognises(source: &Source) -> bool {
     let Ok(head) = Head::of_document(source) else { return false };
     if !head.shows("\"role\"") || !(head.shows("\"parts\"") || head.shows("\"toolInvocations\"")) {
         return false;

@@ -46,7 +46,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
             }
         } else if file.extension().is_some_and(|extension| extension == "json") {
             let bundle = Bundle::file(file);
-            if is_document(&Head::of_document(&bundle.sources[0])?) {
+            if recognises_document(&Head::of_document(&bundle.sources[0])?) {
                 bundles.push(bundle);
             }
         }
@@ -73,7 +73,7 @@ fn is_log(head: &Head, is_described: bool) -> bool {
 }
 
 /// Whether a file is a session of a version before 2.0.
-fn is_document(head: &Head) -> bool {
+pub(crate) fn recognises_document(head: &Head) -> bool {
     let meta = head.field("metadata");
     head.field("messages").is_some()
         && meta

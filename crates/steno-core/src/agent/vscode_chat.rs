@@ -51,7 +51,7 @@ const STATED: [&str; 4] = ["sessionId", "creationDate", "lastMessageDate", "cust
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut known: HashMap<_, usize> = HashMap::new();
     let mut bundles: Vec<Bundle> = Vec::new();
-    for chat in record::candidates(tree, |head| is_document(head) || is_log(head))? {
+    for chat in record::candidates(tree, recognises)? {
         // The log continues the document of the same name.
         let at = *known.entry(chat.root.with_extension("")).or_insert(bundles.len());
         match bundles.get_mut(at) {
@@ -70,7 +70,13 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles)
 }
 
-fn is_document(head: &Head) -> bool {
+/// Whether a file starts as a chat does: as a document or as a log of changes.
+pub(crate) fn recognises(head: &Head) -> bool {
+    recognises_document(head) || is_log(head)
+}
+
+/// Whether a file starts as a chat that is one document.
+pub(crate) fn recognises_document(head: &Head) -> bool {
     let fields = head.fields();
     fields.contains_key("requests")
         && (fields.contains_key("responderUsername") || fields.contains_key("initialLocation"))

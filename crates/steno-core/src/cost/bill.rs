@@ -1,17 +1,35 @@
 //! What the messages of one session were billed, as its entries tell.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
 use crate::entry::Entry;
-use crate::session::Session;
+use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
 use crate::usage::{Usage, key};
+
+/// The session in which an agent has billed messages, whoever recorded them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BillOrigin {
+    pub(crate) agent: String,
+    pub(crate) id: SessionId,
+}
+
+/// Entries of a recording that are those of another session.
+#[derive(Debug)]
+struct OriginSpan {
+    origin: BillOrigin,
+    /// The number of its first entry in the recording.
+    first: usize,
+}
 
 /// What one message was billed.
 #[derive(Clone, Debug)]
 pub(crate) struct Bill {
+    /// The session that it was billed in, where that is another than the one that is read.
+    span: Option<Arc<OriginSpan>>,
     pub(crate) message: Option<String>,
     pub(crate) at: Option<Timestamp>,
     pub(crate) model: Option<String>,
@@ -35,9 +53,20 @@ pub(crate) struct Rest {
 pub(crate) struct Bills {
     pub(crate) all: Vec<Bill>,
     messages: HashMap<String, usize, RandomState>,
+    span: Option<Arc<OriginSpan>>,
 }
 
 impl Bills {
+    /// From entry `first` on, messages were billed in the session `origin`; without one, in the session itself.
+    pub(crate) fn begin_origin(&mut self, origin: Option<BillOrigin>, first: usize) {
+        self.span = origin.map(|origin| Arc::new(OriginSpan { origin, first }));
+    }
+
+    /// No bills yet; the next one has the same origin.
+    pub(crate) fn emptied(&self) -> Self {
+        Self { span: self.span.clone(), ..Self::default() }
+    }
+
     /// Takes the session's entry `number`: of what several records of a message state, the largest number of each
     /// kind counts.
     pub(crate) fn take(&mut self, entry: &Entry, number: usize) {
@@ -53,6 +82,7 @@ impl Bills {
             self.messages.insert(message.clone(), self.all.len());
         }
         self.all.push(Bill {
+            span: self.span.clone(),
             message: entry.message_id.clone(),
             at: entry.created_at,
             model: entry.model.clone(),
@@ -73,10 +103,13 @@ impl Bills {
 impl Bill {
     /// What names the message in all sessions; one that has no such name is its session's own.
     pub(crate) fn name(&self, session: &Session) -> String {
-        let Session { agent, id, .. } = session;
+        let (agent, id, number) = match self.span.as_deref() {
+            Some(OriginSpan { origin, first }) => (&origin.agent, &origin.id, self.number - first),
+            None => (&session.agent, &session.id, self.number),
+        };
         let Some(message) = &self.message else {
             let at = self.at.map(|at| at.to_string()).unwrap_or_default();
-            return format!("entry\n{agent}\n{id}\n{}\n{at}", self.number);
+            return format!("entry\n{agent}\n{id}\n{number}\n{at}");
         };
         match key(agent, message, self.at) {
             Some(key) => format!("message\n{key}"),

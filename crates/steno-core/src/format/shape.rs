@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::weakincentives::claude;
 use super::{chibi, devflow, native, openai, weakincentives};
-use crate::agent::api_log;
+use crate::agent::{api_log, repair};
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Style, Value};
 
@@ -114,6 +114,14 @@ fn entry(object: Object) -> Result<Vec<Entry>, EntryError> {
 fn is_weakincentives(object: &Object) -> bool {
     let ours = ["kind", "model", "message_id", "parent_id", "usage"];
     weakincentives::recognises(object) && !ours.iter().any(|field| object.contains_key(*field))
+}
+
+/// An object of unknown shape, kept whole as kind `other`.
+pub(crate) fn opaque_entry(record: &[u8]) -> Result<Entry, EntryError> {
+    match repair::parse(record) {
+        Ok(Value::Object(object)) => Ok(unknown(object)),
+        _ => Err(EntryError::NotAnObject),
+    }
 }
 
 fn unknown(object: Object) -> Entry {

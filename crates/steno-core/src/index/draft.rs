@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::blocks::{Hash, hash};
 use super::text;
-use crate::cost::bill::{Bill, Bills};
+use crate::cost::bill::{Bill, BillOrigin, Bills};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::session::{Session, SessionId};
 use crate::usage::Tally;
@@ -33,6 +33,8 @@ pub struct Draft {
     /// What the entries tell about their session.
     told: Session,
     size: usize,
+    /// The session that states the total of tokens, where that is another.
+    total_origin: Option<BillOrigin>,
 }
 
 /// An entry as a row.
@@ -68,6 +70,8 @@ pub struct Prepared {
     pub(super) bills: Vec<Bill>,
     /// What the messages add up to.
     pub(super) billed: Usage,
+    /// The session that states the total of tokens, where that is another.
+    pub(super) total_origin: Option<BillOrigin>,
     pub(super) trouble: Option<String>,
     /// Its size in the vault, if that holds exactly what was read.
     pub(super) kept: Option<u64>,
@@ -87,6 +91,7 @@ impl Default for Draft {
             bills: Bills::default(),
             told: Session::new(nobody, ""),
             size: 0,
+            total_origin: None,
         }
     }
 }
@@ -102,6 +107,17 @@ impl Draft {
         row.digest = self.digest_with(&row, usage.as_ref());
         self.digest = Some(row.digest);
         self.rows.push(row);
+    }
+
+    /// The messages that follow were billed in the session `origin`; without one, in the session itself.
+    pub(super) fn begin_origin(&mut self, origin: Option<BillOrigin>) {
+        let first = self.len();
+        self.bills.begin_origin(origin, first);
+    }
+
+    /// The session's total of tokens is that of the session `origin`.
+    pub(super) fn set_total_origin(&mut self, origin: Option<BillOrigin>) {
+        self.total_origin = origin;
     }
 
     /// How many entries were taken.
@@ -137,6 +153,7 @@ impl Draft {
             digest: self.digest,
             before: self.digest,
             told: self.told.clone(),
+            bills: self.bills.emptied(),
             ..Self::default()
         };
         for bill in &self.bills.all {
@@ -165,6 +182,7 @@ impl Draft {
             rows: self.rows,
             texts: self.texts,
             bills: self.bills.all,
+            total_origin: self.total_origin,
             trouble: None,
             kept,
             size,
@@ -245,6 +263,7 @@ impl Prepared {
             texts: HashMap::default(),
             bills: Vec::new(),
             billed: Usage::default(),
+            total_origin: None,
             trouble: Some(reason),
             kept,
             size: 0,

@@ -11,6 +11,7 @@ use crate::problem::Problem;
 use crate::session::Session;
 use crate::vault::SessionDir;
 use crate::vault::record::RecordReader;
+use crate::vault::run_reading::RecordedItem;
 
 /// How often a session is begun anew when its first entries turn out to be others in the index.
 const ATTEMPTS: usize = 3;
@@ -65,7 +66,7 @@ enum Told {
     Stated(Session),
     /// All that is known of it.
     All(Session),
-    /// The same, without its tokens; the entries have them.
+    /// The same; where it states no tokens, the entries have them.
     AllButTokens(Session),
 }
 
@@ -86,11 +87,18 @@ impl Parts<'_> {
         let dir = self.dir;
         if !dir.is_imported()? {
             let reader = RecordReader::new(dir.id(), dir.agent()).folding();
-            let session = dir.stream_record(reader, false, &mut |item| {
-                if let Item::Entry(entry) = item {
-                    self.push(*entry);
+            let mut total_origin = None;
+            let session = dir.stream_record(reader, false, &mut |item| match item {
+                RecordedItem::Item(Item::Entry(entry)) => self.push(*entry),
+                RecordedItem::Item(Item::Problem(_)) => {}
+                RecordedItem::Origin(origin) => {
+                    total_origin = origin.clone().or(total_origin.take());
+                    self.draft.begin_origin(origin);
                 }
             })?;
+            if !session.totals.usage.is_empty() {
+                self.draft.set_total_origin(total_origin);
+            }
             return Ok(Told::AllButTokens(session));
         }
         if dir.is_recorded()? {
@@ -137,7 +145,9 @@ impl Parts<'_> {
             Told::Stated(session) => self.draft.complete(session),
             Told::All(session) => session,
             Told::AllButTokens(mut session) => {
-                session.totals.usage = self.draft.total();
+                if session.totals.usage.is_empty() {
+                    session.totals.usage = self.draft.total();
+                }
                 session
             }
         };

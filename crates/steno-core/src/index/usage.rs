@@ -64,16 +64,55 @@ impl<'a> Books<'a> {
     /// Enters what the session's own total has beyond its messages.
     fn rest(&mut self, id: i64, prepared: &Prepared) -> Result<(), IndexError> {
         let session = &prepared.session;
-        let key = hash(&format!("rest\n{}\n{}", session.agent, session.id));
+        let (agent, name) = match &prepared.total_origin {
+            Some(origin) => (&origin.agent, &origin.id),
+            None => (&session.agent, &session.id),
+        };
+        let key = hash(&format!("rest\n{agent}\n{name}"));
         let before = self.find(&key)?;
         let bill::Rest { at, model, tokens } = bill::rest(session, &prepared.billed);
         let rest = Billed { session: id, number: None, time: at.map(millisecond), model, tokens };
+        let is_shared = before.as_ref().is_some_and(|before| before.session != id);
+        if is_shared || !self.statements(&key)?.is_empty() {
+            return self.shared_rest(&key, before.as_ref(), &rest);
+        }
         if tokens != [0; 7] {
             self.replace(&key, before.as_ref(), &rest)
         } else if let Some(before) = before {
             self.delete(&key, &before)
         } else {
             Ok(())
+        }
+    }
+
+    /// Enters what one of several sessions has beyond its messages: an agent's own, and recordings of it. The larger
+    /// numbers count.
+    fn shared_rest(
+        &mut self,
+        key: &Hash,
+        before: Option<&Billed>,
+        rest: &Billed,
+    ) -> Result<(), IndexError> {
+        if let Some(before) = before {
+            self.statement(key, before)?;
+        }
+        let own = [Value::Blob(key.to_vec()), rest.session.into()];
+        self.run("DELETE FROM statement WHERE key = ?1 AND session = ?2", own)?;
+        if rest.tokens != [0; 7] {
+            let sql = format!(
+                "INSERT INTO statement (key, {COLUMNS})
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+            );
+            self.run(&sql, rest.values(key))?;
+        }
+        let stated = self.statements(key)?;
+        match (stated.split_first(), before) {
+            (Some((first, more)), _) => {
+                let after = more.iter().fold(first.clone(), |sum, next| sum.raised(next));
+                self.replace(key, before, &after)
+            }
+            (None, Some(before)) => self.delete(key, before),
+            (None, None) => Ok(()),
         }
     }
 

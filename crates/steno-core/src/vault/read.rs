@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use super::frame::Form;
-use super::log_scan::has_hole;
 use super::record::{self, RecordReader};
+use super::recorded_file::RecordLines;
 use super::recorder::RECORD;
+use super::run_reading::{EmitRecorded, RecordedItem, RunReading};
 use super::sealed::{Problems, Sealed};
 use super::{SessionDir, rows};
 use crate::agent::aider;
@@ -20,6 +21,7 @@ use crate::join::join_recorded;
 use crate::numbering::Numbering;
 use crate::problem::{Problem, ProblemList};
 use crate::session::{Session, Status, Totals, Transcript};
+use crate::timestamp::Timestamp;
 use steno_vault::{Bundle, Source};
 
 /// Why a session has stopped whose recorder was killed.
@@ -225,8 +227,9 @@ impl SessionDir {
         let (mut entries, mut problems) = (Vec::new(), ProblemList::default());
         let reader = RecordReader::new(self.id(), self.agent()).folding().counting();
         let session = self.stream_record(reader, is_joined, &mut |item| match item {
-            Item::Entry(entry) => entries.push(*entry),
-            Item::Problem(problem) => problems.push(problem),
+            RecordedItem::Item(Item::Entry(entry)) => entries.push(*entry),
+            RecordedItem::Item(Item::Problem(problem)) => problems.push(problem),
+            RecordedItem::Origin(_) => {}
         })?;
         let mut transcript = Transcript::new(session);
         (transcript.entries, transcript.problems) = (entries, problems.into_problems());
@@ -238,17 +241,12 @@ impl SessionDir {
         &self,
         mut reader: RecordReader,
         is_joined: bool,
-        emit: Emit<'_>,
+        emit: EmitRecorded<'_>,
     ) -> Result<Session, FileError> {
+        let mut runs = RunReading::new(self.recorded_runs()?);
         let (problems, mut number, mut last) = (Problems::default(), 0, None);
         // Of an agent without files of its own, ACP gives the conversation and the API traffic completes it.
         let mut traffic_beside_acp = Vec::new();
-        let mut emit_all = |entries: Vec<Entry>, emit: Emit<'_>| {
-            for entry in entries {
-                last = entry.created_at;
-                emit(Item::Entry(Box::new(entry)));
-            }
-        };
         let (mut has_traffic, mut failure) = (false, None);
         self.each_recorded_line(&problems, &mut |path, line| {
             number += 1;
@@ -259,10 +257,22 @@ impl SessionDir {
                     Err(error) => failure = Some(error),
                 }
             }
-            match reader.line(line) {
+            let is_in_run = match runs.reach(number - 1, &mut reader, emit) {
+                Ok(is_in_run) => is_in_run,
+                Err(error) => return failure = Some(error),
+            };
+            let read = if is_in_run { reader.line_without_record(line) } else { reader.line(line) };
+            match read {
                 Ok(entries) if reader.has_acp() && !is_joined => traffic_beside_acp.extend(entries),
-                Ok(entries) => emit_all(entries, emit),
-                Err(error) => emit(Item::Problem(Problem::at(path, number, error))),
+                Ok(entries) => {
+                    if !entries.is_empty() {
+                        runs.note_other_record();
+                    }
+                    emit_entries(entries, &mut last, emit);
+                }
+                Err(error) => {
+                    emit(RecordedItem::Item(Item::Problem(Problem::at(path, number, error))));
+                }
             }
         })?;
         failure.map_or(Ok(()), Err)?;
@@ -271,18 +281,19 @@ impl SessionDir {
             reader.abandon();
         }
         let folded = reader.folded(is_joined);
-        emit_all(joined_traffic(folded, traffic_beside_acp), emit);
+        emit_entries(joined_traffic(folded, traffic_beside_acp), &mut last, emit);
         for problem in problems.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            emit(Item::Problem(problem));
+            emit(RecordedItem::Item(Item::Problem(problem)));
         }
         if is_abandoned {
             let session = &mut reader.session;
             session.status = Status::Failed;
             session.stop_reason = Some(UNENDED.to_owned());
-            session.ended = last;
+            session.ended = last.or(runs.last);
         }
+        runs.complete(&mut reader.session);
         if reader.session.status != Status::Running {
-            reader.finish().into_iter().for_each(|entry| emit(Item::Entry(Box::new(entry))));
+            emit_entries(reader.finish(), &mut last, emit);
         }
         Ok(reader.session)
     }
@@ -293,26 +304,10 @@ impl SessionDir {
         problems: &Problems,
         take: &mut dyn FnMut(&Path, &[u8]),
     ) -> Result<(), FileError> {
-        // Live logs are opened before the sealed file: one that is sealed and removed meanwhile is then read twice
-        // over its sealed part, which is skipped, instead of not at all.
-        let mut logs = Vec::new();
-        for (base, path) in self.live_logs()? {
-            match File::open(&path) {
-                Ok(file) => logs.push((base, path, file)),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error).on("open", &path),
-            }
-        }
-        let sealed_path = self.record_path();
-        let mut length = 0;
-        if self.has_sealed_record()? {
-            let sealed = self.open_kept(RECORD, 0)?;
-            length = sealed.length();
-            lines(&sealed_path, &mut sealed.lenient_reader(Arc::clone(problems)), take)?;
-        }
-        for (base, path, mut file) in logs {
-            file.seek(SeekFrom::Start(length.saturating_sub(base))).on("read", &path)?;
-            lines(&path, &mut BufReader::new(file), take)?;
+        let mut lines = RecordLines::open(self, 0, problems)?;
+        let mut line = Vec::new();
+        while let Some((path, _)) = lines.read_line(&mut line)? {
+            take(&path, &line);
         }
         Ok(())
     }
@@ -321,6 +316,13 @@ impl SessionDir {
     fn is_abandoned(&self, session: &Session) -> Result<bool, FileError> {
         let is_running = session.status == Status::Running && self.users_path().exists();
         Ok(is_running && !self.is_being_recorded()?)
+    }
+}
+
+fn emit_entries(entries: Vec<Entry>, last: &mut Option<Timestamp>, emit: EmitRecorded<'_>) {
+    for entry in entries {
+        *last = entry.created_at;
+        emit(RecordedItem::Item(Item::Entry(Box::new(entry))));
     }
 }
 
@@ -373,23 +375,4 @@ pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
         io::copy(&mut input.by_ref().take(at), &mut io::sink())?;
         Ok(Box::new(input))
     })
-}
-
-/// Gives each whole line of `input` to `take`.
-fn lines(
-    path: &Path,
-    input: &mut dyn BufRead,
-    take: &mut dyn FnMut(&Path, &[u8]),
-) -> Result<(), FileError> {
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        input.read_until(b'\n', &mut line).on("read", path)?;
-        // What has no newline yet is still being written. It, and pages that never reached the disk, will be cut off by
-        // the next recorder.
-        if line.pop() != Some(b'\n') || has_hole(&line) {
-            return Ok(());
-        }
-        take(path, &line);
-    }
 }

@@ -4,6 +4,7 @@
 //! `"bad":…` for bytes that are no record (base64), `"gap":{…}` when recording continues after a pause, `"close":{…}` when
 //! the recorder ends.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use base64::Engine;
@@ -19,7 +20,7 @@ use crate::agent::acp::wire::Wire;
 use crate::agent::acp::{self, BrokenTurn, Fold};
 use crate::agent::repair;
 use crate::entry::{Entry, EntryError, Numbering};
-use crate::format::shape;
+use crate::format::{file_format, shape};
 use crate::problem::json_reason;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
@@ -158,6 +159,39 @@ struct Envelope<'a> {
     gap: Option<RecordingGap>,
     #[serde(default)]
     reason: Option<String>,
+    #[serde(borrow, default)]
+    bad: Option<&'a str>,
+}
+
+impl Envelope<'_> {
+    /// The bytes that are no record by themselves, if they are JSON all the same.
+    fn bad_json(&self) -> Option<Vec<u8>> {
+        let bytes = BASE64.decode(self.bad?).ok()?;
+        serde_json::from_slice::<&RawValue>(&bytes).is_ok().then_some(bytes)
+    }
+}
+
+/// The chain of sums over the lines of a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SumChain {
+    /// The sum that the last line states.
+    stated: Sum,
+    /// The sum that it should have.
+    computed: Sum,
+}
+
+impl SumChain {
+    /// The chain before the first line.
+    pub(crate) const START: Self = Self { stated: FIRST_SUM, computed: FIRST_SUM };
+
+    /// Whether a line follows the one before, unchanged. The chain goes on with it all the same.
+    pub(crate) fn check(&mut self, line: &[u8]) -> bool {
+        let Some((sum, body)) = Sum::split(line) else { return false };
+        // The line before may have been damaged in its sum alone; that must not cost this one.
+        let due = [self.stated.next(body), self.computed.next(body)];
+        (self.stated, self.computed) = (sum, due[0]);
+        due.contains(&sum)
+    }
 }
 
 /// Reads a live log line by line, giving numbers to entries and adding up the session.
@@ -165,8 +199,7 @@ struct Envelope<'a> {
 pub(crate) struct RecordReader {
     pub(crate) session: Session,
     numbering: Numbering,
-    sum: Sum,
-    computed: Sum,
+    chain: SumChain,
     /// Counts tokens, for whoever wants to know them: that takes some bytes for each message.
     tally: Option<Tally>,
     /// The session is the wire of a protocol.
@@ -182,9 +215,8 @@ impl RecordReader {
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
-        let (sum, computed, tally) = (FIRST_SUM, FIRST_SUM, None);
-        let (is_wire, fold, telling) = (false, None, None);
-        Self { session, numbering, sum, computed, tally, is_wire, fold, telling }
+        let (is_wire, tally, fold, telling) = (false, None, None, None);
+        Self { session, numbering, chain: SumChain::START, tally, is_wire, fold, telling }
     }
 
     /// The same, for whom the lines of a wire and pieces of traffic become entries.
@@ -227,16 +259,21 @@ impl RecordReader {
 
     /// The sum of the last line read.
     pub(crate) fn sum(&self) -> Sum {
-        self.sum
+        self.chain.stated
     }
 
     /// Reads a whole line of a log.
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
-        let (sum, body) = Sum::split(line).ok_or(RecordError::Damaged)?;
-        // The line before may have been damaged in its sum alone; that must not cost this one.
-        let due = [self.sum.next(body), self.computed.next(body)];
-        (self.sum, self.computed) = (sum, due[0]);
-        if !due.contains(&sum) {
+        self.read_line(line, true)
+    }
+
+    /// As [`Self::line`], for a line whose record is read elsewhere.
+    pub(super) fn line_without_record(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
+        self.read_line(line, false)
+    }
+
+    fn read_line(&mut self, line: &[u8], with_record: bool) -> Result<Vec<Entry>, RecordError> {
+        if !self.chain.check(line) {
             return Err(RecordError::Damaged);
         }
         let envelope: Envelope = serde_json::from_slice(line).map_err(|_| RecordError::Damaged)?;
@@ -247,6 +284,9 @@ impl RecordReader {
         } else if let Some(gap) = envelope.gap {
             return Ok(self.read_gap(envelope.at, &gap));
         } else if let (Some(id), Some(raw)) = (envelope.id, envelope.raw) {
+            if !with_record {
+                return Ok(Vec::new());
+            }
             if let Some(wire) = Wire::of_record(raw.get().as_bytes()) {
                 if let Some(fold) = &mut self.fold {
                     fold.take(Some(envelope.at), &wire);
@@ -256,7 +296,7 @@ impl RecordReader {
             let mut entries = self.entries(raw.get().as_bytes(), id)?;
             self.number(envelope.at, id, &mut entries);
             return Ok(entries);
-        } else {
+        } else if with_record || envelope.bad_json().is_none() {
             return Err(RecordError::Bad(envelope.reason.unwrap_or_default()));
         }
         Ok(Vec::new())
@@ -319,6 +359,12 @@ impl RecordReader {
         }
     }
 
+    /// Numbers an entry that a reader of agents' files made of records, and adds it to the session.
+    pub(super) fn take_entry(&mut self, entry: &mut Entry) {
+        self.numbering.assign(entry);
+        self.note(entry);
+    }
+
     /// Adds an entry to the session.
     fn note(&mut self, entry: &Entry) {
         match &mut self.tally {
@@ -329,7 +375,7 @@ impl RecordReader {
 
     /// Goes on after a line that this process has just written.
     pub(crate) fn wrote(&mut self, sum: Sum) {
-        (self.sum, self.computed) = (sum, sum);
+        self.chain = SumChain { stated: sum, computed: sum };
     }
 
     /// The last recorder was killed: a turn that it was recording has no other end.
@@ -382,6 +428,25 @@ pub(crate) fn raw_of(line: &[u8]) -> Option<&[u8]> {
     envelope.raw.map(|raw| raw.get().as_bytes())
 }
 
+/// The JSON that somebody wanted to record with this line, whether it is a record by itself or not.
+pub(super) fn json_of(line: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
+    match envelope.raw {
+        Some(raw) => Some(Cow::Borrowed(raw.get().as_bytes())),
+        None => envelope.bad_json().map(Cow::Owned),
+    }
+}
+
+/// Whether a line says that a recorder begins, as far as that shows without reading it.
+pub(super) fn holds_opening(line: &[u8]) -> bool {
+    memchr::memmem::find(&line[..line.len().min(256)], b",\"open\":").is_some()
+}
+
+/// Whether a line holds bytes that are no record by themselves, as far as that shows without reading it.
+pub(super) fn holds_bad(line: &[u8]) -> bool {
+    memchr::memmem::find(&line[..line.len().min(256)], b",\"reason\":").is_some()
+}
+
 /// Whether a line holds a record that begins so, as far as that shows without reading it.
 pub(super) fn begins_raw(line: &[u8], beginning: &[u8]) -> bool {
     const RAW: &[u8] = b",\"raw\":";
@@ -407,5 +472,9 @@ pub(crate) fn parse(raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
         }
         Err(error) => return Err(RecordError::NotJson(json_reason(&error))),
     };
-    Ok(shape::entries(value, &id)?)
+    match shape::entries(value, &id) {
+        // What it says shows once all records are read together.
+        Err(_) if file_format::recognises_record(raw) => Ok(vec![shape::opaque_entry(raw)?]),
+        entries => Ok(entries?),
+    }
 }

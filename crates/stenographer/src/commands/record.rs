@@ -21,8 +21,9 @@ use crate::ui::Ui;
 
 /// Keep a running session: JSON Lines on standard input, each safe as soon as it is acknowledged.
 ///
-/// A line may be an entry of ours, or one of weakincentives, chibi, devflow, Claude or OpenAI: chat messages, items of the
-/// Responses API, lists of either, requests and responses. Its shape is detected from its content, and its bytes are kept as
+/// A line may be an entry of ours, or one of weakincentives, chibi, devflow or OpenAI (chat messages, items of the
+/// Responses API, lists of either, requests and responses), or a line of an agent's own session file, as Claude Code, Codex and
+/// Gemini CLI write them: `steno show` shows such lines as it shows that file. Its shape is detected from its content, and its bytes are kept as
 /// they are; a JSON document over several lines is kept as one line. A line that cannot be read is kept too and reported,
 /// and so is, once, each field of a message that is not understood.
 #[derive(Debug, clap::Args)]

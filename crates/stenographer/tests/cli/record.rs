@@ -174,3 +174,37 @@ fn a_half_of_a_surrogate_pair_costs_one_character() {
     assert!(shown.contains("\"content\":\"x\u{fffd} y\""), "{shown}");
     home.steno(&["verify"]).ok();
 }
+
+#[test]
+fn lines_of_an_agents_own_file_are_read_as_that_agent_writes_them() {
+    let rollout = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"0199aaaa-0000-7000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","originator":"codex_cli_rs","cli_version":"0.140.0"}}
+{"timestamp":"2026-01-01T00:00:01.000Z","type":"turn_context","payload":{"cwd":"/w","model":"gpt-5-codex"}}
+{"timestamp":"2026-01-01T00:00:01.000Z","type":"event_msg","payload":{"type":"user_message","message":"Count the herons"}}
+{"timestamp":"2026-01-01T00:00:03.000Z","type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\"]}","call_id":"c"}}
+{"timestamp":"2026-01-01T00:00:04.000Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"two"}}
+{"timestamp":"2026-01-01T00:00:05.000Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":9,"cached_input_tokens":4,"output_tokens":3,"reasoning_output_tokens":1,"total_tokens":12}}}}
+"#;
+    let home = Home::new();
+    let path = home.file("rollout.jsonl", rollout);
+    let converted = home.steno(&["convert", path.to_str().unwrap(), "--to", "jsonl"]).ok();
+    let mut numbers = String::new();
+    for line in rollout.lines() {
+        let args = ["record", "--agent", "test", "--session", "s", "--ack"];
+        let output = home.steno_with(&args, format!("{line}\n").as_bytes());
+        assert_eq!(output.code, 0, "{output}");
+        numbers.push_str(&output.stdout);
+        home.steno(&["list"]).ok();
+    }
+    assert_eq!(numbers, "0\n1\n2\n3\n4\n5\n", "each line is acknowledged by its own number");
+    let essence = |lines: &str| -> Vec<(String, String)> {
+        let entries = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line));
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        entries.flatten().map(|entry| (text(&entry["kind"]), text(&entry["content"]))).collect()
+    };
+    let shown = home.steno(&["show", "s", "--json"]).ok();
+    assert_eq!(essence(&shown), essence(&converted));
+    assert_eq!(essence(&shown)[0].1, "Count the herons");
+    assert!(home.steno(&["search", "herons"]).ok().contains("Count the herons"));
+    let listed = home.steno(&["list"]).ok();
+    assert!(listed.contains("completed  3        s   Count the herons"), "{listed}");
+}

@@ -24,7 +24,7 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut chosen: HashMap<PathBuf, PathBuf> = HashMap::new();
     let (mut rollouts, mut gone) = (Vec::new(), Vec::new());
     for file in tree.files() {
-        if !is_rollout(file) {
+        if !recognises(&Bundle::file(file).sources[0]) {
             gone.extend(history::sessions(file)?);
             continue;
         }
@@ -53,9 +53,9 @@ pub(super) fn open(source: &Source) -> Result<Box<dyn BufRead>, FileError> {
     steno_vault::unpacked(source.open()?).on("read", source.path())
 }
 
-fn is_rollout(path: &Path) -> bool {
-    let bundle = Bundle::file(path);
-    let Ok(mut input) = open(&bundle.sources[0]) else {
+/// Whether a file is a rollout, told by its first records.
+pub(crate) fn recognises(source: &Source) -> bool {
+    let Ok(mut input) = open(source) else {
         return false;
     };
     if !input.fill_buf().is_ok_and(|start| start.trim_ascii_start().starts_with(b"{")) {

@@ -3,8 +3,7 @@
 //! A session's file stands alone or in a folder of its own, with its subagents' files in `subagents/` beside it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -46,8 +45,13 @@ struct Content {
 
 /// Whether the first line of a file is a transcript's.
 pub(super) fn is_transcript(file: &Path) -> bool {
-    let Ok(file) = File::open(file) else { return false };
-    let line = Lines::with_limit(BufReader::new(file), HEAD).read();
+    recognises(&Bundle::file(file).sources[0])
+}
+
+/// As [`is_transcript`], wherever the bytes of the file are.
+pub(super) fn recognises(source: &Source) -> bool {
+    let Ok(input) = source.open() else { return false };
+    let line = Lines::with_limit(input, HEAD).read();
     let Ok(Some(Line { bytes, .. })) = line else { return false };
     if bytes.first() != Some(&b'{') {
         return false;

@@ -1,9 +1,5 @@
 //! The older files: a line about the session, then one line per message.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
-
 use crate::agent::fields::{as_count, filled, from_seconds};
 use crate::agent::json_lines::each_object;
 use crate::agent::output::Output;
@@ -21,9 +17,9 @@ use super::content::Said;
 const HEAD: usize = 64 << 10;
 
 /// Whether the first line of a file is about a session of Goose.
-pub(super) fn is_session(file: &Path) -> bool {
-    let Ok(file) = File::open(file) else { return false };
-    let head = Lines::with_limit(BufReader::new(file), HEAD).read();
+pub(super) fn is_session(source: &Source) -> bool {
+    let Ok(input) = source.open() else { return false };
+    let head = Lines::with_limit(input, HEAD).read();
     let Ok(Some(Line { bytes, .. })) = head else { return false };
     serde_json::from_slice(&bytes).is_ok_and(|value| is_head(&value))
 }

@@ -1,6 +1,5 @@
 //! What `opencode export` prints: one document with all messages, read one message at a time.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -19,9 +18,10 @@ use super::conversation::Conversation;
 const HEAD: u64 = 4096;
 
 /// Whether a file begins as an export does: an object whose `info` is a session's.
-pub(super) fn is_export(file: &Path) -> bool {
+pub(super) fn is_export(source: &Source) -> bool {
+    let Ok(input) = source.open() else { return false };
     let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let read = input.take(HEAD).read_to_end(&mut head);
     let head = String::from_utf8_lossy(&head);
     let Some(info) = after(&head, "{").and_then(|rest| after(rest, "\"info\"")) else {
         return false;

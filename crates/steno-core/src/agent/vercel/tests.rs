@@ -41,14 +41,14 @@ fn a_chat_larger_than_may_be_held_is_read() {
     let document = json!({"title": "t", "messages": messages, "id": "c"});
     for (text, id) in [(messages.to_string(), None), (document.to_string(), Some("c"))] {
         let source = large::source("a.json", &text);
-        assert!(is_chat(&source));
+        assert!(recognises(&source));
         let (session, kinds, problems) = large::read(&READER, source);
         assert_eq!((kinds.len(), problems), (19, 0));
         let small = read_bytes(text.as_bytes()).unwrap().session;
         assert_eq!((session.id, session.native_id.as_deref()), (small.id, id));
     }
     messages.as_array_mut().unwrap().push(json!({"role": "user"}));
-    assert!(!is_chat(&large::source("a.json", &messages.to_string())));
+    assert!(!recognises(&large::source("a.json", &messages.to_string())));
 }
 
 #[test]

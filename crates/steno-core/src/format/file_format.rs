@@ -1,0 +1,220 @@
+//! Recognises by content which agent wrote a file of which only the bytes are known, such as the lines that were
+//! recorded of a session.
+
+use std::path::Path;
+
+use super::Reader;
+use super::shape::{self, Shape};
+use crate::agent::head::Head;
+use crate::agent::{
+    amp, api_log, atif, claude_code, codex, copilot, cursor, droid, gemini, goose, kimi, litellm,
+    opencode, otel, pi, qwen, repair, swe_agent, vercel, vibe, vscode_chat,
+};
+use crate::durable::FileError;
+use crate::json::{Object, Value};
+use steno_vault::{Bundle, Source};
+
+/// The most sessions that one file may hold to be read: it is read once for each.
+const MAX_SESSIONS: usize = 16;
+
+/// A format of which a session can be one file.
+#[derive(Debug)]
+pub(crate) struct FileFormat {
+    pub(crate) reader: &'static Reader,
+    recogniser: Recogniser,
+    /// Which chat messages can be records of it.
+    messages: ChatMessages,
+}
+
+/// How a format is recognised.
+#[derive(Debug)]
+enum Recogniser {
+    /// By the first bytes.
+    Head(fn(&Head) -> bool),
+    /// By records near the beginning.
+    Records(fn(&Source) -> Result<bool, FileError>),
+    /// By the sessions in it, where there may be several.
+    Sessions(fn(Bundle) -> Result<Vec<Bundle>, FileError>),
+}
+
+/// Which records that look like chat messages or entries of ours a format has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ChatMessages {
+    /// None.
+    Never,
+    /// Those that state their type.
+    Typed,
+    /// Any.
+    Always,
+}
+
+use ChatMessages::{Always, Never, Typed};
+use Recogniser::{Head as ByHead, Records as ByRecords, Sessions as BySessions};
+
+/// The formats that have one record a line, in the order of [`super::readers`].
+const LINE_FORMATS: [FileFormat; 14] = [
+    FileFormat::new(&claude_code::READER, ByRecords(claude_code::recognises), Never),
+    FileFormat::new(&codex::READER, ByRecords(|source| Ok(codex::recognises(source))), Typed),
+    FileFormat::new(&gemini::READER, ByHead(gemini::recognises), Never),
+    FileFormat::new(&qwen::READER, ByHead(qwen::recognises), Never),
+    FileFormat::new(&copilot::READER, ByRecords(|source| Ok(copilot::recognises(source))), Never),
+    FileFormat::new(
+        &cursor::READER,
+        ByRecords(|source| Ok(cursor::recognises_lines(source))),
+        Never,
+    ),
+    FileFormat::new(
+        &goose::READER,
+        ByRecords(|source| Ok(goose::recognises_lines(source))),
+        Always,
+    ),
+    FileFormat::new(&droid::READER, ByHead(droid::recognises), Typed),
+    FileFormat::new(&pi::READER, ByHead(pi::recognises), Never),
+    FileFormat::new(&kimi::READER, ByHead(kimi::recognises), Always),
+    FileFormat::new(&vscode_chat::READER, ByHead(vscode_chat::recognises), Never),
+    FileFormat::new(&api_log::READER, ByRecords(|source| Ok(api_log::recognises(source))), Never),
+    FileFormat::new(&litellm::READER, BySessions(litellm::conversations), Never),
+    FileFormat::new(&otel::READER, BySessions(otel::sessions_in), Never),
+];
+
+/// The formats of which a session is one document, in the same order.
+const DOCUMENT_FORMATS: [FileFormat; 10] = [
+    FileFormat::new(
+        &gemini::READER,
+        ByHead(|head| gemini::recognises(head) && lists_chat(head)),
+        Never,
+    ),
+    FileFormat::new(
+        &qwen::READER,
+        ByHead(|head| qwen::recognises(head) && lists_chat(head)),
+        Never,
+    ),
+    FileFormat::new(
+        &opencode::READER,
+        ByRecords(|source| Ok(opencode::recognises_export(source))),
+        Never,
+    ),
+    FileFormat::new(
+        &copilot::READER,
+        ByRecords(|source| Ok(copilot::recognises_document(source))),
+        Never,
+    ),
+    FileFormat::new(&amp::READER, ByHead(amp::recognises), Never),
+    FileFormat::new(&vibe::READER, ByHead(vibe::recognises_document), Never),
+    FileFormat::new(&vscode_chat::READER, ByHead(vscode_chat::recognises_document), Never),
+    FileFormat::new(&vercel::READER, ByRecords(|source| Ok(vercel::recognises(source))), Never),
+    FileFormat::new(&atif::READER, ByHead(atif::recognises), Never),
+    FileFormat::new(&swe_agent::READER, ByHead(swe_agent::recognises), Never),
+];
+
+/// Whether a document of Gemini CLI, or of one that was made from it, has its messages in it.
+fn lists_chat(head: &Head) -> bool {
+    head.field("messages").is_some() || head.field("history").is_some()
+}
+
+/// A file whose format is known.
+#[derive(Clone, Debug)]
+pub(crate) struct RecognisedFile {
+    pub(crate) format: &'static FileFormat,
+    /// The sessions in it, each read from the whole file.
+    pub(crate) sessions: Vec<Bundle>,
+}
+
+impl RecognisedFile {
+    /// The same, read from other bytes.
+    pub(crate) fn with_sources(mut self, sources: &[Source]) -> Self {
+        self.sessions.iter_mut().for_each(|session| session.sources = sources.to_vec());
+        self
+    }
+}
+
+/// Recognises a file that has one record a line; nothing if no agent wrote it.
+pub(crate) fn recognise_lines(file: &Bundle) -> Result<Option<RecognisedFile>, FileError> {
+    recognise(file, &LINE_FORMATS)
+}
+
+/// Whether a file cannot begin with a record, because it is that of a system whose records stand for themselves.
+pub(crate) fn stands_alone(record: &[u8]) -> bool {
+    let Ok(Value::Object(object)) = repair::parse(record) else { return false };
+    match Shape::of(&object) {
+        None | Some(Shape::Claude | Shape::ApiLog | Shape::MessageList) => false,
+        Some(Shape::Entry | Shape::Message) => {
+            !object.contains_key("type") && shape::entries(Value::Object(object), &"").is_ok()
+        }
+        Some(_) => true,
+    }
+}
+
+/// Recognises a file that is one document; nothing if no agent wrote it.
+pub(crate) fn recognise_document(file: &Bundle) -> Result<Option<RecognisedFile>, FileError> {
+    recognise(file, &DOCUMENT_FORMATS)
+}
+
+/// Whether a record alone shows which agent wrote it.
+pub(crate) fn recognises_record(record: &[u8]) -> bool {
+    let path = Path::new("record.jsonl");
+    let source = Source::in_memory("record.jsonl", path, record.to_vec());
+    let file = Bundle::new(path, vec![source]);
+    recognise_lines(&file).is_ok_and(|file| file.is_some())
+}
+
+fn recognise(
+    file: &Bundle,
+    formats: &'static [FileFormat],
+) -> Result<Option<RecognisedFile>, FileError> {
+    let Some(source) = file.sources.first() else { return Ok(None) };
+    let head = Head::of(source)?;
+    for format in formats {
+        let sessions = format.sessions_in(file, &head)?;
+        if (1..=MAX_SESSIONS).contains(&sessions.len()) {
+            return Ok(Some(RecognisedFile { format, sessions }));
+        }
+    }
+    Ok(None)
+}
+
+impl FileFormat {
+    const fn new(reader: &'static Reader, recogniser: Recogniser, messages: ChatMessages) -> Self {
+        Self { reader, recogniser, messages }
+    }
+
+    /// Whether a file is of this format.
+    pub(crate) fn recognises(&self, file: &Bundle) -> Result<bool, FileError> {
+        let Some(source) = file.sources.first() else { return Ok(false) };
+        Ok(!self.sessions_in(file, &Head::of(source)?)?.is_empty())
+    }
+
+    fn sessions_in(&self, file: &Bundle, head: &Head) -> Result<Vec<Bundle>, FileError> {
+        let is_own = match self.recogniser {
+            ByHead(is_own) => is_own(head),
+            ByRecords(is_own) => is_own(&file.sources[0])?,
+            BySessions(sessions_in) => return sessions_in(file.clone()),
+        };
+        Ok(is_own.then(|| file.clone()).into_iter().collect())
+    }
+
+    /// Whether a record can be part of such a file. Most of what no other system writes can.
+    pub(crate) fn holds(&self, record: &[u8]) -> bool {
+        let Ok(Value::Object(object)) = repair::parse(record) else { return false };
+        match Shape::of(&object) {
+            None | Some(Shape::Claude) => true,
+            Some(Shape::Entry | Shape::Message) => self.holds_message(object),
+            Some(Shape::ApiLog | Shape::MessageList) => {
+                [api_log::AGENT, litellm::AGENT].contains(&self.reader.agent)
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Whether a record that looks like a message is the format's own: it must be, where it is none by itself.
+    fn holds_message(&self, object: Object) -> bool {
+        let is_own = match self.messages {
+            // An entry of ours.
+            _ if object.contains_key("kind") => false,
+            Never => false,
+            Typed => object.contains_key("type"),
+            Always => true,
+        };
+        is_own || shape::entries(Value::Object(object), &"").is_err()
+    }
+}

@@ -1,0 +1,279 @@
+//! The records of a session as the file that they were lines of, for the readers of agents' files.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::SessionDir;
+use super::log_scan::has_hole;
+use super::record::{self, SumChain};
+use super::recorder::RECORD;
+use super::sealed::{Problems, Sealed};
+use crate::durable::{FileError, OnPath};
+use steno_vault::{Bundle, Source};
+
+/// How many bytes of records are between two places from which they can be read.
+const CHECKPOINT_DISTANCE: u64 = 256 << 10;
+
+/// A place between two lines of what was recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinePlace {
+    /// The byte of the record at which the next line begins.
+    pub(super) position: u64,
+    /// How many lines there are before.
+    pub(super) number: u64,
+    chain: SumChain,
+}
+
+impl LinePlace {
+    /// The place before the first line.
+    pub(super) const START: Self = Self { position: 0, number: 0, chain: SumChain::START };
+
+    /// Goes on behind a line that begins at `position`; tells whether that is as it was written.
+    pub(super) fn pass(&mut self, line: &[u8], position: u64) -> bool {
+        self.position = position + line.len() as u64 + 1;
+        self.number += 1;
+        self.chain.check(line)
+    }
+}
+
+/// The lines that recorders wrote, sealed or not.
+pub(super) struct RecordLines {
+    parts: VecDeque<RecordPart>,
+}
+
+struct RecordPart {
+    path: Arc<Path>,
+    input: Box<dyn BufRead>,
+    /// The byte of the record that is read next.
+    position: u64,
+}
+
+impl RecordLines {
+    /// Opens the record of a session at a byte. Damage is skipped and added to `problems`.
+    pub(super) fn open(dir: &SessionDir, at: u64, problems: &Problems) -> Result<Self, FileError> {
+        // Live logs are opened before the sealed file: one that is sealed and removed meanwhile is then read twice
+        // over its sealed part, which is skipped, instead of not at all.
+        let mut logs = Vec::new();
+        for (base, path) in dir.live_logs()? {
+            match File::open(&path) {
+                Ok(file) => logs.push((base, path, file)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error).on("open", &path),
+            }
+        }
+        let mut parts = VecDeque::new();
+        let mut length = 0;
+        if dir.has_sealed_record()? {
+            let sealed = dir.open_kept(RECORD, 0)?;
+            length = sealed.length();
+            if at < length {
+                let path = Arc::from(dir.record_path());
+                let input = open_sealed(sealed, at, problems).on("read", &dir.record_path())?;
+                parts.push_back(RecordPart { path, input, position: at });
+            }
+        }
+        for (base, path, mut file) in logs {
+            let position = at.max(length).max(base);
+            file.seek(SeekFrom::Start(position - base)).on("read", &path)?;
+            let input = Box::new(BufReader::new(file));
+            parts.push_back(RecordPart { path: Arc::from(path), input, position });
+        }
+        Ok(Self { parts })
+    }
+
+    /// Reads the next line into `line`, without its end; gives its file and where it begins, or nothing after the last one.
+    pub(super) fn read_line(
+        &mut self,
+        line: &mut Vec<u8>,
+    ) -> Result<Option<(Arc<Path>, u64)>, FileError> {
+        while let Some(part) = self.parts.front_mut() {
+            line.clear();
+            part.input.read_until(b'\n', line).on("read", &part.path)?;
+            // What has no newline yet is still being written. It, and pages that never reached the disk, will be cut off
+            // by the next recorder.
+            if line.pop() == Some(b'\n') && !has_hole(line) {
+                let position = part.position;
+                part.position += line.len() as u64 + 1;
+                return Ok(Some((Arc::clone(&part.path), position)));
+            }
+            self.parts.pop_front();
+        }
+        Ok(None)
+    }
+}
+
+/// The bytes of a sealed record from byte `at` on. Damaged frames are skipped, and added to `problems`.
+fn open_sealed(sealed: Sealed, at: u64, problems: &Problems) -> io::Result<Box<dyn BufRead>> {
+    let is_whole = problems.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+    if at > 0 && is_whole {
+        return Ok(Box::new(sealed.reader(at)));
+    }
+    // Where frames are damaged, bytes stand nearer to the beginning than they did.
+    let mut input = sealed.lenient_reader(Arc::clone(problems));
+    io::copy(&mut input.by_ref().take(at), &mut io::sink())?;
+    Ok(Box::new(input))
+}
+
+/// The log of a session's records.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedLog {
+    pub(super) dir: SessionDir,
+    /// Damage that was found in it so far.
+    pub(super) problems: Problems,
+}
+
+/// Some records of a session that stand one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedFile {
+    dir: SessionDir,
+    begin: LinePlace,
+    /// The numbers of the lines that hold them.
+    lines: Range<u64>,
+    /// What it is called: some readers tell documents from lines by that.
+    name: &'static str,
+    /// Whether it ends before the next recorder began, if that is not after its first record.
+    is_one_recording: bool,
+    /// Damage that was found in the log; where it is known decides how the log is read.
+    problems: Problems,
+}
+
+impl RecordedFile {
+    /// The records from `begin` on, up to the line of number `end`.
+    pub(super) fn lines(log: &RecordedLog, begin: LinePlace, end: u64) -> Self {
+        let (dir, problems) = (log.dir.clone(), Arc::clone(&log.problems));
+        let (lines, name) = (begin.number..end, "record.jsonl");
+        Self { dir, begin, lines, name, is_one_recording: false, problems }
+    }
+
+    /// The records from `begin` on that one recorder wrote; where that is a single one, those of the next recorders too.
+    pub(super) fn recording(log: &RecordedLog, begin: LinePlace) -> Self {
+        Self { is_one_recording: true, ..Self::lines(log, begin, u64::MAX) }
+    }
+
+    /// The one record at `begin`, as a document.
+    pub(super) fn document(log: &RecordedLog, begin: LinePlace) -> Self {
+        Self { name: "record.json", ..Self::lines(log, begin, begin.number + 1) }
+    }
+
+    /// The same, as its reader finds it.
+    pub(super) fn to_bundle(&self) -> Bundle {
+        let path = self.dir.path().join(self.name);
+        Bundle::new(&path, vec![self.to_source(path.clone())])
+    }
+
+    fn to_source(&self, path: PathBuf) -> Source {
+        let file = self.clone();
+        let first = Checkpoint { offset: 0, place: self.begin };
+        let checkpoints = Arc::new(Mutex::new(vec![first]));
+        Source::anywhere(self.name, path, move |at| {
+            let known = checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
+            let index = known.partition_point(|point| point.offset <= at).saturating_sub(1);
+            let Checkpoint { offset, place } = known[index];
+            drop(known);
+            let lines = RecordLines::open(&file.dir, place.position, &file.problems);
+            let mut input = RecordedBytes {
+                lines: lines.map_err(io::Error::other)?,
+                place,
+                range: file.lines.clone(),
+                is_one_recording: file.is_one_recording,
+                count: 0,
+                line: Vec::new(),
+                record: Vec::new(),
+                consumed: 0,
+                offset,
+                checkpoints: Arc::clone(&checkpoints),
+            };
+            io::copy(&mut input.by_ref().take(at - offset), &mut io::sink())?;
+            Ok(Box::new(input))
+        })
+    }
+}
+
+/// A place at which a record begins.
+#[derive(Clone, Copy, Debug)]
+struct Checkpoint {
+    /// How many bytes of records there are before.
+    offset: u64,
+    place: LinePlace,
+}
+
+/// The bytes of records, each as one line.
+struct RecordedBytes {
+    lines: RecordLines,
+    place: LinePlace,
+    range: Range<u64>,
+    is_one_recording: bool,
+    /// How many records were read.
+    count: usize,
+    line: Vec<u8>,
+    /// The record that is read, and how much of it was.
+    record: Vec<u8>,
+    consumed: usize,
+    /// How many bytes of records there are up to the end of this one.
+    offset: u64,
+    checkpoints: Arc<Mutex<Vec<Checkpoint>>>,
+}
+
+impl RecordedBytes {
+    /// Reads the next record; leaves none at the end.
+    fn read_record(&mut self) -> io::Result<()> {
+        self.record.clear();
+        self.consumed = 0;
+        while self.place.number < self.range.end {
+            let place = self.place;
+            let line = self.lines.read_line(&mut self.line).map_err(io::Error::other)?;
+            let Some((_, position)) = line else { break };
+            let place = LinePlace { position, ..place };
+            // Damaged lines are reported where the log itself is read.
+            if !self.place.pass(&self.line, position) || place.number < self.range.start {
+                continue;
+            }
+            if self.is_one_recording && self.count > 1 && record::holds_opening(&self.line) {
+                self.range.end = place.number;
+            }
+            let Some(json) = record::json_of(&self.line) else { continue };
+            self.record.extend_from_slice(&json);
+            self.record.push(b'\n');
+            self.note_checkpoint(place);
+            self.offset += self.record.len() as u64;
+            self.count += 1;
+            break;
+        }
+        Ok(())
+    }
+
+    fn note_checkpoint(&self, place: LinePlace) {
+        let mut known = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = known.last().map_or(0, |point| point.offset);
+        if self.offset >= last + CHECKPOINT_DISTANCE {
+            known.push(Checkpoint { offset: self.offset, place });
+        }
+    }
+}
+
+impl Read for RecordedBytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let available = self.fill_buf()?;
+        let count = available.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&available[..count]);
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for RecordedBytes {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.consumed == self.record.len() {
+            self.read_record()?;
+        }
+        Ok(&self.record[self.consumed..])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.consumed += count;
+    }
+}

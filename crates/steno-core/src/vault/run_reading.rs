@@ -1,0 +1,138 @@
+//! Reads the runs of a recorded session that are in agents' own formats, with the readers of those.
+
+use super::record::RecordReader;
+use super::recorded_runs::RecordedRun;
+use crate::cost::bill::BillOrigin;
+use crate::durable::FileError;
+use crate::format::file_format::RecognisedFile;
+use crate::format::{Emit, FormatError, Item, Reader};
+use crate::problem::Problem;
+use crate::session::Session;
+use crate::timestamp::Timestamp;
+use steno_vault::Bundle;
+
+/// What is found in a recorded session.
+#[derive(Debug)]
+pub(crate) enum RecordedItem {
+    /// An entry or a problem.
+    Item(Item),
+    /// Whose messages follow: those of a session that its agent may have kept in files too, or the recording's own.
+    Origin(Option<BillOrigin>),
+}
+
+/// Takes what is found in a recorded session, in order.
+pub(crate) type EmitRecorded<'a> = &'a mut dyn FnMut(RecordedItem);
+
+/// The runs of a recorded session, while its log is read.
+pub(super) struct RunReading {
+    runs: std::iter::Peekable<std::vec::IntoIter<RecordedRun>>,
+    /// The line that ends the run in which the log is read.
+    end: u64,
+    /// What the sources of the runs state of their sessions.
+    stated: Vec<Session>,
+    /// Whether every record so far is part of a run.
+    is_all: bool,
+    /// When the last entry was made.
+    pub(super) last: Option<Timestamp>,
+}
+
+impl RunReading {
+    pub(super) fn new(runs: Vec<RecordedRun>) -> Self {
+        let runs = runs.into_iter().peekable();
+        Self { runs, end: 0, stated: Vec::new(), is_all: true, last: None }
+    }
+
+    /// Goes on to a line of the log, counted from 0. Reads the run that begins there; tells whether the line's record was
+    /// read as part of a run.
+    pub(super) fn reach(
+        &mut self,
+        line: u64,
+        reader: &mut RecordReader,
+        emit: EmitRecorded<'_>,
+    ) -> Result<bool, FileError> {
+        if let Some(run) = self.runs.next_if(|run| run.begin == line) {
+            // Records in which their reader sees nothing to tell are shown as they are.
+            if self.read_run(&run, reader, emit)? > 0 {
+                self.end = run.end;
+            }
+        }
+        Ok(line < self.end)
+    }
+
+    /// Notes that a record outside of all runs has entries.
+    pub(super) fn note_other_record(&mut self) {
+        self.is_all = false;
+    }
+
+    /// Reads a run; gives the number of its entries.
+    fn read_run(
+        &mut self,
+        run: &RecordedRun,
+        reader: &mut RecordReader,
+        emit: EmitRecorded<'_>,
+    ) -> Result<usize, FileError> {
+        let RecognisedFile { format, sessions } = &run.file;
+        let mut count = 0;
+        for (session, head) in sessions.iter().zip(&run.head.sessions) {
+            let stated = read_session(format.reader, head, &mut |_| {});
+            let stated = stated.or_else(|_| read_session(format.reader, session, &mut |_| {}));
+            let origin = stated.ok().map(|Session { agent, id, .. }| BillOrigin { agent, id });
+            emit(RecordedItem::Origin(origin));
+            let last = &mut self.last;
+            let stated = read_session(format.reader, session, &mut |item| {
+                let item = match item {
+                    Item::Entry(mut entry) => {
+                        count += 1;
+                        reader.take_entry(&mut entry);
+                        *last = entry.created_at.or(*last);
+                        Item::Entry(entry)
+                    }
+                    problem @ Item::Problem(_) => problem,
+                };
+                emit(RecordedItem::Item(item));
+            });
+            emit(RecordedItem::Origin(None));
+            match stated {
+                Ok(stated) => self.stated.push(stated),
+                Err(FormatError::Invalid(problem)) => {
+                    emit(RecordedItem::Item(Item::Problem(problem)));
+                }
+                Err(error @ FormatError::File(_)) if !error.is_of_system() => {
+                    let problem = Problem::of(&session.root, error.to_string());
+                    emit(RecordedItem::Item(Item::Problem(problem)));
+                }
+                Err(FormatError::File(error)) => return Err(error),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Adds what the sources state to what is known of the recording.
+    pub(super) fn complete(self, session: &mut Session) {
+        let is_whole = self.is_all && self.stated.len() == 1;
+        for stated in self.stated.into_iter().rev() {
+            session.title = stated.title.or(session.title.take());
+            session.branch = stated.branch.or(session.branch.take());
+            session.project = session.project.take().or(stated.project);
+            session.stop_reason = session.stop_reason.take().or(stated.stop_reason);
+            for model in stated.models {
+                if !session.models.contains(&model) {
+                    session.models.push(model);
+                }
+            }
+            for (name, value) in stated.extra {
+                session.extra.entry(name).or_insert(value);
+            }
+            if let Some(cost) = stated.totals.cost {
+                session.totals.cost = Some(session.totals.cost.unwrap_or_default() + cost);
+            }
+            if is_whole && !stated.totals.usage.is_empty() {
+                session.totals.usage = stated.totals.usage;
+            }
+        }
+    }
+}
+
+fn read_session(reader: &Reader, session: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
+    (reader.read)(session, emit)
+}
