@@ -1,7 +1,7 @@
-//! Claude Code: one JSON Lines file per session, with files of its subagents beside it.
+//! Reads Claude Code's sessions: one JSON Lines file per session, and one per subagent.
 //!
-//! Also read: exports of the web (`{"loglines":[…]}`), sessions of Claude Desktop, and the history of
-//! prompts, which is all that is left of sessions that were purged. What a compaction dropped from the model's context stays in the file and is read too.
+//! Also reads web exports (`{"loglines":[…]}`), Claude Desktop's sessions, and the prompt history, which is all
+//! that remains of purged sessions. Records from before a compaction stay in the file and are read too.
 
 mod billing;
 mod blocks;
@@ -43,16 +43,16 @@ use steno_vault::{Bundle, Source, Wanted};
 /// The agent's name.
 pub const AGENT: &str = "claude-code";
 
-/// A text of which the beginning will do for counting is longer than any id.
+/// How many bytes of each text are read when only counts are needed. Longer than any id.
 const BRIEF: usize = 256;
 
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
 
-/// Reads a session: its own file, then those of its subagents.
+/// Reads the session's main file, then its subagents' files.
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    if let Some(told) = bundle.excerpts.last().filter(|_| bundle.is_only_told()) {
-        return history::read(told, bundle.key.as_deref(), emit);
+    if let Some(excerpt) = bundle.excerpts.last().filter(|_| bundle.is_only_told()) {
+        return history::read(excerpt, bundle.key.as_deref(), emit);
     }
     let Some(main) = find::main_source(bundle) else {
         return read_subagents(bundle, emit);
@@ -83,7 +83,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
-/// Reads a session whose own file is not there yet, or not any more.
+/// Reads a session of which only subagent files exist: the main file is not written yet, or was deleted.
 fn read_subagents(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     if bundle.sources.is_empty() {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
@@ -100,27 +100,27 @@ fn read_subagents(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErro
     Ok(session)
 }
 
-/// What small files beside the session tell: a subagent's kind and task, Claude Desktop's title.
+/// Fills in metadata from sidecar files: a subagent's type and task, Claude Desktop's title.
 fn add_sidecar(session: &mut Session, bundle: &Bundle) {
     let sidecars = bundle.sources.iter().filter(|source| find::is_sidecar(source.name(), bundle));
     for sidecar in sidecars {
-        let stated = sidecar.bytes().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let mut stated: Object = stated.unwrap_or_default();
+        let fields = sidecar.bytes().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let mut fields: Object = fields.unwrap_or_default();
         if session.title.is_none() {
-            session.title = stated.get("title").and_then(|title| title.as_str()).map(str::to_owned);
+            session.title = fields.get("title").and_then(|title| title.as_str()).map(str::to_owned);
         }
         for name in ["agentType", "description", "toolUseId", "parentAgentId", "isArchived"] {
-            session.extra.extend(stated.shift_remove_entry(name));
+            session.extra.extend(fields.shift_remove_entry(name));
         }
     }
 }
 
-/// A session on its way from lines to entries.
+/// Decodes the files of one session into entries.
 struct Reading<'e> {
     converter: Converter,
     billing: Billing,
     facts: Facts,
-    wanted: Wanted,
+    detail: Wanted,
     emit: Emit<'e>,
 }
 
@@ -131,11 +131,11 @@ struct Export<'a> {
 }
 
 impl<'e> Reading<'e> {
-    fn new(native_id: &str, wanted: Wanted, emit: Emit<'e>) -> Self {
+    fn new(native_id: &str, detail: Wanted, emit: Emit<'e>) -> Self {
         let mut converter = Converter::new(Numbering::new(AGENT, native_id));
-        converter.tools.without_input = wanted != Wanted::All;
+        converter.tools.without_input = detail != Wanted::All;
         let (billing, facts) = (Billing::default(), Facts::default());
-        Self { converter, billing, facts, wanted, emit }
+        Self { converter, billing, facts, detail, emit }
     }
 
     fn file(&mut self, source: &Source) -> Result<(), FormatError> {
@@ -146,7 +146,7 @@ impl<'e> Reading<'e> {
         Ok(())
     }
 
-    /// Reads those files that are subagents', and gives how many there are.
+    /// Reads the subagent files among `sources` and returns their number.
     fn subagents<'s>(&mut self, sources: impl IntoIterator<Item = &'s Source>) -> u64 {
         let mut count = 0;
         for source in sources {
@@ -159,7 +159,7 @@ impl<'e> Reading<'e> {
         count
     }
 
-    /// Reads the file of a subagent; without it the session is still there.
+    /// Reads a subagent's file. A failure is reported as a problem; the session is read without it.
     fn side_file(&mut self, source: &Source) {
         if let Err(error) = self.file(source) {
             (self.emit)(Item::Problem(Problem::of(source.path(), error)));
@@ -177,9 +177,9 @@ impl<'e> Reading<'e> {
         Ok(())
     }
 
-    /// Takes the records of one line: one, or several that lost the line ends between them.
+    /// Decodes the records of a line: one, or several if the newlines between them were lost.
     fn line(&mut self, path: &Path, number: u64, bytes: &[u8]) {
-        if self.wanted == Wanted::Bills && self.facts.has_project() && !record::has_bill(bytes) {
+        if self.detail == Wanted::Bills && self.facts.has_project() && !record::has_bill(bytes) {
             return;
         }
         let mut rest = bytes.trim_ascii();
@@ -187,8 +187,8 @@ impl<'e> Reading<'e> {
             match self.record(number, rest) {
                 Ok(length) => rest = rest[length..].trim_ascii_start(),
                 Err(reason) => {
-                    let mended = record::mended(rest);
-                    if mended.is_none_or(|mended| self.record(number, &mended).is_err()) {
+                    let repaired = record::mended(rest);
+                    if repaired.is_none_or(|repaired| self.record(number, &repaired).is_err()) {
                         self.problem(path, number, &reason);
                     }
                     return;
@@ -198,7 +198,7 @@ impl<'e> Reading<'e> {
     }
 
     fn record(&mut self, number: u64, bytes: &[u8]) -> Result<usize, String> {
-        let limit = if self.wanted == Wanted::All { usize::MAX } else { BRIEF };
+        let limit = if self.detail == Wanted::All { usize::MAX } else { BRIEF };
         let (record, length) = Record::first_of(bytes, limit)?;
         let at = record.timestamp.text().and_then(|text| text.parse().ok());
         self.facts.note(&record, at);

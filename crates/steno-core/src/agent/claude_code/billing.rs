@@ -1,33 +1,33 @@
-//! Gives each API message's tokens to one entry: the last one of the message.
+//! Assigns the usage of each API message to one entry: the last entry of the message.
 //!
-//! A message comes in several lines that repeat its tokens, and early lines state too few. So its
-//! last entry is held back until the next message begins.
+//! Claude Code writes a message as several lines. Each line repeats the message's usage, and early lines have
+//! counts that are too low. So the last entry is held back until the next message begins.
 
 use crate::entry::{Entry, Usage};
 use crate::usage::Tally;
 
-/// How many entries may wait behind one that is held back.
+/// How many entries may queue behind the one that is held back. Beyond that, the message is closed early.
 const WAITING_LIMIT: usize = 256;
 
-/// The tokens that one line states for its message.
+/// The usage that one line reports for its message.
 #[derive(Debug, PartialEq)]
 pub(super) struct Bill {
     pub(super) message_id: String,
     pub(super) usage: Usage,
 }
 
-/// Entries on their way out.
+/// Holds back entries until the usage of their message is final.
 #[derive(Debug, Default)]
 pub(super) struct Billing {
-    /// What was given to entries already.
+    /// Usage that entries have already.
     billed: Tally,
     open: Option<Bill>,
-    /// The last entry of the open message, and what came after it.
+    /// The last entry of the open message, and the entries after it.
     waiting: Vec<Entry>,
 }
 
 impl Billing {
-    /// Takes the entries of one record, and lets go of those that need not wait.
+    /// Queues the entries of one record, and passes on to `out` those that need not wait.
     pub(super) fn take(
         &mut self,
         entries: Vec<Entry>,
@@ -56,11 +56,11 @@ impl Billing {
         self.waiting.drain(..last).for_each(out);
     }
 
-    /// Ends the open message.
+    /// Closes the open message: assigns its usage and passes all queued entries on to `out`.
     pub(super) fn close(&mut self, out: &mut dyn FnMut(Entry)) {
         if let (Some(open), Some(entry)) = (self.open.take(), self.waiting.first_mut()) {
             let growth = self.billed.bill(Some(&open.message_id), None, &open.usage);
-            // One that comes back states all of its tokens again: a tally takes the larger count.
+            // A message that appears again repeats its whole usage; the tally keeps the larger count.
             entry.usage = self.billed.billed(&open.message_id).filter(|_| !growth.is_empty());
         }
         self.waiting.drain(..).for_each(out);

@@ -1,4 +1,4 @@
-//! The content blocks of messages, as entries that have no envelope yet.
+//! Decodes the content blocks of messages into entries. Ids, times and sources are filled in by the record decoder.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,16 +10,16 @@ use crate::agent::texts::Texts;
 use crate::agent::{entries, repair};
 use crate::entry::{Entry, Kind, Role};
 
-/// The tools that were called.
+/// The tool calls seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    /// Their names, by the ids of their calls.
+    /// Tool names by call id.
     names: Texts,
-    /// Nobody wants to know what they were called with.
+    /// Whether the inputs of calls are left out.
     pub(super) without_input: bool,
 }
 
-/// One entry per block of an answer.
+/// Decodes an assistant message: one entry per block.
 pub(super) fn answer(content: Loose<'_, Block<'_>>, tools: &mut Tools) -> Vec<Entry> {
     match content {
         Loose::Text(text) => vec![said(text)],
@@ -64,13 +64,13 @@ fn call(block: Block<'_>, kind: Kind) -> Entry {
     entry.tool_call_id = block.id.into_text();
     match block.input.map(|input| (input.0, repair::parse(input.0.as_bytes()))) {
         Some((_, Ok(input))) => entry.tool_input = Some(input),
-        Some((odd, Err(_))) => entry.content = odd.to_owned(),
+        Some((malformed, Err(_))) => entry.content = malformed.to_owned(),
         None => {}
     }
     entry
 }
 
-/// One entry per block of what is said in the user's name; `kind` is what its own words are.
+/// Decodes a user message: one entry per block. Text, images and documents become entries of `kind`.
 pub(super) fn asked(content: Loose<'_, Block<'_>>, kind: Kind, tools: &Tools) -> Vec<Entry> {
     match content {
         Loose::Text(text) => vec![Entry::new(Role::User, kind, text)],
@@ -110,20 +110,21 @@ fn result(block: Block<'_>, tools: &Tools) -> Entry {
     entry
 }
 
-/// Adds to a result which subagent gave it, and where all of it is if the model saw only a part.
+/// Adds to a tool result the id of the subagent that produced it, and the path of the full output if the model
+/// saw only a part.
 pub(super) fn add_details(entry: &mut Entry, details: &ToolUseResult<'_>) {
-    let stated = [
+    let details_by_name = [
         ("agentId", details.agent_id.text()),
         ("persistedOutputPath", details.persisted_output_path.text()),
     ];
-    for (name, value) in stated {
+    for (name, value) in details_by_name {
         if let Some(value) = value {
             entry.metadata.get_or_insert_default().insert(name.to_owned(), value.into());
         }
     }
 }
 
-/// The text of some content, a line per block.
+/// The content as text, with a newline between blocks.
 pub(super) fn flat(content: Loose<'_, Block<'_>>) -> String {
     match content {
         Loose::Text(text) => text.into_owned(),
@@ -145,7 +146,7 @@ fn shown(block: Block<'_>) -> String {
     }
 }
 
-/// What binary data is, how much and which, without the data.
+/// Describes binary data by media type, size and hash, without the data.
 fn described(kind: &str, media: &Media<'_>) -> String {
     let name = media.media_type.text().unwrap_or(kind);
     let Some(data) = media.data.text() else {

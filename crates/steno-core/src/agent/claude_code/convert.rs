@@ -1,4 +1,4 @@
-//! Turns records into entries.
+//! Decodes records into entries, and fills in their ids, times, sources and parents.
 
 use std::mem;
 
@@ -19,7 +19,7 @@ use crate::timestamp::Timestamp;
 /// The model of messages that Claude Code itself writes in the model's name.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// Records that say nothing: states, titles, checkpoints, copies of requests.
+/// Record types without an entry: state, titles, checkpoints, copies of API requests.
 const SILENT: [&str; 26] = [
     "agent-color",
     "agent-name",
@@ -49,7 +49,7 @@ const SILENT: [&str; 26] = [
     "worktree-state",
 ];
 
-/// What every record says about itself; an entry has fields for it.
+/// Fields that every record has. Entries have fields of their own for them.
 const ENVELOPE: [&str; 14] = [
     "cwd",
     "entrypoint",
@@ -67,26 +67,26 @@ const ENVELOPE: [&str; 14] = [
     "version",
 ];
 
-/// One line, with what is known about it beside its content.
+/// One parsed line of a session file.
 pub(super) struct Line<'a> {
     pub(super) record: Record<'a>,
     /// The bytes of the record.
     pub(super) raw: &'a [u8],
-    /// Counted from 1.
+    /// The line number, from 1.
     pub(super) number: u64,
     pub(super) at: Option<Timestamp>,
 }
 
-/// Makes entries of the records of one session, file by file.
+/// Decodes the records of one session, file by file.
 #[derive(Debug)]
 pub(super) struct Converter {
     numbering: Numbering,
     pub(super) tools: Tools,
     links: Links,
     used: SumSet,
-    /// Prompts that were queued, without a stated origin, since the last one that was typed.
+    /// Queued prompts without an `origin` field, since the last typed prompt.
     queued: SumSet,
-    /// Who speaks in the file, where all of it is by one.
+    /// The source of all records of the current file. If none, each record's links decide.
     pub(super) speaker: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Converter {
         }
     }
 
-    /// The entries of a line, and the tokens that it states for its message.
+    /// Decodes a line into entries, and the usage that it reports for its message.
     pub(super) fn convert(&mut self, line: Line<'_>) -> (Vec<Entry>, Option<Bill>) {
         if is_silent(&line.record) {
             self.links.skip(&line.record);
@@ -159,8 +159,8 @@ impl Converter {
         if entries.is_empty() {
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
         }
-        let stated = message.id.owned().or(record.request_id.owned());
-        let message_id = stated.unwrap_or_else(|| own_id(line));
+        let native_id = message.id.owned().or(record.request_id.owned());
+        let message_id = native_id.unwrap_or_else(|| own_id(line));
         let model = message.model.owned();
         let is_synthetic = model.as_deref() == Some(SYNTHETIC);
         for entry in &mut entries {
@@ -189,10 +189,10 @@ impl Converter {
             _ => return vec![other(line.raw)],
         };
         let record = &line.record;
-        let typed = prompt::is_typed(record, &message.content);
-        let kind = if typed { Kind::Text } else { Kind::Notice };
+        let is_typed = prompt::is_typed(record, &message.content);
+        let kind = if is_typed { Kind::Text } else { Kind::Notice };
         let mut entries = blocks::asked(message.content, kind, &self.tools);
-        if typed {
+        if is_typed {
             self.leave_out_queued(&mut entries);
         }
         let is_one = entries.len() == 1;
@@ -207,16 +207,17 @@ impl Converter {
         entries
     }
 
-    /// A queued prompt may be written again once it is sent: it is one prompt.
-    fn leave_out_queued(&mut self, typed: &mut [Entry]) {
+    /// Turns a typed prompt into a notice if it repeats a queued one: Claude Code writes a queued prompt again
+    /// when it is sent.
+    fn leave_out_queued(&mut self, prompt: &mut [Entry]) {
         let queued = mem::take(&mut self.queued);
-        if queued.contains(said(typed).as_str()) {
-            let texts = typed.iter_mut().filter(|entry| entry.kind == Kind::Text);
+        if queued.contains(said(prompt).as_str()) {
+            let texts = prompt.iter_mut().filter(|entry| entry.kind == Kind::Text);
             texts.for_each(|entry| entry.kind = Kind::Notice);
         }
     }
 
-    /// A prompt that was queued while the model worked, or context that was added.
+    /// Decodes an attachment: a prompt queued while the model worked, or added context.
     fn attached(&mut self, mut line: Line<'_>) -> Vec<Entry> {
         let Loose::Object(attachment) = mem::take(&mut line.record.attachment) else {
             return vec![other(line.raw)];
@@ -242,7 +243,7 @@ impl Converter {
     }
 }
 
-/// What a prompt says, whatever its blocks.
+/// The text of a prompt, however it is split into blocks.
 fn said(entries: &[Entry]) -> String {
     let texts = entries.iter().filter(|entry| entry.kind == Kind::Text);
     texts.map(|entry| entry.content.trim()).collect::<Vec<_>>().join("\n")
@@ -260,17 +261,18 @@ fn take_message<'a>(record: &mut Record<'a>) -> Option<Message<'a>> {
     }
 }
 
-/// Names a message that has no id by its record.
+/// The message id of a message without one: the record's UUID or line number.
 fn own_id(line: &Line<'_>) -> String {
     line.record.uuid.owned().unwrap_or_else(|| format!("line-{}", line.number))
 }
 
-/// Names a prompt of several blocks. A record that comes again asks again, as one of a single block does.
+/// The message id of a prompt with several blocks. It includes the line number, so that a repeated record counts
+/// as another prompt, as a repeated prompt of one block does.
 fn prompt_id(line: &Line<'_>) -> String {
     format!("{} line {}", own_id(line), line.number)
 }
 
-/// What Claude Code itself tells.
+/// Decodes a `system` record.
 fn told(line: Line<'_>) -> Entry {
     let kind = match line.record.subtype.text() {
         Some("compact_boundary") => Kind::Compaction,
@@ -286,7 +288,7 @@ fn link(url: Option<&str>) -> Entry {
     Entry::new(Role::System, Kind::Notice, url.unwrap_or_default())
 }
 
-/// A record of a type that is not known, kept whole.
+/// The entry of a record of unknown type. Its metadata is the whole record.
 fn other(raw: &[u8]) -> Entry {
     let mut entry = Entry::new(Role::System, Kind::Other, "");
     entry.metadata = Some(record::whole(raw));

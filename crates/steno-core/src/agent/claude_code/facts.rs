@@ -1,4 +1,4 @@
-//! What the records of a session file tell about the session as a whole.
+//! Collects metadata of the session as a whole from the records of its file.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use crate::session::Session;
 use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 
-/// Of more titles than these the oldest are forgotten: the last one counts.
+/// How many summaries are kept. The oldest are dropped, since the last one is the title.
 const SUMMARIES: usize = 1000;
 
-/// Facts gathered line by line.
+/// Session metadata, collected record by record.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     started: Option<Timestamp>,
@@ -25,7 +25,7 @@ pub(super) struct Facts {
     forked_from: Option<String>,
     custom_title: Option<String>,
     ai_title: Option<String>,
-    /// Titles of conversations, each with the record in which the conversation ends.
+    /// Conversation titles, each with the UUID of the conversation's last record.
     summaries: VecDeque<(String, String)>,
     uuids: SumSet,
     tag: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Takes note of what a record tells, and at what time it was written.
+    /// Notes the metadata of a record, and the time at which it was written.
     pub(super) fn note(&mut self, record: &Record<'_>, at: Option<Timestamp>) {
         if let Some(at) = at {
             self.note_time(at);
@@ -71,7 +71,7 @@ impl Facts {
         }
     }
 
-    /// Whether a record told where the session was at work.
+    /// Whether a record with the project folder was seen.
     pub(super) fn has_project(&self) -> bool {
         self.project.is_some()
     }
@@ -85,7 +85,7 @@ impl Facts {
         }
     }
 
-    /// Fills in a session. A summary counts only if its conversation ends in this very file.
+    /// Fills in the session. A summary is its title only if the conversation's last record is in this file.
     pub(super) fn fill(self, session: &mut Session) {
         let uuids = self.uuids;
         let mut own =
@@ -110,22 +110,21 @@ impl Facts {
     }
 }
 
-/// A record's name; one that is no UUID gets one of its own.
-fn name(stated: &str) -> Uuid {
-    Uuid::parse_str(stated)
-        .unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, stated.as_bytes()))
+/// A record's UUID. An id in another form is hashed into one.
+fn name(id: &str) -> Uuid {
+    Uuid::parse_str(id).unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, id.as_bytes()))
 }
 
-fn first(fact: &mut Option<String>, stated: Option<&str>) {
+fn first(fact: &mut Option<String>, value: Option<&str>) {
     if fact.is_none() {
-        *fact = stated.map(str::to_owned);
+        *fact = value.map(str::to_owned);
     }
 }
 
-fn last(fact: &mut Option<String>, stated: Option<&str>) {
-    if let Some(stated) = stated
-        && fact.as_deref() != Some(stated)
+fn last(fact: &mut Option<String>, value: Option<&str>) {
+    if let Some(value) = value
+        && fact.as_deref() != Some(value)
     {
-        *fact = Some(stated.to_owned());
+        *fact = Some(value.to_owned());
     }
 }

@@ -1,4 +1,4 @@
-//! Finds sessions, and the files that belong to each: subagents, large results, workflows.
+//! Finds sessions and the files of each: subagents, large tool results, workflows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,12 +11,13 @@ use crate::durable::{self, FileError};
 use crate::format::tree::{self, Tree};
 use steno_vault::{Bundle, Source};
 
-/// The folders of a session's own folder that belong to its record.
+/// The subfolders of a session's folder with files of the session.
 const SIDE_FOLDERS: [&str; 3] = ["subagents", "tool-results", "workflows"];
 
-/// The sessions at or below a path.
+/// Finds the sessions at or below a path.
 ///
-/// A subagent whose session's own file is not there stands for that session until it is; given alone, it is one of its own.
+/// Subagent files without their session's main file form a bundle under the main file's path. A subagent file that
+/// is the path itself is a session of its own.
 pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let is_given = !tree.is_folder();
     let files = tree.files().iter().filter(|file| is_given || is_candidate(file));
@@ -26,14 +27,14 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
     for file in others {
         let Some(known) = known(file, is_given)? else { continue };
-        let told = if known == Known::History { purged::sessions(file)? } else { None };
-        match told {
+        let purged = if known == Known::History { purged::sessions(file)? } else { None };
+        match purged {
             Some(sessions) => bundles.extend(sessions),
             None => bundles.push(bundle(file, &known, &mut flat)?),
         }
     }
     let taken: HashSet<PathBuf> = bundles.iter().flat_map(side_files).collect();
-    // A result that was saved may itself look like a session.
+    // A saved tool result may look like a session.
     bundles.retain(|bundle| !taken.contains(&bundle.root));
     let mut orphans: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for file in agents.into_iter().filter(|file| !taken.contains(*file)) {
@@ -50,7 +51,7 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles)
 }
 
-/// The files of a session besides its own.
+/// The files of a session except its main file.
 fn side_files(bundle: &Bundle) -> Vec<PathBuf> {
     let paths = bundle.sources.iter().map(|source| source.path().to_owned());
     paths.filter(|path| *path != bundle.root).collect()
@@ -60,13 +61,13 @@ fn is_candidate(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "jsonl" || extension == "json")
 }
 
-/// What a file is. One that cannot be read is only a failure if it was asked for.
+/// The kind of a file. An unreadable file is an error only if the user named it, and is skipped otherwise.
 fn known(file: &Path, is_given: bool) -> Result<Option<Known>, FileError> {
-    let found = probe(&Bundle::file(file).sources[0]);
-    if is_given { found } else { Ok(found.unwrap_or_default()) }
+    let kind = probe(&Bundle::file(file).sources[0]);
+    if is_given { kind } else { Ok(kind.unwrap_or_default()) }
 }
 
-/// The file of the session itself; the others are its side files. There is none before the agent has written it.
+/// The main file of a session. None if Claude Code has not written it yet.
 pub(super) fn main_source(bundle: &Bundle) -> Option<&Source> {
     let is_main = |source: &&Source| {
         let name = source.name();
@@ -76,7 +77,7 @@ pub(super) fn main_source(bundle: &Bundle) -> Option<&Source> {
     bundle.sources.iter().find(is_main).or_else(first)
 }
 
-/// The agent's own name of a session: the file's name where that is an id, else what records state.
+/// The agent's id of a session: the file name if it is an id, otherwise the id in the records.
 pub(super) fn native_id(name: &str, known: Option<&Known>) -> String {
     let stem = stem(name);
     match known {
@@ -85,17 +86,17 @@ pub(super) fn native_id(name: &str, known: Option<&Known>) -> String {
     }
 }
 
-/// Whether a file has the name that Claude Code gives to sessions and subagents.
+/// Whether Claude Code names session or subagent files like this.
 pub(super) fn names_session(name: &str) -> bool {
     agent_id(name).is_some() || Uuid::try_parse(stem(name)).is_ok()
 }
 
-/// The subagent whose file this is.
+/// The subagent id in a file name.
 pub(super) fn agent_id(name: &str) -> Option<&str> {
     file_name(name).strip_prefix("agent-")?.strip_suffix(".jsonl")
 }
 
-/// Whether a file only tells about its session: a subagent's `.meta.json`, Desktop's `local_….json`.
+/// Whether a file holds only metadata of its session: a subagent's `.meta.json`, Claude Desktop's `local_….json`.
 pub(super) fn is_sidecar(name: &str, bundle: &Bundle) -> bool {
     let is_desktop = file_name(name).starts_with("local_") && name.ends_with(".json");
     let is_meta = name.ends_with(".meta.json");
@@ -113,23 +114,24 @@ fn stem(name: &str) -> &str {
 
 fn bundle(session: &Path, known: &Known, flat: &mut FlatAgents) -> Result<Bundle, FileError> {
     let mut bundle = Bundle::file(session);
-    let Known::Session(stated_id) = known else { return Ok(bundle) };
+    let Known::Session(record_id) = known else { return Ok(bundle) };
     let folder = durable::parent(session);
     bundle.sources.extend(beside(session)?);
     let name = stem(&session.to_string_lossy()).to_owned();
-    // The file that has a session's name goes before one that only begins with it, as a resumed copy does.
+    // Subagents go to the file that has the session's name, not to one that only names the session in its first
+    // records, such as a resumed copy.
     let is_other = |id: &&String| !session.with_file_name(format!("{id}.jsonl")).is_file();
-    let ids = [Some(&name), stated_id.as_ref().filter(is_other)];
+    let ids = [Some(&name), record_id.as_ref().filter(is_other)];
     for id in ids.into_iter().flatten() {
         bundle.sources.extend(flat.take(folder, id).iter().map(|agent| below(folder, agent)));
     }
-    if let Some(id) = stated_id {
+    if let Some(id) = record_id {
         bundle.sources.extend(desktop_sidecar(session, id));
     }
     Ok(bundle)
 }
 
-/// The files in a session's own folder that belong to its record.
+/// Lists the files in the subfolders of a session's folder.
 fn beside(session: &Path) -> Result<Vec<Source>, FileError> {
     let mut sources = Vec::new();
     for side in SIDE_FOLDERS.map(|name| session.with_extension("").join(name)) {
@@ -141,7 +143,7 @@ fn beside(session: &Path) -> Result<Vec<Source>, FileError> {
     Ok(sources)
 }
 
-/// The file of the session that a subagent belongs to, there or not: its folder or its records tell.
+/// The path of the main file of a subagent's session, from the subagent's folder or records. The file may not exist.
 fn session_file(agent: &Path, known: &Known) -> Option<PathBuf> {
     let own_folder = agent.ancestors().find(|folder| folder.ends_with(SIDE_FOLDERS[0]));
     if let Some(folder) = own_folder.and_then(Path::parent) {
@@ -152,13 +154,13 @@ fn session_file(agent: &Path, known: &Known) -> Option<PathBuf> {
     is_plain.then(|| agent.with_file_name(format!("{id}.jsonl")))
 }
 
-/// A session of which only its subagents were found.
+/// Bundles a session of which only subagent files were found.
 fn orphaned(
     session: &Path,
     agents: &[PathBuf],
     flat: &mut FlatAgents,
 ) -> Result<Bundle, FileError> {
-    // It may stand outside of what was looked at.
+    // The main file may be outside the searched path.
     if let Some(known) = known(session, false)?.filter(|_| session.is_file()) {
         return bundle(session, &known, flat);
     }
@@ -184,18 +186,18 @@ fn below(folder: &Path, file: &Path) -> Source {
     Source::on_disk(name, file)
 }
 
-/// The file in which Claude Desktop keeps a session's title, if it is about this one.
+/// The file with Claude Desktop's title of a session, if its `cliSessionId` is this session's.
 fn desktop_sidecar(session: &Path, id: &str) -> Option<Source> {
     let home = session.ancestors().find(|folder| {
         folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("local_"))
     })?;
     let name = format!("{}.json", home.file_name()?.to_string_lossy());
     let source = Source::on_disk(name.clone(), home.with_file_name(name));
-    let stated: serde_json::Value = serde_json::from_slice(&source.bytes().ok()?).ok()?;
-    (stated.get("cliSessionId")?.as_str()? == id).then_some(source)
+    let fields: serde_json::Value = serde_json::from_slice(&source.bytes().ok()?).ok()?;
+    (fields.get("cliSessionId")?.as_str()? == id).then_some(source)
 }
 
-/// Files of subagents that stand beside the sessions, by folder; each belongs to one session only.
+/// Subagent files in the same folder as their sessions, by folder. Each file goes to one session only.
 #[derive(Default)]
 struct FlatAgents(HashMap<PathBuf, Vec<(String, PathBuf)>>);
 

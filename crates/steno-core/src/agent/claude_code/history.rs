@@ -1,7 +1,7 @@
-//! `history.jsonl`: the prompts of all sessions.
+//! Reads `history.jsonl`, the prompts of all sessions.
 //!
-//! As a whole they repeat what the sessions say, so they are notices and do not count. Of a session whose own file is
-//! gone they are all that is left: then they are its prompts.
+//! Read as a whole, the file repeats prompts of other sessions, so its entries are notices and do not count as
+//! prompts. For a session with a deleted file, these lines are all that remains, and are read as its prompts.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ struct Pasted<'a> {
     content: Plain<'a>,
 }
 
-/// Reads the history, or the lines of it that are about one session; an entry per line.
+/// Reads the whole history, or the lines of the session `native_id`. Each line is one entry.
 pub(super) fn read(
     source: &Source,
     native_id: Option<&str>,
@@ -54,7 +54,7 @@ pub(super) fn read(
     let mut session = Session::new(SessionId::for_native(AGENT, name), AGENT);
     session.native_id = Some(name.to_owned());
     for line in JsonLines::of(source)? {
-        let told = line.and_then(|line| match serde_json::from_slice::<Prompt<'_>>(&line.bytes) {
+        let entry = line.and_then(|line| match serde_json::from_slice::<Prompt<'_>>(&line.bytes) {
             Ok(prompt) if native_id.is_some() => {
                 session.project = session.project.take().or_else(|| prompt.project.owned());
                 Ok(prompt.entry(true))
@@ -62,7 +62,7 @@ pub(super) fn read(
             Ok(prompt) => Ok(prompt.entry(false)),
             Err(error) => Err(Problem::at(source.path(), line.number, json_reason(&error))),
         });
-        match told {
+        match entry {
             Ok(entry) => output.entry(entry),
             Err(problem) => output.problem(problem),
         }
@@ -88,7 +88,7 @@ impl Prompt<'_> {
         entry
     }
 
-    /// What was typed, with what was pasted into it in its place.
+    /// The typed text, with each placeholder of a pasted text replaced by that text.
     fn text(&self) -> String {
         let mut text = self.display.text().unwrap_or_default().to_owned();
         for (id, pasted) in self.pasted_contents.object().into_iter().flatten() {
@@ -104,7 +104,7 @@ impl Prompt<'_> {
     }
 }
 
-/// Whether a text is for Claude Code itself or for the shell; a path is not.
+/// Whether a text is a slash command or a shell command. A path such as `/etc/hosts` is neither.
 fn is_command(text: &str) -> bool {
     let name = text.split_whitespace().next().unwrap_or_default();
     let is_slash = name.strip_prefix('/').is_some_and(|name| !name.contains(['/', '.']));

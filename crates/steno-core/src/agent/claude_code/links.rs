@@ -1,27 +1,27 @@
-//! Who follows whom: parents of records that become no entries, and the roots of inline sidechains.
+//! Tracks links between records: the parents of skipped records, and the roots of inline sidechains.
 
 use super::record::Record;
 use crate::agent::texts::Texts;
 use crate::entry::PRIMARY;
 
-/// What is known of the records read so far.
+/// The links of the records read so far.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// The parents of records that are links of the chain, but nothing that was said; an empty text for none.
+    /// Parent UUIDs of skipped records, by UUID. Empty if the record has no parent.
     skipped: Texts,
-    /// The first record of the sidechain that a record belongs to.
+    /// The UUID of the first record of a sidechain, by the UUID of each of its records.
     roots: Texts,
 }
 
 impl Links {
-    /// The record that `record` follows, among those that became entries.
+    /// The nearest ancestor of `record` that has entries.
     pub(super) fn parent(&self, record: &Record<'_>) -> Option<String> {
         let parent = record.parent()?;
         let ancestor = self.skipped.get(parent).unwrap_or(parent);
         Some(ancestor.to_owned()).filter(|ancestor| !ancestor.is_empty())
     }
 
-    /// Takes note that a record becomes no entry: what follows it follows its parent.
+    /// Notes that a record has no entries, so that its children link to its parent.
     pub(super) fn skip(&mut self, record: &Record<'_>) {
         if let Some(uuid) = record.uuid.text() {
             let parent = self.parent(record).filter(|parent| parent != uuid);
@@ -29,7 +29,7 @@ impl Links {
         }
     }
 
-    /// Who speaks in a record of a main file. A sidechain is named by its agent or first record.
+    /// The source of a record in a main file. A sidechain's source is its agent id, or else its first record's UUID.
     pub(super) fn source(&mut self, record: &Record<'_>) -> String {
         if !record.is_sidechain.is_true() {
             return PRIMARY.to_owned();

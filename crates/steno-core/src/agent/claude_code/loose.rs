@@ -1,5 +1,4 @@
-//! JSON values whose type changed between versions: what is not of the wanted type is as if it were
-//! not there.
+//! Deserializes JSON fields that change type between versions. A value of an unexpected type counts as absent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Any JSON value; objects are read as `T`, numbers are not told.
+/// Any JSON value. Objects are deserialized as `T`; numbers are dropped.
 #[derive(Debug, Default)]
 pub(super) enum Loose<'a, T> {
     #[default]
@@ -19,7 +18,7 @@ pub(super) enum Loose<'a, T> {
     Object(Box<T>),
 }
 
-/// A value of which only a text or a flag is of interest.
+/// A value that is used only as text or boolean.
 pub(super) type Plain<'a> = Loose<'a, IgnoredAny>;
 
 impl<T> Loose<'_, T> {
@@ -112,7 +111,7 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Visitor<'de> for LooseVisitor<'a, T> {
         Ok(Loose::List(list))
     }
 
-    // A number whose text is kept comes as a map too: to `T` it is an object without known fields.
+    // With arbitrary precision, serde_json passes a number as a map, which `T` reads as an object without known fields.
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         T::deserialize(MapAccessDeserializer::new(map))
             .map(|object| Loose::Object(Box::new(object)))

@@ -1,4 +1,4 @@
-//! Tells by a few first lines whether a file is Claude Code's.
+//! Recognizes Claude Code's files by their first lines.
 
 use std::io::BufRead;
 
@@ -10,13 +10,13 @@ use crate::durable::{self, FileError, OnPath};
 use crate::lines::{LineEnd, Lines};
 use steno_vault::Source;
 
-/// How far into a file we look for a line that we know.
+/// How many lines of a file are parsed to recognize it.
 const PROBED_LINES: usize = 20;
 
-/// The longest line that is looked at for that.
+/// How many bytes of each of these lines are read.
 const PROBED_BYTES: usize = 8 << 20;
 
-/// Records without a place in the conversation that a file may begin with.
+/// Types of records outside the conversation that a file may begin with.
 const LOOSE_RECORDS: [&str; 19] = [
     "agent-color",
     "agent-name",
@@ -39,10 +39,10 @@ const LOOSE_RECORDS: [&str; 19] = [
     "worktree-state",
 ];
 
-/// What a file of Claude Code is.
+/// The kind of a file of Claude Code.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// A session or subagent, with the session that its records name.
+    /// A session or subagent, with the session id in its records.
     Session(Option<String>),
     /// A session exported from the web.
     Export,
@@ -84,17 +84,17 @@ struct MessageMark<'a> {
     parts: Plain<'a>,
 }
 
-/// Whether the file is one that this reader reads.
+/// Whether this reader can read the file.
 pub(crate) fn recognises(source: &Source) -> Result<bool, FileError> {
     Ok(probe(source)?.is_some())
 }
 
-/// What a file is, if it is Claude Code's. An empty file has nothing to be told by but its name.
+/// The kind of a file, or none if Claude Code did not write it. An empty file is recognized by its name.
 pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
     let mut input = source.open()?;
     let start = input.fill_buf().on("read", source.path())?;
     if start.is_empty() {
-        // Qwen Code's files have the same names, but are in folders of this name.
+        // Qwen Code names its files the same way, but keeps them in a folder `chats`.
         let is_elsewhere = durable::parent(source.path()).ends_with("chats");
         let is_named = find::names_session(source.name()) && !is_elsewhere;
         return Ok(is_named.then_some(Known::Session(None)));
@@ -126,14 +126,14 @@ pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
             break;
         }
     }
-    // A prompt with pictures may be longer than what is looked at; Claude Code begins it with the one before.
+    // A prompt with images may exceed PROBED_BYTES. Claude Code writes `parentUuid` as the first field.
     let is_named =
         is_cut && start.starts_with(b"{\"parentUuid\":") && find::names_session(source.name());
     Ok(known.or(is_named.then_some(Known::Session(None))))
 }
 
 impl Mark<'_> {
-    /// Qwen Code has the same envelope around messages of another vendor.
+    /// Whether the line is Qwen Code's, which uses the same envelope around Gemini's messages.
     fn is_foreign(&self) -> bool {
         let parts = self.message.object().is_some_and(|message| !message.parts.is_absent());
         parts || !self.system_payload.is_absent()

@@ -1,9 +1,9 @@
-//! Tells what a person typed from what Claude Code says in the user's name.
+//! Distinguishes prompts that a person typed from other text with the role `user`.
 
 use super::loose::Loose;
 use super::record::{Attachment, Block, Origin, Record};
 
-/// How texts begin that no person wrote, or that are commands to Claude Code itself.
+/// Prefixes of texts that no person wrote, or that are commands to Claude Code.
 const NOT_PROMPTS: [&str; 13] = [
     "<local-command-stdout",
     "<local-command-stderr",
@@ -20,18 +20,18 @@ const NOT_PROMPTS: [&str; 13] = [
     "<user-memory-input",
 ];
 
-/// Elements that wrap what an editor or Claude Code adds to a prompt.
+/// Tags around context that an editor or Claude Code adds to a prompt.
 const ADDED: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];
 
-/// Whether a person wrote the message of a `user` record.
+/// Whether a person typed the message of a `user` record.
 pub(super) fn is_typed(record: &Record<'_>, content: &Loose<'_, Block<'_>>) -> bool {
-    let marked = [&record.is_meta, &record.is_compact_summary].iter().any(|flag| flag.is_true());
-    let from_elsewhere = !record.origin.is_absent() && !is_human(&record.origin);
-    let by_system = record.prompt_source.text() == Some("system");
-    !marked && !from_elsewhere && !by_system && says_something(content)
+    let is_marked = [&record.is_meta, &record.is_compact_summary].iter().any(|flag| flag.is_true());
+    let is_from_elsewhere = !record.origin.is_absent() && !is_human(&record.origin);
+    let is_from_system = record.prompt_source.text() == Some("system");
+    !is_marked && !is_from_elsewhere && !is_from_system && says_something(content)
 }
 
-/// Whether a person wrote a message that was queued while the model worked. Before 2.1.173 its origin is not stated.
+/// Whether a person typed a message that was queued while the model worked. Versions before 2.1.173 write no origin.
 pub(super) fn is_queued(attachment: &Attachment<'_>) -> bool {
     attachment.command_mode.text() == Some("prompt")
         && (attachment.origin.is_absent() || is_human(&attachment.origin))
@@ -39,7 +39,7 @@ pub(super) fn is_queued(attachment: &Attachment<'_>) -> bool {
         && says_something(&attachment.prompt)
 }
 
-/// Whether a block was added to a prompt and is no part of it.
+/// Whether a text block is added context, not part of the prompt.
 pub(super) fn is_added(text: &str) -> bool {
     let text = text.trim();
     ADDED

@@ -1,6 +1,6 @@
-//! Sessions whose files are gone, as far as the history of prompts beside the projects tells of them.
+//! Finds purged sessions: sessions with lines in the prompt history but without a file.
 //!
-//! Where a session's file is there, its lines of the history are left alone: they would only repeat it.
+//! History lines of a session with a file are skipped, since they repeat prompts in that file.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::agent::shared_log::{SharedLog, lines_by_session};
 use crate::durable::{FileError, OnPath};
 use steno_vault::Bundle;
 
-/// The history's name, beside the folder of all projects.
+/// The name of the prompt history, which is beside the `projects` folder.
 const HISTORY: &str = "history.jsonl";
 
 #[derive(Default, Deserialize)]
@@ -23,24 +23,26 @@ struct Named<'a> {
     session_id: Plain<'a>,
 }
 
-/// The sessions that only the history tells of, and one of all lines that name none; nothing where the file stands
-/// elsewhere than in Claude Code's own folder.
+/// Finds the sessions of which only history lines remain. Lines without a session id form one more session.
+///
+/// Returns none if the file is not in Claude Code's own folder.
 pub(super) fn sessions(history: &Path) -> Result<Option<Vec<Bundle>>, FileError> {
     let projects = history.with_file_name("projects");
     if !history.ends_with(HISTORY) || !projects.is_dir() {
         return Ok(None);
     }
-    let there = sessions_in(&projects);
-    let named = |line: &[u8]| {
+    let existing = sessions_in(&projects);
+    let session_id = |line: &[u8]| {
         serde_json::from_slice::<Named<'_>>(line).unwrap_or_default().session_id.owned()
     };
-    let mut told = lines_by_session(history, &named).on("read", history)?;
-    told.retain(|session, _| session.as_ref().is_none_or(|session| !there.contains(session)));
+    let mut excerpts = lines_by_session(history, &session_id).on("read", history)?;
+    excerpts
+        .retain(|session, _| session.as_ref().is_none_or(|session| !existing.contains(session)));
     let log = SharedLog { path: history, name: HISTORY };
-    Ok(Some(told.into_iter().map(|(key, lines)| log.excerpt(key, lines)).collect()))
+    Ok(Some(excerpts.into_iter().map(|(key, lines)| log.excerpt(key, lines)).collect()))
 }
 
-/// The names of all files in project folders; none is opened.
+/// Lists the ids of all session files in the project folders, by file name. Opens no file.
 fn sessions_in(projects: &Path) -> HashSet<String> {
     let items = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let files = items(projects).flat_map(|project| items(&project.path()));

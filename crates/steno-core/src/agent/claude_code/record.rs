@@ -1,6 +1,6 @@
-//! One line of a session file, as Claude Code writes it.
+//! Parses one line of a session file.
 //!
-//! Only what becomes part of an entry or a session is taken out of the line; the rest is skipped.
+//! Only fields that become part of an entry or a session are parsed; the others are skipped.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::json::Object;
 use crate::json::skim::{self, Raw};
 use crate::problem::json_reason;
 
-/// A line of any type; the fields of all types side by side.
+/// A record of any type, with the fields of all types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Record<'a> {
@@ -102,7 +102,7 @@ pub(super) struct Message<'a> {
     pub(super) usage: Option<Raw<'a>>,
 }
 
-/// A part of a message; the fields of all types side by side.
+/// A content block of any type, with the fields of all types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Block<'a> {
@@ -130,7 +130,7 @@ pub(super) struct Block<'a> {
     pub(super) source: Loose<'a, Media<'a>>,
 }
 
-/// The bytes of an image or a document, or where they are.
+/// The data or URL of an image or document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Media<'a> {
@@ -142,7 +142,7 @@ pub(super) struct Media<'a> {
     pub(super) url: Plain<'a>,
 }
 
-/// Context that Claude Code adds, or a prompt typed while the model worked.
+/// Context that Claude Code adds, or a prompt queued while the model worked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Attachment<'a> {
@@ -162,7 +162,7 @@ pub(super) struct Attachment<'a> {
     pub(super) text: Plain<'a>,
 }
 
-/// Who a prompt came from.
+/// Where a prompt came from.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Origin<'a> {
@@ -178,7 +178,7 @@ pub(super) struct Fork<'a> {
     pub(super) session_id: Plain<'a>,
 }
 
-/// What Claude Code knows about a tool's result beyond what the model saw.
+/// Details of a tool result that the model did not see.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ToolUseResult<'a> {
@@ -189,14 +189,14 @@ pub(super) struct ToolUseResult<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads the record that begins `bytes`, and tells how many bytes it has.
+    /// Parses the record at the start of `bytes`, and returns it with its length in bytes.
     ///
-    /// Of a text that is longer than `limit` it may hold the beginning only.
+    /// Texts longer than `limit` may be cut off.
     pub(super) fn first_of(bytes: &'a [u8], limit: usize) -> Result<(Self, usize), String> {
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err("not a JSON object".to_owned());
         }
-        // One check of all bytes costs less than one of each string.
+        // Validating UTF-8 once is cheaper than validating each string.
         let Ok(text) = simdutf8::basic::from_utf8(bytes) else {
             return first(serde_json::Deserializer::from_slice(bytes));
         };
@@ -206,12 +206,12 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The record's type, empty where it has none.
+    /// The record's type, or an empty string.
     pub(super) fn kind(&self) -> &str {
         self.kind.text().unwrap_or_default()
     }
 
-    /// The record that this one follows; after a compaction the last one before it.
+    /// The UUID of the parent record. After a compaction, that of the last record before it.
     pub(super) fn parent(&self) -> Option<&str> {
         self.parent_uuid.text().or(self.logical_parent_uuid.text())
     }
@@ -229,26 +229,27 @@ fn first<'a, R: Read<'a>>(
 }
 
 impl Block<'_> {
-    /// The block's type, empty where it has none.
+    /// The block's type, or an empty string.
     pub(super) fn kind(&self) -> &str {
         self.kind.text().unwrap_or_default()
     }
 }
 
-/// Whether a line may state tokens or a cost.
+/// Whether a line may contain usage or a cost.
 pub(super) fn has_bill(line: &[u8]) -> bool {
-    static BILLS: [LazyLock<Finder<'static>>; 2] =
+    static FIELDS: [LazyLock<Finder<'static>>; 2] =
         [LazyLock::new(|| Finder::new("\"usage\"")), LazyLock::new(|| Finder::new("totalCostUSD"))];
-    BILLS.iter().any(|bill| bill.find(line).is_some())
+    FIELDS.iter().any(|field| field.find(line).is_some())
 }
 
-/// The object in `bytes`, repaired, and of a repeated name only the last value: JavaScript takes both.
+/// Repairs the object in `bytes`: replaces lone surrogates, and keeps the last value of a repeated field, as
+/// JavaScript does.
 pub(super) fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
     let object: Object = repair::parse(bytes).ok()?;
     serde_json::to_vec(&object).ok()
 }
 
-/// The record as JSON, for what has no place of its own in an entry.
+/// The whole record as JSON, for an entry's metadata.
 pub(super) fn whole(bytes: &[u8]) -> Object {
     serde_json::from_slice(bytes).unwrap_or_default()
 }

@@ -1,29 +1,28 @@
-//! The tokens of a message, in Anthropic's names.
+//! Parses the usage of a message, in Anthropic's field names.
 
 use serde::Deserialize;
 
 use crate::entry::Usage;
 use crate::json::skim::{self, Raw};
 
-/// The tokens that a message states; nothing where the numbers are none.
+/// Parses the usage of a message. Malformed usage counts as zero.
 ///
-/// Some versions state no sum of the cache writes, only its parts.
-pub(super) fn usage(stated: Raw<'_>) -> Usage {
-    let skimmed = skim::first_of(stated.0, usize::MAX).map(|(stated, _)| stated);
-    let stated: Stated =
-        skimmed.unwrap_or_else(|| serde_json::from_str(stated.0).unwrap_or_default());
-    let cache = stated.cache_creation.unwrap_or_default();
+/// Some versions write only the parts of the cache writes, and no total.
+pub(super) fn usage(raw: Raw<'_>) -> Usage {
+    let skimmed = skim::first_of(raw.0, usize::MAX).map(|(fields, _)| fields);
+    let fields: Stated = skimmed.unwrap_or_else(|| serde_json::from_str(raw.0).unwrap_or_default());
+    let cache = fields.cache_creation.unwrap_or_default();
     let cache_write_5m = cache.ephemeral_5m_input_tokens.unwrap_or(0);
     let cache_write_1h = cache.ephemeral_1h_input_tokens.unwrap_or(0);
     let parts = cache_write_5m.saturating_add(cache_write_1h);
-    let details = stated.output_tokens_details.unwrap_or_default();
+    let details = fields.output_tokens_details.unwrap_or_default();
     Usage {
-        input: stated.input_tokens.unwrap_or(0),
-        cache_read: stated.cache_read_input_tokens.unwrap_or(0),
-        cache_write: stated.cache_creation_input_tokens.unwrap_or(0).max(parts),
+        input: fields.input_tokens.unwrap_or(0),
+        cache_read: fields.cache_read_input_tokens.unwrap_or(0),
+        cache_write: fields.cache_creation_input_tokens.unwrap_or(0).max(parts),
         cache_write_5m,
         cache_write_1h,
-        output: stated.output_tokens.unwrap_or(0),
+        output: fields.output_tokens.unwrap_or(0),
         reasoning: details.thinking_tokens.unwrap_or(0),
     }
 }
@@ -62,10 +61,10 @@ mod tests {
 
     #[test]
     fn parts_of_the_cache_writes_count_where_their_sum_is_missing() {
-        let stated = r#"{"input_tokens":1,"output_tokens":9,"cache_creation_input_tokens":0,
+        let json = r#"{"input_tokens":1,"output_tokens":9,"cache_creation_input_tokens":0,
             "cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":null},
             "output_tokens_details":{"thinking_tokens":4},"service_tier":"x"}"#;
-        let got = read(stated);
+        let got = read(json);
         assert_eq!((got.input, got.output, got.reasoning), (1, 9, 4));
         assert_eq!((got.cache_write, got.cache_write_5m, got.cache_write_1h), (3, 3, 0));
     }
