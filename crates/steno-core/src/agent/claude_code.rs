@@ -57,14 +57,14 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(main) = find::main_source(bundle) else {
         return read_subagents(bundle, emit);
     };
-    let known = probe::probe(main)?;
-    if let Some(Known::History) = known {
+    let kind = probe::probe(main)?;
+    if let Some(Known::History) = kind {
         return history::read(main, None, emit);
     }
-    let native_id = find::native_id(main.name(), known.as_ref());
+    let native_id = find::native_id(main.name(), kind.as_ref());
     let mut reading = Reading::new(&native_id, bundle.wanted, emit);
     reading.converter.speaker = find::agent_id(main.name()).map(|_| PRIMARY.to_owned());
-    match known {
+    match kind {
         Some(Known::Export) => reading.export(main)?,
         _ => reading.file(main)?,
     }
@@ -76,7 +76,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     session.native_id = Some(native_id);
     session.subagent_files = subagent_files;
     facts.fill(&mut session);
-    if let (Some(_), Some(Known::Session(parent))) = (find::agent_id(main.name()), known) {
+    if let (Some(_), Some(Known::Session(parent))) = (find::agent_id(main.name()), kind) {
         session.parent = parent;
     }
     add_sidecar(&mut session, bundle);

@@ -1,12 +1,12 @@
 //! Assigns the usage of each API message to one entry: the last entry of the message.
 //!
-//! Claude Code writes a message as several lines. Each line repeats the message's usage, and early lines have
-//! counts that are too low. So the last entry is held back until the next message begins.
+//! Claude Code writes a message as several lines. Each line repeats the message's usage, and the counts of early
+//! lines are too low. So the last entry is held back until the next message begins.
 
 use crate::entry::{Entry, Usage};
 use crate::usage::Tally;
 
-/// How many entries may queue behind the one that is held back. Beyond that, the message is closed early.
+/// How many entries may queue behind the held one. Beyond that, the message is closed early.
 const WAITING_LIMIT: usize = 256;
 
 /// The usage that one line reports for its message.

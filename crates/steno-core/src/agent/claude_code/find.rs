@@ -26,11 +26,11 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut flat = FlatAgents::default();
     let mut bundles = Vec::new();
     for file in others {
-        let Some(known) = known(file, is_given)? else { continue };
-        let purged = if known == Known::History { purged::sessions(file)? } else { None };
+        let Some(kind) = known(file, is_given)? else { continue };
+        let purged = if kind == Known::History { purged::sessions(file)? } else { None };
         match purged {
             Some(sessions) => bundles.extend(sessions),
-            None => bundles.push(bundle(file, &known, &mut flat)?),
+            None => bundles.push(bundle(file, &kind, &mut flat)?),
         }
     }
     let taken: HashSet<PathBuf> = bundles.iter().flat_map(side_files).collect();
@@ -38,8 +38,8 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     bundles.retain(|bundle| !taken.contains(&bundle.root));
     let mut orphans: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for file in agents.into_iter().filter(|file| !taken.contains(*file)) {
-        let Some(known) = known(file, is_given)? else { continue };
-        match session_file(file, &known).filter(|_| !is_given) {
+        let Some(kind) = known(file, is_given)? else { continue };
+        match session_file(file, &kind).filter(|_| !is_given) {
             Some(session) => orphans.entry(session).or_default().push(file.clone()),
             None => bundles.push(alone(file)),
         }
@@ -78,9 +78,9 @@ pub(super) fn main_source(bundle: &Bundle) -> Option<&Source> {
 }
 
 /// The agent's id of a session: the file name if it is an id, otherwise the id in the records.
-pub(super) fn native_id(name: &str, known: Option<&Known>) -> String {
+pub(super) fn native_id(name: &str, kind: Option<&Known>) -> String {
     let stem = stem(name);
-    match known {
+    match kind {
         Some(Known::Session(Some(id))) if !names_session(name) => id.clone(),
         _ => stem.to_owned(),
     }
@@ -112,9 +112,9 @@ fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-fn bundle(session: &Path, known: &Known, flat: &mut FlatAgents) -> Result<Bundle, FileError> {
+fn bundle(session: &Path, kind: &Known, flat: &mut FlatAgents) -> Result<Bundle, FileError> {
     let mut bundle = Bundle::file(session);
-    let Known::Session(record_id) = known else { return Ok(bundle) };
+    let Known::Session(record_id) = kind else { return Ok(bundle) };
     let folder = durable::parent(session);
     bundle.sources.extend(beside(session)?);
     let name = stem(&session.to_string_lossy()).to_owned();
@@ -144,12 +144,12 @@ fn beside(session: &Path) -> Result<Vec<Source>, FileError> {
 }
 
 /// The path of the main file of a subagent's session, from the subagent's folder or records. The file may not exist.
-fn session_file(agent: &Path, known: &Known) -> Option<PathBuf> {
+fn session_file(agent: &Path, kind: &Known) -> Option<PathBuf> {
     let own_folder = agent.ancestors().find(|folder| folder.ends_with(SIDE_FOLDERS[0]));
     if let Some(folder) = own_folder.and_then(Path::parent) {
         return Some(folder.with_file_name(format!("{}.jsonl", folder.file_name()?.to_str()?)));
     }
-    let Known::Session(Some(id)) = known else { return None };
+    let Known::Session(Some(id)) = kind else { return None };
     let is_plain = !id.contains(['/', '\\', '\0']) && !id.starts_with('.') && !id.is_empty();
     is_plain.then(|| agent.with_file_name(format!("{id}.jsonl")))
 }
@@ -161,8 +161,8 @@ fn orphaned(
     flat: &mut FlatAgents,
 ) -> Result<Bundle, FileError> {
     // The main file may be outside the searched path.
-    if let Some(known) = known(session, false)?.filter(|_| session.is_file()) {
-        return bundle(session, &known, flat);
+    if let Some(kind) = known(session, false)?.filter(|_| session.is_file()) {
+        return bundle(session, &kind, flat);
     }
     let mut orphaned = Bundle::new(session, beside(session)?);
     let is_flat = |agent: &&PathBuf| durable::parent(agent) == durable::parent(session);

@@ -18,7 +18,7 @@ pub(super) enum Loose<'a, T> {
     Object(Box<T>),
 }
 
-/// A value that is used only as text or boolean.
+/// A value read only as text or boolean.
 pub(super) type Plain<'a> = Loose<'a, IgnoredAny>;
 
 impl<T> Loose<'_, T> {

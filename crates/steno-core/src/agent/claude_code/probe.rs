@@ -104,7 +104,7 @@ pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
     if start.starts_with(b"{\"loglines\":[") {
         return Ok(Some(Known::Export));
     }
-    let (mut known, mut is_cut) = (None, false);
+    let (mut kind, mut is_cut) = (None, false);
     for line in Lines::with_limit(input, PROBED_BYTES).take(PROBED_LINES) {
         let line = line.on("read", source.path())?;
         is_cut |= line.end == LineEnd::Limit;
@@ -120,16 +120,16 @@ pub(super) fn probe(source: &Source) -> Result<Option<Known>, FileError> {
             return Ok(Some(Known::History));
         }
         if mark.is_record() {
-            known = Some(Known::Session(mark.session_id.owned()));
+            kind = Some(Known::Session(mark.session_id.owned()));
         }
-        if let Some(Known::Session(Some(_))) = known {
+        if let Some(Known::Session(Some(_))) = kind {
             break;
         }
     }
     // A prompt with images may exceed PROBED_BYTES. Claude Code writes `parentUuid` as the first field.
     let is_named =
         is_cut && start.starts_with(b"{\"parentUuid\":") && find::names_session(source.name());
-    Ok(known.or(is_named.then_some(Known::Session(None))))
+    Ok(kind.or(is_named.then_some(Known::Session(None))))
 }
 
 impl Mark<'_> {

@@ -3,7 +3,7 @@
 use super::loose::Loose;
 use super::record::{Attachment, Block, Origin, Record};
 
-/// Prefixes of texts that no person wrote, or that are commands to Claude Code.
+/// Prefixes of texts that no person wrote, and of commands to Claude Code.
 const NOT_PROMPTS: [&str; 13] = [
     "<local-command-stdout",
     "<local-command-stderr",
@@ -31,7 +31,8 @@ pub(super) fn is_typed(record: &Record<'_>, content: &Loose<'_, Block<'_>>) -> b
     !is_marked && !is_from_elsewhere && !is_from_system && says_something(content)
 }
 
-/// Whether a person typed a message that was queued while the model worked. Versions before 2.1.173 write no origin.
+/// Whether a person typed a prompt that Claude Code queued while the model worked. Versions before 2.1.173 write no
+/// origin.
 pub(super) fn is_queued(attachment: &Attachment<'_>) -> bool {
     attachment.command_mode.text() == Some("prompt")
         && (attachment.origin.is_absent() || is_human(&attachment.origin))

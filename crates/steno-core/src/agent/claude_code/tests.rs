@@ -1,4 +1,4 @@
-//! Tests of the whole reader, on small samples of each rule.
+//! Tests the whole reader with a small sample for each rule.
 
 mod files;
 
@@ -13,7 +13,7 @@ use crate::session::Transcript;
 
 const SESSION: &str = "11111111-0000-4000-8000-000000000001";
 
-/// A session as its lines, made of records that need only say what is special about them.
+/// The lines of a session. Fields that every record has are added to `records`.
 fn lines(records: &[serde_json::Value]) -> String {
     let complete = |(index, record): (usize, &serde_json::Value)| {
         let mut record = record.clone();
@@ -338,7 +338,7 @@ fn bad_lines_cost_only_themselves() {
     assert_ne!(transcript.entries[0].entry_id, transcript.entries[1].entry_id);
 }
 
-/// A session that has something of everything.
+/// A session with records of many types.
 fn sample() -> String {
     let call = json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "ü"}});
     lines(&[

@@ -1,4 +1,4 @@
-//! Which files are found, and which of them belong together.
+//! Tests which files are found, and how they are bundled.
 
 use std::fs;
 use std::path::Path;
@@ -71,7 +71,7 @@ fn write(root: &Path, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A project with a session that has files of all sorts beside it, and files that are not its own.
+/// A project with a session, all kinds of its side files, and files that are not its own.
 fn project() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let text = lines(&[user(json!("Hi"))]);
