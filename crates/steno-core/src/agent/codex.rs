@@ -1,8 +1,8 @@
-//! Codex: the rollouts of its command line, desktop app and editor extension, in every form that they had.
+//! Reads the rollouts of Codex's CLI, desktop app and editor extension, in all versions of the format.
 //!
-//! Texts and tools come from response items; events only say which messages a person wrote, how many tokens were
-//! billed and what went wrong. What a fork copied from another thread is that thread's, and is passed over. Of sessions whose
-//! rollouts are gone, the history of prompts tells what was asked.
+//! Texts and tool calls come from response items. Events add which messages a person typed, token counts and errors.
+//! Records that a fork copied from another thread are skipped. For sessions with deleted rollouts, the prompts are
+//! read from the prompt history.
 
 mod event;
 mod find;
@@ -30,10 +30,10 @@ pub const AGENT: &str = "codex";
 pub const READER: Reader = Reader { agent: AGENT, find: find::find, read };
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
-    if let (true, Some(told), Some(id)) =
+    if let (true, Some(excerpt), Some(id)) =
         (bundle.is_only_told(), bundle.excerpts.last(), &bundle.key)
     {
-        return history::read(told, id, emit);
+        return history::read(excerpt, id, emit);
     }
     let source = document::only_source(bundle)?;
     let origin = prompt::Origin::of(source)?;

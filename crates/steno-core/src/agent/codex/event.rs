@@ -1,10 +1,10 @@
-//! Events: what the program showed while it ran. Most repeat a response item and are passed over.
+//! Decodes events, which Codex writes for display. Most repeat a response item and are skipped.
 
 use super::super::{entries, fields};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
-/// Events of which a response item or another record says the same, or that only tell of progress.
+/// Events that repeat a response item or another record, or that only report progress.
 const REPEATED: [&str; 28] = [
     "agent_message",
     "agent_reasoning",
@@ -36,7 +36,7 @@ const REPEATED: [&str; 28] = [
     "web_search_end",
 ];
 
-/// Events that tell of something which no item does.
+/// Events with content that no response item has.
 const NOTICES: [&str; 6] = [
     "turn_aborted",
     "thread_rolled_back",
@@ -46,12 +46,12 @@ const NOTICES: [&str; 6] = [
     "warning",
 ];
 
-/// Whether the event says nothing that is not said elsewhere.
+/// Whether the event repeats other records.
 pub(super) fn is_repeated(kind: &str) -> bool {
     REPEATED.contains(&kind) || kind.starts_with("collab_")
 }
 
-/// The entry that an event is.
+/// Decodes an event into an entry.
 pub(super) fn entry(kind: &str, event: Object) -> Entry {
     match kind {
         "error" | "stream_error" => of_kind(Kind::Error, event),

@@ -1,4 +1,4 @@
-//! Which files are rollouts, told by their first records; and how to open them, compressed or not.
+//! Finds rollouts by their first records, and opens them, compressed or not.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -11,21 +11,21 @@ use crate::format::tree::Tree;
 use crate::lines::Lines;
 use steno_vault::{self, Bundle, Source};
 
-/// How many lines are looked at before a file is taken for something else.
+/// How many lines of a file are parsed to recognize it.
 const PROBED_LINES: usize = 5;
 
-/// The longest line that is looked at for that.
+/// How many bytes of each of these lines are read.
 const PROBED_BYTES: usize = 8 << 20;
 
-/// The sessions at or below `path`, one per file.
+/// Finds the sessions in `tree`, one per rollout.
 ///
-/// A rollout may stand there twice, compressed or archived: then the plain and active one is taken.
+/// If a rollout has several copies, compressed or archived, the uncompressed and active one is chosen.
 pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut chosen: HashMap<PathBuf, PathBuf> = HashMap::new();
-    let (mut rollouts, mut gone) = (Vec::new(), Vec::new());
+    let (mut rollouts, mut purged) = (Vec::new(), Vec::new());
     for file in tree.files() {
         if !recognises(&Bundle::file(file).sources[0]) {
-            gone.extend(history::sessions(file)?);
+            purged.extend(history::sessions(file)?);
             continue;
         }
         match chosen.get_mut(&identity(file)) {
@@ -37,10 +37,10 @@ pub(super) fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
             }
         }
     }
-    Ok(rollouts.iter().map(|rollout| bundle(&chosen[rollout])).chain(gone).collect())
+    Ok(rollouts.iter().map(|rollout| bundle(&chosen[rollout])).chain(purged).collect())
 }
 
-/// A rollout, with what the index of its home folder says of it.
+/// Bundles a rollout with its lines of the thread index.
 fn bundle(rollout: &Path) -> Bundle {
     let mut bundle = Bundle::file(rollout);
     let home = rollout.ancestors().find(|folder| is_store(folder)).and_then(Path::parent);
@@ -48,7 +48,7 @@ fn bundle(rollout: &Path) -> Bundle {
     bundle
 }
 
-/// A reader of the plain bytes.
+/// Opens a rollout for reading, decompressed.
 pub(super) fn open(source: &Source) -> Result<Box<dyn BufRead>, FileError> {
     steno_vault::unpacked(source.open()?).on("read", source.path())
 }
@@ -66,7 +66,7 @@ pub(crate) fn recognises(source: &Source) -> bool {
     filled.any(|line| Record::is_codex(&line.bytes))
 }
 
-/// What an archived or compressed copy shares with its original: the home folder and the name.
+/// The path that all copies of a rollout share: Codex's home folder and the name without `.zst`.
 fn identity(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".zst").unwrap_or(&name);
@@ -81,8 +81,8 @@ fn is_store(folder: &Path) -> bool {
     folder.ends_with("sessions") || folder.ends_with("archived_sessions")
 }
 
-/// Lower is better.
+/// Orders copies of a rollout: uncompressed before compressed, then active before archived.
 fn rank(path: &Path) -> (bool, bool) {
-    let archived = path.ancestors().any(|folder| folder.ends_with("archived_sessions"));
-    (path.extension().is_some_and(|end| end == "zst"), archived)
+    let is_archived = path.ancestors().any(|folder| folder.ends_with("archived_sessions"));
+    (path.extension().is_some_and(|end| end == "zst"), is_archived)
 }

@@ -1,6 +1,6 @@
-//! `history.jsonl`: the prompts of all sessions. Of a session whose rollout is gone they are all that is left.
+//! Reads `history.jsonl`, the prompts of all sessions, for sessions with deleted rollouts.
 //!
-//! Where a rollout is there, its prompts in the history are left alone: they would only repeat it.
+//! History lines of a session with a rollout are skipped, since they repeat prompts in the rollout.
 
 use std::collections::HashSet;
 use std::fs;
@@ -21,13 +21,13 @@ use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
 use steno_vault::{Bundle, Source};
 
-/// The history's name, beside the folders of rollouts.
+/// The name of the prompt history, which is beside the folders of rollouts.
 const HISTORY: &str = "history.jsonl";
 
-/// The longest first line by which the file is known.
+/// How many bytes of the first line are read to recognize the file.
 const PROBED_BYTES: usize = 1 << 20;
 
-/// How long the id at the end of a rollout's name is.
+/// The length of the id at the end of a rollout's name.
 const ID_LENGTH: usize = 36;
 
 #[derive(Deserialize)]
@@ -38,20 +38,22 @@ struct HistoryPrompt {
     text: String,
 }
 
-/// The sessions of which only a history tells; none where the file is no history of Codex.
+/// Finds the sessions of which only history lines remain. None if the file is not Codex's prompt history.
 pub(super) fn sessions(file: &Path) -> Result<Vec<Bundle>, FileError> {
     if !file.ends_with(HISTORY) || !is_history(file) {
         return Ok(Vec::new());
     }
-    let mut there = HashSet::new();
+    let mut existing = HashSet::new();
     for folder in ["sessions", "archived_sessions"] {
-        note_rollouts(&file.with_file_name(folder), &mut there);
+        note_rollouts(&file.with_file_name(folder), &mut existing);
     }
-    let named = |line: &[u8]| Some(serde_json::from_slice::<HistoryPrompt>(line).ok()?.session_id);
-    let told = lines_by_session(file, &named).on("read", file)?;
+    let session_id =
+        |line: &[u8]| Some(serde_json::from_slice::<HistoryPrompt>(line).ok()?.session_id);
+    let excerpts = lines_by_session(file, &session_id).on("read", file)?;
     let log = SharedLog { path: file, name: HISTORY };
-    let gone = told.into_iter().filter(|(id, _)| id.as_ref().is_some_and(|id| !there.contains(id)));
-    Ok(gone.map(|(id, lines)| log.excerpt(id, lines)).collect())
+    let is_purged = |id: &Option<String>| id.as_ref().is_some_and(|id| !existing.contains(id));
+    let purged = excerpts.into_iter().filter(|(id, _)| is_purged(id));
+    Ok(purged.map(|(id, lines)| log.excerpt(id, lines)).collect())
 }
 
 fn is_history(file: &Path) -> bool {
@@ -61,7 +63,7 @@ fn is_history(file: &Path) -> bool {
     first.is_some_and(|line| serde_json::from_slice::<HistoryPrompt>(&line.bytes).is_ok())
 }
 
-/// Notes the ids of all rollouts below a folder by their names; none is opened.
+/// Collects the ids of all rollouts below a folder, by file name. Opens no file.
 fn note_rollouts(folder: &Path, ids: &mut HashSet<String>) {
     for item in fs::read_dir(folder).into_iter().flatten().flatten() {
         if item.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -1,8 +1,8 @@
-//! What a fork or a subagent copied from another thread into the start of its own file.
+//! Recognizes records that a fork or subagent copied from another thread to the start of its rollout.
 //!
-//! Turn ids are version 7 UUIDs: one that is older than the thread itself was not its turn. Where turns have no ids,
-//! the copy was written within one second and begins with the other thread's `session_meta`. Before 0.88 that is all that
-//! tells a fork: its own `session_meta` does not name the other thread.
+//! Turn ids are version 7 UUIDs: a turn older than the thread was copied. If turns have no ids, the copy was written
+//! within one second and begins with the other thread's `session_meta`. Before 0.88, a fork has no other sign:
+//! its own `session_meta` does not name the other thread.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,25 +11,25 @@ use uuid::Uuid;
 use super::record::{Body, Record, decode};
 use crate::timestamp::Timestamp;
 
-/// Tells a thread's own records from those that it copied.
+/// Separates a thread's own records from copied ones.
 #[derive(Default)]
 pub(super) struct Inherited {
-    /// Whether records may still be copies.
-    within: bool,
+    /// Whether the next records may be copies.
+    may_be_copy: bool,
     /// The thread's own id.
     id: Option<String>,
-    /// When the thread was made, in milliseconds.
-    made: Option<u64>,
+    /// When the thread was created, in milliseconds since the epoch.
+    created_millis: Option<u64>,
     /// When the first record was written.
-    begun: Option<Timestamp>,
-    /// Whether no record has followed the first one yet.
-    at_start: bool,
-    /// The first ordinal that is the thread's own.
-    start: Option<u64>,
-    /// Whether something was seen that only a copy has.
-    foreign: bool,
+    first_written: Option<Timestamp>,
+    /// Whether the next record is the second one.
+    is_at_start: bool,
+    /// The ordinal of the thread's first own record.
+    first_own_ordinal: Option<u64>,
+    /// Whether a record was seen that only a copy has.
+    has_foreign_record: bool,
     /// Whether a turn of another thread was seen.
-    turns: bool,
+    has_foreign_turn: bool,
 }
 
 #[derive(Deserialize)]
@@ -47,50 +47,52 @@ struct Origin {
 }
 
 impl Inherited {
-    /// Takes the first `session_meta` of the file, written at `at`.
+    /// Starts with the first `session_meta` of the file, written at `at`.
     pub(super) fn new(meta: &RawValue, at: Option<Timestamp>) -> Self {
         let Some(origin) = decode::<Origin>(meta) else {
             return Self::default();
         };
-        let spawned = origin.source.is_some_and(|source| source.get().contains("thread_spawn"));
-        let forked = origin.forked_from_id.is_some() || origin.parent_thread_id.is_some();
+        let is_spawned = origin.source.is_some_and(|source| source.get().contains("thread_spawn"));
+        let is_forked = origin.forked_from_id.is_some() || origin.parent_thread_id.is_some();
         Self {
-            within: forked || spawned,
-            made: origin.id.as_deref().and_then(made),
+            may_be_copy: is_forked || is_spawned,
+            created_millis: origin.id.as_deref().and_then(made),
             id: origin.id,
-            begun: at,
-            at_start: true,
-            start: origin.subagent_history_start_ordinal,
-            foreign: false,
-            turns: false,
+            first_written: at,
+            is_at_start: true,
+            first_own_ordinal: origin.subagent_history_start_ordinal,
+            has_foreign_record: false,
+            has_foreign_turn: false,
         }
     }
 
-    /// Whether `record` was copied. To be asked of every record in order.
+    /// Whether `record` was copied. Must be called for every record, in order.
     pub(super) fn holds(&mut self, record: &Record<'_>) -> bool {
-        if std::mem::take(&mut self.at_start) && self.begins_copy(record) {
-            self.within = true;
+        if std::mem::take(&mut self.is_at_start) && self.begins_copy(record) {
+            self.may_be_copy = true;
         }
-        if !self.within {
+        if !self.may_be_copy {
             return false;
         }
-        if let (Some(start), Some(ordinal)) = (self.start, record.ordinal) {
-            self.within = ordinal < start;
-            return self.within;
+        if let (Some(first_own), Some(ordinal)) = (self.first_own_ordinal, record.ordinal) {
+            self.may_be_copy = ordinal < first_own;
+            return self.may_be_copy;
         }
-        match (&record.body, record.turn_id().as_deref().and_then(made), self.made) {
-            (Body::Meta(_), _, _) => self.foreign = true,
-            (_, Some(turn), Some(thread)) if turn >= thread => self.within = false,
-            (_, Some(_), Some(_)) => (self.foreign, self.turns) = (true, true),
-            _ if !self.turns && self.is_later(record) => self.within = false,
+        match (&record.body, record.turn_id().as_deref().and_then(made), self.created_millis) {
+            (Body::Meta(_), _, _) => self.has_foreign_record = true,
+            (_, Some(turn), Some(thread)) if turn >= thread => self.may_be_copy = false,
+            (_, Some(_), Some(_)) => {
+                (self.has_foreign_record, self.has_foreign_turn) = (true, true);
+            }
+            _ if !self.has_foreign_turn && self.is_later(record) => self.may_be_copy = false,
             _ => {}
         }
-        self.within && self.foreign
+        self.may_be_copy && self.has_foreign_record
     }
 
-    /// Whether tokens counted by `record` may have been billed to another thread.
+    /// Whether the tokens that `record` counts may have been billed to another thread.
     pub(super) fn may_count(&self, record: &Record<'_>) -> bool {
-        self.within && !self.is_later(record)
+        self.may_be_copy && !self.is_later(record)
     }
 
     /// Whether `record` is the `session_meta` of another thread, written together with this thread's own.
@@ -101,17 +103,17 @@ impl Inherited {
     }
 
     fn is_later(&self, record: &Record<'_>) -> bool {
-        let Some((now, begun)) = record.timestamp.zip(self.begun) else { return false };
-        now.instant().duration_since(begun.instant()).as_secs() >= 1
+        let Some((now, first)) = record.timestamp.zip(self.first_written) else { return false };
+        now.instant().duration_since(first.instant()).as_secs() >= 1
     }
 }
 
-/// The id of the thread that a `session_meta` is about.
+/// The thread id in a `session_meta`.
 pub(super) fn thread_id(meta: &RawValue) -> Option<String> {
     decode::<Origin>(meta)?.id
 }
 
-/// When a version 7 UUID was made, in milliseconds.
+/// The creation time of a version 7 UUID, in milliseconds since the epoch.
 fn made(id: &str) -> Option<u64> {
     let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 7)?;
     u64::try_from(id.as_u128() >> 80).ok()

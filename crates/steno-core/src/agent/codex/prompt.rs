@@ -1,7 +1,7 @@
-//! Which messages a person wrote.
+//! Recognizes the messages that a person typed.
 //!
-//! Each prompt stands in a file twice: as a response item, among others that the program wrote in the user's name,
-//! and as an event that only prompts have. The event makes it a prompt; its twin is left out.
+//! A rollout has each prompt twice: as a response item with the role `user`, which injected messages have too, and as
+//! an event, which only prompts have. A message with a matching event is a prompt; the duplicate is dropped.
 
 use memchr::memmem;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 use steno_vault::Source;
 
-/// How texts begin that the program writes in the user's name.
+/// Prefixes of the texts that Codex injects with the role `user`.
 const INJECTED: [&str; 12] = [
     "<environment_context>",
     "# AGENTS.md instructions",
@@ -32,26 +32,27 @@ const INJECTED: [&str; 12] = [
     "<recommended_plugins>",
 ];
 
-/// What tells prompts in a file.
+/// What marks the prompts of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// `user_message` events.
     Events,
-    /// `item_completed` events with a `UserMessage`: paginated history.
+    /// `item_completed` events with a `UserMessage`, in paginated history.
     Items,
-    /// Nothing but the messages themselves.
+    /// No events: only the text of the messages.
     Messages,
 }
 
 impl Origin {
-    /// Looks through a file for events that tell prompts.
+    /// Scans a rollout for events that mark prompts.
     pub(super) fn of(source: &Source) -> Result<Self, FileError> {
         let (event, item) =
             (memmem::Finder::new("user_message"), memmem::Finder::new("UserMessage"));
         let mut origin = Origin::Messages;
         for line in JsonLines::new(source.path(), find::open(source)?).flatten() {
-            let told = event.find(&line.bytes).is_some() || item.find(&line.bytes).is_some();
-            match told.then(|| Self::told_by(&line.bytes)).flatten() {
+            let is_candidate =
+                event.find(&line.bytes).is_some() || item.find(&line.bytes).is_some();
+            match is_candidate.then(|| Self::told_by(&line.bytes)).flatten() {
                 Some(Origin::Events) => return Ok(Origin::Events),
                 Some(other) => origin = other,
                 None => {}
@@ -89,21 +90,21 @@ pub(super) fn user_message(event: &RawValue) -> Option<String> {
     (item.kind == "UserMessage").then(|| responses::content_text(&item.content))
 }
 
-/// Joins each prompt to its twin.
+/// Matches each prompt event with its message.
 pub(super) struct Prompts {
     origin: Origin,
-    /// A message in the user's name whose event may follow.
-    waiting: Option<Entry>,
-    /// A prompt whose message may follow.
-    said: Option<String>,
+    /// The last user message, until its event or another record follows.
+    pending_message: Option<Entry>,
+    /// The text of the last prompt event, until a user message follows.
+    pending_event: Option<String>,
 }
 
 impl Prompts {
     pub(super) fn new(origin: Origin) -> Self {
-        Self { origin, waiting: None, said: None }
+        Self { origin, pending_message: None, pending_event: None }
     }
 
-    /// Takes a response item in the user's name; gives back what is to be shown now.
+    /// Adds a user message, and returns the entry to emit now, if any.
     pub(super) fn message(&mut self, mut message: Entry) -> Option<Entry> {
         if self.origin == Origin::Messages {
             if INJECTED.iter().any(|start| message.content.trim_start().starts_with(start)) {
@@ -111,39 +112,41 @@ impl Prompts {
             }
             return Some(message);
         }
-        if self.said.take().is_some_and(|said| is_twin(&message.content, &said)) {
+        if self.pending_event.take().is_some_and(|prompt| is_twin(&message.content, &prompt)) {
             return None;
         }
         message.kind = Kind::Notice;
-        self.waiting.replace(message)
+        self.pending_message.replace(message)
     }
 
-    /// Takes an event of the kind `from` that tells a prompt; gives back what is to be shown now, in order.
+    /// Adds the text of a prompt event, and returns the entries to emit now, in order.
+    ///
+    /// Events of a kind that does not mark this rollout's prompts are ignored.
     pub(super) fn told(&mut self, from: Origin, text: String) -> Vec<Entry> {
         if self.origin != from {
             return Vec::new();
         }
-        match self.waiting.take() {
-            Some(mut twin) if is_twin(&twin.content, &text) => {
-                twin.kind = Kind::Text;
-                vec![twin]
+        match self.pending_message.take() {
+            Some(mut message) if is_twin(&message.content, &text) => {
+                message.kind = Kind::Text;
+                vec![message]
             }
             other => {
-                self.said = Some(text.clone());
+                self.pending_event = Some(text.clone());
                 let prompt = Entry::new(Role::User, Kind::Text, text);
                 other.into_iter().chain([prompt]).collect()
             }
         }
     }
 
-    /// The message that waited in vain, to be shown before anything else is.
+    /// Takes the pending message, which has no event. It must be emitted before any other entry.
     pub(super) fn release(&mut self) -> Option<Entry> {
-        self.waiting.take()
+        self.pending_message.take()
     }
 }
 
-/// Whether a message says what a prompt says, pictures aside.
+/// Whether a message has the text of a prompt event. Images are ignored.
 fn is_twin(message: &str, prompt: &str) -> bool {
-    let pictures = message.contains("[image/") || message.contains("[input_image]");
-    message.trim() == prompt.trim() || (pictures && message.contains(prompt.trim()))
+    let has_images = message.contains("[image/") || message.contains("[input_image]");
+    message.trim() == prompt.trim() || (has_images && message.contains(prompt.trim()))
 }

@@ -1,4 +1,4 @@
-//! The state of reading one rollout, from its first line to the session that it tells of.
+//! Decodes one rollout, line by line, into entries and a session.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::problem::{Problem, json_reason};
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
 
-/// Response items that mark what `compacted` records tell.
+/// Response items that repeat a `compacted` record.
 const COMPACTION_ITEMS: [&str; 3] = ["compaction", "context_compaction", "compaction_trigger"];
 
 pub(super) struct Reading<'a> {
@@ -32,13 +32,13 @@ pub(super) struct Reading<'a> {
     inherited: Option<Inherited>,
     tokens: Tokens,
     waiting: Waiting,
-    /// Whether tokens are counted before the items of their response, not after.
+    /// Whether token counts precede the items of their response.
     counts_come_first: bool,
     session: Session,
     numbering: Option<Numbering>,
     model: Option<String>,
     messages: Ids,
-    /// The line that is being read.
+    /// The number of the current line.
     number: u64,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Reading<'a> {
         (self.emit)(Item::Problem(Problem::at(self.path, self.number, json_reason(error))));
     }
 
-    /// The object that a payload is; reported where it is none.
+    /// Parses a payload as an object. Anything else is reported as a problem.
     fn object(&mut self, payload: &RawValue) -> Option<Object> {
         serde_json::from_str(payload.get()).map_err(|error| self.report(&error)).ok()
     }
@@ -93,15 +93,15 @@ impl<'a> Reading<'a> {
     }
 
     fn record(&mut self, record: &Record<'_>) {
-        let copied = self.inherited.as_mut().is_some_and(|inherited| inherited.holds(record));
+        let is_copied = self.inherited.as_mut().is_some_and(|inherited| inherited.holds(record));
         if let Body::Event(event) = record.body
             && decode::<Head>(event).is_some_and(|head| head.kind.as_deref() == Some("token_count"))
         {
-            let early = self.inherited.as_ref().is_some_and(|part| part.may_count(record));
-            self.tokens.count(event, copied || early);
+            let is_early = self.inherited.as_ref().is_some_and(|part| part.may_count(record));
+            self.tokens.count(event, is_copied || is_early);
             self.bill();
         }
-        if copied {
+        if is_copied {
             return self.note_origin(record);
         }
         self.note_time(record.timestamp);
@@ -121,7 +121,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A fork that does not name its origin begins with the `session_meta` of it.
+    /// Sets the parent of a fork from the copied `session_meta`, if its own does not name the parent.
     fn note_origin(&mut self, record: &Record<'_>) {
         if let (Body::Meta(meta), None) = (&record.body, &self.session.parent) {
             self.session.parent = inherited::thread_id(meta);
@@ -141,7 +141,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The first one counts: later ones repeat it, or were copied from other threads.
+    /// Applies the first `session_meta`. Later ones repeat it, or were copied from other threads.
     fn meta(&mut self, meta: &RawValue, at: Option<Timestamp>) {
         if self.inherited.is_some() {
             return;
@@ -183,8 +183,8 @@ impl<'a> Reading<'a> {
         // Each item is a message of its own.
         entry.message_id = entry.message_id.map(|id| self.messages.own(&id));
         if (&entry.role, entry.kind) == (&Role::User, Kind::Text) {
-            if let Some(shown) = self.prompts.message(entry) {
-                self.show(shown);
+            if let Some(ready) = self.prompts.message(entry) {
+                self.show(ready);
             }
         } else {
             self.say(entry);
@@ -237,9 +237,9 @@ impl<'a> Reading<'a> {
     }
 
     fn compacted(&mut self, compacted: &RawValue, at: Option<Timestamp>) {
-        let mut seam = Entry::new(Role::System, Kind::Compaction, "");
-        seam.created_at = at;
-        self.say(seam);
+        let mut boundary = Entry::new(Role::System, Kind::Compaction, "");
+        boundary.created_at = at;
+        self.say(boundary);
         if let Some(summary) = message_of(compacted).filter(|summary| !summary.is_empty()) {
             let mut summary = Entry::new(Role::User, Kind::Notice, summary);
             summary.created_at = at;
@@ -267,15 +267,15 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Shows an entry after the message that waited for its event.
+    /// Emits the pending user message, which has no event, and then `entry`.
     fn say(&mut self, entry: Entry) {
         self.release();
         self.show(entry);
     }
 
     fn release(&mut self) {
-        if let Some(waiting) = self.prompts.release() {
-            self.show(waiting);
+        if let Some(message) = self.prompts.release() {
+            self.show(message);
         }
     }
 
@@ -287,16 +287,16 @@ impl<'a> Reading<'a> {
         let numbering = self.numbering.get_or_insert_with(|| Numbering::new(AGENT, session));
         numbering.assign(&mut entry);
         if self.counts_come_first && waiting::is_answer(&entry) {
-            let owed = self.tokens.owed();
-            if !owed.is_empty() {
-                entry.usage.get_or_insert_default().add(&owed);
-                self.tokens.bill(&owed);
+            let unassigned = self.tokens.owed();
+            if !unassigned.is_empty() {
+                entry.usage.get_or_insert_default().add(&unassigned);
+                self.tokens.bill(&unassigned);
             }
         }
         self.waiting.take(entry, &mut entries_to(self.emit));
     }
 
-    /// Gives what was counted since the last time to its answer, unless that is still to come.
+    /// Assigns newly counted tokens to their answer, unless the answer comes after its count.
     fn bill(&mut self) {
         if !self.counts_come_first {
             self.bill_last_answer();
@@ -304,14 +304,14 @@ impl<'a> Reading<'a> {
     }
 
     fn bill_last_answer(&mut self) {
-        let owed = self.tokens.owed();
-        if !owed.is_empty() && self.waiting.bill(&owed) {
-            self.tokens.bill(&owed);
+        let unassigned = self.tokens.owed();
+        if !unassigned.is_empty() && self.waiting.bill(&unassigned) {
+            self.tokens.bill(&unassigned);
         }
     }
 }
 
-/// Whether this version of Codex writes `token_count` before the items of the response: 0.34 to 0.55 do.
+/// Whether this version of Codex writes `token_count` before the items of the response, as 0.34 to 0.55 do.
 fn counts_come_first(version: &str) -> bool {
     let mut numbers = version.split(['.', '-']).map(str::parse::<u32>);
     let (Some(Ok(0)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return false };

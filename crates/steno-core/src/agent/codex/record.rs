@@ -1,4 +1,4 @@
-//! One line of a rollout: `{timestamp, type, payload}`, or before version 0.32 an item alone.
+//! Parses one line of a rollout: `{timestamp, type, payload}`, or the item alone before version 0.32.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,14 +6,14 @@ use serde_json::value::RawValue;
 use crate::json::{Object, Value, bounds};
 use crate::timestamp::Timestamp;
 
-/// One line, its payload not parsed yet.
+/// One line. Its payload is not parsed yet.
 pub(super) struct Record<'a> {
     pub(super) timestamp: Option<Timestamp>,
     pub(super) ordinal: Option<u64>,
     pub(super) body: Body<'a>,
 }
 
-/// What a line is about.
+/// The payload of a line, by its type.
 pub(super) enum Body<'a> {
     Meta(&'a RawValue),
     Item(&'a RawValue),
@@ -21,15 +21,15 @@ pub(super) enum Body<'a> {
     TurnContext(&'a RawValue),
     Compacted(&'a RawValue),
     TokenUsage(&'a RawValue),
-    /// A line with a role and no type, which no Codex is known to write.
+    /// A line with a role and without a type. No known version of Codex writes these.
     Spoken(&'a RawValue),
-    /// State of the program that is no part of the conversation.
+    /// State of the program, not part of the conversation.
     State,
-    /// A line of a type that is not known, whole.
+    /// The whole line, of unknown type.
     Unknown(&'a RawValue),
 }
 
-/// Whether lines wrap their items.
+/// Whether lines wrap their items in an envelope.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     Wrapped,
@@ -48,7 +48,7 @@ struct Envelope<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// The fields of a payload that tell what it is.
+/// The fields of a payload that identify it.
 #[derive(Default, Deserialize)]
 pub(super) struct Head {
     #[serde(default, rename = "type")]
@@ -57,13 +57,13 @@ pub(super) struct Head {
     pub(super) turn_id: Option<String>,
 }
 
-/// The value, if it has the form that was asked for.
+/// Deserializes a raw value. None if it is not a `T`.
 pub(super) fn decode<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
     serde_json::from_str(raw.get()).ok()
 }
 
 impl<'a> Record<'a> {
-    /// Reads a line. `layout` is that of the lines before it, and is set by the first.
+    /// Parses a line. The first line sets `layout`; later lines are parsed by it.
     pub(super) fn parse(
         bytes: &'a [u8],
         layout: &mut Option<Layout>,
@@ -79,20 +79,20 @@ impl<'a> Record<'a> {
         let wrapped = envelope.payload.and_then(|payload| wrapped(kind?, payload));
         let wrapped =
             wrapped.filter(|body| layout == Layout::Wrapped || !matches!(body, Body::State));
-        // Items that are not wrapped have no time of their own.
-        let timed = wrapped.is_some() || layout == Layout::Wrapped || kind.is_none();
+        // Items without an envelope have no time of their own.
+        let has_time = wrapped.is_some() || layout == Layout::Wrapped || kind.is_none();
         let body = wrapped.unwrap_or_else(|| match layout {
             Layout::Wrapped => Body::Unknown(whole),
             Layout::Bare => bare(kind, whole),
         });
         Ok(Self {
-            timestamp: envelope.timestamp.filter(|_| timed).and_then(moment),
+            timestamp: envelope.timestamp.filter(|_| has_time).and_then(moment),
             ordinal: envelope.ordinal.and_then(decode),
             body,
         })
     }
 
-    /// The turn that a record opens.
+    /// The id of the turn that a record opens.
     pub(super) fn turn_id(&self) -> Option<String> {
         let head: Head = match self.body {
             Body::TurnContext(payload) => decode(payload)?,
@@ -106,7 +106,7 @@ impl<'a> Record<'a> {
         head.turn_id.filter(|_| opens)
     }
 
-    /// Whether a line alone says that Codex wrote it.
+    /// Whether a single line shows that Codex wrote it.
     pub(super) fn is_codex(line: &[u8]) -> bool {
         let Ok(Value::Object(object)) = bounds::from_slice(line) else {
             return false;
@@ -168,7 +168,8 @@ fn is_bare_meta(object: &Object) -> bool {
     state || (text("id") && text("timestamp") && object.contains_key("instructions"))
 }
 
-/// A role, a text, a model and a time, and nothing else: lines that pass for Codex's in tests of other programs.
+/// Whether a line has a role, text, model and time, and no other fields. Test data of other programs uses such lines
+/// as Codex's.
 fn is_spoken(object: &Object) -> bool {
     let fields = ["timestamp", "created_at", "role", "content", "message", "model"];
     let has = |field| object.get(field).is_some_and(Value::is_string);

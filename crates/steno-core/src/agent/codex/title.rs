@@ -1,6 +1,6 @@
-//! Titles of threads, which Codex keeps in an index beside all rollouts and not in them.
+//! Reads thread titles, which Codex keeps in one index for all rollouts.
 //!
-//! A rollout is kept with the lines that are about it, for when the index is gone.
+//! The index lines of a rollout are kept with it, in case the index is deleted.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor};
@@ -13,10 +13,10 @@ use steno_vault::{Bundle, Source};
 
 const INDEX: &str = "session_index.jsonl";
 
-/// How many folders above a rollout the index may stand: `sessions/YYYY/MM/DD/` lies between.
+/// How many folders above a rollout are searched for the index. `sessions/YYYY/MM/DD/` is in between.
 const LEVELS: usize = 5;
 
-/// How long the id at the end of a rollout's name is.
+/// The length of the id at the end of a rollout's name.
 const ID: usize = 36;
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ struct Line {
     thread_name: Option<String>,
 }
 
-/// The last title of thread `id`: in the index that stands above `rollout`, else in what was kept of one.
+/// The last title of thread `id`, from the index above `rollout`, or else from the kept index lines.
 pub(super) fn of(bundle: &Bundle, rollout: &Path, id: &str) -> Option<String> {
     let mut folders = rollout.ancestors().skip(1).take(LEVELS).map(|folder| folder.join(INDEX));
     let index = folders.find(|index| index.is_file());
@@ -37,11 +37,11 @@ pub(super) fn of(bundle: &Bundle, rollout: &Path, id: &str) -> Option<String> {
 
 fn last(lines: Vec<u8>, id: &str) -> Option<String> {
     let lines = JsonLines::new(INDEX, Box::new(Cursor::new(lines))).filter_map(Result::ok);
-    let named = lines.filter_map(|line| serde_json::from_slice::<Line>(&line.bytes).ok());
-    named.filter(|line| line.id == id).last()?.thread_name.filter(|name| !name.is_empty())
+    let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(&line.bytes).ok());
+    lines.filter(|line| line.id == id).last()?.thread_name.filter(|name| !name.is_empty())
 }
 
-/// The lines of the index in `home` that name the thread of `rollout`. It is not opened before they are asked for.
+/// The index lines in `home` that name the thread of `rollout`. The index is opened only when they are read.
 pub(super) fn excerpt(home: &Path, rollout: &Path) -> Option<Source> {
     let name = rollout.file_name()?.to_str()?.split(".jsonl").next()?;
     let id = name.get(name.len().checked_sub(ID)?..)?.to_owned();
@@ -50,7 +50,7 @@ pub(super) fn excerpt(home: &Path, rollout: &Path) -> Option<Source> {
     Some(Source::new(INDEX, path, move || Ok(Box::new(Cursor::new(about(&index, &id)?)))))
 }
 
-/// The lines of the index that have the id in them; none where there is no index.
+/// Reads the index lines that contain the id. None if there is no index.
 fn about(index: &Path, id: &str) -> io::Result<Vec<u8>> {
     let mut input = match File::open(index) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

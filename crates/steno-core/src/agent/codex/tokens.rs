@@ -1,4 +1,4 @@
-//! Tokens of a thread. Codex counts them up and repeats the count, so the last one is the total.
+//! Counts the tokens of a thread. Codex writes running totals and repeats them, so the last one is the total.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -7,17 +7,17 @@ use super::record::decode;
 use crate::entry::Usage;
 use crate::sums::SumSet;
 
-/// What was counted so far.
+/// The token counts of a thread so far.
 #[derive(Default)]
 pub(super) struct Tokens {
-    /// The last count.
+    /// The last running total.
     total: Usage,
-    /// The count that another thread had reached when this one copied its history.
+    /// The running total of the parent thread when this thread copied its history.
     copied: Usage,
-    /// The sum over responses, for files without counts.
+    /// The sum over responses, for rollouts without running totals.
     responses: Usage,
     seen: SumSet,
-    /// What entries have on them already.
+    /// The usage of entries so far.
     billed: Usage,
 }
 
@@ -56,8 +56,8 @@ struct Count {
 }
 
 impl Tokens {
-    /// Takes a `token_count` event; `copied` if it may be another thread's.
-    pub(super) fn count(&mut self, event: &RawValue, copied: bool) {
+    /// Applies a `token_count` event. `is_copied` if it may be another thread's.
+    pub(super) fn count(&mut self, event: &RawValue, is_copied: bool) {
         let count = decode::<TokenCount>(event).and_then(|event| event.info);
         let Some(count) = count.and_then(|info| info.total_token_usage) else {
             return;
@@ -66,14 +66,14 @@ impl Tokens {
         if usage.is_empty() {
             return;
         }
-        if copied {
+        if is_copied {
             self.copied = usage;
         } else {
             self.total = usage;
         }
     }
 
-    /// Takes a `token_usage_record`.
+    /// Adds a `token_usage_record`. Each response counts once.
     pub(super) fn response(&mut self, record: &RawValue) {
         let Some(response) = decode::<ResponseUsage>(record) else {
             return;
@@ -83,24 +83,24 @@ impl Tokens {
         }
     }
 
-    /// What no entry has on it yet.
+    /// Usage without an entry so far.
     pub(super) fn owed(&self) -> Usage {
         self.total().minus(&self.billed)
     }
 
-    /// Takes note of what an entry was given.
+    /// Notes that an entry has this usage.
     pub(super) fn bill(&mut self, usage: &Usage) {
         self.billed.add(usage);
     }
 
-    /// What this thread was billed.
+    /// The usage of this thread, without that of the thread it copied.
     pub(super) fn total(&self) -> Usage {
         if self.total.is_empty() {
             return self.responses;
         }
         let (total, copied) = (&self.total, &self.copied);
-        let goes_on = total.prompt() >= copied.prompt() && total.output >= copied.output;
-        if !goes_on {
+        let includes_copied = total.prompt() >= copied.prompt() && total.output >= copied.output;
+        if !includes_copied {
             return *total;
         }
         Usage {
@@ -116,7 +116,7 @@ impl Tokens {
 
 impl Count {
     fn usage(&self) -> Usage {
-        // Bounded so that sums of hostile numbers cannot overflow.
+        // Bounded, so that sums of hostile counts cannot overflow.
         let bounded = |count: u64| count.min(1 << 48);
         let (read, write) =
             (bounded(self.cached_input_tokens), bounded(self.cache_write_input_tokens));

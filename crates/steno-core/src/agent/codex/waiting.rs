@@ -1,16 +1,16 @@
-//! Entries that wait for their tokens: Codex counts a response's tokens some records after it.
+//! Queues entries until their usage is known. Codex writes a response's token count some records after it.
 
 use crate::entry::{Entry, Kind, Role, Usage};
 
-/// How many entries may wait behind an answer.
+/// How many entries may queue behind an answer.
 const LIMIT: usize = 256;
 
-/// The last answer, and what came after it.
+/// The last answer and the entries after it.
 #[derive(Debug, Default)]
 pub(super) struct Waiting(Vec<Entry>);
 
 impl Waiting {
-    /// Takes one more entry, and lets go of those that need not wait.
+    /// Queues an entry, and passes on to `out` those that need not wait.
     pub(super) fn take(&mut self, entry: Entry, out: &mut dyn FnMut(Entry)) {
         if is_answer(&entry) || self.0.len() > LIMIT {
             self.release(out);
@@ -22,23 +22,23 @@ impl Waiting {
         }
     }
 
-    /// Gives tokens to the answer that waits; whether there is one.
+    /// Adds usage to the queued answer. Returns false if there is none.
     pub(super) fn bill(&mut self, usage: &Usage) -> bool {
         let answer = self.0.first_mut();
-        let is_there = answer.is_some();
+        let has_answer = answer.is_some();
         if let Some(answer) = answer {
             answer.usage.get_or_insert_default().add(usage);
         }
-        is_there
+        has_answer
     }
 
-    /// Lets all go.
+    /// Passes all queued entries on to `out`.
     pub(super) fn release(&mut self, out: &mut dyn FnMut(Entry)) {
         self.0.drain(..).for_each(out);
     }
 }
 
-/// Whether an entry is part of what the model answered.
+/// Whether an entry is part of the model's response.
 pub(super) fn is_answer(entry: &Entry) -> bool {
     let is_part = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
     entry.role == Role::Assistant && is_part
