@@ -1,7 +1,7 @@
-//! OpenCode: a SQLite database since 1.2, a tree of JSON files before, and what `opencode export` prints.
+//! Reads OpenCode's sessions: a SQLite database since 1.2, a tree of JSON files before, and `opencode export`.
 //!
-//! All three hold the same records, a message and its parts; only where they stand differs. The old tree stays after
-//! the move to the database: a session that is in both is read from the database.
+//! All three hold the same records: messages and their parts. OpenCode leaves the old tree in place after the
+//! migration to the database, so a session in both is read from the database.
 
 mod beside;
 mod conversation;
@@ -24,7 +24,7 @@ use steno_vault::{Bundle, Source};
 /// The agent's name.
 pub const AGENT: &str = "opencode";
 
-/// What its database is known by.
+/// The schema by which its database is recognized.
 pub(super) const SCHEMA: Schema = database::SCHEMA;
 
 /// Finds and reads its sessions.

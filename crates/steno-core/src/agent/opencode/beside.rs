@@ -1,5 +1,5 @@
-//! What stands beside the messages of a session in the tree of files: its parts that no folder names, its tasks and
-//! changes, and the files of its project.
+//! Finds the other files of a session in the tree: parts outside of message folders, todos, diffs, and the project's
+//! files.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -12,20 +12,20 @@ use crate::json::Value;
 /// Folders that hold one file for each session.
 const PER_SESSION: [&str; 2] = ["session_diff", "todo"];
 
-/// Says how far the tree was brought to later versions.
+/// The file with the version of the tree's last migration.
 const MIGRATION: &str = "migration";
 
-/// What was found beside sessions so far; each folder is listed once.
+/// Caches folder listings, so that each folder is listed once.
 #[derive(Default)]
 pub(super) struct Beside {
-    /// Parts that stand in the folder of all parts itself, by session.
+    /// Parts directly in a `part` folder, by that folder and the session.
     flat_parts: HashMap<PathBuf, HashMap<String, Vec<PathBuf>>>,
-    /// The first and the last name in a folder.
+    /// The first and last name in each folder.
     ends: HashMap<PathBuf, Option<(OsString, OsString)>>,
 }
 
 impl Beside {
-    /// The parts of a session among the files in the folder of all parts.
+    /// The parts of a session directly in the folder `parts`.
     pub(super) fn flat_parts(&mut self, parts: &Path, session: &str) -> Vec<PathBuf> {
         if !self.flat_parts.contains_key(parts) {
             self.flat_parts.insert(parts.to_owned(), by_session(parts));
@@ -33,10 +33,10 @@ impl Beside {
         self.flat_parts[parts].get(session).cloned().unwrap_or_default()
     }
 
-    /// Other files of the session `id`, whose own file is `file`, in the tree at `base`.
+    /// The other files of the session `id` with the session file `file`, in the tree at `base`.
     ///
-    /// What several sessions share belongs to the one with the last name. Names go backwards in time, so that is the first
-    /// that there was, and stays the same as long as it is there.
+    /// A file that several sessions share goes to the session with the last name. Names sort from newest to oldest, so
+    /// this is the oldest session, which stays the same until it is deleted.
     pub(super) fn others(&mut self, base: &Path, file: &Path, id: &str) -> Vec<PathBuf> {
         let name = format!("{id}.json");
         let mut others: Vec<_> =
@@ -62,15 +62,15 @@ impl Beside {
     }
 
     fn ends(&mut self, folder: &Path) -> Option<&(OsString, OsString)> {
-        let listed = || {
+        let list_ends = || {
             let names: Vec<_> = items(folder).map(|item| item.file_name()).collect();
             Some((names.iter().min()?.clone(), names.iter().max()?.clone()))
         };
-        self.ends.entry(folder.to_owned()).or_insert_with(listed).as_ref()
+        self.ends.entry(folder.to_owned()).or_insert_with(list_ends).as_ref()
     }
 }
 
-/// The text of a field of a file's record.
+/// Reads the text of a field from the record in a file.
 pub(super) fn stated(file: &Path, field: &str) -> Option<String> {
     let record: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     filled(&record, field).map(str::to_owned)

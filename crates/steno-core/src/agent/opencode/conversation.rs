@@ -1,4 +1,4 @@
-//! A session as its messages come in: what they state together, and their entries.
+//! Decodes the messages of a session into entries, and collects the session's metadata.
 
 use crate::agent::fields::{as_count, filled, moment};
 use crate::agent::ids::Ids;
@@ -13,22 +13,22 @@ use crate::timestamp::Timestamp;
 
 use super::{AGENT, part};
 
-/// Fields of a session's record that have a place in [`Session`].
+/// Fields of a session's record that map to fields of [`Session`].
 const KNOWN: [&str; 5] = ["id", "title", "directory", "parentID", "time"];
 
-/// Takes the messages of one session.
+/// Decodes the messages of one session.
 pub(super) struct Conversation<'a> {
     session: Session,
     output: Output<'a>,
     ids: Ids,
-    /// Ids of calls: each part of a tool is a call of its own, whatever its id says.
+    /// Makes call ids unique: each tool part is a call of its own, even if ids repeat.
     calls: Ids,
-    /// Whether the seam of a compaction was shown whose summary has not come yet.
-    compacting: bool,
+    /// Whether a compaction was emitted and its summary has not been read yet.
+    is_compacting: bool,
 }
 
 impl<'a> Conversation<'a> {
-    /// The session that the record `info` tells of.
+    /// Starts a session from its record `info`.
     pub(super) fn new(info: &Value, emit: Emit<'a>) -> Self {
         let id = filled(info, "id").unwrap_or_default();
         let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
@@ -38,15 +38,15 @@ impl<'a> Conversation<'a> {
         session.parent = filled(info, "parentID").map(str::to_owned);
         session.extra = rest(info);
         let output = Output::new(AGENT, id, emit);
-        Self { session, output, ids: Ids::default(), calls: Ids::default(), compacting: false }
+        Self { session, output, ids: Ids::default(), calls: Ids::default(), is_compacting: false }
     }
 
-    /// Takes one message with its parts.
+    /// Decodes a message with its parts.
     pub(super) fn message(&mut self, info: &Value, parts: Vec<Value>) {
         self.note_times(info);
         if self.session.project.is_none() {
-            let place = info.get("path").and_then(|path| filled(path, "cwd"));
-            self.session.project = place.map(str::to_owned);
+            let folder = info.get("path").and_then(|path| filled(path, "cwd"));
+            self.session.project = folder.map(str::to_owned);
         }
         match info.get("role").and_then(Value::as_str) {
             Some("user") => self.prompt(info, parts),
@@ -60,7 +60,7 @@ impl<'a> Conversation<'a> {
         self.output.problem(problem);
     }
 
-    /// The session as its records state it.
+    /// Returns the session.
     pub(super) fn finish(self) -> Session {
         self.session
     }
@@ -68,7 +68,7 @@ impl<'a> Conversation<'a> {
     fn prompt(&mut self, info: &Value, parts: Vec<Value>) {
         let mut message = self.begin(info);
         for part in parts {
-            self.compacting |= part.get("type").and_then(Value::as_str) == Some("compaction");
+            self.is_compacting |= part.get("type").and_then(Value::as_str) == Some("compaction");
             part::of_user(&mut message, part);
         }
         self.output.message(message);
@@ -77,9 +77,10 @@ impl<'a> Conversation<'a> {
     fn answer(&mut self, info: &Value, parts: Vec<Value>) {
         let mut message = self.begin(info);
         message.usage = info.get("tokens").map(usage);
-        if info.get("summary") == Some(&Value::Bool(true)) && !std::mem::take(&mut self.compacting)
+        if info.get("summary") == Some(&Value::Bool(true))
+            && !std::mem::take(&mut self.is_compacting)
         {
-            // Before there were parts of the kind `compaction`, only the summary told.
+            // Old versions write a summary without a `compaction` part.
             message.say(Role::System, Kind::Compaction, "");
         }
         for mut part in parts {
@@ -130,22 +131,22 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// The moment that a field of a `time` object tells in from_millis.
+/// Parses a field of a `time` object, in milliseconds.
 pub(super) fn time(times: Option<&Value>, name: &str) -> Option<Timestamp> {
     moment(times?.get(name)?)
 }
 
-/// An entry of its own time, if the part tells one.
+/// Sets the entry's time from a field of a `time` object, if the part has one.
 pub(super) fn timed(mut entry: Entry, times: Option<&Value>, name: &str) -> Entry {
     entry.created_at = time(times, name);
     entry
 }
 
-/// `provider/model`, as OpenCode itself writes it.
+/// The model as `provider/model`, as OpenCode writes it.
 fn model(info: &Value) -> Option<String> {
-    let stated = if info.get("modelID").is_some() { info } else { info.get("model")? };
-    let model = filled(stated, "modelID")?;
-    Some(match filled(stated, "providerID") {
+    let ids = if info.get("modelID").is_some() { info } else { info.get("model")? };
+    let model = filled(ids, "modelID")?;
+    Some(match filled(ids, "providerID") {
         Some(provider) => format!("{provider}/{model}"),
         None => model.to_owned(),
     })

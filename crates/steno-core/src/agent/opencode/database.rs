@@ -1,4 +1,4 @@
-//! The database: sessions, messages and parts are rows, whose `data` is JSON without the ids.
+//! Reads the database. Sessions, messages and parts are rows; the column `data` holds the record without its ids.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use steno_vault::{Part, Schema};
 
 use super::conversation::Conversation;
 
-/// The tables that make a database OpenCode's.
+/// The tables of OpenCode's database.
 pub(super) const SCHEMA: Schema = Schema {
     tables: &[
         ("session", &["id", "directory"]),
@@ -32,7 +32,7 @@ pub(super) const SCHEMA: Schema = Schema {
     owner: Some("session_id"),
 };
 
-/// Reads one session, a message at a time.
+/// Reads one session, one message at a time.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let database = Database::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
@@ -81,7 +81,7 @@ fn record(row: &Row<'_>, id: &str) -> Result<Value, String> {
     Ok(record)
 }
 
-/// The row in the names that the JSON files of a session have.
+/// Converts a session row to the field names of the JSON files.
 fn session_info(row: &Row<'_>) -> Value {
     let mut info = row.rest(&["parent_id", "project_id"]);
     info.insert("parentID".to_owned(), json!(row.text("parent_id")));

@@ -1,4 +1,4 @@
-//! What `opencode export` prints: one document with all messages, read one message at a time.
+//! Reads the output of `opencode export`: one document with all messages, read one message at a time.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,10 +14,10 @@ use steno_vault::{Bundle, Source};
 
 use super::conversation::Conversation;
 
-/// How far into a document its first fields are looked for.
+/// How many bytes of a file are read to recognize it.
 const HEAD: u64 = 4096;
 
-/// Whether a file begins as an export does: an object whose `info` is a session's.
+/// Whether a file begins like an export: an object with a session record as `info`.
 pub(super) fn is_export(source: &Source) -> bool {
     let Ok(input) = source.open() else { return false };
     let mut head = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn is_export(source: &Source) -> bool {
         return false;
     };
     let has = |fields: &[&str]| fields.iter().all(|field| info.contains(field));
-    // The first versions knew no projects, but their ids already began so.
+    // The first versions had no projects, but their session ids already had this prefix.
     let is_session = has(&["\"projectID\"", "\"directory\""]) || has(&["\"ses_", "\"time\""]);
     read.is_ok()
         && after(info, ":").and_then(|rest| after(rest, "{")).is_some()
@@ -35,11 +35,12 @@ pub(super) fn is_export(source: &Source) -> bool {
         && is_session
 }
 
-/// Reads an export. What stands before the place where it breaks off is kept.
+/// Reads an export. If it is cut off or malformed, the messages before the error are read, and the error is reported
+/// as a problem.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = source(bundle)?;
     let mut state = State { path: source.path(), conversation: None, emit: Some(emit), count: 0 };
-    let ended = Walk::over(source, &mut |walk| {
+    let outcome = Walk::over(source, &mut |walk| {
         walk.fields(&mut |walk, name| match name {
             "info" => {
                 state.info(&walk.value()?.map_err(malformed)?);
@@ -53,10 +54,10 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
         })
     })?;
     let Some(mut conversation) = state.conversation else {
-        let none = || Problem::of(source.path(), "no session in the export");
-        return Err(FormatError::Invalid(ended.err().unwrap_or_else(none)));
+        let missing = || Problem::of(source.path(), "no session in the export");
+        return Err(FormatError::Invalid(outcome.err().unwrap_or_else(missing)));
     };
-    ended.err().into_iter().for_each(|problem| conversation.problem(problem));
+    outcome.err().into_iter().for_each(|problem| conversation.problem(problem));
     Ok(conversation.finish())
 }
 
@@ -100,7 +101,7 @@ impl State<'_, '_> {
             }
             (Err(reason), Some(conversation), _) => conversation.problem(problem(&reason)),
             (Err(reason), None, Some(emit)) => emit(Item::Problem(problem(&reason))),
-            // The session's own record comes first in every export.
+            // Every export has the session's record first.
             (_, None, _) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The parts of a message as entries.
+//! Decodes the parts of a message into entries.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::json::Value;
 
 use super::conversation::timed;
 
-/// Adds a part of a user's message. Much of it no person wrote: that is a notice.
+/// Decodes a part of a user message. Parts that no person wrote become notices.
 pub(super) fn of_user(message: &mut Message, part: Value) {
     match kind(&part) {
         "text" if is_machine_made(&part) => say(message, Role::User, Kind::Notice, &part),
@@ -22,7 +22,7 @@ pub(super) fn of_user(message: &mut Message, part: Value) {
     }
 }
 
-/// Adds a part of the model's answer.
+/// Decodes a part of an assistant message.
 pub(super) fn of_assistant(message: &mut Message, part: Value) {
     match kind(&part) {
         "text" if is_machine_made(&part) => say(message, Role::Assistant, Kind::Notice, &part),
@@ -34,18 +34,18 @@ pub(super) fn of_assistant(message: &mut Message, part: Value) {
     }
 }
 
-/// The failure that an answer ended with.
+/// The entry of an error that ended an assistant message.
 pub(super) fn error(error: &Value) -> Entry {
-    let said = error.get("data").and_then(|data| filled(data, "message"));
-    let words: Vec<_> = [filled(error, "name"), said].into_iter().flatten().collect();
-    let mut entry = Entry::new(Role::Assistant, Kind::Error, words.join(": "));
+    let detail = error.get("data").and_then(|data| filled(data, "message"));
+    let texts: Vec<_> = [filled(error, "name"), detail].into_iter().flatten().collect();
+    let mut entry = Entry::new(Role::Assistant, Kind::Error, texts.join(": "));
     entry.metadata = error.as_object().cloned();
     entry
 }
 
 fn of_any(message: &mut Message, part: Value) {
     match kind(&part) {
-        // The message itself tells what these tell.
+        // The message has the same information.
         "step-start" | "step-finish" | "snapshot" => {}
         "compaction" => message.push(with_metadata(Kind::Compaction, part)),
         "patch" | "agent" => message.push(with_metadata(Kind::Notice, part)),
@@ -78,9 +78,10 @@ fn with_metadata(kind: Kind, part: Value) -> Entry {
 fn subtask(part: &Value) -> Entry {
     let mut entry =
         Entry::new(Role::User, Kind::Notice, filled(part, "prompt").unwrap_or_default());
-    let told = ["agent", "description", "command"];
-    let told = told.iter().filter_map(|name| Some(((*name).to_owned(), part.get(name)?.clone())));
-    entry.metadata = Some(told.collect());
+    let names = ["agent", "description", "command"];
+    let fields =
+        names.iter().filter_map(|name| Some(((*name).to_owned(), part.get(name)?.clone())));
+    entry.metadata = Some(fields.collect());
     entry
 }
 
@@ -99,7 +100,7 @@ fn file(part: &Value) -> String {
     }
 }
 
-/// A tool's part grows from call to result: one that still runs has no result.
+/// Decodes a tool part into a call and its result. OpenCode adds the result to the part when the tool ends.
 fn tool(message: &mut Message, part: &Value) {
     let (id, name) = (filled(part, "callID"), filled(part, "tool").unwrap_or_default());
     let empty = json!({});
@@ -110,23 +111,23 @@ fn tool(message: &mut Message, part: &Value) {
     if matches!(status, "" | "pending" | "running") {
         return;
     }
-    let failed = status == "error";
-    let said = filled(state, if failed { "error" } else { "output" }).unwrap_or_default();
-    let mut result = tool_result(id, with_attachments(said, state), failed);
+    let is_error = status == "error";
+    let output = filled(state, if is_error { "error" } else { "output" }).unwrap_or_default();
+    let mut result = tool_result(id, with_attachments(output, state), is_error);
     result.tool_name = Some(name.to_owned());
-    if let Some(told) = state.get("metadata").filter(|told| !told.is_null()) {
-        result.metadata.get_or_insert_default().insert("tool".to_owned(), told.clone());
+    if let Some(metadata) = state.get("metadata").filter(|metadata| !metadata.is_null()) {
+        result.metadata.get_or_insert_default().insert("tool".to_owned(), metadata.clone());
     }
     message.push(timed(result, times, "end"));
 }
 
-fn with_attachments(said: &str, state: &Value) -> String {
-    let mut content = said.to_owned();
-    for attached in items(&state["attachments"]) {
+fn with_attachments(output: &str, state: &Value) -> String {
+    let mut content = output.to_owned();
+    for attachment in items(&state["attachments"]) {
         if !content.is_empty() {
             content.push('\n');
         }
-        content.push_str(&file(attached));
+        content.push_str(&file(attachment));
     }
     content
 }

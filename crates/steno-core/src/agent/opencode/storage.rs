@@ -1,9 +1,9 @@
-//! The tree of JSON files: one file for the session, for each message and for each part.
+//! Reads the tree of JSON files, with one file per session, message and part.
 //!
-//! The session stands in `session/<project>/<id>.json` with `message/` and `part/` beside `session/`, or, in the oldest
-//! versions, in `session/info/<id>.json` with `message/` and `part/<id>/` beside `info/`. Parts may also stand in `part/`
-//! itself; then only they tell which message is theirs. Of a session whose own file is gone, or was never copied, the
-//! messages in `message/<id>/` are left.
+//! A session is `session/<project>/<id>.json` with `message/` and `part/` beside `session/`. In the oldest versions it
+//! is `session/info/<id>.json` with `message/` and `part/<id>/` beside `info/`. Parts may also be directly in `part/`;
+//! then only a field of the part names its message. If the session file is missing, the messages in `message/<id>/`
+//! are read without it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -20,10 +20,10 @@ use steno_vault::{Bundle, Source};
 use super::beside::{Beside, stated};
 use super::conversation::Conversation;
 
-/// No session's own record is longer.
+/// The size limit of session and message files when searching, in bytes.
 const INFO_LIMIT: u64 = 4 << 20;
 
-/// The session whose own file this is, with its id.
+/// Bundles the session of a session file. Returns its id too; none if `file` is not a session file.
 pub(super) fn session(file: &Path, beside: &mut Beside) -> Option<(String, Bundle)> {
     let folder = file.parent()?;
     let is_oldest = folder.ends_with("info");
@@ -47,7 +47,7 @@ pub(super) fn session(file: &Path, beside: &mut Beside) -> Option<(String, Bundl
     Some((id.to_owned(), bundle))
 }
 
-/// The session that a message is of, with its id, where the session has no file of its own.
+/// Bundles the session of a message file, if the session has no session file. Returns its id too.
 pub(super) fn session_of_message(file: &Path, beside: &mut Beside) -> Option<(String, Bundle)> {
     let folder = file.parent()?;
     let base = folder.parent().filter(|messages| messages.ends_with("message"))?.parent()?;
@@ -88,7 +88,7 @@ fn has_session_file(base: &Path, id: &str) -> bool {
 fn add_messages(bundle: &mut Bundle, id: &str, parts: &Path, beside: &mut Beside) {
     let base = bundle.root.clone();
     bundle.key = Some(id.to_owned());
-    // Several messages may state one id, and so have the same parts.
+    // Messages with the same id share their parts.
     let mut known_parts = HashSet::new();
     for message in listed(&base.join("message").join(id)) {
         bundle.sources.extend(named(&base, &message));
@@ -100,7 +100,7 @@ fn add_messages(bundle: &mut Bundle, id: &str, parts: &Path, beside: &mut Beside
     bundle.sources.extend(flat.iter().filter_map(|file| named(&base, file)));
 }
 
-/// Whether a bundle is such a tree: one of its files is named as a session's or a message's.
+/// Whether a bundle comes from the tree: it has a session or message file.
 pub(super) fn is_tree(bundle: &Bundle) -> bool {
     let folders = ["session", "info", "message"];
     bundle.sources.iter().any(|source| {
@@ -108,7 +108,7 @@ pub(super) fn is_tree(bundle: &Bundle) -> bool {
     })
 }
 
-/// Reads one session, a message at a time.
+/// Reads one session, one message at a time.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let is_info = |source: &&Source| is_below(source, "session") || is_below(source, "info");
     let main = bundle.sources.iter().find(is_info);
@@ -117,16 +117,16 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
         None => serde_json::json!({"id": bundle.key}),
     };
     let mut conversation = Conversation::new(&info, emit);
-    let there = there(bundle, main);
-    let mut messages: Vec<_> = there.sources.iter().filter(|s| is_below(s, "message")).collect();
+    let current = there(bundle, main);
+    let mut messages: Vec<_> = current.sources.iter().filter(|s| is_below(s, "message")).collect();
     messages.sort_by(|a, b| a.name().cmp(b.name()));
-    let files = PartFiles::of(&there)?;
+    let files = PartFiles::of(&current)?;
     for source in messages {
         match record(source)? {
             Ok(mut message) => {
-                let found = parts(&mut message, source, &files)?;
+                let parts = parts(&mut message, source, &files)?;
                 let (parts, problems): (Vec<_>, Vec<_>) =
-                    found.into_iter().partition(Result::is_ok);
+                    parts.into_iter().partition(Result::is_ok);
                 problems.into_iter().filter_map(Result::err).for_each(|p| conversation.problem(p));
                 conversation.message(&message, parts.into_iter().flatten().collect());
             }
@@ -136,15 +136,16 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
     Ok(conversation.finish())
 }
 
-/// The session without what its user took back: that is gone, though the session is not.
+/// The bundle without files that OpenCode deleted, such as undone messages. If the session file itself is deleted, all
+/// files stay.
 fn there(bundle: &Bundle, main: Option<&Source>) -> Bundle {
-    let mut there = bundle.clone();
+    let mut current = bundle.clone();
     let is_whole = main.is_none_or(Source::is_gone);
-    there.sources.retain(|source| is_whole || !source.is_gone());
-    there
+    current.sources.retain(|source| is_whole || !source.is_gone());
+    current
 }
 
-/// The parts of a message; the oldest versions keep them inside.
+/// Loads the parts of a message. The oldest versions keep them inside the message.
 fn parts(
     message: &mut Value,
     source: &Source,
@@ -162,11 +163,11 @@ fn parts(
     files.into_iter().map(record).collect()
 }
 
-/// The files of all parts.
+/// The files of all parts of a session.
 struct PartFiles<'a> {
-    /// By the folder in which they stand, which may be named by their message.
+    /// By folder name, which may be a message id.
     by_folder: HashMap<&'a str, Vec<&'a Source>>,
-    /// Those that stand in no folder of a message, by the message that they name.
+    /// Parts outside of message folders, by the message id in the part.
     by_message: HashMap<String, Vec<&'a Source>>,
 }
 
@@ -175,7 +176,7 @@ impl<'a> PartFiles<'a> {
         let mut files = Self { by_folder: HashMap::new(), by_message: HashMap::new() };
         for source in bundle.sources.iter().filter(|source| is_below(source, "part")) {
             files.by_folder.entry(folder(source)).or_default().push(source);
-            // What cannot be read has no message to be told with.
+            // An unreadable part names no message, so there is none to report it with.
             if !names_message(source)
                 && let Ok(part) = record(source)?
                 && let Some(message) = filled(&part, "messageID")
@@ -187,13 +188,13 @@ impl<'a> PartFiles<'a> {
     }
 }
 
-/// Whether a part stands in a folder that is named by its message.
+/// Whether a part is in a folder named after its message.
 fn names_message(part: &Source) -> bool {
     let folder = folder(part);
     folder != "part" && !folder.starts_with("ses_")
 }
 
-/// The files of a message's parts. Its file is named by its id; only where it is not, it is opened to learn the id.
+/// Lists the part files of a message. The message file is opened for its id only if no folder has its file name.
 fn parts_of(parts: &Path, message: &Path) -> Vec<PathBuf> {
     let stem = message.file_stem().unwrap_or_default();
     let folder = parts.join(stem);
@@ -204,7 +205,7 @@ fn parts_of(parts: &Path, message: &Path) -> Vec<PathBuf> {
     id.map(|id| listed(&parts.join(id))).unwrap_or_default()
 }
 
-/// One file's record, or what is wrong with it.
+/// Parses the record in a file. A malformed record is a problem; an unreadable file is an error.
 fn record(source: &Source) -> Result<Result<Value, Problem>, FormatError> {
     let bytes = source.bytes()?;
     Ok(match parse::<Value>(&bytes) {
@@ -222,7 +223,7 @@ fn folder(source: &Source) -> &str {
     source.name().rsplit('/').nth(1).unwrap_or_default()
 }
 
-/// An id from a file becomes a path only if it cannot leave its folder.
+/// Whether an id from a file is safe as a file name: it cannot lead out of its folder.
 fn is_file_name(id: &str) -> bool {
     !id.contains(['/', '\\', '\0']) && !matches!(id, "" | "." | "..")
 }

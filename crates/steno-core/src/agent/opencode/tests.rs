@@ -212,7 +212,7 @@ fn parts_in_one_folder_are_those_of_the_message_that_they_name() {
     assert_eq!(said(&only(root)), said(&told));
 }
 
-/// Its files are removed then, while the session's own stays.
+/// OpenCode deletes the files of an undone message, but not the session file.
 #[test]
 fn a_message_that_the_user_took_back_is_not_told() {
     let folder = tempfile::tempdir().unwrap();
