@@ -1,6 +1,7 @@
-//! Qwen Code: one record per line, linked by `parentUuid`; older versions wrote chats as Gemini CLI does.
+//! Reads Qwen Code's sessions: logs with one record per line, linked by `parentUuid`. Older versions wrote chats in
+//! Gemini CLI's format.
 //!
-//! All records are told, those of branches that a rewind left too. Subagents have files of their own.
+//! All records are read, including branches that a rewind abandoned. Subagents have files of their own.
 
 mod subagents;
 
@@ -27,7 +28,7 @@ pub const AGENT: &str = "qwen";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// How many records of a file are looked at to see whether they are Qwen's.
+/// How many records of a file are parsed to recognize it.
 const PROBED: usize = 20;
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -42,19 +43,19 @@ pub(crate) fn recognises(head: &Head) -> bool {
 }
 
 fn is_log(head: &Head) -> bool {
-    let cut = is_named(&head.fields()) && head.shows(r#""parts":["#);
-    cut || head.objects().take(PROBED).any(|object| is_record(&object))
+    let is_cut_off = is_named(&head.fields()) && head.shows(r#""parts":["#);
+    is_cut_off || head.objects().take(PROBED).any(|object| is_record(&object))
 }
 
 fn is_old_chat(head: &Head) -> bool {
     gemini::is_chat(head) && head.shows(r#""type":"qwen""#)
 }
 
-/// Whether a record is Qwen's; Claude Code's have the same names, but neither parts nor payloads.
+/// Whether a record is Qwen Code's. Claude Code's records have the same fields except `parts` and `systemPayload`.
 fn is_record(object: &Object) -> bool {
     let message = fields::object(object, "message");
-    let parts = message.is_some_and(|message| message.contains_key("parts"));
-    is_named(object) && (parts || object.contains_key("systemPayload"))
+    let has_parts = message.is_some_and(|message| message.contains_key("parts"));
+    is_named(object) && (has_parts || object.contains_key("systemPayload"))
 }
 
 fn is_named(object: &Object) -> bool {
@@ -71,26 +72,26 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     if !is_log(&head) && is_old_chat(&head) {
         return gemini::read_as(AGENT, bundle, emit);
     }
-    let stated = |object: Object| fields::text(&object, "sessionId").map(str::to_owned);
-    let stated = stated(head.fields()).or_else(|| head.objects().find_map(stated));
+    let id_of = |object: Object| fields::text(&object, "sessionId").map(str::to_owned);
+    let record_id = id_of(head.fields()).or_else(|| head.objects().find_map(id_of));
     let is_agent = fields::text(&head.fields(), "agentId").is_some();
-    let id = stated.as_deref().filter(|_| !is_agent).unwrap_or(record::stem(source));
-    let mut log = Log { telling: Telling::new(AGENT, id, emit), ids: Ids::default() };
+    let id = record_id.as_deref().filter(|_| !is_agent).unwrap_or(record::stem(source));
+    let mut log = Log { emitter: Telling::new(AGENT, id, emit), ids: Ids::default() };
     log.file(source)?;
     for source in agents {
         if let Some(agent) = subagents::agent(source) {
-            log.telling.speaker = format!("subagent:{agent}");
+            log.emitter.speaker = format!("subagent:{agent}");
             log.file(source)?;
-            log.telling.session.subagent_files += 1;
+            log.emitter.session.subagent_files += 1;
         }
     }
-    let mut session = log.telling.session;
-    session.parent = stated.filter(|_| is_agent).or(session.parent);
+    let mut session = log.emitter.session;
+    session.parent = record_id.filter(|_| is_agent).or(session.parent);
     Ok(session)
 }
 
 struct Log<'a> {
-    telling: Telling<'a>,
+    emitter: Telling<'a>,
     ids: Ids,
 }
 
@@ -98,14 +99,14 @@ impl Log<'_> {
     fn file(&mut self, source: &Source) -> Result<(), FileError> {
         each_object(source, |object, _| match object {
             Ok(object) => self.tell(object),
-            Err(problem) => self.telling.problem(problem),
+            Err(problem) => self.emitter.problem(problem),
         })
     }
 
     fn tell(&mut self, object: Object) {
         let at = fields::time(&object, "timestamp");
-        self.telling.time(at);
-        if self.telling.speaker == PRIMARY {
+        self.emitter.time(at);
+        if self.emitter.speaker == PRIMARY {
             self.describe(&object);
         }
         let message_id = fields::text(&object, "uuid").map(|uuid| self.ids.own(uuid));
@@ -114,13 +115,13 @@ impl Log<'_> {
             entry.created_at = at;
             entry.message_id.clone_from(&message_id);
             entry.parent_id.clone_from(&parent);
-            self.telling.entry(entry);
+            self.emitter.entry(entry);
         }
     }
 
-    /// Fills in what the record says about the session; what is said last holds.
+    /// Fills in the session's metadata from a record. Later records override earlier ones.
     fn describe(&mut self, object: &Object) {
-        let session = &mut self.telling.session;
+        let session = &mut self.emitter.session;
         let owned = |field| fields::text(object, field).map(str::to_owned);
         session.project = owned("cwd").or(session.project.take());
         session.branch = owned("gitBranch").or(session.branch.take());
@@ -158,34 +159,34 @@ fn content(object: &Object) -> &Value {
     message.and_then(|message| message.get("parts")).unwrap_or(&Value::Null)
 }
 
-/// A prompt: what the person typed, then what hooks and referenced files added to it.
+/// Decodes a prompt: the typed text, then notices for what hooks and referenced files added.
 fn user(object: &Object) -> Vec<Entry> {
     let provenance = fields::text(object, "provenance");
     if provenance.is_some_and(|provenance| provenance != "real_user") {
         return notices(object, &Role::User);
     }
     let payload = fields::object(object, "systemPayload");
-    let shown = payload.and_then(|payload| fields::text(payload, "displayText"));
+    let typed = payload.and_then(|payload| fields::text(payload, "displayText"));
     let mut entries = parts::entries(content(object), &Role::User);
-    if let Some(shown) = shown {
+    if let Some(typed) = typed {
         for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text) {
             entry.kind = Kind::Notice;
         }
-        entries.retain(|entry| entry.content != shown);
-        entries.insert(0, Entry::new(Role::User, Kind::Text, shown));
+        entries.retain(|entry| entry.content != typed);
+        entries.insert(0, Entry::new(Role::User, Kind::Text, typed));
     } else if entries.is_empty() {
         entries.push(Entry::new(Role::User, Kind::Text, ""));
     }
     entries
 }
 
-/// What stands in a speaker's place without that speaker having said it.
+/// Decodes a record with content that `role` did not write, as notices.
 fn notices(object: &Object, role: &Role) -> Vec<Entry> {
     let mut entries = parts::entries(content(object), role);
     let payload = fields::object(object, "systemPayload");
     if let (true, Some(payload)) = (entries.is_empty(), payload) {
-        let shown = fields::text(payload, "displayText").unwrap_or_default();
-        entries.push(Entry::new(role.clone(), Kind::Notice, shown));
+        let text = fields::text(payload, "displayText").unwrap_or_default();
+        entries.push(Entry::new(role.clone(), Kind::Notice, text));
     }
     for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text) {
         entry.kind = Kind::Notice;
@@ -220,7 +221,7 @@ fn results(object: &Object) -> Vec<Entry> {
     entries
 }
 
-/// Whether thoughts are among the candidates depends on the provider; the total always includes them.
+/// Parses usage. Only some providers include thoughts in `candidatesTokenCount`, but the total always does.
 fn usage(tokens: &Object) -> Usage {
     let count = |field| fields::count(tokens, field);
     let (prompt, cached) = (count("promptTokenCount"), count("cachedContentTokenCount"));

@@ -1,4 +1,4 @@
-//! One message of a chat as entries.
+//! Decodes a message of a chat into entries.
 
 use super::parts;
 use crate::agent::entries;
@@ -8,20 +8,20 @@ use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 use crate::sums::SumSet;
 
-/// Beginnings of a user's message that no person wrote for the model.
+/// Prefixes of commands and injected context among user messages.
 const NOT_PROMPTS: [&str; 4] = ["/", "?", "<session_context>", "<hook_context>"];
 
-/// Tells of messages; knows which tools have answered already.
+/// Decodes messages, and tracks which tool results were emitted.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    answered: SumSet,
+    emitted_results: SumSet,
 }
 
 impl Messages {
-    /// Tells of one message.
-    pub(super) fn tell(&mut self, telling: &mut Telling<'_>, message: Object) {
+    /// Decodes a message and emits its entries.
+    pub(super) fn tell(&mut self, emitter: &mut Telling<'_>, message: Object) {
         let at = fields::time(&message, "timestamp");
-        telling.time(at);
+        emitter.time(at);
         let mut entries = match fields::text(&message, "type") {
             Some("user") => self.user(&message),
             Some("gemini" | "qwen") => self.answer(&message),
@@ -34,16 +34,16 @@ impl Messages {
             entry.message_id = id.map(str::to_owned);
             entry.created_at = entry.created_at.or(at);
         }
-        entries.into_iter().for_each(|entry| telling.entry(entry));
+        entries.into_iter().for_each(|entry| emitter.entry(entry));
     }
 
     fn user(&mut self, message: &Object) -> Vec<Entry> {
         let content = message.get("content").unwrap_or(&Value::Null);
-        let prompt = is_prompt(&parts::text(content));
+        let is_prompt = is_prompt(&parts::text(content));
         let mut entries = parts::entries(content, &Role::User);
-        // Answers of tools stand in the calls too, where they are told.
+        // Tool results are also part of the calls, and emitted there.
         entries.retain(|entry| entry.kind != Kind::ToolResult || self.is_news(entry));
-        for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text && !prompt) {
+        for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text && !is_prompt) {
             entry.kind = Kind::Notice;
         }
         entries
@@ -70,27 +70,27 @@ impl Messages {
         entries
     }
 
-    /// A call, and the answer that stands in it.
+    /// Decodes a tool call and its result.
     fn call(&mut self, call: &Object) -> Vec<Entry> {
         let (name, id) = (fields::text(call, "name"), fields::text(call, "id"));
-        let mut asked = entries::tool_call(name, id, call.get("args"));
-        asked.created_at = fields::time(call, "timestamp");
+        let mut request = entries::tool_call(name, id, call.get("args"));
+        request.created_at = fields::time(call, "timestamp");
         let Some(result) = call.get("result").filter(|result| !result.is_null()) else {
-            return vec![asked];
+            return vec![request];
         };
         let texts = parts::entries(result, &Role::Tool);
         let texts: Vec<_> = texts.into_iter().map(|entry| entry.content).collect();
-        let failed = matches!(fields::text(call, "status"), Some("error" | "cancelled"));
-        let mut answer = entries::tool_result(id, texts.join("\n"), failed);
-        answer.tool_name = name.map(str::to_owned);
-        answer.created_at = asked.created_at;
-        self.is_news(&answer);
-        vec![asked, answer]
+        let is_error = matches!(fields::text(call, "status"), Some("error" | "cancelled"));
+        let mut result = entries::tool_result(id, texts.join("\n"), is_error);
+        result.tool_name = name.map(str::to_owned);
+        result.created_at = request.created_at;
+        self.is_news(&result);
+        vec![request, result]
     }
 
-    /// Whether this is a tool's first answer; from then on it is not.
-    fn is_news(&mut self, answer: &Entry) -> bool {
-        answer.tool_call_id.as_ref().is_none_or(|id| self.answered.insert(id))
+    /// Whether this is the first result of its call. Notes it as emitted.
+    fn is_news(&mut self, result: &Entry) -> bool {
+        result.tool_call_id.as_ref().is_none_or(|id| self.emitted_results.insert(id))
     }
 }
 
@@ -113,7 +113,7 @@ fn notice(message: &Object, kind: Kind) -> Vec<Entry> {
     vec![Entry::new(Role::System, kind, parts::text(content))]
 }
 
-/// Gemini counts cached tokens as input too, but thoughts not as output.
+/// Parses usage. Gemini includes cached tokens in `input`, but not thoughts in `output`.
 fn usage(tokens: &Object) -> Usage {
     let count = |field| fields::count(tokens, field);
     Usage {

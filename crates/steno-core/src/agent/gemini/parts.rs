@@ -1,11 +1,11 @@
-//! The parts of a message in Gemini's API: text, thoughts, calls of functions and their answers, files.
+//! Decodes the parts of a message in Gemini's API: text, thoughts, function calls and responses, files.
 
 use crate::agent::attachment;
 use crate::agent::{entries, fields, record};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
-/// The entries in `content`, which is a text, a part or a list of parts; empty texts are none.
+/// Decodes `content`, which is a text, a part or a list of parts. Empty texts are skipped.
 pub(crate) fn entries(content: &Value, role: &Role) -> Vec<Entry> {
     match content {
         Value::Array(parts) => parts.iter().filter_map(|part| entry(part, role)).collect(),
@@ -13,10 +13,10 @@ pub(crate) fn entries(content: &Value, role: &Role) -> Vec<Entry> {
     }
 }
 
-/// All that the parts say as text, thoughts aside.
+/// The text of all parts without thoughts, joined by newlines.
 pub(crate) fn text(content: &Value) -> String {
-    let said = entries(content, &Role::User).into_iter().filter(|entry| entry.kind == Kind::Text);
-    said.map(|entry| entry.content).collect::<Vec<_>>().join("\n")
+    let texts = entries(content, &Role::User).into_iter().filter(|entry| entry.kind == Kind::Text);
+    texts.map(|entry| entry.content).collect::<Vec<_>>().join("\n")
 }
 
 fn entry(part: &Value, role: &Role) -> Option<Entry> {
@@ -27,8 +27,8 @@ fn entry(part: &Value, role: &Role) -> Option<Entry> {
         other => return Some(Entry::new(role.clone(), Kind::Text, other.to_string())),
     };
     if let Some(text) = fields::text(part, "text") {
-        let thought = part.get("thought").and_then(Value::as_bool) == Some(true);
-        return said(text, role, if thought { Kind::Thinking } else { Kind::Text });
+        let is_thought = part.get("thought").and_then(Value::as_bool) == Some(true);
+        return said(text, role, if is_thought { Kind::Thinking } else { Kind::Text });
     }
     if let Some(call) = fields::object(part, "functionCall") {
         let (name, id) = (fields::text(call, "name"), fields::text(call, "id"));
@@ -39,8 +39,8 @@ fn entry(part: &Value, role: &Role) -> Option<Entry> {
     }
     if let Some(file) = fields::object(part, "inlineData") {
         let data = fields::text(file, "data").unwrap_or_default();
-        let shown = attachment::media(fields::text(file, "mimeType"), data);
-        return Some(Entry::new(role.clone(), Kind::Text, shown));
+        let description = attachment::media(fields::text(file, "mimeType"), data);
+        return Some(Entry::new(role.clone(), Kind::Text, description));
     }
     Some(entries::unknown(part.clone()))
 }
@@ -49,7 +49,7 @@ fn said(text: &str, role: &Role, kind: Kind) -> Option<Entry> {
     (!text.is_empty()).then(|| Entry::new(role.clone(), kind, text))
 }
 
-/// What a function answered.
+/// Decodes a `functionResponse` into a tool result.
 fn answer(response: &Object) -> Entry {
     let body = fields::object(response, "response");
     let error = body.and_then(|body| body.get("error"));

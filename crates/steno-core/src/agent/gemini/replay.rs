@@ -1,7 +1,7 @@
-//! Replays a chat's log: which message stands where in the end, and which record has its last version.
+//! Replays a chat's log to find the final order of messages and the last version of each.
 //!
-//! The log is read twice. The first time only ids and numbers of records are noted, the second time the messages are
-//! told. One whose turn has not come is held back; where too much would be, the log is read once more.
+//! The log is read twice. The first pass notes only ids and record numbers; the second emits the messages. A message
+//! that comes before its turn is buffered. If the buffer is full, the log is read once more.
 
 mod window;
 
@@ -24,32 +24,32 @@ use crate::problem::Problem;
 use crate::sums::{Short, SumMap, Sums};
 use steno_vault::Source;
 
-/// What is read of all that is said about a chat as a whole.
+/// The header fields to keep.
 const STATED: [&str; 5] = ["sessionId", "summary", "projectHash", "kind", "directories"];
 
-/// Records are counted from 1; all of a list that one line brings count.
+/// A record's number in the log, from 1. Each message of a list in one line has its own number.
 type Number = NonZeroU32;
 
-/// The chat as it stands after the last line.
+/// The state of the chat after the last line.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// What is said about the chat as a whole.
+    /// Metadata of the chat.
     pub(super) header: Object,
-    /// All messages were replaced by a shorter account, once for each, without those of these ids.
-    seams: Vec<Vec<Short>>,
-    /// What follows, in the order in which it was told first.
+    /// One compaction each time a shorter list replaced all messages: the ids of the dropped messages.
+    compactions: Vec<Vec<Short>>,
+    /// The messages after the last compaction, in the order of their first versions.
     slots: Vec<Slot>,
-    /// What was told since the last seam; some of it may have been rewound.
+    /// The messages since the last compaction, by id. Some may have been rewound.
     known: SumMap<Known>,
-    /// Where before it the last version of each answer stands that tells its tokens.
+    /// For messages before the last compaction: the record of the last version with usage.
     counted: SumMap<Number>,
-    sums: Sums,
+    hasher: Sums,
     next: Number,
 }
 
 #[derive(Debug)]
 struct Slot {
-    /// The record that was told first, and the one with the last version.
+    /// The records of the first and the last version.
     first: Number,
     last: Number,
 }
@@ -57,11 +57,11 @@ struct Slot {
 #[derive(Debug)]
 struct Known {
     first: Number,
-    /// The last version that tells its tokens.
+    /// The record of the last version with usage.
     counted: Option<Number>,
 }
 
-/// What one line of the log does.
+/// One line of the log, as a change to the chat.
 enum Step {
     Rewind(String),
     /// Appends a record, or replaces the one with its id.
@@ -87,7 +87,7 @@ impl Step {
 }
 
 impl Plan {
-    /// Reads the log for the first time.
+    /// Reads the log for the first time, and notes which records to emit.
     pub(super) fn of(source: &Source) -> Result<Self, FileError> {
         let mut plan = Self::new();
         each_record(source, |object, _| {
@@ -101,11 +101,11 @@ impl Plan {
     fn new() -> Self {
         Self {
             header: Object::new(),
-            seams: Vec::new(),
+            compactions: Vec::new(),
             slots: Vec::new(),
             known: SumMap::default(),
             counted: SumMap::default(),
-            sums: Sums::default(),
+            hasher: Sums::default(),
             next: Number::MIN,
         }
     }
@@ -113,10 +113,10 @@ impl Plan {
     fn apply(&mut self, step: Step) {
         match step {
             Step::Rewind(target) => {
-                let target = self.known.get(self.sums.short(target.as_str()));
+                let target = self.known.get(self.hasher.short(target.as_str()));
                 match target.and_then(|target| position(&self.slots, target.first)) {
                     Some(at) => self.slots.truncate(at),
-                    None => (self.slots, self.seams) = (Vec::new(), Vec::new()),
+                    None => (self.slots, self.compactions) = (Vec::new(), Vec::new()),
                 }
             }
             Step::Put(object) => {
@@ -140,10 +140,10 @@ impl Plan {
     }
 
     fn id(&self, object: &Object) -> Option<Short> {
-        fields::text(object, "id").map(|id| self.sums.short(id))
+        fields::text(object, "id").map(|id| self.hasher.short(id))
     }
 
-    /// Takes the record `first`, whose last version is `last`.
+    /// Adds the record `first`, with the last version `last`.
     fn put(&mut self, object: &Object, first: Number, last: Number) {
         let counted = fields::object(object, "tokens").map(|_| last);
         let known = self.id(object).and_then(|id| self.known.put(id, Known { first, counted }));
@@ -158,15 +158,17 @@ impl Plan {
         self.slots.push(Slot { first, last });
     }
 
-    /// Begins anew with a list of messages. A chat that is resumed forgets all that was said and then states it again,
-    /// which is no compaction, and without tokens: the answers stay as they were told first.
+    /// Replaces all messages by a list.
+    ///
+    /// A resumed chat drops all messages and then writes them again without usage. That is no compaction, and the
+    /// earlier versions of answers, which have usage, stay.
     fn replace(&mut self, messages: &[Value]) {
         let objects = messages.iter().filter_map(Value::as_object);
-        let stated: HashSet<_> = objects.filter_map(|object| self.id(object)).collect();
-        let mut lost = Vec::new();
+        let listed: HashSet<_> = objects.filter_map(|object| self.id(object)).collect();
+        let mut dropped = Vec::new();
         for (id, known) in std::mem::take(&mut self.known).iter() {
             if position(&self.slots, known.first).is_some() {
-                lost.push(id);
+                dropped.push(id);
             }
             if let Some(number) = known.counted
                 && let Some(counted) = self.counted.put(id, number)
@@ -175,9 +177,9 @@ impl Plan {
             }
         }
         self.slots.clear();
-        self.seams.push(lost);
-        self.seams.iter_mut().for_each(|lost| lost.retain(|id| !stated.contains(id)));
-        self.seams.retain(|lost| !lost.is_empty());
+        self.compactions.push(dropped);
+        self.compactions.iter_mut().for_each(|dropped| dropped.retain(|id| !listed.contains(id)));
+        self.compactions.retain(|dropped| !dropped.is_empty());
         for message in messages {
             let number = self.number();
             if let Some(object) = message.as_object() {
@@ -193,15 +195,15 @@ impl Plan {
         known.or_else(|| self.counted.get(id).copied())
     }
 
-    /// Reads the log again and tells of its messages in their order.
+    /// Reads the log again and passes its messages to `emit` in their final order.
     pub(super) fn replay<'a>(
         self,
         source: &Source,
-        telling: &mut Telling<'a>,
-        mut tell: impl FnMut(&mut Telling<'a>, Object),
+        emitter: &mut Telling<'a>,
+        mut emit: impl FnMut(&mut Telling<'a>, Object),
     ) -> Result<(), FileError> {
-        for _ in self.seams {
-            telling.entry(Entry::new(Role::System, Kind::Compaction, ""));
+        for _ in self.compactions {
+            emitter.entry(Entry::new(Role::System, Kind::Compaction, ""));
         }
         drop((self.known, self.counted));
         let mut window = Window::of(self.slots.into_iter().map(|slot| slot.last).collect());
@@ -211,17 +213,17 @@ impl Plan {
             each_record(source, |object, line| {
                 let records = match object {
                     Ok(object) => records_of(object),
-                    Err(problem) if is_first => return telling.problem(problem),
+                    Err(problem) if is_first => return emitter.problem(problem),
                     Err(_) => return,
                 };
                 for (record, number) in records.into_iter().zip(&mut numbers) {
                     match record {
                         Value::Object(record) => {
-                            window.pass(number, record, &mut |record| tell(telling, record))
+                            window.pass(number, record, &mut |record| emit(emitter, record))
                         }
                         _ if is_first => {
                             let reason = EntryError::NotAnObject;
-                            telling.problem(Problem::at(source.path(), line, reason));
+                            emitter.problem(Problem::at(source.path(), line, reason));
                         }
                         _ => {}
                     }
@@ -233,12 +235,12 @@ impl Plan {
     }
 }
 
-/// Which slot begins with this record; none if it was taken away.
+/// The position of the slot with this first record. None if it was removed.
 fn position(slots: &[Slot], first: Number) -> Option<usize> {
     slots.binary_search_by_key(&first, |slot| slot.first).ok()
 }
 
-/// The records that a line brings, in the order of their places.
+/// The records in a line, in the order of their numbers.
 fn records_of(object: Object) -> Vec<Value> {
     match Step::of(object) {
         Step::Rewind(_) => Vec::new(),
@@ -250,13 +252,13 @@ fn records_of(object: Object) -> Vec<Value> {
     }
 }
 
-/// Whether a file holds a log, whatever it is called. Of a single line only the name tells.
+/// Whether a file holds a log, by its content. A file of a single line is recognized by its name.
 fn is_log(source: &Source) -> Result<bool, FileError> {
-    let shown = Head::of(source)?.is_lines();
-    Ok(shown.unwrap_or_else(|| !source.name().ends_with(".json")))
+    let is_log = Head::of(source)?.is_lines();
+    Ok(is_log.unwrap_or_else(|| !source.name().ends_with(".json")))
 }
 
-/// Gives each line of a log to `take`; of a document first what it says as a whole, then each message.
+/// Passes each line of a log to `take`. For a document, passes its metadata first, then each message.
 fn each_record(
     source: &Source,
     mut take: impl FnMut(Result<Object, Problem>, u64),

@@ -187,7 +187,7 @@ fn a_chat_that_began_a_second_log_has_all_of_both() {
     let transcript = format::read(&READER, &found[0]).unwrap();
     assert_eq!(transcript.entries.len(), 8);
     assert_eq!(transcript.entries[7].content, "Go on");
-    // Whatever order the vault gives them in.
+    // The result does not depend on the order of the files in the vault.
     found[0].sources.reverse();
     assert_eq!(format::read(&READER, &found[0]).unwrap().entries, transcript.entries);
 }

@@ -1,5 +1,5 @@
-//! Files of subagents: they stand in `subagents/<session>/`, beside the folder of chats, and name the session that began
-//! them as their own.
+//! Finds subagents' files, which are in `subagents/<session>/` beside the folder of chats. Their records have the id of
+//! the session that started them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use steno_vault::{Bundle, Source};
 
 const FOLDER: &str = "subagents";
 
-/// Puts subagents to the sessions that began them; one whose session was not found stays alone.
+/// Adds subagents' files to the sessions that started them. A subagent without its session stays a session of its own.
 pub(super) fn grouped(mut bundles: Vec<Bundle>) -> Result<Vec<Bundle>, FileError> {
     let mut taken: HashSet<PathBuf> = HashSet::new();
     for bundle in &mut bundles {
@@ -22,18 +22,18 @@ pub(super) fn grouped(mut bundles: Vec<Bundle>) -> Result<Vec<Bundle>, FileError
     Ok(bundles)
 }
 
-/// Whether a file of a session is a subagent's, or tells about one.
+/// Whether a file of a session is a subagent's log or metadata.
 pub(super) fn is_beside(source: &Source) -> bool {
     source.name().split('/').next() == Some(FOLDER)
 }
 
-/// The subagent whose log this is.
+/// The subagent id in the name of its log.
 pub(super) fn agent(source: &Source) -> Option<&str> {
     let file = source.name().rsplit('/').next()?;
     file.strip_prefix("agent-")?.strip_suffix(".jsonl")
 }
 
-/// The files of the subagents that the session in `session` began, and what is told about them.
+/// Lists the logs and metadata files of the subagents that the session in the file `session` started.
 fn begun_by(session: &Path) -> Result<Vec<PathBuf>, FileError> {
     let chats = session.ancestors().find(|folder| folder.ends_with("chats"));
     let folder = chats.zip(session.file_stem()).map(|(chats, id)| {

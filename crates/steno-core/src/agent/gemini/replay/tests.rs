@@ -8,7 +8,7 @@ use crate::entry::Kind;
 use crate::format;
 use steno_vault::{Bundle, Source};
 
-/// A message: its id, whether a person wrote it, and whether it tells its tokens.
+/// A message: its id, whether a person typed it, and whether it has usage.
 type Message = (u8, bool, bool);
 
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ enum Line {
     Set(Vec<Message>),
 }
 
-/// The chat as it stands, each message with the number that its last version tells.
+/// The final chat: each message with the number in its last version.
 #[derive(Default)]
 struct Chat {
     seams: Vec<HashSet<u8>>,

@@ -1,80 +1,84 @@
-//! Brings records into another order without holding many of them.
+//! Reorders records within a bounded buffer.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use crate::json::{Object, Style};
 
-/// What is held of records whose turn has not come, in bytes of JSON.
+/// The buffer's capacity, in bytes of JSON.
 const ROOM: usize = 16 << 20;
 
-/// Records on their way into the order in which they are wanted.
+/// Passes records on in a given order.
 ///
-/// If more would have to wait than there is room for, the last ones are let go: then all must pass again.
+/// Records that come before their turn are buffered. If the buffer is full, the last ones are dropped, and all records
+/// must be pushed again.
 pub(super) struct Window {
-    /// The numbers of the records that are wanted.
-    wanted: Vec<NonZeroU32>,
-    /// Places among those, in the order of the numbers, where that is another.
+    /// The numbers of the records, in the order to pass them on.
+    order: Vec<NonZeroU32>,
+    /// Positions in `order`, sorted by record number. None if `order` is sorted itself.
     sorted: Option<Vec<u32>>,
-    /// How many were told, and how many when the last pass began.
-    told: usize,
-    before: usize,
-    waiting: BTreeMap<usize, String>,
+    /// How many records were passed on.
+    done: usize,
+    /// How many were passed on at the last call of `has_moved`.
+    done_before: usize,
+    /// Buffered records as JSON, by position in `order`.
+    buffer: BTreeMap<usize, String>,
+    /// Bytes in the buffer.
     size: usize,
-    room: usize,
+    capacity: usize,
 }
 
 impl Window {
-    pub(super) fn of(wanted: Vec<NonZeroU32>) -> Self {
-        let sorted = (!wanted.is_sorted()).then(|| {
-            let mut places: Vec<u32> = (0..).take(wanted.len()).collect();
-            places.sort_unstable_by_key(|place| wanted[*place as usize]);
-            places
+    pub(super) fn of(order: Vec<NonZeroU32>) -> Self {
+        let sorted = (!order.is_sorted()).then(|| {
+            let mut positions: Vec<u32> = (0..).take(order.len()).collect();
+            positions.sort_unstable_by_key(|position| order[*position as usize]);
+            positions
         });
-        let waiting = BTreeMap::new();
-        Self { wanted, sorted, told: 0, before: 0, waiting, size: 0, room: ROOM }
+        let buffer = BTreeMap::new();
+        Self { order, sorted, done: 0, done_before: 0, buffer, size: 0, capacity: ROOM }
     }
 
-    /// Whether some were told since the last time that this was asked, and others are still to come.
+    /// Whether records were passed on since the last call, and others remain.
     pub(super) fn has_moved(&mut self) -> bool {
-        let has_moved = self.told > self.before && self.told < self.wanted.len();
-        self.before = self.told;
+        let has_moved = self.done > self.done_before && self.done < self.order.len();
+        self.done_before = self.done;
         has_moved
     }
 
-    /// Tells of a record if it is the next, and of those that wait for it.
-    pub(super) fn pass(&mut self, number: u32, record: Object, tell: &mut dyn FnMut(Object)) {
-        let Some(place) = NonZeroU32::new(number).and_then(|number| self.place(number)) else {
+    /// Passes a record on to `emit` if it is the next, and then the buffered records that follow it.
+    pub(super) fn pass(&mut self, number: u32, record: Object, emit: &mut dyn FnMut(Object)) {
+        let Some(position) = NonZeroU32::new(number).and_then(|number| self.place(number)) else {
             return;
         };
-        if place > self.told {
-            return self.hold(place, &record);
+        if position > self.done {
+            return self.hold(position, &record);
         }
-        if place == self.told {
-            self.told += 1;
-            tell(record);
+        if position == self.done {
+            self.done += 1;
+            emit(record);
         }
-        while let Some(text) = self.waiting.remove(&self.told) {
-            self.told += 1;
+        while let Some(text) = self.buffer.remove(&self.done) {
+            self.done += 1;
             self.size -= text.len();
-            serde_json::from_str(&text).into_iter().for_each(&mut *tell);
+            serde_json::from_str(&text).into_iter().for_each(&mut *emit);
         }
     }
 
     fn place(&self, number: NonZeroU32) -> Option<usize> {
-        let Some(sorted) = &self.sorted else { return self.wanted.binary_search(&number).ok() };
-        let found = sorted.binary_search_by_key(&number, |place| self.wanted[*place as usize]);
-        found.ok().map(|found| sorted[found] as usize)
+        let Some(sorted) = &self.sorted else { return self.order.binary_search(&number).ok() };
+        let index = sorted.binary_search_by_key(&number, |position| self.order[*position as usize]);
+        index.ok().map(|index| sorted[index] as usize)
     }
 
-    fn hold(&mut self, place: usize, record: &Object) {
+    fn hold(&mut self, position: usize, record: &Object) {
         let text = Style::COMPACT.print(record);
         self.size += text.len();
-        if let Some(same) = self.waiting.insert(place, text) {
+        if let Some(same) = self.buffer.insert(position, text) {
             self.size -= same.len();
         }
-        while self.size > self.room
-            && let Some((_, last)) = self.waiting.pop_last()
+        while self.size > self.capacity
+            && let Some((_, last)) = self.buffer.pop_last()
         {
             self.size -= last.len();
         }
@@ -88,34 +92,34 @@ mod tests {
 
     #[test]
     fn records_come_in_their_order_however_few_may_wait() {
-        let wanted = [9, 2, 8, 1, 7, 3, 6, 5].map(|number| NonZeroU32::new(number).unwrap());
-        for room in [0, 8, 9, 20, 1000] {
-            let mut window = Window { room, ..Window::of(wanted.to_vec()) };
-            let (mut told, mut passes) = (Vec::new(), 0);
+        let order = [9, 2, 8, 1, 7, 3, 6, 5].map(|number| NonZeroU32::new(number).unwrap());
+        for capacity in [0, 8, 9, 20, 1000] {
+            let mut window = Window { capacity, ..Window::of(order.to_vec()) };
+            let (mut emitted, mut passes) = (Vec::new(), 0);
             while passes == 0 || window.has_moved() {
                 for number in 1..=10 {
                     let record = Object::from_iter([("n".to_owned(), Value::from(number))]);
-                    window.pass(number, record, &mut |record| told.push(record["n"].clone()));
+                    window.pass(number, record, &mut |record| emitted.push(record["n"].clone()));
                 }
                 passes += 1;
-                let held: usize = window.waiting.values().map(String::len).sum();
-                assert!(window.size == held && held <= room);
+                let held: usize = window.buffer.values().map(String::len).sum();
+                assert!(window.size == held && held <= capacity);
             }
-            assert_eq!(told, [9, 2, 8, 1, 7, 3, 6, 5], "{room}");
-            assert_eq!(passes == 1, room == 1000, "{room}");
+            assert_eq!(emitted, [9, 2, 8, 1, 7, 3, 6, 5], "{capacity}");
+            assert_eq!(passes == 1, capacity == 1000, "{capacity}");
         }
     }
 
     #[test]
     fn what_does_not_come_is_not_waited_for() {
-        let wanted = [1, 5, 3].map(|number| NonZeroU32::new(number).unwrap());
-        let mut window = Window::of(wanted.to_vec());
-        let mut told = 0;
+        let order = [1, 5, 3].map(|number| NonZeroU32::new(number).unwrap());
+        let mut window = Window::of(order.to_vec());
+        let mut emitted = 0;
         for number in 1..5 {
-            window.pass(number, Object::new(), &mut |_| told += 1);
+            window.pass(number, Object::new(), &mut |_| emitted += 1);
         }
         assert!(window.has_moved());
         assert!(!window.has_moved());
-        assert_eq!(told, 1);
+        assert_eq!(emitted, 1);
     }
 }
