@@ -1,8 +1,8 @@
-//! Cline and Roo Code: one folder per task.
+//! Reads the tasks of Cline and Roo Code, one folder each.
 //!
-//! `ui_messages.json` is what the person saw: prompts, answers, tools, tokens and times. Where it
-//! is missing, `api_conversation_history.json`, what the model saw, is read instead. Both are lists
-//! that are rewritten as a whole. Newer versions keep sessions in another form, see `sdk`.
+//! `ui_messages.json` is what the user saw: prompts, answers, tools, usage and times. If it is missing,
+//! `api_conversation_history.json`, which is what the model saw, is read instead. Both are JSON arrays that Cline
+//! rewrites as a whole. Newer versions have another format, which `sdk` reads.
 
 mod api;
 pub(super) mod sdk;
@@ -34,7 +34,7 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 const SCREEN: &str = "ui_messages.json";
 const CONVERSATION: &str = "api_conversation_history.json";
 
-/// What may stand beside them and tells more about the task.
+/// Optional files with metadata of the task.
 const TASK: &str = "task_metadata.json";
 const HISTORY_ITEM: &str = "history_item.json";
 
@@ -57,7 +57,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles)
 }
 
-/// The task in `folder`, if its files are such.
+/// Bundles the task in `folder`. None if its files are not Cline's.
 fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
     let mut sources = Vec::new();
     for name in [SCREEN, CONVERSATION] {
@@ -72,9 +72,9 @@ fn task(folder: &Path) -> Result<Option<Bundle>, FileError> {
     if sources.is_empty() {
         return Ok(None);
     }
-    let beside = [TASK, HISTORY_ITEM].map(|name| (name, folder.join(name)));
-    let beside = beside.into_iter().filter(|(_, path)| path.is_file());
-    sources.extend(beside.map(|(name, path)| Source::on_disk(name, path)));
+    let metadata = [TASK, HISTORY_ITEM].map(|name| (name, folder.join(name)));
+    let metadata = metadata.into_iter().filter(|(_, path)| path.is_file());
+    sources.extend(metadata.map(|(name, path)| Source::on_disk(name, path)));
     Ok(Some(Bundle::new(folder, sources)))
 }
 
@@ -114,7 +114,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
-/// Hands each object of the list in `source` to `take`, with its place; or says why an item is none.
+/// Passes each object of the array in `source` to `take` with its index. Any other item is a problem.
 fn each(
     source: &Source,
     mut take: impl FnMut(usize, Result<Object, Problem>),
@@ -134,11 +134,11 @@ fn each(
     Ok(())
 }
 
-/// Fills in what the files beside the messages state.
+/// Fills in the session from the metadata files. A malformed file is reported as a problem.
 fn describe(bundle: &Bundle, session: &mut Session, output: &mut Output<'_>) {
     for source in [TASK, HISTORY_ITEM].iter().filter_map(|name| bundle.get(name)) {
-        let stated = match document::parse(source) {
-            Ok(stated) => stated,
+        let metadata = match document::parse(source) {
+            Ok(metadata) => metadata,
             Err(FormatError::Invalid(problem)) => {
                 output.problem(problem);
                 continue;
@@ -148,12 +148,12 @@ fn describe(bundle: &Bundle, session: &mut Session, output: &mut Output<'_>) {
                 continue;
             }
         };
-        for used in items(&stated["model_usage"]) {
+        for used in items(&metadata["model_usage"]) {
             session.models.extend(string(&used["model_id"]));
         }
-        let folder = [&stated["workspace"], &stated["cwdOnTaskInitialization"]];
+        let folder = [&metadata["workspace"], &metadata["cwdOnTaskInitialization"]];
         session.project = folder.into_iter().find_map(string).or(session.project.take());
-        session.parent = string(&stated["parentTaskId"]).or(session.parent.take());
+        session.parent = string(&metadata["parentTaskId"]).or(session.parent.take());
     }
 }
 

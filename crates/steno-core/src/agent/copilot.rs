@@ -1,6 +1,7 @@
-//! GitHub Copilot CLI: the event log of a session, `session-state/<id>/events.jsonl` or `session-state/<id>.jsonl`.
+//! Reads GitHub Copilot CLI's event logs, `session-state/<id>/events.jsonl` or `session-state/<id>.jsonl`.
 //!
-//! Before there were events, `history-session-state/session_….json`. Subagents speak in the same file and are told apart by the tool call that started them.
+//! The first versions wrote `history-session-state/session_….json` instead. Subagents' events are in the same file,
+//! with the id of the tool call that started the subagent.
 
 mod legacy;
 mod reading;
@@ -24,10 +25,10 @@ pub const AGENT: &str = "copilot";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// How many lines are looked at before a file is taken for something else.
+/// How many lines of a file are parsed to recognize it.
 const PROBED_LINES: usize = 5;
 
-/// The longest line that is looked at for that.
+/// How many bytes of each of these lines are read.
 const PROBED_BYTES: usize = 8 << 20;
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -60,10 +61,11 @@ fn is_event_log(source: &Source) -> bool {
     objects.any(|object| is_event(&object))
 }
 
-/// An event has a dotted type, its data, an id and the id of the event before it.
+/// Whether a record is an event: it has a dotted type, data, an id and a parent id.
 fn is_event(object: &Object) -> bool {
-    let dotted = object.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains('.'));
-    dotted
+    let has_dotted_type =
+        object.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains('.'));
+    has_dotted_type
         && object.get("data").is_some_and(Value::is_object)
         && object.get("id").is_some_and(Value::is_string)
         && object.get("timestamp").is_some_and(Value::is_string)

@@ -1,7 +1,7 @@
-//! Kimi Code: the wire log of each agent of a session, and a file that says what the session is about.
+//! Reads Kimi Code's sessions: one wire log per agent, and a file with the session's metadata.
 //!
-//! A prompt stands in the log twice, once as it was typed and once as the model got it; it is told once. The older CLI of
-//! the same name has another log, and one for the whole session.
+//! A log has each prompt twice, as typed and as sent to the model; it is emitted once. The older Kimi CLI has
+//! another log format, with one log per session.
 
 mod older;
 mod wire;
@@ -32,13 +32,13 @@ pub const AGENT: &str = "kimi";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// The file that describes a session.
+/// The file with a session's metadata.
 const STATE: &str = "state.json";
 
-/// The folder below a session's that has one folder for each agent.
+/// The subfolder of a session's folder with one folder per agent.
 const AGENTS: &str = "agents";
 
-/// The agent that speaks with the person.
+/// The agent that talks to the user.
 const MAIN: &str = "main";
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -70,7 +70,7 @@ fn session_folder(log: &Path) -> Option<PathBuf> {
     agents.ends_with(AGENTS).then(|| agents.parent().map(Path::to_owned))?
 }
 
-/// As [`session_folder`], for a log of the older CLI.
+/// Like [`session_folder`], for a log of the older CLI.
 fn older_folder(log: &Bundle) -> Option<PathBuf> {
     let folder = older::session_folder(&log.root)?;
     older::is_older(log).ok()?.then_some(folder)
@@ -103,30 +103,30 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let folder = bundle.root.file_name().map(|name| name.to_string_lossy().into_owned());
     let id = folder.filter(|_| agent_name(first).is_some());
     let id = id.unwrap_or_else(|| record::stem(first).to_owned());
-    let mut telling = Telling::new(AGENT, &id, emit);
+    let mut emitter = Telling::new(AGENT, &id, emit);
     for state in states {
         match record::document(state)? {
-            Ok(state) => describe(&mut telling.session, &state),
-            Err(problem) => telling.problem(problem),
+            Ok(state) => describe(&mut emitter.session, &state),
+            Err(problem) => emitter.problem(problem),
         }
     }
     for (index, log) in logs.iter().enumerate() {
-        telling.speaker = match agent_name(log) {
+        emitter.speaker = match agent_name(log) {
             Some(name) if index > 0 => format!("subagent:{name}"),
             _ => PRIMARY.to_owned(),
         };
-        telling.session.subagent_files += u64::from(index > 0);
-        Wire::new(&mut telling).read(log)?;
+        emitter.session.subagent_files += u64::from(index > 0);
+        Wire::new(&mut emitter).read(log)?;
     }
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
-/// The agent whose log it is, where it stands among its session's.
+/// The agent of a log in an `agents` folder.
 fn agent_name(source: &Source) -> Option<&str> {
     source.name().strip_prefix(AGENTS)?.strip_prefix('/')?.split('/').next()
 }
 
-/// Takes what `state.json` says of a session. The older CLI spells its fields in another way.
+/// Fills in the session from `state.json`. The older CLI has other field names.
 fn describe(session: &mut Session, state: &Object) {
     let first = |names: &[&str]| {
         let mut texts = names.iter().filter_map(|name| fields::text(state, name));

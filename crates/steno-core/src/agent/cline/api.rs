@@ -1,4 +1,4 @@
-//! What the model saw: Anthropic's messages, with the person's words inside of tags.
+//! Decodes `api_conversation_history.json`: Anthropic's messages as sent to the model, with typed text in tags.
 
 use super::super::fields::{from_millis, plain, string};
 use super::super::output::Output;
@@ -7,19 +7,19 @@ use crate::agent::entries;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// The tags around what the person wrote.
+/// The tags around text that a person typed.
 const PERSONS: [&str; 4] = ["<task>", "<feedback>", "<user_message>", "<answer>"];
 
-/// Hands out the entries of the message at `index`.
+/// Decodes the message at `index` and emits its entries.
 pub(super) fn message(index: usize, message: &Object, output: &mut Output<'_>) {
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
     let is_summary = message.get("isSummary") == Some(&Value::Bool(true));
     let content = message.get("content").unwrap_or(&Value::Null);
     let at = message.get("ts").and_then(Value::as_i64).and_then(from_millis);
     if is_summary {
-        let mut seam = Entry::new(Role::System, Kind::Compaction, "");
-        seam.created_at = at;
-        output.entry(seam);
+        let mut compaction = Entry::new(Role::System, Kind::Compaction, "");
+        compaction.created_at = at;
+        output.entry(compaction);
     }
     let text;
     let blocks = match content {
@@ -46,8 +46,8 @@ fn entry(role: &str, block: &Value) -> Entry {
     match (role, kind) {
         ("user", "text") => {
             let text = text();
-            let is_person = PERSONS.iter().any(|tag| text.contains(tag));
-            Entry::new(Role::User, if is_person { Kind::Text } else { Kind::Notice }, text)
+            let is_typed = PERSONS.iter().any(|tag| text.contains(tag));
+            Entry::new(Role::User, if is_typed { Kind::Text } else { Kind::Notice }, text)
         }
         (_, "text") => Entry::new(role.into(), Kind::Text, text()),
         (_, "thinking") => Entry::new(Role::Assistant, Kind::Thinking, plain(&block["thinking"])),

@@ -1,6 +1,6 @@
-//! Sessions of Cline's newer runtime: `<id>/<id>.messages.json`, with a manifest and its subagents' messages beside it.
+//! Reads sessions of Cline's newer runtime: `<id>/<id>.messages.json`, beside a manifest and subagents' messages.
 //!
-//! What a person wrote stands in a tag. Prompt tokens include those that a cache served or took.
+//! Text that a person typed is in a tag. Prompt tokens include cache reads and writes.
 
 use std::path::Path;
 
@@ -20,18 +20,18 @@ use crate::problem::Problem;
 use crate::session::Session;
 use steno_vault::{Bundle, Source};
 
-/// How the name of a file of messages ends.
+/// The suffix of files of messages.
 const MESSAGES: &str = ".messages.json";
 
-/// The tags around what a person wrote.
+/// The tags around text that a person typed.
 const PERSONS: [&str; 2] = ["<user_input", "<user_command"];
 
-/// Whether a file of messages is called so.
+/// Whether `name` is that of a file of messages.
 pub(super) fn is_messages(name: &str) -> bool {
     name.ends_with(MESSAGES)
 }
 
-/// The session in `folder`, if its files are such.
+/// Bundles the session in `folder`. None if its files are not Cline's.
 pub(super) fn session(folder: &Path) -> Result<Option<Bundle>, FileError> {
     let Some(id) = folder.file_name().and_then(|name| name.to_str()) else { return Ok(None) };
     let main = main_file(id);
@@ -42,23 +42,23 @@ pub(super) fn session(folder: &Path) -> Result<Option<Bundle>, FileError> {
     if !recognises(&Head::of_document(&source)?) {
         return Ok(None);
     }
-    let beside = [format!("{id}.json"), format!("{id}.compaction.json")];
+    let metadata = [format!("{id}.json"), format!("{id}.compaction.json")];
     let mut sources = vec![source];
     for file in tree::files(folder)?.into_iter().filter(|file| file.parent() == Some(folder)) {
         let Some(name) = file.file_name().and_then(|name| name.to_str()) else { continue };
-        if name != main && (is_messages(name) || beside.iter().any(|known| known == name)) {
+        if name != main && (is_messages(name) || metadata.iter().any(|known| known == name)) {
             sources.push(Source::on_disk(name, &file));
         }
     }
     Ok(Some(Bundle::new(folder, sources)))
 }
 
-/// The name of the file that holds a session's own messages.
+/// The name of a session's main file of messages.
 pub(crate) fn main_file(id: &str) -> String {
     format!("{id}{MESSAGES}")
 }
 
-/// Whether a bundle is such a session.
+/// Whether a bundle is a session of the newer runtime.
 pub(super) fn is_session(bundle: &Bundle) -> bool {
     bundle.sources.iter().any(|source| source.name().ends_with(MESSAGES))
 }
@@ -67,10 +67,10 @@ fn recognises(head: &Head) -> bool {
     ["agent", "sessionId", "messages"].iter().all(|field| head.field(field).is_some())
 }
 
-/// Reads a session: its own messages, then those of its subagents.
+/// Reads the session's own messages, then its subagents' messages.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let id = bundle.root.file_name().unwrap_or(bundle.root.as_os_str()).to_string_lossy();
-    let mut telling = Telling::new(AGENT, &id, emit);
+    let mut emitter = Telling::new(AGENT, &id, emit);
     let main = main_file(&id);
     let (own, others): (Vec<_>, Vec<_>) = bundle
         .sources
@@ -78,39 +78,39 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
         .filter(|source| source.name().ends_with(MESSAGES))
         .partition(|source| source.name() == main);
     for source in own {
-        tell(source, &mut telling)?;
+        tell(source, &mut emitter)?;
     }
-    telling.session.subagent_files = others.len() as u64;
+    emitter.session.subagent_files = others.len() as u64;
     for source in others {
         let agent = source.name().strip_suffix(MESSAGES).unwrap_or_default();
-        telling.speaker = format!("subagent:{agent}");
-        tell(source, &mut telling)?;
+        emitter.speaker = format!("subagent:{agent}");
+        tell(source, &mut emitter)?;
     }
-    telling.speaker = PRIMARY.to_owned();
+    emitter.speaker = PRIMARY.to_owned();
     if let Some(manifest) = bundle.get(&format!("{id}.json")) {
         match record::document(manifest)? {
-            Ok(manifest) => describe(&mut telling, &manifest),
-            Err(problem) => telling.problem(problem),
+            Ok(manifest) => describe(&mut emitter, &manifest),
+            Err(problem) => emitter.problem(problem),
         }
     }
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
-/// Fills in what the manifest says.
-fn describe(telling: &mut Telling<'_>, manifest: &Object) {
-    telling.time(fields::time(manifest, "started_at"));
-    telling.time(fields::time(manifest, "ended_at"));
-    let session = &mut telling.session;
+/// Fills in the session from the manifest.
+fn describe(emitter: &mut Telling<'_>, manifest: &Object) {
+    emitter.time(fields::time(manifest, "started_at"));
+    emitter.time(fields::time(manifest, "ended_at"));
+    let session = &mut emitter.session;
     session.project = text(manifest, "cwd").or(text(manifest, "workspace_root")).map(str::to_owned);
     let title = fields::object(manifest, "metadata").and_then(|it| text(it, "title"));
     session.title = title.map(str::to_owned);
 }
 
-fn tell(source: &Source, telling: &mut Telling<'_>) -> Result<(), FormatError> {
+fn tell(source: &Source, emitter: &mut Telling<'_>) -> Result<(), FormatError> {
     let listing = match Listing::of(source, &["messages"])? {
         Ok(listing) => listing,
         Err(problem) => {
-            telling.problem(problem);
+            emitter.problem(problem);
             return Ok(());
         }
     };
@@ -120,17 +120,17 @@ fn tell(source: &Source, telling: &mut Telling<'_>) -> Result<(), FormatError> {
         let reason = match message {
             Ok(Value::Object(message)) => {
                 let entries = entries(&message, &mut is_tagged);
-                return tell_message(telling, &message, entries);
+                return tell_message(emitter, &message, entries);
             }
             Ok(_) => "not a JSON object".to_owned(),
             Err(reason) => reason,
         };
-        telling.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
+        emitter.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
     })?;
     Ok(())
 }
 
-/// The entries of a message. Whether people's words stand in tags shows in the first message in the user's name.
+/// Decodes a message into entries. The first user message shows whether typed text is in tags.
 fn entries(message: &Object, is_tagged: &mut Option<bool>) -> Vec<Entry> {
     let role = Role::from(text(message, "role").unwrap_or("user"));
     let mut entries = blocks::entries(message, &role);
@@ -141,26 +141,26 @@ fn entries(message: &Object, is_tagged: &mut Option<bool>) -> Vec<Entry> {
         return entries;
     }
     let has_tag = |entry: &Entry| PERSONS.iter().any(|tag| entry.content.contains(tag));
-    let is_said = |entry: &&Entry| entry.kind == Kind::Text;
-    let is_any = entries.iter().filter(is_said).any(has_tag);
-    let is_tagged = *is_tagged.get_or_insert(is_any);
+    let is_text = |entry: &&Entry| entry.kind == Kind::Text;
+    let has_typed = entries.iter().filter(is_text).any(has_tag);
+    let is_tagged = *is_tagged.get_or_insert(has_typed);
     let has_result = entries.iter().any(|entry| entry.kind == Kind::ToolResult);
-    let is_prompt = if is_tagged { is_any } else { !has_result };
+    let is_prompt = if is_tagged { has_typed } else { !has_result };
     for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text && !is_prompt) {
         entry.kind = Kind::Notice;
     }
     entries
 }
 
-fn tell_message(telling: &mut Telling<'_>, message: &Object, mut entries: Vec<Entry>) {
+fn tell_message(emitter: &mut Telling<'_>, message: &Object, mut entries: Vec<Entry>) {
     let at = fields::time(message, "ts");
-    telling.time(at);
+    emitter.time(at);
     if let Some(metrics) = fields::object(message, "metrics") {
         if let Some(first) = entries.iter_mut().find(|entry| entry.role == Role::Assistant) {
             first.usage = Some(usage::inclusive(metrics));
         }
         if let Some(cost) = metrics.get("cost").and_then(Value::as_f64) {
-            *telling.session.totals.cost.get_or_insert(0.0) += cost;
+            *emitter.session.totals.cost.get_or_insert(0.0) += cost;
         }
     }
     let model = fields::object(message, "modelInfo").and_then(|it| text(it, "id"));
@@ -170,6 +170,6 @@ fn tell_message(telling: &mut Telling<'_>, message: &Object, mut entries: Vec<En
         if entry.role == Role::Assistant {
             entry.model = model.map(str::to_owned);
         }
-        telling.entry(entry);
+        emitter.entry(entry);
     }
 }

@@ -1,19 +1,19 @@
-//! Tools as they are shown: a text that is JSON, a command line or an address.
+//! Decodes tool messages of the UI. Their text is JSON, a command line or a URL.
 
 use super::super::fields::{string, unpacked};
 use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// The call that a message of the sort `what` shows.
+/// Decodes a message of type `what` as a tool call, if it is one.
 pub(super) fn call(what: &str, text: &str) -> Option<Entry> {
-    let stated = unpacked(&text.into());
+    let value = unpacked(&text.into());
     let (name, input) = match what {
-        "tool" => (string(&stated["tool"]).unwrap_or_else(|| what.to_owned()), stated),
+        "tool" => (string(&value["tool"]).unwrap_or_else(|| what.to_owned()), value),
         "command" => ("execute_command".to_owned(), one("command", text)),
         "browser_action_launch" => ("browser_action".to_owned(), one("url", text)),
-        "browser_action" => (what.to_owned(), stated),
-        "use_mcp_server" => mcp_call(&stated),
+        "browser_action" => (what.to_owned(), value),
+        "use_mcp_server" => mcp_call(&value),
         _ => return None,
     };
     let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
@@ -22,7 +22,7 @@ pub(super) fn call(what: &str, text: &str) -> Option<Entry> {
     Some(entry)
 }
 
-/// The output that a message of the sort `what` shows.
+/// Decodes a message of type `what` as tool output, if it is such.
 pub(super) fn result(what: &str, text: &str) -> Option<Entry> {
     let content = match what {
         "command_output" | "mcp_server_response" => text.to_owned(),
@@ -32,24 +32,24 @@ pub(super) fn result(what: &str, text: &str) -> Option<Entry> {
     Some(Entry::new(Role::Tool, Kind::ToolResult, content))
 }
 
-fn one(key: &str, value: &str) -> Value {
-    Object::from_iter([(key.to_owned(), value.into())]).into()
+fn one(name: &str, text: &str) -> Value {
+    Object::from_iter([(name.to_owned(), text.into())]).into()
 }
 
-fn mcp_call(stated: &Value) -> (String, Value) {
-    let name = string(&stated["toolName"]).or_else(|| string(&stated["uri"]));
+fn mcp_call(value: &Value) -> (String, Value) {
+    let name = string(&value["toolName"]).or_else(|| string(&value["uri"]));
     let name = name.unwrap_or_else(|| "use_mcp_server".to_owned());
-    let server = string(&stated["serverName"]);
+    let server = string(&value["serverName"]);
     let name = server.map_or_else(|| name.clone(), |server| format!("{server}.{name}"));
-    let input = stated.get("arguments").map_or_else(|| stated.clone(), unpacked);
+    let input = value.get("arguments").map_or_else(|| value.clone(), unpacked);
     (name, input)
 }
 
 fn browser_result(text: &str) -> String {
-    let mut stated = unpacked(&text.into());
-    let Some(shown) = stated.get_mut("screenshot") else { return text.to_owned() };
-    if let Some(url) = shown.as_str() {
-        *shown = attachment::url("image", url).into();
+    let mut value = unpacked(&text.into());
+    let Some(screenshot) = value.get_mut("screenshot") else { return text.to_owned() };
+    if let Some(url) = screenshot.as_str() {
+        *screenshot = attachment::url("image", url).into();
     }
-    stated.to_string()
+    value.to_string()
 }

@@ -1,5 +1,5 @@
-//! What the person saw: `say` is told by the program, `ask` waits for an answer; both carry the
-//! same things.
+//! Decodes `ui_messages.json`, the messages that the user saw. `say` messages inform, `ask` messages wait for an
+//! answer; both have the same types.
 
 use super::super::fields::{as_count, from_millis, items, string, unpacked};
 use super::super::output::Output;
@@ -8,7 +8,7 @@ use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
-/// Things that the program tells about itself.
+/// Types of messages about the program itself.
 const NOTICES: [&str; 18] = [
     "api_req_finished",
     "api_req_rate_limit_wait",
@@ -30,7 +30,7 @@ const NOTICES: [&str; 18] = [
     "user_feedback_diff",
 ];
 
-/// Things that went wrong.
+/// Types of error messages.
 const ERRORS: [&str; 7] = [
     "api_req_failed",
     "clineignore_error",
@@ -41,20 +41,20 @@ const ERRORS: [&str; 7] = [
     "rooignore_error",
 ];
 
-/// Reads messages one after the other.
+/// Decodes messages in order.
 pub(super) struct Screen<'a, 'b> {
     pub(super) output: &'a mut Output<'b>,
     request: Option<Request>,
-    /// The last call, which the next output belongs to.
+    /// The id of the last call, to which the next output belongs.
     open_call: Option<String>,
     cost: Option<f64>,
 }
 
-/// An API request whose answer is being told.
+/// The API request that the current answer belongs to.
 struct Request {
     id: String,
     record: Object,
-    /// Its tokens, until an entry of the answer took them.
+    /// Its usage, until it is assigned to an entry of the answer.
     usage: Option<Usage>,
 }
 
@@ -63,7 +63,7 @@ impl<'a, 'b> Screen<'a, 'b> {
         Self { output, request: None, open_call: None, cost: None }
     }
 
-    /// Takes the message at `index`.
+    /// Decodes the message at `index`.
     pub(super) fn message(&mut self, index: usize, message: &Object) {
         let what = ["say", "ask"].iter().find_map(|key| message.get(*key)?.as_str());
         let what = what.unwrap_or_default();
@@ -115,26 +115,26 @@ impl<'a, 'b> Screen<'a, 'b> {
         }
     }
 
-    /// A request's record comes before its answer and is completed when the answer is there.
+    /// Starts a request. Cline writes its record before the answer, and adds usage to it after the answer.
     fn request(&mut self, index: usize, message: &Object, text: &str) {
         self.end_request();
-        let stated = unpacked(&text.into());
-        self.add_cost(&stated);
-        let (id, usage) = (format!("request-{index}"), Some(usage(&stated)));
+        let value = unpacked(&text.into());
+        self.add_cost(&value);
+        let (id, usage) = (format!("request-{index}"), Some(usage(&value)));
         self.request = Some(Request { id, record: message.clone(), usage });
     }
 
-    /// Requests that were taken back were billed nevertheless.
+    /// Emits the usage of deleted requests, which were billed.
     fn billed(&mut self, message: &Object, text: &str) {
-        let stated = unpacked(&text.into());
-        self.add_cost(&stated);
+        let value = unpacked(&text.into());
+        self.add_cost(&value);
         let mut entry = Entry::new(Role::System, Kind::Notice, text);
-        entry.usage = Some(usage(&stated));
+        entry.usage = Some(usage(&value));
         self.push(message, entry);
     }
 
-    fn add_cost(&mut self, stated: &Value) {
-        let cost = stated["cost"].as_f64().or_else(|| stated["totalCost"].as_f64());
+    fn add_cost(&mut self, value: &Value) {
+        let cost = value["cost"].as_f64().or_else(|| value["totalCost"].as_f64());
         if let Some(cost) = cost {
             *self.cost.get_or_insert_default() += cost;
         }
@@ -157,9 +157,9 @@ impl<'a, 'b> Screen<'a, 'b> {
             call.message_id = Some(request.id.clone());
             call.usage = request.usage.take();
         }
-        let shortens = call.tool_name.as_deref() == Some("summarizeTask");
+        let is_compaction = call.tool_name.as_deref() == Some("summarizeTask");
         self.push(message, call);
-        if shortens {
+        if is_compaction {
             self.push(message, Entry::new(Role::System, Kind::Compaction, ""));
         }
     }
@@ -181,7 +181,7 @@ impl<'a, 'b> Screen<'a, 'b> {
         self.output.entry(entry);
     }
 
-    /// A request that nothing answered still counts.
+    /// Emits the usage of the open request as a notice, if it has no answer.
     fn end_request(&mut self) {
         let Some(request) = self.request.take() else { return };
         let Some(usage) = request.usage else { return };
@@ -190,26 +190,26 @@ impl<'a, 'b> Screen<'a, 'b> {
         self.push(&request.record, entry);
     }
 
-    /// Ends the reading; gives the dollars that it cost.
+    /// Ends the open request and returns the cost in dollars.
     pub(super) fn finish(mut self) -> Option<f64> {
         self.end_request();
         self.cost
     }
 }
 
-/// The question or plan in a text that may be JSON with choices.
+/// The question or plan in a text, which may be JSON with choices.
 fn spoken(text: &str) -> String {
-    let stated = unpacked(&text.into());
-    let spoken = ["question", "response"].iter().find_map(|key| string(&stated[*key]));
-    spoken.unwrap_or_else(|| text.to_owned())
+    let value = unpacked(&text.into());
+    let question = ["question", "response"].iter().find_map(|key| string(&value[*key]));
+    question.unwrap_or_else(|| text.to_owned())
 }
 
-fn usage(stated: &Value) -> Usage {
+fn usage(value: &Value) -> Usage {
     Usage {
-        input: as_count(&stated["tokensIn"]),
-        cache_read: as_count(&stated["cacheReads"]),
-        cache_write: as_count(&stated["cacheWrites"]),
-        output: as_count(&stated["tokensOut"]),
+        input: as_count(&value["tokensIn"]),
+        cache_read: as_count(&value["cacheReads"]),
+        cache_write: as_count(&value["cacheWrites"]),
+        output: as_count(&value["tokensOut"]),
         ..Usage::default()
     }
 }

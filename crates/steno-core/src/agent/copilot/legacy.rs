@@ -1,4 +1,4 @@
-//! Sessions of the first versions: one document with the messages as they were sent to the model, and no tokens.
+//! Reads sessions of the first versions: one document with the messages as sent to the model, without usage.
 
 use crate::agent::api_log::chat;
 use crate::agent::fields::{self, list};
@@ -15,7 +15,7 @@ use steno_vault::Source;
 
 use super::AGENT;
 
-/// Whether a file is such a document.
+/// Whether a file is a document of the first versions.
 pub(super) fn recognises(source: &Source) -> bool {
     let is_named = source.name().ends_with(".json");
     is_named
@@ -24,40 +24,40 @@ pub(super) fn recognises(source: &Source) -> bool {
         })
 }
 
-/// Reads the messages. Times are those of the session as a whole and of what it lists as done.
+/// Reads the messages. The session's times come from its own fields and its timeline.
 pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
     let mut listing = Listing::of(source, &["chatMessages"])?.map_err(FormatError::Invalid)?;
-    let stated = std::mem::take(&mut listing.fields);
-    let id = fields::text(&stated, "sessionId").unwrap_or(record::stem(source));
-    let mut telling = Telling::new(AGENT, id, emit);
-    telling.time(fields::time(&stated, "startTime"));
-    telling.time(fields::time(&stated, "endTime"));
-    for done in list(&stated, "timeline").iter().filter_map(Value::as_object) {
-        telling.time(fields::time(done, "timestamp"));
+    let document = std::mem::take(&mut listing.fields);
+    let id = fields::text(&document, "sessionId").unwrap_or(record::stem(source));
+    let mut emitter = Telling::new(AGENT, id, emit);
+    emitter.time(fields::time(&document, "startTime"));
+    emitter.time(fields::time(&document, "endTime"));
+    for action in list(&document, "timeline").iter().filter_map(Value::as_object) {
+        emitter.time(fields::time(action, "timestamp"));
     }
     let mut number = 0;
     listing.each(|message| {
         number += 1;
         let reason = match message {
             Ok(Value::Object(message)) => {
-                let answers = fields::text(&message, "role") == Some("assistant");
-                return tell(&mut telling, chat::entries(&message), answers.then_some(number));
+                let is_answer = fields::text(&message, "role") == Some("assistant");
+                return tell(&mut emitter, chat::entries(&message), is_answer.then_some(number));
             }
             Ok(_) => "not a JSON object".to_owned(),
             Err(reason) => reason,
         };
-        telling.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
+        emitter.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
     })?;
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
-/// Tells of one message; an answer is known by its number.
-fn tell(telling: &mut Telling<'_>, mut entries: Vec<Entry>, answer: Option<u64>) {
+/// Emits the entries of a message. An answer gets its number as message id.
+fn tell(emitter: &mut Telling<'_>, mut entries: Vec<Entry>, answer: Option<u64>) {
     if answer.is_some() && entries.is_empty() {
         entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
     }
     for mut entry in entries {
         entry.message_id = answer.map(|number| format!("message-{number}"));
-        telling.entry(entry);
+        emitter.entry(entry);
     }
 }

@@ -1,4 +1,4 @@
-//! The state of reading one event log, from its first line to the session that it tells of.
+//! Decodes one event log, line by line, into entries and a session.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
 
-/// Events that tell of progress, or of what other events say too.
+/// Events that only report progress or repeat other events.
 const PASSED_OVER: [&str; 19] = [
     "session.start",
     "session.resume",
@@ -47,15 +47,15 @@ pub(super) struct Reading<'a> {
     session: Session,
     numbering: Option<Numbering>,
     tokens: Tokens,
-    /// Names of the tools that were called, by source and id of the call.
+    /// Tool names, by source and call id.
     calls: Texts,
-    /// The last thought that stood in an event of its own.
+    /// The last thought with an event of its own.
     thought: Option<String>,
     /// The id of the last answer.
     message: Option<String>,
 }
 
-/// What all entries of one event share.
+/// The fields that all entries of an event share.
 struct Event {
     kind: String,
     data: Object,
@@ -159,15 +159,16 @@ impl<'a> Reading<'a> {
 
     fn shutdown(&mut self, data: &Object) {
         self.tokens.shutdown(data);
-        let how = text(data, "shutdownType");
-        self.session.stop_reason = how.map(str::to_owned);
-        self.session.status = if how == Some("error") { Status::Failed } else { Status::Completed };
+        let shutdown_type = text(data, "shutdownType");
+        self.session.stop_reason = shutdown_type.map(str::to_owned);
+        let is_error = shutdown_type == Some("error");
+        self.session.status = if is_error { Status::Failed } else { Status::Completed };
     }
 
-    /// A person's message, unless a skill or the like put it in.
+    /// Decodes a user message. A message that a skill or another program injected becomes a notice.
     fn user_message(&mut self, event: &Event) {
-        let injected = text(&event.data, "source").is_some_and(|source| source != "user");
-        let kind = if injected { Kind::Notice } else { Kind::Text };
+        let is_injected = text(&event.data, "source").is_some_and(|source| source != "user");
+        let kind = if is_injected { Kind::Notice } else { Kind::Text };
         let mut content = text(&event.data, "content").unwrap_or_default().to_owned();
         if let Some(Value::Array(attachments)) = event.data.get("attachments") {
             for attachment in attachments {
@@ -181,24 +182,24 @@ impl<'a> Reading<'a> {
 
     fn assistant_message(&mut self, event: &Event) {
         let data = &event.data;
-        // Messages that name no id cannot be told apart and count as one.
+        // Messages without an id cannot be distinguished and count as one.
         let id = text(data, "messageId").unwrap_or("unnamed");
         self.tokens.message(id, data);
         let thought = text(data, "reasoningText").filter(|thought| !thought.is_empty());
-        let told = self.thought.take();
+        let emitted = self.thought.take();
         let mut entries = Vec::new();
-        if let Some(thought) = thought.filter(|thought| told.as_deref() != Some(thought)) {
+        if let Some(thought) = thought.filter(|thought| emitted.as_deref() != Some(thought)) {
             entries.push(Entry::new(Role::Assistant, Kind::Thinking, thought));
         }
-        if let Some(said) = text(data, "content").filter(|said| !said.is_empty()) {
-            entries.push(Entry::new(Role::Assistant, Kind::Text, said));
+        if let Some(content) = text(data, "content").filter(|content| !content.is_empty()) {
+            entries.push(Entry::new(Role::Assistant, Kind::Text, content));
         }
         if let Some(Value::Array(requests)) = data.get("toolRequests") {
             let requests = requests.iter().filter_map(Value::as_object);
             entries.extend(requests.filter_map(|request| self.call(event, request)));
         }
         if entries.is_empty() && self.message.as_deref() != Some(id) {
-            // All of it may be encrypted, or its calls were told before.
+            // All content may be encrypted, or its calls were emitted before.
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
         }
         self.message = Some(id.to_owned());
@@ -220,14 +221,14 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The call of a tool, the first time that it is told.
+    /// Decodes a tool call. None if it was emitted before.
     fn call(&mut self, event: &Event, request: &Object) -> Option<Entry> {
         let id = text(request, "toolCallId")?;
         let name = text(request, "name").or(text(request, "toolName")).unwrap_or_default();
         let key = event.call_key(id);
-        let is_told = self.calls.get(&key).is_some();
+        let is_emitted = self.calls.get(&key).is_some();
         self.calls.set(&key, name);
-        if is_told {
+        if is_emitted {
             return None;
         }
         let mut call = Entry::new(Role::Assistant, Kind::ToolCall, "");
@@ -242,14 +243,14 @@ impl<'a> Reading<'a> {
 
     fn tool_complete(&mut self, event: &Event) {
         let data = &event.data;
-        let failed = data.get("success") == Some(&Value::Bool(false));
+        let is_error = data.get("success") == Some(&Value::Bool(false));
         let answer = data.get("result").or(data.get("error")).unwrap_or(&Value::Null);
         let mut result = Entry::new(Role::Tool, Kind::ToolResult, answer_text(answer));
         result.tool_call_id = text(data, "toolCallId").map(str::to_owned);
         if let Some(id) = &result.tool_call_id {
             result.tool_name = self.calls.get(&event.call_key(id)).map(str::to_owned);
         }
-        if failed {
+        if is_error {
             result.metadata = Some(entries::failure());
         }
         self.show(event, result);
@@ -263,12 +264,12 @@ impl<'a> Reading<'a> {
     }
 
     fn tell(&mut self, event: &Event, kind: Kind) {
-        let said = text(&event.data, "message").or(text(&event.data, "content"));
-        let words = match said {
-            Some(said) => said.to_owned(),
+        let message = text(&event.data, "message").or(text(&event.data, "content"));
+        let content = match message {
+            Some(message) => message.to_owned(),
             None => format!("{} {}", event.kind, Style::COMPACT.print(&event.data)),
         };
-        let mut entry = Entry::new(Role::System, kind, words);
+        let mut entry = Entry::new(Role::System, kind, content);
         entry.metadata = Some(event.data.clone());
         self.show(event, entry);
     }
@@ -303,21 +304,21 @@ impl Event {
         }
     }
 
-    /// What names a call of its source.
+    /// The key of a call in `calls`: its source and id.
     fn call_key(&self, id: &str) -> String {
         format!("{}\n{id}", self.source)
     }
 }
 
 fn is_notice(kind: &str) -> bool {
-    let told = [
+    let notices = [
         "session.info",
         "session.warning",
         "session.truncation",
         "session.snapshot_rewind",
         "skill.invoked",
     ];
-    told.contains(&kind) || kind.starts_with("system.") || kind.starts_with("subagent.")
+    notices.contains(&kind) || kind.starts_with("system.") || kind.starts_with("subagent.")
 }
 
 fn answer_text(answer: &Value) -> String {

@@ -81,7 +81,7 @@ fn a_session_of_the_first_versions_is_read() {
     assert_eq!(transcript.problems[0].reason, "message 6: not a JSON object");
 }
 
-/// All that it says may be encrypted, or told before.
+/// All content may be encrypted, or was emitted before.
 #[test]
 fn a_message_that_shows_nothing_is_a_message() {
     let lines = [

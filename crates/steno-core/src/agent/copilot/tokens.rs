@@ -1,37 +1,38 @@
-//! Tokens of a session. Each process states a sum when it ends; one that crashed never does.
+//! Counts the tokens of a session. Each process writes its total on shutdown; a crashed process writes none.
 //!
-//! Newer versions go on with the sum of the process before, older ones begin anew: what was told since shows which it is.
+//! In newer versions, the total includes earlier processes of the session; in older ones it does not. The usage of
+//! single calls and messages since the last total shows which it is.
 
 use crate::agent::{fields, usage};
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 use crate::sums::SumSet;
 
-/// What was billed so far.
+/// The usage of a session so far.
 #[derive(Default)]
 pub(super) struct Tokens {
-    /// What the processes that ended add up to.
+    /// The usage of all ended processes.
     ended: Usage,
-    /// The last sum that one stated.
-    stated: Usage,
-    /// Calls of the process that still runs, where each is recorded.
+    /// The last total that a process wrote.
+    last_total: Usage,
+    /// The usage of the running process's calls, if the version records calls.
     calls: Usage,
-    /// Answer tokens of that process's messages: all that old versions tell before the end.
-    answers: u64,
-    /// Messages and calls that were met.
+    /// Output tokens of the running process's messages. Old versions record nothing else before shutdown.
+    message_output: u64,
+    /// Messages and calls counted so far.
     seen: SumSet,
 }
 
 impl Tokens {
-    /// Takes the data of `assistant.message`, whose pieces repeat their count.
+    /// Adds the data of `assistant.message`. A message in several events repeats its count, and is counted once.
     pub(super) fn message(&mut self, id: &str, data: &Object) {
-        let answer = fields::count(data, "outputTokens");
-        if answer > 0 && self.seen.insert(("message", id)) {
-            self.answers = self.answers.saturating_add(answer);
+        let output = fields::count(data, "outputTokens");
+        if output > 0 && self.seen.insert(("message", id)) {
+            self.message_output = self.message_output.saturating_add(output);
         }
     }
 
-    /// Takes the data of `session.usage_record`, one per call of the model.
+    /// Adds the data of `session.usage_record`, one per call of the model.
     pub(super) fn call(&mut self, data: &Object) {
         let Some(Value::Object(call)) = data.get("usage") else {
             return;
@@ -42,44 +43,47 @@ impl Tokens {
         }
     }
 
-    /// Takes the data of `session.shutdown`.
+    /// Adds the data of `session.shutdown`, which has the process's total.
     pub(super) fn shutdown(&mut self, data: &Object) {
         let snapshot = data.get("accountingSnapshot").and_then(Value::as_object);
         let metrics = snapshot.and_then(|snapshot| snapshot.get("modelMetrics"));
-        let mut stated = Usage::default();
+        let mut total = Usage::default();
         if let Some(Value::Object(models)) = metrics.or(data.get("modelMetrics")) {
             for model in models.values().filter_map(|model| model.get("usage")?.as_object()) {
-                stated.add(&usage::inclusive(model));
+                total.add(&usage::inclusive(model));
             }
         }
-        self.end(stated);
+        self.end(total);
     }
 
-    /// What all processes were billed.
+    /// The usage of all processes.
     pub(super) fn total(mut self) -> Usage {
         self.end(Usage::default());
         self.ended
     }
 
-    fn end(&mut self, stated: Usage) {
-        let answers = Usage { output: self.answers, ..Usage::default() };
-        let told = if self.calls.is_empty() { answers } else { self.calls };
-        if goes_on(&stated, &self.stated, told.output) {
-            self.ended = self.ended.minus(&self.stated);
+    /// Ends the running process with its total, which is empty if the process crashed.
+    fn end(&mut self, total: Usage) {
+        let messages = Usage { output: self.message_output, ..Usage::default() };
+        let counted = if self.calls.is_empty() { messages } else { self.calls };
+        if goes_on(&total, &self.last_total, counted.output) {
+            self.ended = self.ended.minus(&self.last_total);
         }
-        self.ended.add(if stated.is_empty() { &told } else { &stated });
-        if !stated.is_empty() {
-            self.stated = stated;
+        self.ended.add(if total.is_empty() { &counted } else { &total });
+        if !total.is_empty() {
+            self.last_total = total;
         }
-        (self.calls, self.answers) = (Usage::default(), 0);
+        (self.calls, self.message_output) = (Usage::default(), 0);
     }
 }
 
-/// Whether a sum includes the one before it: without that, it is nearer to the answer tokens that were told since.
-fn goes_on(sum: &Usage, before: &Usage, told: u64) -> bool {
-    let includes =
-        !before.is_empty() && sum.prompt() >= before.prompt() && sum.output >= before.output;
-    includes && (sum.output - before.output).abs_diff(told) < sum.output.abs_diff(told)
+/// Whether a total includes the total before it.
+///
+/// It does if the difference of both is closer to the output tokens counted since than the total itself is.
+fn goes_on(total: &Usage, before: &Usage, counted: u64) -> bool {
+    let may_include =
+        !before.is_empty() && total.prompt() >= before.prompt() && total.output >= before.output;
+    may_include && (total.output - before.output).abs_diff(counted) < total.output.abs_diff(counted)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Sessions of the Kimi CLI before Kimi Code: a folder with a log of events and what the model's context was.
+//! Reads sessions of the Kimi CLI before Kimi Code: a folder with an event log and the model's context.
 //!
-//! The log tells all that happened; the context is only read where there is no log.
+//! The log is complete, so the context is read only if there is no log.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use crate::json::{Object, Value};
 use crate::session::Session;
 use steno_vault::{Bundle, Source};
 
-/// The log of events.
+/// The event log.
 const LOG: &str = "wire.jsonl";
 
-/// Events that only say where others begin and end, or what the screen shows meanwhile.
+/// Events that only mark the beginning or end of others, or serve display.
 const SILENT: [&str; 8] = [
     "TurnEnd",
     "CompactionEnd",
@@ -35,25 +35,25 @@ const SILENT: [&str; 8] = [
     "ApprovalRequestResolved",
 ];
 
-/// Whether a file begins as such a log, or as such a context.
+/// Whether a file begins like an event log or a context of the older CLI.
 pub(super) fn recognises(head: &Head) -> bool {
     let Some(first) = head.objects().next() else { return false };
-    let is_headed = text(&first, "type") == Some("metadata")
+    let is_header = text(&first, "type") == Some("metadata")
         && first.contains_key("protocol_version")
         && !first.contains_key("created_at");
     let message = object(&first, "message");
     let is_event = first.contains_key("timestamp")
         && message.is_some_and(|message| object(message, "payload").is_some());
-    is_headed || is_event || head.objects().take(3).any(|record| is_mark(&record))
+    is_header || is_event || head.objects().take(3).any(|record| is_mark(&record))
 }
 
-/// Whether a record of the context is about the context itself.
+/// Whether a record of the context is a marker, not a message.
 fn is_mark(record: &Object) -> bool {
     let role = text(record, "role").unwrap_or_default();
     matches!(role, "_checkpoint" | "_usage" | "_system_prompt")
 }
 
-/// The folder of the session that a log or a context belongs to; a subagent's stands below it.
+/// The session folder of a log or context. A subagent's files are in a subfolder.
 pub(super) fn session_folder(file: &Path) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?;
     let is_named = name == LOG || (name.starts_with("context") && name.ends_with(".jsonl"));
@@ -62,7 +62,7 @@ pub(super) fn session_folder(file: &Path) -> Option<PathBuf> {
     above.map_or(Some(folder), Path::parent).map(Path::to_owned)
 }
 
-/// Whether a session is of that kind.
+/// Whether a session is the older CLI's.
 pub(super) fn is_older(bundle: &Bundle) -> Result<bool, FileError> {
     let Some(main) = main_source(bundle) else { return Ok(false) };
     Ok(recognises(&Head::of(main)?))
@@ -79,35 +79,35 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
     let main = main_source(bundle).ok_or_else(|| super::no_log(bundle))?;
     let folder = main.path().parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
     let id = folder.map_or_else(|| record::stem(main).to_owned(), |name| name.into_owned());
-    let mut telling = Telling::new(AGENT, &id, emit);
+    let mut emitter = Telling::new(AGENT, &id, emit);
     if let Some(state) = bundle.get(STATE) {
         match record::document(state)? {
-            Ok(state) => super::describe(&mut telling.session, &state),
-            Err(problem) => telling.problem(problem),
+            Ok(state) => super::describe(&mut emitter.session, &state),
+            Err(problem) => emitter.problem(problem),
         }
     }
-    let mut events = Events { telling: &mut telling, steps: BTreeMap::new(), count: 0 };
+    let mut events = Events { emitter: &mut emitter, steps: BTreeMap::new(), count: 0 };
     each_object(main, |record, line| match record {
         Ok(record) => events.record(record, line),
-        Err(problem) => events.telling.problem(problem),
+        Err(problem) => events.emitter.problem(problem),
     })?;
     events.end();
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
-/// What is told while events come in.
+/// Decodes events. Entries are held until the end of their step.
 struct Events<'t, 'a> {
-    telling: &'t mut Telling<'a>,
-    /// What each speaker said in the step that is going on.
+    emitter: &'t mut Telling<'a>,
+    /// The current step of each source.
     steps: BTreeMap<String, Step>,
-    /// Steps so far.
+    /// The number of steps so far.
     count: u64,
 }
 
 #[derive(Default)]
 struct Step {
     entries: Vec<Entry>,
-    /// What was written so far of the arguments of the last call.
+    /// The arguments of the last call, as far as they were read.
     arguments: Option<String>,
 }
 
@@ -115,7 +115,7 @@ impl Events<'_, '_> {
     fn record(&mut self, record: Object, line: u64) {
         let seconds = record.get("timestamp").and_then(Value::as_f64);
         let at = seconds.and_then(|seconds| from_millis((seconds * 1000.0) as i64));
-        self.telling.time(at);
+        self.emitter.time(at);
         match object(&record, "message").filter(|message| message.contains_key("payload")) {
             Some(message) => self.event(PRIMARY, message),
             None if text(&record, "type") == Some("metadata") => {}
@@ -127,34 +127,34 @@ impl Events<'_, '_> {
         }
     }
 
-    fn event(&mut self, speaker: &str, event: &Object) {
+    fn event(&mut self, source: &str, event: &Object) {
         let none = Object::new();
         let payload = object(event, "payload").unwrap_or(&none);
         match text(event, "type").unwrap_or_default() {
             "TurnBegin" | "SteerInput" => {
-                self.end_step(speaker);
+                self.end_step(source);
                 let input = payload.get("user_input").cloned().unwrap_or_default();
-                self.say(speaker, parts(input, &Role::User));
+                self.say(source, parts(input, &Role::User));
             }
-            "StepBegin" => self.end_step(speaker),
+            "StepBegin" => self.end_step(source),
             "StepInterrupted" => {
-                self.say(speaker, vec![Entry::new(Role::User, Kind::Notice, "step interrupted")]);
+                self.say(source, vec![Entry::new(Role::User, Kind::Notice, "step interrupted")]);
             }
-            "ContentPart" => self.content(speaker, payload),
-            "ToolCall" => self.call(speaker, payload),
+            "ContentPart" => self.content(source, payload),
+            "ToolCall" => self.call(source, payload),
             "ToolCallPart" => {
                 let more = text(payload, "arguments_part").unwrap_or_default();
-                let step = self.steps.entry(speaker.to_owned()).or_default();
+                let step = self.steps.entry(source.to_owned()).or_default();
                 step.arguments.get_or_insert_default().push_str(more);
             }
-            "ToolResult" => self.say(speaker, vec![result(payload)]),
-            "StatusUpdate" => self.status(speaker, payload),
+            "ToolResult" => self.say(source, vec![result(payload)]),
+            "StatusUpdate" => self.status(source, payload),
             "CompactionBegin" => {
-                self.say(speaker, vec![Entry::new(Role::System, Kind::Compaction, "")]);
+                self.say(source, vec![Entry::new(Role::System, Kind::Compaction, "")]);
             }
             "SubagentEvent" => self.subagent(payload),
             kind if SILENT.contains(&kind) => {}
-            _ => self.say(speaker, vec![entries::unknown(event.clone())]),
+            _ => self.say(source, vec![entries::unknown(event.clone())]),
         }
     }
 
@@ -166,44 +166,44 @@ impl Events<'_, '_> {
         }
     }
 
-    /// A piece of an answer; what was cut while it came is one again.
-    fn content(&mut self, speaker: &str, payload: &Object) {
-        let mut said = parts(Value::Array(vec![payload.clone().into()]), &Role::Assistant);
-        let step = self.steps.entry(speaker.to_owned()).or_default();
-        if let (Some(last), [next]) = (step.entries.last_mut(), said.as_slice())
+    /// Adds a chunk of an answer. Chunks of the same kind are joined.
+    fn content(&mut self, source: &str, payload: &Object) {
+        let mut entries = parts(Value::Array(vec![payload.clone().into()]), &Role::Assistant);
+        let step = self.steps.entry(source.to_owned()).or_default();
+        if let (Some(last), [next]) = (step.entries.last_mut(), entries.as_slice())
             && last.role == Role::Assistant
             && last.kind == next.kind
             && matches!(next.kind, Kind::Text | Kind::Thinking)
         {
             last.content.push_str(&next.content);
-            said.clear();
+            entries.clear();
         }
-        self.say(speaker, said);
+        self.say(source, entries);
     }
 
-    fn call(&mut self, speaker: &str, payload: &Object) {
+    fn call(&mut self, source: &str, payload: &Object) {
         let none = Object::new();
         let function = object(payload, "function").unwrap_or(&none);
         let call = entries::tool_call(text(function, "name"), text(payload, "id"), None);
-        self.say(speaker, vec![call]);
+        self.say(source, vec![call]);
         let arguments = text(function, "arguments").unwrap_or_default().to_owned();
-        self.steps.entry(speaker.to_owned()).or_default().arguments = Some(arguments);
+        self.steps.entry(source.to_owned()).or_default().arguments = Some(arguments);
     }
 
-    /// What the step took, which belongs to its first answer.
-    fn status(&mut self, speaker: &str, payload: &Object) {
-        let Some(stated) = object(payload, "token_usage") else { return };
-        let step = self.steps.entry(speaker.to_owned()).or_default();
+    /// Assigns the usage of a step to its first assistant entry.
+    fn status(&mut self, source: &str, payload: &Object) {
+        let Some(tokens) = object(payload, "token_usage") else { return };
+        let step = self.steps.entry(source.to_owned()).or_default();
         if !step.entries.iter().any(|entry| entry.role == Role::Assistant) {
             step.entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
         }
         let mut answers = step.entries.iter_mut().filter(|entry| entry.role == Role::Assistant);
         if let Some(answer) = answers.next() {
-            answer.usage = Some(usage(stated));
+            answer.usage = Some(usage(tokens));
         }
     }
 
-    /// A message of the model's context.
+    /// Decodes a message of the model's context.
     fn context(&mut self, record: &Object) {
         self.end_step(PRIMARY);
         let content = record.get("content").cloned().unwrap_or_default();
@@ -221,39 +221,39 @@ impl Events<'_, '_> {
         }
     }
 
-    fn say(&mut self, speaker: &str, entries: Vec<Entry>) {
-        let step = self.steps.entry(speaker.to_owned()).or_default();
+    fn say(&mut self, source: &str, entries: Vec<Entry>) {
+        let step = self.steps.entry(source.to_owned()).or_default();
         if !entries.is_empty() {
             step.end_call();
         }
         step.entries.extend(entries);
     }
 
-    /// Hands out what was said in a step: one message of the model's.
-    fn end_step(&mut self, speaker: &str) {
-        let Some(mut step) = self.steps.remove(speaker) else { return };
+    /// Emits the entries of a step. The assistant entries are one message.
+    fn end_step(&mut self, source: &str) {
+        let Some(mut step) = self.steps.remove(source) else { return };
         step.end_call();
         self.count += 1;
         let name = format!("step {}", self.count);
-        let before = std::mem::replace(&mut self.telling.speaker, speaker.to_owned());
+        let before = std::mem::replace(&mut self.emitter.speaker, source.to_owned());
         for mut entry in step.entries {
             if entry.role == Role::Assistant {
                 entry.message_id = Some(name.clone());
             }
-            self.telling.entry(entry);
+            self.emitter.entry(entry);
         }
-        self.telling.speaker = before;
+        self.emitter.speaker = before;
     }
 
     fn end(&mut self) {
-        for speaker in self.steps.keys().cloned().collect::<Vec<_>>() {
-            self.end_step(&speaker);
+        for source in self.steps.keys().cloned().collect::<Vec<_>>() {
+            self.end_step(&source);
         }
     }
 }
 
 impl Step {
-    /// Gives the last call its arguments.
+    /// Sets the arguments of the last call.
     fn end_call(&mut self) {
         let Some(arguments) = self.arguments.take() else { return };
         let mut calls = self.entries.iter_mut().rev();
@@ -263,7 +263,7 @@ impl Step {
     }
 }
 
-/// A text, or a list of parts.
+/// Decodes content, which is a text or a list of parts.
 fn parts(content: Value, role: &Role) -> Vec<Entry> {
     match content {
         Value::Array(content) => blocks(&content, role, true),
@@ -283,12 +283,12 @@ fn result(payload: &Object) -> Entry {
     let output = said(value.get("output").unwrap_or(&Value::Null));
     let message = text(value, "message").unwrap_or_default();
     let content = if output.is_empty() { message.to_owned() } else { output };
-    let failed = value.get("is_error").and_then(Value::as_bool) == Some(true);
-    entries::tool_result(text(payload, "tool_call_id"), content, failed)
+    let is_error = value.get("is_error").and_then(Value::as_bool) == Some(true);
+    entries::tool_result(text(payload, "tool_call_id"), content, is_error)
 }
 
-fn usage(stated: &Object) -> Usage {
-    let count = |field| fields::count(stated, field);
+fn usage(tokens: &Object) -> Usage {
+    let count = |field| fields::count(tokens, field);
     Usage {
         input: count("input_other"),
         cache_read: count("input_cache_read"),

@@ -1,4 +1,4 @@
-//! One agent's wire log as entries.
+//! Decodes one agent's wire log into entries.
 
 use crate::agent::attachment;
 use crate::agent::entries;
@@ -12,27 +12,27 @@ use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 use steno_vault::Source;
 
-/// The model gets a prompt soon after it was typed; of more than these the oldest are forgotten.
+/// How many typed prompts are remembered until they are sent to the model. The oldest are dropped.
 const AWAITED_PROMPTS: usize = 100;
 
-/// Tells of one log. What a step of the model says is held until its end, which tells what it took.
+/// Decodes one log. The entries of a step are held until its end, which has the usage.
 pub(super) struct Wire<'t, 'a> {
-    telling: &'t mut Telling<'a>,
+    emitter: &'t mut Telling<'a>,
     model: Option<String>,
-    /// Prompts that were told, and that the model has not got yet.
+    /// Emitted prompts that the model has not received yet.
     prompts: Vec<String>,
     step: Option<Vec<Entry>>,
 }
 
 impl<'t, 'a> Wire<'t, 'a> {
-    pub(super) fn new(telling: &'t mut Telling<'a>) -> Self {
-        Self { telling, model: None, prompts: Vec::new(), step: None }
+    pub(super) fn new(emitter: &'t mut Telling<'a>) -> Self {
+        Self { emitter, model: None, prompts: Vec::new(), step: None }
     }
 
     pub(super) fn read(mut self, source: &Source) -> Result<(), FileError> {
         each_object(source, |object, line| match object {
             Ok(object) => self.tell(object, line),
-            Err(problem) => self.telling.problem(problem),
+            Err(problem) => self.emitter.problem(problem),
         })?;
         self.end_step();
         Ok(())
@@ -40,7 +40,7 @@ impl<'t, 'a> Wire<'t, 'a> {
 
     fn tell(&mut self, object: Object, line: u64) {
         let at = fields::time(&object, "time").or_else(|| fields::time(&object, "created_at"));
-        self.telling.time(at);
+        self.emitter.time(at);
         for mut entry in self.entries(object) {
             entry.created_at = at;
             entry.message_id = entry.message_id.or_else(|| Some(format!("line {line}")));
@@ -49,7 +49,7 @@ impl<'t, 'a> Wire<'t, 'a> {
             }
             match &mut self.step {
                 Some(held) => held.push(entry),
-                None => self.telling.entry(entry),
+                None => self.emitter.entry(entry),
             }
         }
     }
@@ -76,8 +76,8 @@ impl<'t, 'a> Wire<'t, 'a> {
     }
 
     fn configure(&mut self, object: &Object) -> Vec<Entry> {
-        if let (Some(folder), PRIMARY) = (fields::text(object, "cwd"), &*self.telling.speaker) {
-            self.telling.session.project.get_or_insert_with(|| folder.to_owned());
+        if let (Some(folder), PRIMARY) = (fields::text(object, "cwd"), &*self.emitter.speaker) {
+            self.emitter.session.project.get_or_insert_with(|| folder.to_owned());
         }
         let prompt = fields::text(object, "systemPrompt");
         prompt.map(|text| Entry::new(Role::System, Kind::Text, text)).into_iter().collect()
@@ -93,7 +93,7 @@ impl<'t, 'a> Wire<'t, 'a> {
         blocks(content, &Role::User, is_typed(object))
     }
 
-    /// What was added to the model's context; a prompt that was told is not told again.
+    /// Decodes a message added to the model's context, unless it is an emitted prompt.
     fn message(&mut self, object: &Object) -> Vec<Entry> {
         let Some(message) = fields::object(object, "message") else {
             return vec![entries::unknown(object.clone())];
@@ -135,18 +135,18 @@ impl<'t, 'a> Wire<'t, 'a> {
         entries
     }
 
-    /// Ends a step with what it took.
+    /// Assigns the usage of a step to its first assistant entry, and ends the step.
     fn bill(&mut self, event: &Object, at: Option<Timestamp>) {
         let mut held = self.step.take().unwrap_or_default();
-        let answers = |entry: &&mut Entry| entry.role == Role::Assistant;
-        if !held.iter_mut().any(|entry| answers(&entry)) {
-            let mut silence = Entry::new(Role::Assistant, Kind::Text, "");
-            silence.message_id = fields::text(event, "uuid").map(str::to_owned);
-            silence.created_at = at;
-            silence.model.clone_from(&self.model);
-            held.push(silence);
+        let is_answer = |entry: &&mut Entry| entry.role == Role::Assistant;
+        if !held.iter_mut().any(|entry| is_answer(&entry)) {
+            let mut empty_answer = Entry::new(Role::Assistant, Kind::Text, "");
+            empty_answer.message_id = fields::text(event, "uuid").map(str::to_owned);
+            empty_answer.created_at = at;
+            empty_answer.model.clone_from(&self.model);
+            held.push(empty_answer);
         }
-        if let Some(answer) = held.iter_mut().find(answers) {
+        if let Some(answer) = held.iter_mut().find(is_answer) {
             answer.usage = fields::object(event, "usage").map(usage);
         }
         self.step = Some(held);
@@ -155,12 +155,12 @@ impl<'t, 'a> Wire<'t, 'a> {
 
     fn end_step(&mut self) {
         for entry in self.step.take().unwrap_or_default() {
-            self.telling.entry(entry);
+            self.emitter.entry(entry);
         }
     }
 }
 
-/// Whether a person typed it.
+/// Whether a person typed the message.
 fn is_typed(object: &Object) -> bool {
     let origin = fields::object(object, "origin");
     origin.is_none_or(|origin| fields::text(origin, "kind") == Some("user"))
@@ -170,9 +170,9 @@ fn said(content: &[Value]) -> String {
     content.iter().map(|part| block(part, &Role::User).content).collect::<Vec<_>>().join("\n")
 }
 
-pub(super) fn blocks(content: &[Value], role: &Role, spoken: bool) -> Vec<Entry> {
+pub(super) fn blocks(content: &[Value], role: &Role, is_spoken: bool) -> Vec<Entry> {
     let mut entries: Vec<_> = content.iter().map(|part| block(part, role)).collect();
-    for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text && !spoken) {
+    for entry in entries.iter_mut().filter(|entry| entry.kind == Kind::Text && !is_spoken) {
         entry.kind = Kind::Notice;
     }
     entries
@@ -193,7 +193,7 @@ fn block(part: &Value, role: &Role) -> Entry {
     }
 }
 
-/// What stands for a file that is linked, or that its link holds.
+/// Describes a linked file, or the file in a `data:` URL.
 fn linked(url: &str) -> String {
     match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
         Some((mime, data)) => attachment::media(Some(mime), data),
@@ -204,23 +204,23 @@ fn linked(url: &str) -> String {
 fn result(event: &Object) -> Entry {
     let result = fields::object(event, "result");
     let output = result.and_then(|result| result.get("output"));
-    let failed = result.and_then(|result| result.get("isError")?.as_bool()) == Some(true);
+    let is_error = result.and_then(|result| result.get("isError")?.as_bool()) == Some(true);
     let content = match output {
         Some(Value::Array(parts)) => said(parts),
         Some(output) => record::said(output),
         None => String::new(),
     };
-    entries::tool_result(fields::text(event, "toolCallId"), content, failed)
+    entries::tool_result(fields::text(event, "toolCallId"), content, is_error)
 }
 
 fn compaction(mut object: Object) -> Vec<Entry> {
     let summary = object.shift_remove("summary").map(|summary| record::said(&summary));
-    let mut seam = Entry::new(Role::System, Kind::Compaction, "");
-    seam.metadata = Some(object);
-    vec![seam, Entry::new(Role::User, Kind::Notice, summary.unwrap_or_default())]
+    let mut boundary = Entry::new(Role::System, Kind::Compaction, "");
+    boundary.metadata = Some(object);
+    vec![boundary, Entry::new(Role::User, Kind::Notice, summary.unwrap_or_default())]
 }
 
-/// What was spent outside of steps, such as on a compaction; steps tell theirs themselves.
+/// Decodes usage outside of steps, such as that of a compaction. Steps report their own usage.
 fn spent(object: Object) -> Vec<Entry> {
     if fields::text(&object, "usageScope") != Some("session") {
         return Vec::new();
@@ -231,8 +231,8 @@ fn spent(object: Object) -> Vec<Entry> {
     vec![entry]
 }
 
-fn usage(stated: &Object) -> Usage {
-    let count = |field| fields::count(stated, field);
+fn usage(tokens: &Object) -> Usage {
+    let count = |field| fields::count(tokens, field);
     Usage {
         input: count("inputOther"),
         cache_read: count("inputCacheRead"),
