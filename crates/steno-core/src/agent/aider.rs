@@ -1,9 +1,8 @@
-//! Aider: one Markdown file per repository (`.aider.chat.history.md`) that all its chats are
-//! appended to.
+//! Reads aider's chats from `.aider.chat.history.md`, a Markdown file to which aider appends all chats of a repository.
 //!
-//! `#### ` lines are the person's, `> ` lines aider's own, all others the model's, as aider itself
-//! splits them; an answer that quotes such lines cannot be told apart. Each chat is a session, named
-//! by the time at which it began. Token counts are the rounded ones that aider prints.
+//! `#### ` lines are the user's, `> ` lines aider's, all others the model's. Aider splits them the same way, so an
+//! answer that quotes such lines is split too. Each chat is a session, named by its start time. Token counts are
+//! the rounded ones that aider prints.
 
 mod chats;
 mod report;
@@ -32,10 +31,10 @@ pub const AGENT: &str = "aider";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// What the line says with which each chat begins.
+/// The prefix of the first line of each chat.
 const CHAT_START: &str = "# aider chat started at ";
 
-/// How much of a file is looked at to recognise it.
+/// How many bytes of a file are read to recognize it.
 const PROBED_BYTES: u64 = 4096;
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -54,7 +53,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles)
 }
 
-/// Whether the file begins with a chat, or is named like a history and has one near its beginning.
+/// Whether the file begins with a chat, or has a history's name and a chat near its beginning.
 fn recognises(source: &Source) -> Result<bool, FileError> {
     let mut start = Vec::new();
     source.open()?.take(PROBED_BYTES).read_to_end(&mut start).on("read", source.path())?;
@@ -82,8 +81,8 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
-/// Empties a history that version 0.1 kept as one session, without a key, once each of its chats is kept as a session of
-/// its own: nothing is to be counted twice.
+/// Empties a whole history, as version 0.1 kept it, once each of its chats is kept as a session, so that nothing counts
+/// twice. Such a bundle has no key.
 pub(crate) fn leave_to_chats(
     bundle: &mut Bundle,
     is_kept: impl Fn(&SessionId) -> bool,
@@ -102,8 +101,7 @@ pub fn id_of_history(path: &Path) -> SessionId {
     SessionId::for_native(AGENT, &path.display().to_string())
 }
 
-/// The chat of a bundle, cut out where the bundle has a whole history. Version 0.1 kept histories as one session, without a
-/// key: of those it is all.
+/// The section of the history with the bundle's chat. A bundle of version 0.1 has no key, and is the whole history.
 fn chat_of(bundle: &Bundle) -> Result<Source, FormatError> {
     let source = document::only_source(bundle)?;
     let Some(key) = &bundle.key else { return Ok(source.clone()) };
@@ -115,7 +113,7 @@ fn chat_of(bundle: &Bundle) -> Result<Source, FormatError> {
     }
 }
 
-/// What a chat is called: nothing of it depends on where the project is.
+/// The native id of a chat. It does not depend on the path of the project.
 fn native_id(bundle: &Bundle, history: &Source) -> String {
     let folder = history.path().parent().and_then(Path::file_name);
     let name = bundle.key.as_deref().map(Cow::from);
@@ -123,7 +121,7 @@ fn native_id(bundle: &Bundle, history: &Source) -> String {
     format!("{AGENT}-{}", name.unwrap_or_default())
 }
 
-/// Whose lines a block holds.
+/// Who wrote a block of lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Speaker {
     Person,
@@ -131,13 +129,13 @@ enum Speaker {
     Model,
 }
 
-/// Turns lines into entries, one per block of lines of one speaker.
+/// Decodes lines into entries, one per block of lines by the same speaker.
 struct History<'a> {
     output: Output<'a>,
     speaker: Speaker,
     block: String,
     model: Option<String>,
-    /// The last answer, until it is known whether a report of its tokens follows.
+    /// The last answer, held until it is known whether a token report follows.
     answer: Option<Entry>,
     cost: Option<f64>,
 }
@@ -180,8 +178,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Gives the report's tokens to the answer before it; without one, aider's own words carry
-    /// them.
+    /// Assigns the report's usage to the answer before it, or to a notice of the report if there is none.
     fn report(&mut self, report: &Report) {
         if let Some(cost) = report.cost {
             *self.cost.get_or_insert_default() += cost;
@@ -209,7 +206,7 @@ impl<'a> History<'a> {
     fn end_block(&mut self) {
         let block = mem::take(&mut self.block);
         let text = block.trim_matches('\n');
-        // A person may send nothing; blank lines of others only separate.
+        // The user may send an empty prompt; other blank blocks are separators.
         if block.is_empty() || (text.trim().is_empty() && self.speaker != Speaker::Person) {
             return;
         }
@@ -243,7 +240,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// What the person typed: a prompt, or a command to aider.
+/// The entry of typed text: a prompt, or a notice if it is a command to aider.
 fn prompt(text: &str) -> Entry {
     let kind = if text.starts_with('/') { Kind::Notice } else { Kind::Text };
     Entry::new(Role::User, kind, if text == "<blank>" { "" } else { text })

@@ -1,7 +1,7 @@
-//! Goose: a SQLite database, and one JSON Lines file per session before that.
+//! Reads Goose's sessions: a SQLite database, or one JSON Lines file per session in older versions.
 //!
-//! The columns of the database changed with almost every version: whatever is there is read. Of the token columns only
-//! the accumulated ones are totals; the others are those of the last turn.
+//! The columns changed with almost every version, so missing ones are ignored. Only the accumulated token columns are
+//! totals; the others count the last turn.
 
 mod content;
 mod lines;
@@ -37,7 +37,7 @@ pub(super) const SCHEMA: Schema = Schema {
     owner: Some("session_id"),
 };
 
-/// Columns of a session that have a place in [`Session`].
+/// Columns of a session that map to fields of [`Session`].
 const KNOWN: [&str; 3] = ["id", "name", "working_dir"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -78,7 +78,7 @@ fn read_database(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError
     let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY id";
     database.each(messages, &[&id], |row| {
         match said(row, model.clone()) {
-            Ok(said) => said.hand_out(&mut output),
+            Ok(message) => message.hand_out(&mut output),
             Err(reason) => {
                 let name = format!("message {}", row.text("id").unwrap_or_default());
                 output.problem(database.problem(&name, reason));

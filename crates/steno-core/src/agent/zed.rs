@@ -1,6 +1,6 @@
-//! Zed: one SQLite table of threads, each a JSON document that is mostly zstd-compressed.
+//! Reads Zed's threads: rows of one SQLite table, each with a JSON document, usually compressed with zstd.
 //!
-//! Messages have no times; the thread tells when it was last changed. Tokens are told for the thread as a whole.
+//! Messages have no times; the row has the time of the thread's last change. Usage is that of the whole thread.
 
 mod legacy;
 mod thread;
@@ -33,7 +33,7 @@ pub(super) const SCHEMA: Schema = Schema {
     owner: None,
 };
 
-/// Columns of a thread that have a place in [`Session`].
+/// Columns of a thread that map to fields of [`Session`].
 const KNOWN: [&str; 7] =
     ["id", "summary", "updated_at", "created_at", "data_type", "data", "parent_id"];
 
@@ -45,8 +45,8 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let database = Database::open(bundle)?;
     let id = sqlite::session_id(bundle, &database, &SCHEMA)?;
     let query = "SELECT * FROM threads WHERE id = ?1";
-    let found = database.row(query, &[&id], |row| (stated(row, &id), document(row)))?;
-    let (mut session, thread) = found.ok_or_else(|| database.invalid(format!("no thread {id}")))?;
+    let row = database.row(query, &[&id], |row| (stated(row, &id), document(row)))?;
+    let (mut session, thread) = row.ok_or_else(|| database.invalid(format!("no thread {id}")))?;
     let mut output = Output::new(AGENT, &id, emit);
     match thread {
         Ok(thread) => take(thread, &mut session, &mut output),
@@ -56,13 +56,13 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
 }
 
 fn stated(row: &Row<'_>, id: &str) -> Session {
-    let moment = |name| row.text(name).and_then(|text| text.parse().ok());
+    let parse_time = |name| row.text(name).and_then(|text| text.parse().ok());
     let mut session = Session::new(SessionId::for_native(AGENT, id), AGENT);
     session.native_id = Some(id.to_owned());
     session.title = row.text("summary");
     session.parent = row.text("parent_id");
-    session.started = moment("created_at");
-    session.ended = moment("updated_at");
+    session.started = parse_time("created_at");
+    session.ended = parse_time("updated_at");
     let folders = row.text("folder_paths").unwrap_or_default();
     session.project = folders.lines().next().map(str::to_owned);
     session.extra = row.rest(&KNOWN);
@@ -96,11 +96,11 @@ fn take(mut thread: Value, session: &mut Session, output: &mut Output<'_>) {
         _ => Vec::new(),
     };
     for (index, message) in messages.into_iter().enumerate() {
-        let place = thread::Place { index, model: model.clone() };
+        let context = thread::Place { index, model: model.clone() };
         if message.get("role").is_some() {
-            legacy::take(message, place, output);
+            legacy::take(message, context, output);
         } else {
-            thread::take(message, place, output);
+            thread::take(message, context, output);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which chats a history holds: each begins with a line that says when.
+//! Splits a history into chats. Each chat begins with a line with its start time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,23 +8,23 @@ use crate::durable::{FileError, OnPath};
 use crate::lines::{LineEnd, Lines};
 use steno_vault::Source;
 
-/// How many characters of a chat's time are part of its name.
+/// How many characters of a chat's start time are part of its name.
 const NAME_LIMIT: usize = 40;
 
 /// One chat of a history.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chat {
-    /// When it began, as a name: `2025-07-15T11-38-37`. A second chat of the same second has `-2` behind it.
+    /// The start time as a name: `2025-07-15T11-38-37`. A second chat in the same second has the suffix `-2`.
     pub(super) name: String,
-    /// Where it is in the file. What precedes the first chat belongs to that.
+    /// The byte range in the file. Text before the first chat is part of the first chat.
     pub(super) range: Range<u64>,
 }
 
-/// All chats of a history, in its order.
+/// Lists the chats of a history, in order.
 pub(super) fn list_chats(history: &Source) -> Result<Vec<Chat>, FileError> {
     let mut chats: Vec<Chat> = Vec::new();
     let mut counts: HashMap<String, u32> = HashMap::new();
-    let mut at = 0;
+    let mut offset = 0;
     let mut lines = Lines::new(history.open()?);
     while let Some(line) = lines.read().on("read", history.path())? {
         if let Some(time) = line.bytes.strip_prefix(CHAT_START.as_bytes())
@@ -34,16 +34,16 @@ pub(super) fn list_chats(history: &Source) -> Result<Vec<Chat>, FileError> {
             let count = counts.entry(name.clone()).or_default();
             *count += 1;
             let name = if *count > 1 { format!("{name}-{count}") } else { name };
-            let start = if chats.is_empty() { 0 } else { at };
+            let start = if chats.is_empty() { 0 } else { offset };
             if let Some(before) = chats.last_mut() {
-                before.range.end = at;
+                before.range.end = offset;
             }
             chats.push(Chat { name, range: start..start });
         }
-        at += line.bytes.len() as u64 + u64::from(line.end == LineEnd::Newline);
+        offset += line.bytes.len() as u64 + u64::from(line.end == LineEnd::Newline);
     }
     if let Some(last) = chats.last_mut() {
-        last.range.end = at;
+        last.range.end = offset;
     }
     Ok(chats)
 }

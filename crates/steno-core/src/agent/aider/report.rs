@@ -1,14 +1,13 @@
-//! What aider prints about models, tokens and cost, for people to read.
+//! Parses the lines that aider prints about models, tokens and cost.
 
 use crate::entry::Usage;
 
-/// A line such as `Tokens: 12k sent, 3k cache hit, 456 received. Cost: $0.02 message, $0.10
-/// session.`
+/// A line such as `Tokens: 12k sent, 3k cache hit, 456 received. Cost: $0.02 message, $0.10 session.`
 #[derive(Debug, PartialEq)]
 pub(super) struct Report {
     pub(super) text: String,
     pub(super) usage: Usage,
-    /// Dollars for the message.
+    /// The cost of the message in dollars.
     pub(super) cost: Option<f64>,
 }
 
@@ -23,14 +22,14 @@ impl Report {
     }
 }
 
-/// The model of a line such as `Main model: gpt-4o with diff edit format`.
+/// Parses the model in a line such as `Main model: gpt-4o with diff edit format`.
 pub(super) fn model(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("Main model: ").or_else(|| text.strip_prefix("Model: "))?;
     let name = rest.split_once(" with ").map_or(rest, |(name, _)| name).trim();
     (!name.is_empty()).then_some(name)
 }
 
-/// What is sent counts what a cache takes or gives.
+/// Parses usage. The sent tokens include cache reads and writes.
 fn usage(text: &str) -> Option<Usage> {
     let mut usage = Usage::default();
     let mut sent = 0;
@@ -49,7 +48,7 @@ fn usage(text: &str) -> Option<Usage> {
     Some(usage)
 }
 
-/// A count such as `456`, `1.1k`, `12k` or `2M`.
+/// Parses a count such as `456`, `1.1k`, `12k` or `2M`.
 fn count(text: &str) -> Option<u64> {
     let (digits, unit) = match text.char_indices().next_back()? {
         (at, 'k') => (&text[..at], 1e3),
@@ -61,7 +60,7 @@ fn count(text: &str) -> Option<u64> {
     (value.is_finite() && value >= 0.0).then(|| (value * unit).round() as u64)
 }
 
-/// The dollars of `$0.02 message, $0.10 session.`
+/// Parses the first amount of `$0.02 message, $0.10 session.`
 fn message_cost(text: &str) -> Option<f64> {
     let dollars = text.strip_prefix('$')?.split_once(" message")?.0;
     dollars.replace(',', "").parse().ok().filter(|cost: &f64| cost.is_finite())

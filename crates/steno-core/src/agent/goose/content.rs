@@ -1,4 +1,4 @@
-//! The content of a message as entries: the same in the database and in the older files.
+//! Decodes the content of a message, which is the same in the database and in the older files.
 
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result};
@@ -9,7 +9,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
 
-/// One message as it is kept.
+/// One message as Goose stores it.
 pub(super) struct Said {
     pub(super) id: Option<String>,
     pub(super) role: String,
@@ -20,7 +20,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Hands out its entries.
+    /// Emits the message's entries.
     pub(super) fn hand_out(self, output: &mut Output<'_>) {
         let mut message = Message {
             id: self.id,
@@ -29,11 +29,11 @@ impl Said {
             ..Message::default()
         };
         let role = Role::from(self.role);
-        // What only the model sees, no person wrote: the summary of a compaction, for one.
+        // No person wrote text that only the model sees, such as the summary of a compaction.
         let is_hidden = self.metadata.get("userVisible") == Some(&Value::Bool(false));
         let kind = if is_hidden { Kind::Notice } else { Kind::Text };
         for block in self.content {
-            add(&mut message, (&role, kind), block);
+            add(&mut message, &role, kind, block);
         }
         match role {
             Role::Assistant if !is_hidden => output.answer(message),
@@ -42,21 +42,21 @@ impl Said {
     }
 }
 
-fn add(message: &mut Message, (role, kind): (&Role, Kind), block: Value) {
-    let said = |name| filled(&block, name).unwrap_or_default();
-    match said("type") {
-        "text" => message.say(role.clone(), kind, said("text")),
-        "thinking" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
-        "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("text")),
+fn add(message: &mut Message, role: &Role, kind: Kind, block: Value) {
+    let text = |name| filled(&block, name).unwrap_or_default();
+    match text("type") {
+        "text" => message.say(role.clone(), kind, text("text")),
+        "thinking" => message.say(Role::Assistant, Kind::Thinking, text("thinking")),
+        "reasoning" => message.say(Role::Assistant, Kind::Thinking, text("text")),
         "redactedThinking" => message.say(Role::Assistant, Kind::Thinking, ""),
         "image" => message.say(role.clone(), Kind::Notice, image(&block)),
         "toolRequest" | "frontendToolRequest" => message.push(request(&block)),
         "toolResponse" => message.push(response(&block)),
-        "conversationCompacted" => message.say(Role::System, Kind::Compaction, said("msg")),
+        "conversationCompacted" => message.say(Role::System, Kind::Compaction, text("msg")),
         "systemNotification" | "contextLengthExceeded" | "summarizationRequested" => {
-            message.say(Role::System, Kind::Notice, said("msg"));
+            message.say(Role::System, Kind::Notice, text("msg"));
         }
-        "toolConfirmationRequest" => message.say(Role::System, Kind::Notice, said("prompt")),
+        "toolConfirmationRequest" => message.say(Role::System, Kind::Notice, text("prompt")),
         _ => message.unknown(block),
     }
 }
@@ -71,24 +71,24 @@ fn request(block: &Value) -> Entry {
     entry
 }
 
-/// What a tool answered: a list of blocks, in newer versions inside an object that says whether it failed.
+/// The entry of a tool response: a list of blocks, in newer versions inside an object with `isError`.
 fn response(block: &Value) -> Entry {
     let result = block.get("toolResult").unwrap_or(&Value::Null);
     let id = filled(block, "id");
     if let Some(error) = result.get("error") {
-        let said = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
-        return tool_result(id, said, true);
+        let text = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
+        return tool_result(id, text, true);
     }
     let value = result.get("value").unwrap_or(&Value::Null);
     let blocks = value.get("content").unwrap_or(value).as_array();
-    let said: Vec<_> = blocks.into_iter().flatten().map(answer).collect();
-    tool_result(id, said.join("\n"), value.get("isError") == Some(&Value::Bool(true)))
+    let texts: Vec<_> = blocks.into_iter().flatten().map(answer).collect();
+    tool_result(id, texts.join("\n"), value.get("isError") == Some(&Value::Bool(true)))
 }
 
 fn answer(block: &Value) -> String {
     let resource = block.get("resource").and_then(|resource| filled(resource, "text"));
     match (filled(block, "text").or(resource), filled(block, "data")) {
-        (Some(said), _) => said.to_owned(),
+        (Some(text), _) => text.to_owned(),
         (None, Some(_)) => image(block),
         (None, None) => String::new(),
     }

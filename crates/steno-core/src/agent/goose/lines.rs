@@ -1,4 +1,4 @@
-//! The older files: a line about the session, then one line per message.
+//! Reads the older JSON Lines files: a header line with the session's metadata, then one line per message.
 
 use crate::agent::fields::{as_count, filled, from_seconds};
 use crate::agent::json_lines::each_object;
@@ -13,7 +13,7 @@ use steno_vault::Source;
 use super::AGENT;
 use super::content::Said;
 
-/// How long the first line may be.
+/// How many bytes of the header line are read to recognize a file.
 const HEAD: usize = 64 << 10;
 
 /// Whether the first line of a file is about a session of Goose.
@@ -24,7 +24,7 @@ pub(super) fn is_session(source: &Source) -> bool {
     serde_json::from_slice(&bytes).is_ok_and(|value| is_head(&value))
 }
 
-/// Reads one file.
+/// Reads the session in one file.
 pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
     let stem = source.path().file_stem().unwrap_or_default().to_string_lossy();
     let mut session = Session::new(SessionId::for_native(AGENT, &stem), AGENT);
@@ -43,16 +43,16 @@ fn is_head(record: &Value) -> bool {
         && ["working_dir", "message_count"].iter().all(|name| record.get(name).is_some())
 }
 
-fn state(session: &mut Session, head: Value) {
-    let count = |name| as_count(&head[name]);
+fn state(session: &mut Session, header: Value) {
+    let count = |name| as_count(&header[name]);
     session.totals.usage = Usage {
         input: count("accumulated_input_tokens"),
         output: count("accumulated_output_tokens"),
         ..Usage::default()
     };
-    session.title = filled(&head, "description").map(str::to_owned);
-    session.project = filled(&head, "working_dir").map(str::to_owned);
-    session.extra = match head {
+    session.title = filled(&header, "description").map(str::to_owned);
+    session.project = filled(&header, "working_dir").map(str::to_owned);
+    session.extra = match header {
         Value::Object(fields) => fields,
         _ => Object::new(),
     };

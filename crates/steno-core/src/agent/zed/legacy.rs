@@ -1,4 +1,4 @@
-//! Messages of threads before version 0.3: a role, segments of text, and lists of tool uses and results.
+//! Decodes messages of threads before version 0.3: a role, text segments, and lists of tool uses and results.
 
 use crate::agent::entries::tool_call;
 use crate::agent::fields::{filled, items};
@@ -9,20 +9,20 @@ use crate::json::Value;
 
 use super::thread::{Place, result};
 
-/// Hands out one message.
-pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
-    let mut message = place.message(None);
+/// Decodes a message and emits its entries.
+pub(super) fn take(record: Value, context: Place, output: &mut Output<'_>) {
+    let mut message = context.message(None);
     let role = Role::from(filled(&record, "role").unwrap_or_default());
     let is_hidden = record.get("is_hidden") == Some(&Value::Bool(true));
     let kind = if is_hidden && role == Role::User { Kind::Notice } else { Kind::Text };
     for answer in items(&record["tool_results"]) {
         message.push(result(filled(answer, "tool_use_id").unwrap_or_default(), answer));
     }
-    if let Some(said) = filled(&record, "text") {
-        message.say(role.clone(), kind, said);
+    if let Some(text) = filled(&record, "text") {
+        message.say(role.clone(), kind, text);
     }
     for segment in items(&record["segments"]) {
-        add(&mut message, (&role, kind), segment);
+        add(&mut message, &role, kind, segment);
     }
     for call in items(&record["tool_uses"]) {
         message.push(tool_call(filled(call, "name"), filled(call, "id"), call.get("input")));
@@ -33,13 +33,13 @@ pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
     }
 }
 
-fn add(message: &mut Message, (role, kind): (&Role, Kind), segment: &Value) {
-    let said = filled(segment, "text").unwrap_or_default();
+fn add(message: &mut Message, role: &Role, kind: Kind, segment: &Value) {
+    let text = filled(segment, "text").unwrap_or_default();
     match segment.get("type").and_then(Value::as_str) {
-        // Tool results alone make a user's message with an empty segment.
-        Some("text") if said.is_empty() => {}
-        Some("text") => message.say(role.clone(), kind, said),
-        Some("thinking") => message.say(Role::Assistant, Kind::Thinking, said),
+        // A user message with only tool results has an empty segment.
+        Some("text") if text.is_empty() => {}
+        Some("text") => message.say(role.clone(), kind, text),
+        Some("thinking") => message.say(Role::Assistant, Kind::Thinking, text),
         Some("redacted_thinking") => message.say(Role::Assistant, Kind::Thinking, ""),
         _ => message.unknown(segment.clone()),
     }

@@ -1,4 +1,5 @@
-//! Messages of threads since version 0.3: objects whose only field names their kind.
+//! Decodes messages of threads since version 0.3. Each is an object with one field, named after the
+//! message's kind.
 
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result, unknown};
@@ -8,30 +9,30 @@ use crate::agent::output::Output;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// Where a message stands in its thread, and which model the thread used.
+/// A message's index in its thread, and the thread's model.
 pub(super) struct Place {
     pub(super) index: usize,
     pub(super) model: Option<String>,
 }
 
 impl Place {
-    /// A message there. Most have no id: the position is as good.
+    /// Starts a message. Most messages have no id; their index is used instead.
     pub(super) fn message(self, id: Option<&str>) -> Message {
         let id = id.map_or_else(|| format!("message {}", self.index), str::to_owned);
         Message { id: Some(id), model: self.model, ..Message::default() }
     }
 }
 
-/// Hands out one message.
-pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
+/// Decodes a message and emits its entries.
+pub(super) fn take(record: Value, context: Place, output: &mut Output<'_>) {
     match only(&record) {
         Some(("User", user)) => {
-            let mut message = place.message(filled(user, "id"));
+            let mut message = context.message(filled(user, "id"));
             blocks(user).for_each(|block| of_user(&mut message, block));
             output.message(message);
         }
         Some(("Agent", agent)) => {
-            let mut message = place.message(None);
+            let mut message = context.message(None);
             let mut results = agent.get("tool_results").and_then(Value::as_object).cloned();
             for block in blocks(agent) {
                 of_agent(&mut message, block, &mut results);
@@ -41,9 +42,9 @@ pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
             }
             output.answer(message);
         }
-        Some(("Compaction", how)) => {
-            let summary = only(how).map(|(_, said)| said).unwrap_or(how);
-            let mut message = place.message(None);
+        Some(("Compaction", compaction)) => {
+            let summary = only(compaction).map(|(_, summary)| summary).unwrap_or(compaction);
+            let mut message = context.message(None);
             message.say(Role::System, Kind::Compaction, words(summary));
             output.message(message);
         }
@@ -54,21 +55,21 @@ pub(super) fn take(record: Value, place: Place, output: &mut Output<'_>) {
     }
 }
 
-/// What a tool answered.
+/// The entry of a tool result.
 pub(super) fn result(id: &str, answer: &Value) -> Entry {
-    let failed = answer.get("is_error") == Some(&Value::Bool(true));
+    let is_error = answer.get("is_error") == Some(&Value::Bool(true));
     let content = answer.get("content").unwrap_or(&Value::Null);
-    let mut entry = tool_result(Some(id), words(content), failed);
+    let mut entry = tool_result(Some(id), words(content), is_error);
     entry.tool_name = filled(answer, "tool_name").map(str::to_owned);
     entry
 }
 
 fn of_user(message: &mut Message, block: &Value) {
     match only(block) {
-        Some(("Text", said)) => message.say(Role::User, Kind::Text, words(said)),
+        Some(("Text", text)) => message.say(Role::User, Kind::Text, words(text)),
         Some(("Mention", mention)) => {
-            let said = filled(mention, "content").unwrap_or_default();
-            let mut entry = Entry::new(Role::User, Kind::Notice, said);
+            let content = filled(mention, "content").unwrap_or_default();
+            let mut entry = Entry::new(Role::User, Kind::Notice, content);
             let uri = mention.get("uri").cloned().unwrap_or_default();
             entry.metadata.get_or_insert_default().insert("uri".to_owned(), uri);
             message.push(entry);
@@ -80,10 +81,10 @@ fn of_user(message: &mut Message, block: &Value) {
 
 fn of_agent(message: &mut Message, block: &Value, results: &mut Option<Object>) {
     match only(block) {
-        Some(("Text", said)) => message.say(Role::Assistant, Kind::Text, words(said)),
+        Some(("Text", text)) => message.say(Role::Assistant, Kind::Text, words(text)),
         Some(("Thinking", thought)) => {
-            let said = filled(thought, "text").unwrap_or_default();
-            message.say(Role::Assistant, Kind::Thinking, said);
+            let text = filled(thought, "text").unwrap_or_default();
+            message.say(Role::Assistant, Kind::Thinking, text);
         }
         Some(("RedactedThinking", _)) => message.say(Role::Assistant, Kind::Thinking, ""),
         Some(("ToolUse", call)) => {
@@ -96,7 +97,7 @@ fn of_agent(message: &mut Message, block: &Value, results: &mut Option<Object>) 
     }
 }
 
-/// The only field of an object.
+/// The name and value of the only field of an object.
 fn only(record: &Value) -> Option<(&str, &Value)> {
     let fields = record.as_object().filter(|fields| fields.len() == 1)?;
     fields.iter().next().map(|(name, value)| (name.as_str(), value))
@@ -106,21 +107,21 @@ fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
     items(&message["content"]).iter()
 }
 
-/// The text of a value that is one, or is made of some.
+/// The text of a value: a string, a list of values, or an object with text.
 fn words(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(words).collect::<Vec<_>>().join("\n"),
         other => match only(other) {
-            Some(("Text" | "text", said)) => words(said),
+            Some(("Text" | "text", text)) => words(text),
             Some(("Image", image)) => picture(image),
             _ => filled(other, "text").map_or_else(|| other.to_string(), str::to_owned),
         },
     }
 }
 
-/// Zed keeps images as PNG.
+/// Describes an image. Zed stores images as PNG.
 fn picture(image: &Value) -> String {
     attachment::media(Some("image/png"), filled(image, "source").unwrap_or_default())
 }
