@@ -1,7 +1,7 @@
-//! Crush: one SQLite database per project, often with all of it still in its log.
+//! Reads Crush's sessions: one SQLite database per project. Often all rows are still in its write-ahead log.
 //!
-//! Times are from_seconds, whatever the schema's comments say. The token columns of a session are those of its last request, so
-//! they are no totals; only the cost adds up.
+//! Times are in seconds, although the schema's comments say milliseconds. A session's token columns count its last
+//! request, so they are no totals; only the cost is a total.
 
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result};
@@ -35,7 +35,7 @@ pub(super) const SCHEMA: Schema = Schema {
     owner: Some("session_id"),
 };
 
-/// Columns of a session that have a place in [`Session`].
+/// Columns of a session that map to fields of [`Session`].
 const KNOWN: [&str; 4] = ["id", "parent_session_id", "title", "cost"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -104,51 +104,51 @@ fn is_summary(row: &Row<'_>, session: &Session) -> bool {
 
 fn add(message: &mut Message, role: &Role, part: Value) {
     let data = part.get("data").unwrap_or(&Value::Null);
-    let said = |name| filled(data, name).unwrap_or_default();
+    let text = |name| filled(data, name).unwrap_or_default();
     match part.get("type").and_then(Value::as_str).unwrap_or_default() {
-        "text" => message.say(role.clone(), Kind::Text, said("text")),
-        "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
+        "text" => message.say(role.clone(), Kind::Text, text("text")),
+        "reasoning" => message.say(Role::Assistant, Kind::Thinking, text("thinking")),
         "tool_call" => {
             message.push(tool_call(
                 filled(data, "name"),
                 filled(data, "id"),
-                Some(&arguments(said("input"))),
+                Some(&arguments(text("input"))),
             ));
         }
         "tool_result" => message.push(result(data)),
         "finish" => message.entries.extend(failure(data)),
         "image_url" => {
-            message.say(role.clone(), Kind::Notice, attachment::url("image", said("url")))
+            message.say(role.clone(), Kind::Notice, attachment::url("image", text("url")))
         }
         "binary" => {
-            let content = attachment::media(filled(data, "MIMEType"), said("Data"));
+            let content = attachment::media(filled(data, "MIMEType"), text("Data"));
             message.say(role.clone(), Kind::Notice, content);
         }
         _ => message.unknown(part),
     }
 }
 
-/// Arguments are JSON in a string; while they are still coming in, only a piece of it.
+/// Parses arguments, which are JSON in a string. A string cut off by streaming stays a string.
 fn arguments(input: &str) -> Value {
     serde_json::from_str(input).unwrap_or_else(|_| input.into())
 }
 
 fn result(data: &Value) -> Entry {
-    let failed = data.get("is_error") == Some(&Value::Bool(true));
+    let is_error = data.get("is_error") == Some(&Value::Bool(true));
     let content = filled(data, "content").unwrap_or_default();
-    let mut entry = tool_result(filled(data, "tool_call_id"), content.to_owned(), failed);
+    let mut entry = tool_result(filled(data, "tool_call_id"), content.to_owned(), is_error);
     entry.tool_name = filled(data, "name").map(str::to_owned);
     entry
 }
 
-/// A message that ends by an error tells it in its last part.
+/// The entry of the error that ended a message, from its `finish` part.
 fn failure(data: &Value) -> Option<Entry> {
     if filled(data, "reason") != Some("error") {
         return None;
     }
-    let words: Vec<_> =
+    let texts: Vec<_> =
         ["message", "details"].iter().filter_map(|name| filled(data, name)).collect();
-    Some(Entry::new(Role::Assistant, Kind::Error, words.join(": ")))
+    Some(Entry::new(Role::Assistant, Kind::Error, texts.join(": ")))
 }
 
 #[cfg(test)]

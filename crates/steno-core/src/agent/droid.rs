@@ -1,6 +1,6 @@
-//! Factory's droid: a session's start, then one message per line; tokens stand in a file of settings beside it.
+//! Reads sessions of Factory's droid: a start record, then one message per line. Usage is in a settings file beside it.
 //!
-//! What `droid exec --output-format stream-json` prints is another format, and is read too.
+//! Also reads the output of `droid exec --output-format stream-json`, which is another format.
 
 mod stream;
 
@@ -28,7 +28,7 @@ pub const AGENT: &str = "droid";
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// How the name of the file of settings ends.
+/// The suffix of settings files.
 const SETTINGS: &str = ".settings.json";
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -62,29 +62,29 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         return stream::read(source, emit);
     }
     let fields = head.fields();
-    let stated = fields::text(&fields, "id").filter(|_| is_store(&head));
-    let mut telling = Telling::new(AGENT, stated.unwrap_or(record::stem(source)), emit);
+    let record_id = fields::text(&fields, "id").filter(|_| is_store(&head));
+    let mut emitter = Telling::new(AGENT, record_id.unwrap_or(record::stem(source)), emit);
     each_object(source, |object, line| match object {
-        Ok(object) => tell(&mut telling, object, line),
-        Err(problem) => telling.problem(problem),
+        Ok(object) => tell(&mut emitter, object, line),
+        Err(problem) => emitter.problem(problem),
     })?;
     if let Some(settings) = bundle.sources.iter().find(is_settings) {
         match record::document(settings)? {
-            Ok(settings) => describe(&mut telling.session, &settings),
-            Err(problem) => telling.problem(problem),
+            Ok(settings) => describe(&mut emitter.session, &settings),
+            Err(problem) => emitter.problem(problem),
         }
     }
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
-fn tell(telling: &mut Telling<'_>, object: Object, line: u64) {
+fn tell(emitter: &mut Telling<'_>, object: Object, line: u64) {
     let at = fields::time(&object, "timestamp");
-    telling.time(at);
+    emitter.time(at);
     let id = fields::text(&object, "id").map_or_else(|| format!("line {line}"), str::to_owned);
     let parent = fields::text(&object, "parentId").map(str::to_owned);
     let entries = match (fields::text(&object, "type"), fields::object(&object, "message")) {
-        (Some("session_start"), _) => return start(&mut telling.session, &object),
-        (Some("message"), Some(said)) => message(said),
+        (Some("session_start"), _) => return start(&mut emitter.session, &object),
+        (Some("message"), Some(fields)) => message(fields),
         (Some("compaction_state"), _) => compaction(object),
         _ => vec![entries::unknown(object)],
     };
@@ -92,7 +92,7 @@ fn tell(telling: &mut Telling<'_>, object: Object, line: u64) {
         entry.created_at = at;
         entry.message_id = Some(id.clone());
         entry.parent_id.clone_from(&parent);
-        telling.entry(entry);
+        emitter.entry(entry);
     }
 }
 
@@ -108,11 +108,11 @@ fn message(message: &Object) -> Vec<Entry> {
     if role == Role::Assistant && entries.is_empty() {
         entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
     }
-    let for_the_user = fields::text(message, "visibility") == Some("user_only");
+    let is_user_only = fields::text(message, "visibility") == Some("user_only");
     let model = fields::text(message, "model").filter(|_| role == Role::Assistant);
     for entry in &mut entries {
-        let reminder = role == Role::User && is_reminder(&entry.content);
-        if entry.kind == Kind::Text && (for_the_user || reminder) {
+        let is_reminder = role == Role::User && is_reminder(&entry.content);
+        if entry.kind == Kind::Text && (is_user_only || is_reminder) {
             entry.kind = Kind::Notice;
         }
         entry.model = model.map(str::to_owned);
@@ -120,19 +120,19 @@ fn message(message: &Object) -> Vec<Entry> {
     entries
 }
 
-/// Whether a text was put before the prompt by the program.
+/// Whether droid inserted a text before the prompt.
 fn is_reminder(text: &str) -> bool {
     text.trim_start().starts_with("<system-reminder>")
 }
 
 fn compaction(mut object: Object) -> Vec<Entry> {
     let summary = object.shift_remove("summary").map(|summary| record::said(&summary));
-    let mut seam = Entry::new(Role::System, Kind::Compaction, "");
-    seam.metadata = Some(object);
-    vec![seam, Entry::new(Role::User, Kind::Notice, summary.unwrap_or_default())]
+    let mut boundary = Entry::new(Role::System, Kind::Compaction, "");
+    boundary.metadata = Some(object);
+    vec![boundary, Entry::new(Role::User, Kind::Notice, summary.unwrap_or_default())]
 }
 
-/// Fills in what the settings say: the model, and the tokens of the whole session.
+/// Fills in the model and the usage of the whole session from the settings.
 fn describe(session: &mut Session, settings: &Object) {
     session.models.extend(fields::text(settings, "model").map(str::to_owned));
     let Some(tokens) = fields::object(settings, "tokenUsage") else { return };

@@ -1,6 +1,6 @@
-//! Pi: a session's header, then one entry per line; since version 2 they form a tree.
+//! Reads Pi's sessions: a header, then one entry per line. Since version 2 the entries form a tree.
 //!
-//! All branches are told, in the order of the file. What a model's answer cost stands in it.
+//! All branches are read, in file order. Each answer has its cost.
 
 mod message;
 
@@ -38,8 +38,9 @@ pub(crate) fn recognises(head: &Head) -> bool {
 }
 
 fn is_header(fields: &Object) -> bool {
-    let typed = fields::text(fields, "type") == Some("session");
-    typed && ["id", "timestamp", "cwd"].iter().all(|field| fields::text(fields, field).is_some())
+    let is_session = fields::text(fields, "type") == Some("session");
+    is_session
+        && ["id", "timestamp", "cwd"].iter().all(|field| fields::text(fields, field).is_some())
 }
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
@@ -47,29 +48,29 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
     };
     let fields = Head::of(source)?.fields();
-    let stated = fields::text(&fields, "id").filter(|_| is_header(&fields));
-    let mut telling = Telling::new(AGENT, stated.unwrap_or(record::stem(source)), emit);
+    let header_id = fields::text(&fields, "id").filter(|_| is_header(&fields));
+    let mut emitter = Telling::new(AGENT, header_id.unwrap_or(record::stem(source)), emit);
     each_object(source, |object, line| match object {
-        Ok(object) => tell(&mut telling, object, line),
-        Err(problem) => telling.problem(problem),
+        Ok(object) => tell(&mut emitter, object, line),
+        Err(problem) => emitter.problem(problem),
     })?;
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
-fn tell(telling: &mut Telling<'_>, object: Object, line: u64) {
+fn tell(emitter: &mut Telling<'_>, object: Object, line: u64) {
     let at = fields::time(&object, "timestamp");
-    telling.time(at);
+    emitter.time(at);
     if fields::text(&object, "type") == Some("session") {
-        return header(&mut telling.session, object);
+        return header(&mut emitter.session, object);
     }
-    // The first version gave its entries no ids.
+    // Entries of version 1 have no ids.
     let id = fields::text(&object, "id").map_or_else(|| format!("line {line}"), str::to_owned);
     let parent = fields::text(&object, "parentId").map(str::to_owned);
-    for mut entry in entries(&mut telling.session, object) {
+    for mut entry in entries(&mut emitter.session, object) {
         entry.created_at = at;
         entry.message_id = Some(id.clone());
         entry.parent_id.clone_from(&parent);
-        telling.entry(entry);
+        emitter.entry(entry);
     }
 }
 
@@ -82,36 +83,36 @@ fn header(session: &mut Session, object: Object) {
 }
 
 fn entries(session: &mut Session, object: Object) -> Vec<Entry> {
-    let said = |field| fields::text(&object, field).unwrap_or_default();
-    match said("type") {
+    let text = |field| fields::text(&object, field).unwrap_or_default();
+    match text("type") {
         "message" => match fields::object(&object, "message") {
             Some(message) => message::entries(session, message),
             None => vec![entries::unknown(object)],
         },
         "compaction" => {
-            let mut seam = Entry::new(Role::System, Kind::Compaction, "");
-            seam.metadata = Some(without(&object, "summary"));
-            vec![seam, Entry::new(Role::User, Kind::Notice, said("summary"))]
+            let mut boundary = Entry::new(Role::System, Kind::Compaction, "");
+            boundary.metadata = Some(without(&object, "summary"));
+            vec![boundary, Entry::new(Role::User, Kind::Notice, text("summary"))]
         }
-        "branch_summary" => vec![Entry::new(Role::User, Kind::Notice, said("summary"))],
+        "branch_summary" => vec![Entry::new(Role::User, Kind::Notice, text("summary"))],
         "custom_message" => {
             let content = object.get("content").map(record::said).unwrap_or_default();
             vec![Entry::new(Role::User, Kind::Notice, content)]
         }
-        "model_change" => vec![notice(&object, "model", said("modelId"))],
-        "thinking_level_change" => vec![notice(&object, "thinking", said("thinkingLevel"))],
+        "model_change" => vec![notice(&object, "model", text("modelId"))],
+        "thinking_level_change" => vec![notice(&object, "thinking", text("thinkingLevel"))],
         "session_info" => {
             session.title = fields::text(&object, "name").map(str::to_owned);
-            vec![notice(&object, "name", said("name"))]
+            vec![notice(&object, "name", text("name"))]
         }
-        "label" => vec![notice(&object, "label", said("label"))],
+        "label" => vec![notice(&object, "label", text("label"))],
         _ => vec![entries::unknown(object)],
     }
 }
 
-/// What the program was set to.
-fn notice(object: &Object, what: &str, value: &str) -> Entry {
-    let mut entry = Entry::new(Role::System, Kind::Notice, format!("{what}: {value}"));
+/// The notice of a changed setting.
+fn notice(object: &Object, setting: &str, value: &str) -> Entry {
+    let mut entry = Entry::new(Role::System, Kind::Notice, format!("{setting}: {value}"));
     entry.metadata = Some(object.clone());
     entry
 }

@@ -1,7 +1,7 @@
-//! Mistral Vibe: a folder per session with a log of messages and a file that describes the session.
+//! Reads Mistral Vibe's sessions: one folder each, with a log of messages and a metadata file.
 //!
-//! Before version 2.0 both were one document, `session_<time>_<id>.json`. Messages have no times; tokens are stated for the
-//! session as a whole.
+//! Before version 2.0, both were one document, `session_<time>_<id>.json`. Messages have no times; usage is that of the
+//! whole session.
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ pub const READER: Reader = Reader { agent: AGENT, find, read };
 /// The log of messages.
 const MESSAGES: &str = "messages.jsonl";
 
-/// The file that describes a session.
+/// The file with a session's metadata.
 const META: &str = "meta.json";
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -54,7 +54,7 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles)
 }
 
-/// A log with what describes it.
+/// Bundles a log with its metadata file.
 fn session_bundle(log: &Path) -> Bundle {
     let mut bundle = Bundle::file(log);
     let meta = log.with_file_name(META);
@@ -64,12 +64,12 @@ fn session_bundle(log: &Path) -> Bundle {
     bundle
 }
 
-fn is_log(head: &Head, is_described: bool) -> bool {
+fn is_log(head: &Head, has_metadata: bool) -> bool {
     let fields = head.fields();
     let role = text(&fields, "role").unwrap_or_default();
     matches!(role, "user" | "assistant" | "tool")
         && fields.contains_key("content")
-        && (is_described || fields.contains_key("message_id"))
+        && (has_metadata || fields.contains_key("message_id"))
 }
 
 /// Whether a file is a session of a version before 2.0.
@@ -89,19 +89,19 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     }
     let meta = bundle.get(META).map(record::document).transpose()?;
     let folder = log.path().parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
-    let stated = meta.as_ref().and_then(|meta| text(meta.as_ref().ok()?, "session_id"));
-    let id = stated.map(str::to_owned).or(folder.map(|folder| folder.into_owned()));
-    let mut telling = Telling::new(AGENT, &id.unwrap_or_default(), emit);
+    let meta_id = meta.as_ref().and_then(|meta| text(meta.as_ref().ok()?, "session_id"));
+    let id = meta_id.map(str::to_owned).or(folder.map(|folder| folder.into_owned()));
+    let mut emitter = Telling::new(AGENT, &id.unwrap_or_default(), emit);
     match &meta {
-        Some(Ok(meta)) => describe(&mut telling, meta),
-        Some(Err(problem)) => telling.problem(problem.clone()),
+        Some(Ok(meta)) => describe(&mut emitter, meta),
+        Some(Err(problem)) => emitter.problem(problem.clone()),
         None => {}
     }
     each_object(log, |message, line| match message {
-        Ok(message) => tell(&mut telling, &message, line),
-        Err(problem) => telling.problem(problem),
+        Ok(message) => tell(&mut emitter, &message, line),
+        Err(problem) => emitter.problem(problem),
     })?;
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
 fn read_document(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
@@ -109,30 +109,30 @@ fn read_document(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError
         Ok(listing) => listing,
         Err(problem) => return Err(FormatError::Invalid(problem)),
     };
-    let stated = std::mem::take(&mut listing.fields);
+    let document = std::mem::take(&mut listing.fields);
     let none = Object::new();
-    let meta = object(&stated, "metadata").unwrap_or(&none);
+    let meta = object(&document, "metadata").unwrap_or(&none);
     let id = text(meta, "session_id").unwrap_or(record::stem(source));
-    let mut telling = Telling::new(AGENT, id, emit);
-    describe(&mut telling, meta);
+    let mut emitter = Telling::new(AGENT, id, emit);
+    describe(&mut emitter, meta);
     let mut number = 0;
     listing.each(|message| {
         number += 1;
         let reason = match message {
-            Ok(Value::Object(message)) => return tell(&mut telling, &message, number),
+            Ok(Value::Object(message)) => return tell(&mut emitter, &message, number),
             Ok(_) => "not a JSON object".to_owned(),
             Err(reason) => reason,
         };
-        telling.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
+        emitter.problem(Problem::of(source.path(), format!("message {number}: {reason}")));
     })?;
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
-/// Takes what a session's description states.
-fn describe(telling: &mut Telling<'_>, meta: &Object) {
-    telling.time(fields::time(meta, "start_time"));
-    telling.time(fields::time(meta, "end_time"));
-    let session = &mut telling.session;
+/// Fills in the session from its metadata.
+fn describe(emitter: &mut Telling<'_>, meta: &Object) {
+    emitter.time(fields::time(meta, "start_time"));
+    emitter.time(fields::time(meta, "end_time"));
+    let session = &mut emitter.session;
     let owned = |object: &Object, name: &str| {
         text(object, name).filter(|text| !text.is_empty()).map(str::to_owned)
     };
@@ -140,7 +140,7 @@ fn describe(telling: &mut Telling<'_>, meta: &Object) {
     session.branch = owned(meta, "git_branch");
     session.parent = owned(meta, "parent_session_id");
     let environment = object(meta, "environment");
-    session.project = environment.and_then(|place| owned(place, "working_directory"));
+    session.project = environment.and_then(|environment| owned(environment, "working_directory"));
     let config = object(meta, "config").or(object(meta, "agent_config"));
     session.models.extend(config.and_then(|config| owned(config, "active_model")));
     if let Some(stats) = object(meta, "stats") {
@@ -154,40 +154,40 @@ fn describe(telling: &mut Telling<'_>, meta: &Object) {
     }
 }
 
-fn tell(telling: &mut Telling<'_>, message: &Object, line: u64) {
+fn tell(emitter: &mut Telling<'_>, message: &Object, line: u64) {
     let id = text(message, "message_id").map_or_else(|| format!("line {line}"), str::to_owned);
     let role = Role::from(text(message, "role").unwrap_or("assistant"));
-    let model = telling.session.models.first().cloned().filter(|_| role == Role::Assistant);
+    let model = emitter.session.models.first().cloned().filter(|_| role == Role::Assistant);
     for mut entry in message_entries(message, &role) {
         entry.message_id = Some(id.clone());
         entry.model.clone_from(&model);
-        telling.entry(entry);
+        emitter.entry(entry);
     }
 }
 
 fn message_entries(message: &Object, role: &Role) -> Vec<Entry> {
-    let said = message.get("content").map(record::said).unwrap_or_default();
+    let content = message.get("content").map(record::said).unwrap_or_default();
     if *role == Role::Tool {
-        let mut result = entries::tool_result(text(message, "tool_call_id"), said, false);
+        let mut result = entries::tool_result(text(message, "tool_call_id"), content, false);
         result.tool_name = text(message, "name").map(str::to_owned);
         return vec![result];
     }
-    let mut told = Vec::new();
+    let mut entries = Vec::new();
     let thought = message.get("reasoning_content").map(record::said).unwrap_or_default();
     if !thought.is_empty() {
-        told.push(Entry::new(Role::Assistant, Kind::Thinking, thought));
+        entries.push(Entry::new(Role::Assistant, Kind::Thinking, thought));
     }
     let calls = list(message, "tool_calls");
-    if !said.is_empty() || (calls.is_empty() && told.is_empty()) {
-        // The program itself asks in the user's name, too.
+    if !content.is_empty() || (calls.is_empty() && entries.is_empty()) {
+        // Vibe also injects messages with the role `user`.
         let is_injected = message.get("injected").and_then(Value::as_bool) == Some(true);
         let kind = if is_injected { Kind::Notice } else { Kind::Text };
-        told.push(Entry::new(role.clone(), kind, said));
+        entries.push(Entry::new(role.clone(), kind, content));
     }
     for call in calls.iter().filter_map(Value::as_object) {
         let function = object(call, "function").unwrap_or(call);
         let input = function.get("arguments").map(fields::unpacked);
-        told.push(entries::tool_call(text(function, "name"), text(call, "id"), input.as_ref()));
+        entries.push(entries::tool_call(text(function, "name"), text(call, "id"), input.as_ref()));
     }
-    told
+    entries
 }

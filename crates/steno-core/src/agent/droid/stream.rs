@@ -1,4 +1,4 @@
-//! What `droid exec` prints: messages, calls, results and a completion, one to a line.
+//! Reads the output of `droid exec`: messages, tool calls, results and a completion, one per line.
 
 use super::AGENT;
 use crate::agent::entries;
@@ -16,20 +16,20 @@ use crate::session::Session;
 use steno_vault::FormatError;
 use steno_vault::Source;
 
-/// How many records of a file are looked at.
+/// How many records of a file are parsed to recognize it.
 const PROBED: usize = 20;
 
-/// Whether a file starts with what droid prints.
+/// Whether a file starts like the output of `droid exec`.
 pub(super) fn recognises(head: &Head) -> bool {
     head.objects().take(PROBED).any(|object| {
         let has = |field| object.contains_key(field);
-        let shaped = match fields::text(&object, "type") {
+        let has_fields = match fields::text(&object, "type") {
             Some("message") => has("role") && has("text"),
             Some("tool_call") => has("toolName") && has("parameters"),
             Some("completion") => has("finalText"),
             _ => false,
         };
-        shaped && session_id(&object).is_some() && has("timestamp")
+        has_fields && session_id(&object).is_some() && has("timestamp")
     })
 }
 
@@ -37,28 +37,28 @@ fn session_id(object: &Object) -> Option<&str> {
     fields::text(object, "session_id").or_else(|| fields::text(object, "sessionId"))
 }
 
-/// Reads what droid printed.
+/// Reads the session in a saved output.
 pub(super) fn read(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
     let id = first_id(source)?.unwrap_or_else(|| record::stem(source).to_owned());
-    let mut telling = Telling::new(AGENT, &id, emit);
+    let mut emitter = Telling::new(AGENT, &id, emit);
     let mut model = None;
     each_object(source, |object, line| match object {
-        Ok(object) => tell(&mut telling, &mut model, object, line),
-        Err(problem) => telling.problem(problem),
+        Ok(object) => tell(&mut emitter, &mut model, object, line),
+        Err(problem) => emitter.problem(problem),
     })?;
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
 fn first_id(source: &Source) -> Result<Option<String>, FileError> {
     Ok(Head::of(source)?.objects().find_map(|object| session_id(&object).map(str::to_owned)))
 }
 
-fn tell(telling: &mut Telling<'_>, model: &mut Option<String>, object: Object, line: u64) {
+fn tell(emitter: &mut Telling<'_>, model: &mut Option<String>, object: Object, line: u64) {
     let at = fields::time(&object, "timestamp");
-    telling.time(at);
+    emitter.time(at);
     if fields::text(&object, "type") == Some("system") {
         *model = fields::text(&object, "model").map(str::to_owned);
-        telling.session.project = fields::text(&object, "cwd").map(str::to_owned);
+        emitter.session.project = fields::text(&object, "cwd").map(str::to_owned);
     }
     let mut entry = entry(object);
     entry.created_at = at;
@@ -66,7 +66,7 @@ fn tell(telling: &mut Telling<'_>, model: &mut Option<String>, object: Object, l
     if entry.role == Role::Assistant {
         entry.model.clone_from(model);
     }
-    telling.entry(entry);
+    emitter.entry(entry);
 }
 
 fn entry(object: Object) -> Entry {
@@ -74,18 +74,18 @@ fn entry(object: Object) -> Entry {
     let call = text("toolCallId").or_else(|| text("id"));
     match text("type") {
         Some("message") => {
-            let said = text("text").unwrap_or_default();
-            let notice = text("role") == Some("user") && super::is_reminder(said);
-            let kind = if notice { Kind::Notice } else { Kind::Text };
-            let mut entry = Entry::new(Role::from(text("role").unwrap_or("user")), kind, said);
+            let content = text("text").unwrap_or_default();
+            let is_notice = text("role") == Some("user") && super::is_reminder(content);
+            let kind = if is_notice { Kind::Notice } else { Kind::Text };
+            let mut entry = Entry::new(Role::from(text("role").unwrap_or("user")), kind, content);
             entry.message_id = text("id").map(str::to_owned);
             entry
         }
         Some("tool_call") => entries::tool_call(text("toolName"), call, object.get("parameters")),
         Some("tool_result") => {
-            let failed = object.get("isError").and_then(Value::as_bool) == Some(true);
+            let is_error = object.get("isError").and_then(Value::as_bool) == Some(true);
             let value = object.get("value").map(record::said).unwrap_or_default();
-            entries::tool_result(call, value, failed)
+            entries::tool_result(call, value, is_error)
         }
         Some("completion") => completion(&object),
         Some("error") => Entry::new(Role::System, Kind::Error, text("message").unwrap_or_default()),
@@ -94,8 +94,8 @@ fn entry(object: Object) -> Entry {
 }
 
 fn completion(object: &Object) -> Entry {
-    let said = fields::text(object, "finalText").unwrap_or_default();
-    let mut entry = Entry::new(Role::Assistant, Kind::Text, said);
+    let text = fields::text(object, "finalText").unwrap_or_default();
+    let mut entry = Entry::new(Role::Assistant, Kind::Text, text);
     entry.usage = fields::object(object, "usage").map(usage::anthropic);
     entry
 }

@@ -1,11 +1,11 @@
-//! A message of Pi as entries.
+//! Decodes a message of Pi into entries.
 
 use crate::agent::{entries, fields, record};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 use crate::session::Session;
 
-/// The entries of a message; what it cost is added to the session's cost.
+/// Decodes a message, and adds its cost to the session's.
 pub(super) fn entries(session: &mut Session, message: &Object) -> Vec<Entry> {
     match fields::text(message, "role") {
         Some("user") => user(message),
@@ -26,7 +26,7 @@ fn notice(content: String) -> Entry {
     Entry::new(Role::User, Kind::Notice, content)
 }
 
-/// The blocks of a message; a plain text is one.
+/// The content blocks of a message. A string is one block.
 fn blocks(message: &Object) -> &[Value] {
     match message.get("content") {
         Some(Value::Array(blocks)) => blocks,
@@ -36,11 +36,11 @@ fn blocks(message: &Object) -> &[Value] {
 }
 
 fn user(message: &Object) -> Vec<Entry> {
-    let said = |block: &Value| {
+    let to_entry = |block: &Value| {
         let content = record::said(&Value::Array(vec![block.clone()]));
         Entry::new(Role::User, Kind::Text, content)
     };
-    let mut entries: Vec<_> = blocks(message).iter().map(said).collect();
+    let mut entries: Vec<_> = blocks(message).iter().map(to_entry).collect();
     if entries.is_empty() {
         entries.push(Entry::new(Role::User, Kind::Text, ""));
     }
@@ -55,9 +55,9 @@ fn assistant(session: &mut Session, message: &Object) -> Vec<Entry> {
     for entry in &mut entries {
         entry.model = fields::text(message, "model").map(str::to_owned);
     }
-    if let Some(stated) = fields::object(message, "usage") {
-        entries[0].usage = Some(usage(stated));
-        let cost = fields::object(stated, "cost").and_then(|cost| cost.get("total")?.as_f64());
+    if let Some(tokens) = fields::object(message, "usage") {
+        entries[0].usage = Some(usage(tokens));
+        let cost = fields::object(tokens, "cost").and_then(|cost| cost.get("total")?.as_f64());
         session.totals.cost =
             cost.map(|cost| cost + session.totals.cost.unwrap_or(0.0)).or(session.totals.cost);
     }
@@ -69,41 +69,41 @@ fn assistant(session: &mut Session, message: &Object) -> Vec<Entry> {
 }
 
 fn block(block: &Value) -> Entry {
-    let said = |kind, text: &str| Entry::new(Role::Assistant, kind, text);
+    let entry = |kind, text: &str| Entry::new(Role::Assistant, kind, text);
     let object = match block {
         Value::Object(object) => object,
-        other => return said(Kind::Text, &record::said(other)),
+        other => return entry(Kind::Text, &record::said(other)),
     };
     let text = |field| fields::text(object, field);
     match text("type") {
-        Some("text") => said(Kind::Text, text("text").unwrap_or_default()),
-        Some("thinking") => said(Kind::Thinking, text("thinking").unwrap_or_default()),
+        Some("text") => entry(Kind::Text, text("text").unwrap_or_default()),
+        Some("thinking") => entry(Kind::Thinking, text("thinking").unwrap_or_default()),
         Some("toolCall") => entries::tool_call(text("name"), text("id"), object.get("arguments")),
         _ => entries::unknown(object.clone()),
     }
 }
 
 fn result(message: &Object) -> Entry {
-    let failed = message.get("isError").and_then(Value::as_bool) == Some(true);
+    let is_error = message.get("isError").and_then(Value::as_bool) == Some(true);
     let id = fields::text(message, "toolCallId");
-    let mut entry = entries::tool_result(id, plain(message, "content"), failed);
+    let mut entry = entries::tool_result(id, plain(message, "content"), is_error);
     entry.tool_name = fields::text(message, "toolName").map(str::to_owned);
     entry
 }
 
-/// A command that the person ran with `!`, and what it printed.
+/// The entry of a shell command that the user ran with `!`, and its output.
 fn command(message: &Object) -> Entry {
     let mut entry =
         notice(format!("$ {}\n{}", plain(message, "command"), plain(message, "output")));
-    let kept = ["exitCode", "cancelled", "truncated", "excludeFromContext"];
-    let kept =
-        kept.iter().filter_map(|field| Some(((*field).to_owned(), message.get(*field)?.clone())));
-    entry.metadata = Some(kept.collect());
+    let names = ["exitCode", "cancelled", "truncated", "excludeFromContext"];
+    let fields =
+        names.iter().filter_map(|name| Some(((*name).to_owned(), message.get(*name)?.clone())));
+    entry.metadata = Some(fields.collect());
     entry
 }
 
-fn usage(stated: &Object) -> Usage {
-    let count = |field| fields::count(stated, field);
+fn usage(tokens: &Object) -> Usage {
+    let count = |field| fields::count(tokens, field);
     Usage {
         input: count("input"),
         cache_read: count("cacheRead"),
