@@ -56,15 +56,15 @@ fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles)
 }
 
-/// Whether a file starts as a log does, of any version.
+/// Whether a file starts like a log of any version.
 pub(crate) fn recognises(head: &Head) -> bool {
     let fields = head.fields();
-    let typed = fields::text(&fields, "type") == Some("metadata");
-    let headed = fields.contains_key("protocol_version") && fields.contains_key("created_at");
-    (typed && headed) || older::recognises(head)
+    let is_metadata = fields::text(&fields, "type") == Some("metadata");
+    let has_header = fields.contains_key("protocol_version") && fields.contains_key("created_at");
+    (is_metadata && has_header) || older::recognises(head)
 }
 
-/// The folder of the session that a log belongs to, where it stands among its agents'.
+/// The session folder of a log in an `agents` folder.
 fn session_folder(log: &Path) -> Option<PathBuf> {
     let agents = log.parent()?.parent()?;
     agents.ends_with(AGENTS).then(|| agents.parent().map(Path::to_owned))?

@@ -16,7 +16,7 @@ use super::content::Said;
 /// How many bytes of the header line are read to recognize a file.
 const HEAD: usize = 64 << 10;
 
-/// Whether the first line of a file is about a session of Goose.
+/// Whether the first line of a file is a header of Goose.
 pub(super) fn is_session(source: &Source) -> bool {
     let Ok(input) = source.open() else { return false };
     let head = Lines::with_limit(input, HEAD).read();
