@@ -1,7 +1,8 @@
-//! Readers of what agents leave on disk, one module per agent.
+//! Readers for the session files of each agent, one module per agent.
 //!
-//! Each turns the agent's records into entries, streaming where the format allows it. A bad record is reported as
-//! `path:line: reason` and the rest goes on; a record of a kind that is not known survives as kind `other`.
+//! A reader parses the agent's records into entries, record by record where the format allows it. A bad record is
+//! reported as `path:line: reason` and reading continues. A record of an unknown kind becomes an entry of kind
+//! `other`.
 
 pub(crate) mod json_lines;
 pub(crate) mod responses;
@@ -62,7 +63,7 @@ pub(crate) mod zip_archive;
 use crate::format::Reader;
 use steno_vault::Schema;
 
-/// Every agent's reader but Claude Code's, which comes before all.
+/// The readers of all agents except Claude Code, which is tried first.
 pub(crate) const READERS: [&Reader; 25] = [
     &acp::READER,
     &codex::READER,
@@ -91,7 +92,7 @@ pub(crate) const READERS: [&Reader; 25] = [
     &otel::READER,
 ];
 
-/// What the databases of an agent are known by; none where it has no database.
+/// The database schemas of an agent. Empty for an agent without a database.
 pub(crate) fn schemas(agent: &str) -> &'static [&'static Schema] {
     match agent {
         opencode::AGENT => &[&opencode::SCHEMA],

@@ -1,7 +1,7 @@
-//! The Agent Client Protocol: its wire as `steno acp` keeps it, and the conversation that the wire tells.
+//! The Agent Client Protocol: the wire log that `steno acp` records, and the conversation decoded from it.
 //!
-//! The log is the truth: each line of both sides, verbatim. What was said is folded from it whenever it is read, so
-//! that a better fold improves all history.
+//! The log holds each line of both sides verbatim and is the only stored copy. Entries are decoded from it on every
+//! read, so an improved decoder also improves sessions recorded earlier.
 
 pub mod address;
 mod block;
@@ -29,29 +29,30 @@ use steno_vault::{Bundle, Source};
 pub use self::block::{diff, texts};
 pub(crate) use self::fold::{BrokenTurn, Fold};
 
-/// The name under which recorders note that a session is one of this protocol, and of logs that name no agent.
+/// The agent name that recorders use for sessions of this protocol, and for logs that name no agent.
 pub const AGENT: &str = "acp";
 
-/// Finds and reads logs that were taken out of the vault.
+/// Finds and reads wire logs exported from the vault.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// In the metadata of an entry: why the turn ended whose last word it is.
+/// Metadata key of the last entry of a turn: why the turn ended.
 pub(crate) const STOP_REASON: &str = "stop_reason";
 
-/// In the metadata of a prompt: the mode in which the client gave it, where it has set one.
+/// Metadata key of a prompt: the mode that the client set before sending it.
 pub(crate) const PROMPT_MODE: &str = "mode";
 
-/// What the wire notes about an entry, be it of the wire alone or joined with the agent's own files.
+/// A metadata field that came from the wire, both for pure wire entries and for those joined with the agent's own
+/// files.
 pub(crate) fn wire_note<'a>(entry: &'a Entry, name: &str) -> Option<&'a str> {
     let metadata = entry.metadata.as_ref()?;
     let joined = || metadata.get(AGENT)?.get(name);
     metadata.get(name).or_else(joined)?.as_str()
 }
 
-/// How far into a log we look for a line of the wire.
+/// Number of lines to probe for a wire record.
 const PROBED: usize = 20;
 
-/// The longest line that is looked at for that.
+/// Longest line to probe, in bytes.
 const PROBED_BYTES: usize = 1 << 20;
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -109,23 +110,23 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
-/// What a log tells of its session.
+/// Facts about a session that its wire log states.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Facts {
-    /// The session's name in the protocol.
+    /// The session's id in the protocol.
     pub(crate) native_id: Option<String>,
     pub(crate) project: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) parent: Option<String>,
     pub(crate) stop_reason: Option<String>,
-    /// Dollars for all of the session, where the agent states them.
+    /// Total cost of the session in dollars, if the agent reports it.
     pub(crate) cost: Option<f64>,
-    /// Who spoke with whom, in which version, and how full the context was.
+    /// Client and agent info, protocol version, and context use.
     pub(crate) about: crate::json::Object,
 }
 
 impl Facts {
-    /// Fills in what the session does not say itself.
+    /// Fills in fields that the session does not have yet.
     pub(crate) fn fill(self, session: &mut Session) {
         session.native_id = session.native_id.take().or(self.native_id);
         session.project = self.project.or(session.project.take());
@@ -139,10 +140,10 @@ impl Facts {
     }
 }
 
-/// A wire that was read to its end.
+/// The result of decoding a whole wire log.
 pub(crate) type Folded = (Facts, Vec<Entry>);
 
-/// A line of the wire and when it came.
+/// A wire line and the time at which it was recorded.
 pub(crate) type Heard = (Option<Timestamp>, Wire);
 
 #[cfg(test)]

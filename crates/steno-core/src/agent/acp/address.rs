@@ -1,5 +1,6 @@
-//! What of a message tells where it belongs. It is read in one pass, which also shows that the line is JSON: every line of a
-//! connection comes by here.
+//! The routing fields of a JSON-RPC message: method, id and session id.
+//!
+//! One pass parses them and validates that the line is JSON, because every line of a connection goes through here.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,14 +9,14 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What of a message tells where it belongs.
+/// The routing fields of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address<'a> {
-    /// What is asked or told; an answer has none.
+    /// The method of a request or notification. `None` for a response.
     pub method: Option<Cow<'a, str>>,
-    /// The sender's or, of an answer, the asker's number for it.
+    /// The request id, as raw JSON. A response repeats the id of its request.
     pub id: Option<&'a str>,
-    /// The session that it names.
+    /// The session id in `params` or `result`.
     pub session: Option<Cow<'a, str>>,
 }
 
@@ -32,10 +33,10 @@ struct Head<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// The address of a message; none of what is not JSON or not a message.
+    /// Parses the header of a message. `None` if the line is not a JSON object.
     pub fn of(line: &'a [u8]) -> Option<Self> {
         let line = simdutf8::basic::from_utf8(line).ok()?;
-        // A list would do for an object, with its items in the place of fields.
+        // Serde would also accept a list and take its items as fields in order.
         line.trim_ascii_start().starts_with('{').then_some(())?;
         let head: Head<'a> = serde_json::from_str(line).ok()?;
         let id = head.id.map(RawValue::get).filter(|id| *id != "null");
@@ -44,18 +45,18 @@ impl<'a> Address<'a> {
         Some(Self { method, id, session: named.0 })
     }
 
-    /// Whether people or models speak in it, whose words are theirs.
+    /// Whether the message carries text of people or models.
     pub fn is_said(&self) -> bool {
         self.method.as_deref().is_some_and(is_said)
     }
 }
 
-/// Whether people or models speak by this method.
+/// Whether messages of this method carry text of people or models.
 pub(super) fn is_said(method: &str) -> bool {
     matches!(method, "session/prompt" | "session/update" | "session/request_permission")
 }
 
-/// What an agent calls itself, if this line is its answer to `initialize`.
+/// The agent's name, if the line is a response to `initialize`.
 pub fn agent_name(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Answer {
@@ -78,11 +79,11 @@ pub fn agent_name(line: &[u8]) -> Option<String> {
     Some(told.agent_info.or(told.info)?.name)
 }
 
-/// A text where there is one; nothing of any other value.
+/// A string value. Values of other types parse as `None`.
 #[derive(Default)]
 struct Word<'a>(Option<Cow<'a, str>>);
 
-/// The session that an object names; nothing of any other value.
+/// The `sessionId` field of an object. Values of other types parse as `None`.
 #[derive(Default)]
 struct Naming<'a>(Option<Cow<'a, str>>);
 
@@ -98,7 +99,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Naming<'a> {
     }
 }
 
-/// Takes a text, or the name of a session out of an object, and passes over all else.
+/// Takes a string, or the `sessionId` of an object, and skips everything else.
 struct Looking {
     takes_text: bool,
 }

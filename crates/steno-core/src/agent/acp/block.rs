@@ -1,4 +1,4 @@
-//! Content of messages and tools as text. What is no text is told by its type, size and sum.
+//! Renders content of messages and tools as text. Binary content is described by its type, size and hash.
 
 use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices, group_diff_ops};
 
@@ -6,16 +6,16 @@ use crate::agent::attachment;
 use crate::agent::fields;
 use crate::json::{Object, Value};
 
-/// Texts of more bytes are not compared line by line.
+/// Texts above this size, in bytes, are not compared line by line.
 const COMPARED: usize = 1 << 20;
 
-/// Steps that comparing two texts may take for each of their bytes.
+/// Diff steps allowed per byte of input.
 const STEPS_PER_BYTE: usize = 64;
 
-/// Lines that are shown before and after a change.
+/// Unchanged lines shown before and after a change.
 const CONTEXT: usize = 3;
 
-/// A content block in words.
+/// The text of one content block.
 pub(super) fn text(block: &Value) -> String {
     let Some(object) = block.as_object() else { return fields::plain(block) };
     let field = |name| fields::text(object, name);
@@ -28,7 +28,8 @@ pub(super) fn text(block: &Value) -> String {
     }
 }
 
-/// Several blocks, or one, in words. Texts follow each other as they stand; what is no text has a line of its own.
+/// The text of a list of blocks, or of a single block. Text blocks are concatenated. Other blocks get their own
+/// lines.
 pub fn texts(content: &Value) -> String {
     let mut all = String::new();
     match content {
@@ -39,7 +40,7 @@ pub fn texts(content: &Value) -> String {
     all
 }
 
-/// Adds a block to what was said before it.
+/// Appends the text of a block.
 pub(super) fn push(all: &mut String, block: &Value) {
     let is_text = |block: &Value| block.get("type").and_then(Value::as_str) == Some("text");
     if !is_text(block) && !all.is_empty() && !all.ends_with('\n') {
@@ -51,7 +52,7 @@ pub(super) fn push(all: &mut String, block: &Value) {
     }
 }
 
-/// Whether content is more than plain text, so that it must be kept as it is too.
+/// Whether content has more than plain text, so that its blocks are kept in the metadata too.
 pub(super) fn is_rich(content: &Value) -> bool {
     let is_plain = |block: &Value| {
         block.as_object().is_some_and(|block| {
@@ -61,7 +62,7 @@ pub(super) fn is_rich(content: &Value) -> bool {
     !fields::items(content).iter().all(is_plain)
 }
 
-/// The blocks without the bytes of pictures and sounds, which stand in the log.
+/// The blocks with binary data replaced by its description. The log keeps the bytes.
 pub(super) fn without_bytes(content: &Value) -> Value {
     let mut content = content.clone();
     let blocks = content.as_array_mut().into_iter().flatten();
@@ -93,7 +94,7 @@ fn resource(resource: &Object) -> String {
     }
 }
 
-/// What a tool changed in a file, as lines with `+` and `-`.
+/// A change to a file, as a diff with `+` and `-` lines.
 pub fn diff(change: &Object) -> String {
     if let Some(patch) = fields::object(change, "patch") {
         return fields::text(patch, "text").unwrap_or_default().to_owned();
@@ -120,11 +121,12 @@ pub fn diff(change: &Object) -> String {
     format!("{path}\n{}", changes.collect::<Vec<_>>().join("...\n"))
 }
 
-/// Whether comparing two texts line by line takes no more than so many steps. The steps grow with the square of the
-/// number of lines that differ, so texts that have little in common are not worth comparing.
+/// Whether a line diff of two texts takes at most `most_steps` steps. The number of steps grows with the square of
+/// the number of differing lines, so texts with little in common are not worth a diff.
 fn is_alike(old: &[&str], new: &[&str], most_steps: usize) -> bool {
     let most_changes = most_steps.isqrt();
-    // How far each diagonal reaches in `old`, as in Myers' algorithm; one place on either side is never reached.
+    // For each diagonal of Myers' algorithm, the furthest line reached in `old`. One slot at either end is never
+    // reached.
     let middle = most_changes + 1;
     let mut reach = vec![0_usize; 2 * middle + 1];
     for changes in 0..=most_changes {
@@ -145,7 +147,7 @@ fn is_alike(old: &[&str], new: &[&str], most_steps: usize) -> bool {
     false
 }
 
-/// What happened to a file of which no lines are told.
+/// Describes a file change that comes without its lines, such as a rename.
 fn changed(change: &Object) -> String {
     let field = |name| fields::text(change, name);
     let what = field("operation").unwrap_or("change");

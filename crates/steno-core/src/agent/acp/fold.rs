@@ -1,8 +1,8 @@
-//! Folds the lines of one session into what was said and done: chunks become messages, and all that is told of a tool
+//! Builds the entries of one session from its wire lines. Chunks are joined to messages. All updates of a tool become
 //! one call and one result.
 //!
-//! Both versions of the protocol are one: whatever may be sent is taken as it comes, and what is not known survives
-//! as kind `other`.
+//! Both protocol versions share this code: a message of either version is accepted at any time. Unknown messages
+//! become entries of kind `other`.
 
 mod answer;
 mod call;
@@ -26,32 +26,33 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-/// One session's wire while it is read.
+/// Builds a conversation, one wire line at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fold {
     facts: Facts,
-    /// In the order in which each was first heard of; later lines may add to them.
+    /// Entries in the order in which they first appeared. Later lines may extend them.
     entries: Vec<Entry>,
-    /// The messages that have a name, and where they stand.
+    /// Index in `entries` of each message that has an id.
     messages: HashMap<Key, usize>,
-    /// The message that chunks without a name go on with.
+    /// Index of the message that chunks without an id extend.
     open: Option<usize>,
     tools: HashMap<String, Tool>,
-    /// Terminals by their names.
+    /// Terminals by id.
     terminals: HashMap<String, Terminal>,
-    /// Requests that wait for an answer, by who asked and under which id.
+    /// Requests without a response yet, by sender and request id.
     asked: HashMap<(Side, String), Asked>,
-    /// The prompt that is being answered, and where the turn began.
+    /// Index of the prompt of the current turn.
     turn: Option<usize>,
-    /// What the agent says of earlier turns.
+    /// The replay in progress, if the agent is repeating earlier turns.
     replay: Option<Replay>,
-    /// What is known of the entries before the last replay.
+    /// Hashes of the entries before the last replay.
     known_names: KnownNames,
-    /// Places of entries that only repeated others. They are emptied and dropped at the end, so that no place moves.
+    /// Indices of entries that only repeat others. They are emptied at once and dropped at the end, so indices stay
+    /// valid.
     repeated: HashSet<usize>,
-    /// Compactions by their ids, and where they stand.
+    /// Index of each compaction, by its id.
     compactions: HashMap<String, usize>,
-    /// The `_meta` values that each entry has, by the entry's place and their hash.
+    /// The `_meta` values of each entry, by entry index and hash of the value.
     noted_metas: HashSet<(usize, blake3::Hash)>,
     model: Option<String>,
     /// The mode that the client has set on this connection.
@@ -59,27 +60,27 @@ pub(crate) struct Fold {
     at: Option<Timestamp>,
 }
 
-/// Why a turn was never ended by the agent.
+/// Why a turn ended without a response of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BrokenTurn<'a> {
-    /// The agent or the recorder failed.
+    /// The agent or the recorder failed, with the reason.
     Failed(&'a str),
-    /// The user did not want to wait for it.
+    /// The user cancelled the turn.
     Cancelled,
 }
 
-/// A request that waits for its answer.
+/// A request without a response yet.
 #[derive(Clone, Debug)]
 struct Asked {
     method: String,
     params: Object,
     at: Option<Timestamp>,
-    /// The entry that tells of it.
+    /// Index of the entry made for the request.
     entry: Option<usize>,
 }
 
 impl Fold {
-    /// Takes one more line.
+    /// Adds the next line.
     pub(crate) fn take(&mut self, at: Option<Timestamp>, wire: &Wire) {
         self.at = at;
         match serde_json::from_slice::<Value>(&wire.bytes) {
@@ -99,14 +100,14 @@ impl Fold {
         }
     }
 
-    /// A new connection begins: nobody will answer what was asked in the last one.
+    /// Starts a new connection. Requests of the previous connection stay without a response.
     pub(crate) fn connected(&mut self) {
         self.end_turn(None);
         self.asked.clear();
         self.mode = None;
     }
 
-    /// The connection has ended in the middle of a turn, for a reason. After a completed turn there is nothing to add.
+    /// Ends the current turn because the connection broke. Does nothing between turns.
     pub(crate) fn break_turn(&mut self, at: Option<Timestamp>, end: BrokenTurn<'_>) {
         if self.turn.is_none() {
             return;
@@ -123,14 +124,13 @@ impl Fold {
         self.end_turn(None);
     }
 
-    /// Adds the notice of a gap in the record that ended at `at`. What is said after it does not continue what was said
-    /// before it.
+    /// Adds a notice about a gap in the recording that ended at `at`. Chunks after the gap start a new message.
     pub(crate) fn add_gap(&mut self, at: Timestamp, notice: Entry) {
         (self.at, self.open) = (Some(at), None);
         self.push(notice);
     }
 
-    /// What was said, once all was heard.
+    /// Completes all entries and returns them.
     pub(crate) fn finish(mut self) -> Folded {
         self.end_turn(None);
         self.settle_replay();
@@ -162,12 +162,12 @@ impl Fold {
         }
     }
 
-    /// Whether version 2 is spoken, in which `null` empties a field.
+    /// Whether the connection speaks version 2, in which `null` clears a field.
     fn is_version_2(&self) -> bool {
         self.facts.about.get("version").and_then(Value::as_u64) == Some(2)
     }
 
-    /// Adds an entry, and gives where it stands.
+    /// Adds an entry and returns its index.
     fn push(&mut self, mut entry: Entry) -> usize {
         entry.created_at = self.at;
         if entry.role == Role::Assistant {
@@ -177,12 +177,12 @@ impl Fold {
         self.entries.len() - 1
     }
 
-    /// Adds what is not known, whole.
+    /// Adds an entry of kind `other` that holds the whole message.
     fn other(&mut self, value: impl Into<Value>) -> usize {
         self.push(super::super::entries::unknown(value))
     }
 
-    /// Adds something that is told rather than said.
+    /// Adds a notice.
     fn notice(&mut self, role: Role, text: impl Into<String>, about: Object) -> usize {
         let mut entry = Entry::new(role, Kind::Notice, text);
         entry.metadata = Some(about).filter(|about| !about.is_empty());
@@ -190,7 +190,7 @@ impl Fold {
     }
 }
 
-/// Whether nothing would be shown: agents send such chunks to carry something beside them.
+/// Whether an entry has nothing to show. Agents send empty chunks that only carry metadata.
 fn is_empty(entry: &Entry) -> bool {
     let is_said = matches!(entry.kind, Kind::Text | Kind::Thinking);
     is_said && entry.content.is_empty() && entry.usage.is_none() && entry.role != Role::User

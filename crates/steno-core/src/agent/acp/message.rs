@@ -1,23 +1,23 @@
-//! A message of JSON-RPC, as leniently as it can be read.
+//! Lenient parsing of JSON-RPC messages.
 
 use crate::json::{Object, Value};
 
-/// What one side says to the other.
+/// A JSON-RPC message.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
-    /// A request, or without an id a notification.
+    /// A request, or a notification if it has no id.
     Call { id: Option<String>, method: &'a str, params: &'a Object },
-    /// An answer to a request of the other side.
+    /// A response to a request of the other side.
     Answer { id: String, result: Result<&'a Value, &'a Value> },
 }
 
-/// What stands for parameters that are missing or no object.
+/// Used when `params` is missing or not an object.
 static NONE: std::sync::LazyLock<Object> = std::sync::LazyLock::new(Object::new);
 
 impl<'a> Message<'a> {
-    /// The message in an object; nothing where it is none.
+    /// Parses a message. `None` if the object is not one.
     pub(crate) fn of(object: &'a Object) -> Option<Self> {
-        // Each side may count as it likes: 1 and "1" are two ids.
+        // The id is kept as JSON, because 1 and "1" are different ids.
         let id = object.get("id").filter(|id| !id.is_null()).map(Value::to_string);
         if let Some(method) = object.get("method").and_then(Value::as_str) {
             let params = object.get("params").and_then(Value::as_object).unwrap_or(&NONE);

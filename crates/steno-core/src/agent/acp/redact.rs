@@ -1,5 +1,5 @@
-//! Leaves out secrets before a line is kept: environments, headers and keys of the servers that an editor names, and
-//! those keys wherever they are said again.
+//! Redacts secrets before a line is recorded: environment variables, headers and keys of the MCP servers that a
+//! client configures, and every later occurrence of those keys.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -10,13 +10,13 @@ use super::address::{Address, is_said};
 use crate::agent::fields;
 use crate::json::{Object, Value};
 
-/// What stands in place of a secret.
+/// Replaces a secret.
 const REDACTED: &str = "[redacted]";
 
-/// A key that is shorter may be any word, and is left out only where it was named.
+/// Shorter values may be ordinary words, so later occurrences of them are not redacted.
 const TELLING: usize = 12;
 
-/// A line without any of these names no secret.
+/// A line without any of these strings has no named secret.
 const MARKS: [&str; 8] = [
     "\"mcpServers\"",
     "\"headers\"",
@@ -28,10 +28,10 @@ const MARKS: [&str; 8] = [
     "\"api_key\"",
 ];
 
-/// What looks for them, made once: every line is looked at.
+/// Built once, because every line is searched.
 static FINDERS: LazyLock<[Finder<'static>; 8]> = LazyLock::new(|| MARKS.map(Finder::new));
 
-/// What names contain that stand for secrets, in small letters and without signs.
+/// Parts of field names that mark a secret, in lower case and without punctuation.
 const SECRET: [&str; 9] = [
     "apikey",
     "token",
@@ -44,15 +44,15 @@ const SECRET: [&str; 9] = [
     "cookie",
 ];
 
-/// Finds secrets in the lines of one connection.
+/// Redacts the lines of one connection.
 #[derive(Debug, Default)]
 pub struct Redactor {
-    /// Keys that were named, as they stand in JSON.
+    /// The secrets seen so far, escaped as in JSON.
     keys: Vec<Finder<'static>>,
 }
 
 impl Redactor {
-    /// The line without its secrets; `address` is what it tells of itself. One that holds none is not touched.
+    /// The line without its secrets. `address` is its parsed header. A line without secrets is returned unchanged.
     pub fn redact<'a>(&mut self, line: &'a [u8], address: Option<&Address<'_>>) -> Cow<'a, [u8]> {
         let is_said = address.is_some_and(Address::is_said);
         let is_marked = !is_said && FINDERS.iter().any(|mark| mark.find(line).is_some());
@@ -66,7 +66,7 @@ impl Redactor {
         line
     }
 
-    /// Leaves out what is named as a secret; nothing where there is none.
+    /// Redacts named secrets. `None` if there are none.
     fn redact_named(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let mut value: Value = serde_json::from_slice(line).ok()?;
         let before = value.clone();
@@ -85,7 +85,7 @@ impl Redactor {
 
     fn message(&mut self, message: &mut Value) {
         let Some(message) = message.as_object_mut() else { return };
-        // What people and models say is theirs.
+        // Text of people and models stays verbatim.
         if !fields::text(message, "method").is_some_and(is_said) {
             ["params", "result"].iter().for_each(|part| {
                 message.get_mut(*part).into_iter().for_each(|value| self.walk(value));
@@ -109,7 +109,7 @@ impl Redactor {
         }
     }
 
-    /// Names and values, as a list of `{name, value}` or as an object.
+    /// Redacts name and value pairs, given as a list of `{name, value}` or as an object.
     fn pairs(&mut self, pairs: &mut Value) {
         match pairs {
             Value::Object(pairs) => {
@@ -131,7 +131,7 @@ impl Redactor {
         }
     }
 
-    /// Arguments of a program: the value of `--api-key VALUE` and of `--api-key=VALUE`.
+    /// Redacts the arguments of a command: `--api-key VALUE` and `--api-key=VALUE`.
     fn arguments(&mut self, list: &mut Value) {
         let mut named: Option<String> = None;
         for argument in list.as_array_mut().into_iter().flatten() {
@@ -149,7 +149,7 @@ impl Redactor {
         }
     }
 
-    /// What stands before `@`, and the values of parameters that are named as secrets.
+    /// Redacts the credentials before `@`, and query parameters with secret names.
     fn url(&mut self, value: &mut Value) {
         let Some(text) = value.as_str() else { return };
         let (place, query) = text.split_once('?').unwrap_or((text, ""));
@@ -183,7 +183,7 @@ impl Redactor {
         }
     }
 
-    /// Notes a key, so that it is known when it is said again.
+    /// Remembers a secret to redact its later occurrences.
     fn remember(&mut self, name: &str, value: &str) {
         let value = value.strip_prefix("Bearer ").unwrap_or(value).trim();
         if !(is_secret(name) || name == "key") || value.len() < TELLING || value == REDACTED {

@@ -1,5 +1,5 @@
-//! Tells which session a line of a connection belongs to. Each session's log is whole in itself: it begins with how the
-//! connection was opened.
+//! Assigns each line of a connection to a session. Every session's log is complete: it starts with the lines that
+//! opened the connection.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,46 +7,46 @@ use super::address::Address;
 use super::wire::{Side, Wire};
 use crate::timestamp::Timestamp;
 
-/// A line and when it was passed on.
+/// A line and when it was forwarded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// When it was passed on.
+    /// When the line was forwarded.
     pub at: Timestamp,
     /// The line.
     pub wire: Wire,
 }
 
-/// A line and the session that it belongs to, by its name in the protocol.
+/// A line and the session id it belongs to.
 pub type Placed = (String, Line);
 
-/// The sessions of one connection.
+/// Routes the lines of one connection to its sessions.
 #[derive(Debug, Default)]
 pub struct Router {
-    /// How the connection was opened.
+    /// The lines that opened the connection.
     opening: Vec<Line>,
-    /// What came before any session had a name.
+    /// Lines that arrived before any session had an id.
     waiting: Vec<Line>,
-    /// Bytes of it.
+    /// Size of the waiting lines.
     waiting_bytes: usize,
-    /// Who asked what of the other, by their own ids.
+    /// Requests without a response yet, by sender and request id.
     asked: HashMap<(Side, String), Asked>,
     seen: HashSet<String>,
-    /// The session that was last spoken in.
+    /// The session of the most recent line.
     current: Option<String>,
 }
 
 #[derive(Debug)]
 enum Asked {
-    /// In a session, or in none.
+    /// A request in a session, or without one.
     In(Option<String>),
-    /// For the connection to be opened.
+    /// The `initialize` request.
     Opening,
-    /// For a session that has no name yet.
+    /// A request for a new session, which has no id yet.
     New(Box<Line>),
 }
 
 impl Router {
-    /// Takes a line and what it tells of itself; gives those lines whose session is known now, in their order.
+    /// Routes a line by its header. Returns all lines that can be assigned now, in order.
     pub fn place(&mut self, address: Option<&Address<'_>>, line: Line) -> Vec<Placed> {
         let Some(Address { method, id, session }) = address else {
             return self.general(line);
@@ -59,15 +59,14 @@ impl Router {
         }
     }
 
-    /// The session of a line that asks and answers nothing, in the session that was last spoken in: of such a line
-    /// nothing need be noted.
+    /// The current session, if the line is a notification in it. Such a line needs no bookkeeping.
     pub fn running(&self, address: &Address<'_>) -> Option<&str> {
         let is_told = address.method.is_some() && address.id.is_none();
         let current = self.current.as_deref()?;
         (is_told && address.session.as_deref() == Some(current)).then_some(current)
     }
 
-    /// What no session was found for, in the order in which it came.
+    /// The lines that belong to no session, in order of arrival.
     pub fn rest(self) -> Vec<Line> {
         let mut rest = if self.seen.is_empty() { self.opening } else { Vec::new() };
         rest.extend(self.waiting);
@@ -80,12 +79,12 @@ impl Router {
         rest
     }
 
-    /// Bytes that wait for a session.
+    /// Size in bytes of the lines that wait for a session.
     pub fn waiting(&self) -> usize {
         self.waiting_bytes
     }
 
-    /// Gives what waits, and all that follows and names no session, to a session of this name.
+    /// Assigns the waiting lines, and all later lines without a session id, to this session.
     pub fn settle(&mut self, session: &str) -> Vec<Placed> {
         self.begin(session)
     }
@@ -132,14 +131,14 @@ impl Router {
         }
     }
 
-    /// How the connection is opened belongs to all sessions: to those that follow, and to one that was named before, by a
-    /// client that did not wait for the answer.
+    /// Opening lines belong to all later sessions. They also belong to the current session, if the client named one
+    /// before the response to `initialize` arrived.
     fn open(&mut self, line: Line) -> Vec<Placed> {
         self.opening.push(line.clone());
         self.current.clone().map(|session| (session, line)).into_iter().collect()
     }
 
-    /// What is about no session belongs to the one that was last spoken in.
+    /// A line without a session id belongs to the current session.
     fn general(&mut self, line: Line) -> Vec<Placed> {
         match self.current.clone() {
             Some(session) => vec![(session, line)],

@@ -1,7 +1,7 @@
-//! One line of the wire as a record: who wrote it, and its bytes so that each of them can be given back.
+//! The record of one wire line: its sender and its exact bytes.
 //!
-//! A line that is JSON stands in its record verbatim; other text is a string, and any other bytes are base64. `end`
-//! tells how the line ended, if not by `\n`.
+//! A JSON line is embedded verbatim, other text becomes a string, other bytes become base64. The field `end` holds
+//! the line ending if it is not `\n`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,7 +13,7 @@ use super::Heard;
 use crate::timestamp::Timestamp;
 use crate::vault::live::Sum;
 
-/// Who wrote a line.
+/// The sender of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -24,7 +24,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The one that is spoken to.
+    /// The other side.
     pub fn other(self) -> Self {
         match self {
             Side::Client => Side::Agent,
@@ -43,13 +43,13 @@ impl Side {
 /// A line of the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Who wrote it.
+    /// The sender.
     pub side: Side,
-    /// Its bytes, with its end; secrets in it are left out.
+    /// The bytes including the line ending, with secrets redacted.
     pub bytes: Vec<u8>,
 }
 
-/// How every record of a line begins.
+/// The prefix of every wire record.
 const PREFIX: &[u8] = b"{\"acp\":\"";
 
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ struct Envelope<'a> {
 }
 
 impl Wire {
-    /// The line that a record holds; nothing where it is another record.
+    /// Parses a record. `None` if it is not a wire record.
     pub fn of_record(record: &[u8]) -> Option<Self> {
         let record: Record<'_> =
             record.starts_with(PREFIX).then(|| serde_json::from_slice(record).ok())??;
@@ -88,7 +88,7 @@ impl Wire {
     }
 }
 
-/// Writes the record of a line, without a newline. Who knows that the line is JSON need not have it read again.
+/// Writes the record of a line without a newline. `is_json` skips validation for a line already known to be JSON.
 pub(crate) fn write_record(out: &mut Vec<u8>, side: Side, bytes: &[u8], is_json: bool) {
     let (body, end) = split_end(bytes);
     for part in [PREFIX, side.name().as_bytes(), b"\","] {
@@ -117,12 +117,12 @@ pub(crate) fn write_record(out: &mut Vec<u8>, side: Side, bytes: &[u8], is_json:
     out.push(b'}');
 }
 
-/// Whether a line begins as all of a log do: in any other file the first one tells.
+/// Whether a line starts like one of a wire log. In files of other formats the first line does not.
 pub(crate) fn begins_as_in_log(line: &[u8]) -> bool {
     line.starts_with(PREFIX) || line.starts_with(Sum::PREFIX)
 }
 
-/// The line of the wire in a line of a log, which a recorder has put into an envelope.
+/// Parses a line of a wire log, which may be wrapped in the recorder's envelope.
 pub(crate) fn in_log(line: &[u8]) -> Option<Heard> {
     if line.starts_with(PREFIX) {
         return Some((None, Wire::of_record(line)?));
@@ -131,7 +131,7 @@ pub(crate) fn in_log(line: &[u8]) -> Option<Heard> {
     Some((Some(envelope.at), Wire::of_record(envelope.raw.get().as_bytes())?))
 }
 
-/// Whether a line of a log is the recorder's own: it began or ended there.
+/// Whether a log line is the recorder's own open or close record.
 pub(crate) fn is_own_word(line: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Word {
@@ -153,7 +153,7 @@ fn split_end(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.len() - length)
 }
 
-/// Whether there are no blanks around a text, which nobody would give back, and no line ends in it.
+/// Whether text can be embedded verbatim: no newline inside, and no surrounding white space, which would be lost.
 fn is_bare(text: &str) -> bool {
     text.trim_ascii().len() == text.len() && memchr::memchr(b'\n', text.as_bytes()).is_none()
 }

@@ -1,4 +1,4 @@
-//! What one side answers to a request of the other.
+//! Handles responses: each completes the entry of its request.
 
 use super::super::block;
 use super::terminal::Terminal;
@@ -8,7 +8,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
 impl Fold {
-    /// Takes the answer to a request.
+    /// Handles the response to a request.
     pub(super) fn answer(&mut self, asked: Asked, result: Result<&Value, &Value>) {
         let object = result.ok().and_then(Value::as_object);
         match (asked.method.as_str(), result) {
@@ -31,7 +31,7 @@ impl Fold {
         }
     }
 
-    /// The entry that tells of a request.
+    /// The entry made for a request, unless it was dropped as repeated.
     fn telling(&mut self, asked: &Asked) -> Option<&mut Entry> {
         let at = asked.entry.filter(|at| !self.repeated.contains(at))?;
         self.entries.get_mut(at)
@@ -44,7 +44,7 @@ impl Fold {
         self.end_turn(None);
     }
 
-    /// A prompt was answered, or in version 2 only taken in.
+    /// Handles the response to a prompt. In version 2 it only acknowledges the prompt and does not end the turn.
     fn prompted(&mut self, asked: &Asked, result: Option<&Object>) {
         let Some(result) = result else { return };
         if let Some(id) = fields::text(result, "messageId")
@@ -58,7 +58,7 @@ impl Fold {
         }
     }
 
-    /// The user, or whoever stands for one, has decided.
+    /// Writes the outcome of a permission request into its entry.
     fn decided(&mut self, asked: &Asked, result: &Value) {
         let outcome = result.get("outcome").unwrap_or(result);
         let chosen = outcome.get("optionId");
@@ -88,7 +88,7 @@ impl Fold {
         }
     }
 
-    /// A session has its name, and tells its model.
+    /// Notes the session id and the model from the response.
     fn begun(&mut self, result: Option<&Object>) {
         let Some(result) = result else { return };
         let id = fields::text(result, "sessionId").map(str::to_owned);
@@ -106,7 +106,7 @@ impl Fold {
         }
     }
 
-    /// What the editor did for the agent.
+    /// Stores the result of a client request in the metadata of its entry.
     fn served(&mut self, asked: &Asked, field: &str, result: Option<&Object>) {
         let value = result.and_then(|result| result.get(field));
         if let Some(value) = value
@@ -124,7 +124,7 @@ impl Fold {
     }
 }
 
-/// An error in words.
+/// The message of an error object, or the object as JSON.
 fn said(error: &Value) -> String {
     fields::filled(error, "message").map_or_else(|| error.to_string(), str::to_owned)
 }

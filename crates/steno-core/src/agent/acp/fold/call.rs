@@ -1,4 +1,4 @@
-//! What each side asks of the other, or tells it.
+//! Handles requests and notifications of both sides.
 
 use super::super::wire::Side;
 use super::super::{PROMPT_MODE, block};
@@ -7,7 +7,7 @@ use crate::agent::fields;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// What is asked about the session and shows in no conversation.
+/// Methods that make no entry.
 const QUIET: [&str; 18] = [
     "authenticate",
     "auth/status",
@@ -30,7 +30,7 @@ const QUIET: [&str; 18] = [
 ];
 
 impl Fold {
-    /// Takes a request or notification; gives the entry that tells of it.
+    /// Handles a request or notification. Returns the index of its entry.
     pub(super) fn call(&mut self, side: Side, method: &str, params: &Object) -> Option<usize> {
         match (side, method) {
             (Side::Client, "initialize") => {
@@ -70,21 +70,21 @@ impl Fold {
         }
     }
 
-    /// Notes who speaks, or which version is spoken.
+    /// Notes a detail of the connection, such as the client's name or the protocol version.
     pub(super) fn tell(&mut self, name: &str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.facts.about.insert(name.to_owned(), value.clone());
         }
     }
 
-    /// The client sets the mode in which the next prompts are given.
+    /// Notes the mode that the client sets for the following prompts.
     fn set_mode(&mut self, mode: Option<&Value>) {
         self.tell("set_mode", mode);
         let named = mode.and_then(Value::as_str).map(str::to_owned);
         self.mode = named.or(self.mode.take());
     }
 
-    /// A session begins or goes on. One that is loaded may first be told again.
+    /// Starts or continues a session. After `session/load` the agent may replay earlier turns.
     fn begin(&mut self, method: &str, params: &Object) {
         let text = |field| fields::text(params, field).map(str::to_owned);
         self.facts.project = text("cwd").or(self.facts.project.take());
@@ -115,7 +115,7 @@ impl Fold {
         at
     }
 
-    /// The agent asks whether it may; what it tells of the tool on that occasion may be all that is told.
+    /// Adds a permission request. The tool call that it describes may not be mentioned anywhere else.
     fn permission(&mut self, params: &Object) -> usize {
         let subject = fields::object(params, "subject");
         let told = fields::object(params, "toolCall");
@@ -133,7 +133,7 @@ impl Fold {
         at
     }
 
-    /// What the agent has the editor do: read or write a file, run a program, ask the user.
+    /// Adds a request to the client: read or write a file, run a command, or ask the user.
     fn service(&mut self, method: &str, params: &Object) -> usize {
         let mut what = ["path", "command", "message"].iter();
         let what = what.find_map(|field| fields::text(params, field)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What an agent tells again of earlier turns when a session is loaded: kept where it is new, and dropped where it
-//! stands in the log already.
+//! Handles replays: on `session/load` an agent sends earlier turns again. Entries already in the log are dropped, new
+//! ones are kept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,25 +10,25 @@ use super::tool::Tool;
 use super::{Fold, about};
 use crate::entry::{Entry, Kind, Role};
 
-/// What was known before a replay.
+/// State from before a replay.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
-    /// Where its entries begin.
+    /// Index of the first replayed entry.
     begin: usize,
     messages: HashMap<Key, usize>,
     tools: HashMap<String, Tool>,
 }
 
-/// Hashes of what the first entries are known by. Each entry is hashed once, however often a session is loaded.
+/// Hashes that identify the entries before a replay. Each entry is hashed once, however often the session is loaded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownNames {
     names: HashSet<Hash>,
-    /// How many entries are hashed.
+    /// Number of entries hashed.
     count: usize,
 }
 
 impl Fold {
-    /// From here on until the next prompt the agent repeats. Some do so only after they have answered.
+    /// Starts a replay, which lasts until the next prompt: some agents replay only after they have sent the response.
     pub(super) fn begin_replay(&mut self) {
         self.end_turn(None);
         self.settle_replay();
@@ -37,7 +37,7 @@ impl Fold {
         self.replay = Some(Replay { begin: self.entries.len(), messages, tools });
     }
 
-    /// Drops what was repeated, and marks what was not known.
+    /// Drops replayed known entries and marks the others.
     pub(super) fn settle_replay(&mut self) {
         let Some(replay) = self.replay.take() else { return };
         self.settle_tools();
@@ -55,14 +55,14 @@ impl Fold {
         self.restore_known(replay);
     }
 
-    /// Removes the entries that only repeated others.
+    /// Removes the entries that repeat others.
     pub(super) fn drop_repeated(&mut self) {
         let repeated = std::mem::take(&mut self.repeated);
         let mut at = 0..;
         self.entries.retain(|_| at.next().is_none_or(|at| !repeated.contains(&at)));
     }
 
-    /// Notes the id that a prompt was given when it was answered.
+    /// Adds the hash of a message id that a prompt received with its response.
     pub(super) fn learn_message_id(&mut self, at: Option<usize>, id: &str) {
         let Some(at) = at.filter(|at| *at < self.known_names.count) else { return };
         let Entry { role, kind, .. } = &self.entries[at];
@@ -79,7 +79,7 @@ impl Fold {
         known.count = end;
     }
 
-    /// Empties an entry that repeats another; its place stays.
+    /// Empties an entry that repeats another. Its index stays valid.
     fn repeat(&mut self, at: usize) {
         let entry =
             std::mem::replace(&mut self.entries[at], Entry::new(Role::System, Kind::Other, ""));
@@ -89,7 +89,7 @@ impl Fold {
         }
     }
 
-    /// What was known before a replay is known again, together with what is new in it.
+    /// Restores the messages and tools from before the replay and merges the new ones into them.
     fn restore_known(&mut self, replay: Replay) {
         let mut messages = replay.messages;
         for (key, at) in self.messages.drain() {
@@ -108,11 +108,11 @@ impl Fold {
     }
 }
 
-/// Hashes of what an entry is known by: its tool call, or its id and its text.
+/// The hashes that identify an entry: of its tool call id, or of its message id and its text.
 fn hashed_names(entry: &Entry) -> Vec<Hash> {
     let speaker = (&entry.role, entry.kind);
     if let Some(id) = &entry.tool_call_id {
-        // The role of a call is always the same.
+        // Kind and id identify a call or result. The role adds nothing.
         return vec![hash_name("tool", (&Role::Tool, entry.kind), id)];
     }
     let message = entry.message_id.as_ref().map(|id| hash_name("message", speaker, id));

@@ -1,4 +1,4 @@
-//! Messages: chunks add to the one that they belong to, whole messages replace what they say.
+//! Builds messages: chunks extend a message, whole messages replace its content.
 
 use super::super::block;
 use super::Fold;
@@ -6,11 +6,11 @@ use crate::agent::fields;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// What names a message: an agent's thought and its answer may share one id.
+/// Identifies a message. A thought and an answer may share one id, so role and kind are part of the key.
 pub(super) type Key = (Role, Kind, String);
 
 impl Fold {
-    /// A chunk of a message.
+    /// Appends a chunk to its message.
     pub(super) fn chunk(&mut self, role: Role, kind: Kind, update: &Object) {
         let at = self.saying(role, kind, update);
         if let Some(content) = update.get("content") {
@@ -19,7 +19,7 @@ impl Fold {
         self.beside(at, update);
     }
 
-    /// A whole message, which takes the place of what it said before.
+    /// Replaces the content of a message.
     pub(super) fn whole(&mut self, role: Role, kind: Kind, update: &Object) {
         let at = self.saying(role, kind, update);
         match update.get("content") {
@@ -29,7 +29,7 @@ impl Fold {
         self.beside(at, update);
     }
 
-    /// The entry that a message belongs to; a new one where none is known.
+    /// The index of the entry for a message. Adds an entry if there is none.
     fn saying(&mut self, role: Role, kind: Kind, update: &Object) -> usize {
         let id = fields::text(update, "messageId");
         let key = id.map(|id| (role.clone(), kind, id.to_owned()));
@@ -50,7 +50,7 @@ impl Fold {
         at
     }
 
-    /// What stands beside a message: the agent's own words, and the session of a subagent.
+    /// Stores the `_meta` of an update, and the model that it names, in the message's entry.
     fn beside(&mut self, at: usize, update: &Object) {
         let Some(meta) = update.get("_meta") else { return };
         let model = meta.get("_claude/model").and_then(Value::as_str);
@@ -59,7 +59,7 @@ impl Fold {
         self.note_meta(at, meta);
     }
 
-    /// Adds a `_meta` value to those of an entry, unless it has the same one already.
+    /// Adds a `_meta` value to an entry unless the entry already has the same value.
     pub(super) fn note_meta(&mut self, at: usize, meta: &Value) {
         let metadata = self.entries[at].metadata.get_or_insert_default();
         if !self.noted_metas.insert((at, blake3::hash(meta.to_string().as_bytes()))) {

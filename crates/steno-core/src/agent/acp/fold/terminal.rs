@@ -1,4 +1,4 @@
-//! Terminals: the agent's own, as version 2 tells of them, and those that an editor has for it.
+//! Terminals: the agent's own, which version 2 reports, and those that the editor runs for it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,43 +8,43 @@ use super::update::body;
 use crate::agent::fields;
 use crate::json::{Object, Value};
 
-/// The output of a terminal that is repeated in every tool call that shows the terminal, in bytes. Of more, a log of
-/// many calls that show one terminal would be read as many times its size.
+/// Terminal output above this size, in bytes, is copied into one tool call only. Otherwise a log with many calls that
+/// show one terminal would grow by a copy for each.
 const LONG_OUTPUT: usize = 1 << 10;
 
-/// A terminal.
+/// A terminal and its output.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Terminal {
-    /// What it has shown. A character may come in two pieces.
+    /// The output as bytes, because a chunk may end inside a character.
     shown: Vec<u8>,
-    /// Its command, its folder and how it ended, where that is told.
+    /// Command, folder and exit status, as far as reported.
     pub(super) about: Object,
 }
 
 impl Terminal {
-    /// One that has shown a text.
+    /// A terminal with this output.
     pub(super) fn of(text: &str) -> Self {
         Self { shown: text.as_bytes().to_vec(), about: Object::new() }
     }
 
-    /// Whether it has shown nothing.
+    /// Whether there is no output.
     pub(super) fn is_empty(&self) -> bool {
         self.shown.is_empty()
     }
 
-    /// Whether it has shown so much that only one tool call gets it.
+    /// Whether the output is too long to be repeated in several tool calls.
     pub(super) fn is_long(&self) -> bool {
         self.shown.len() > LONG_OUTPUT
     }
 
-    /// What it has shown.
+    /// The output as text. Invalid UTF-8 is replaced.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.shown).into_owned()
     }
 }
 
 impl Fold {
-    /// Takes what is told of a terminal: what is told last holds, and pieces of output add to what was shown.
+    /// Applies an update. Its fields replace earlier ones, and output chunks are appended.
     pub(super) fn terminal(&mut self, update: &Object) {
         let Some(id) = fields::text(update, "terminalId") else { return };
         let terminal = self.terminals.entry(id.to_owned()).or_default();

@@ -1,5 +1,5 @@
-//! Tools: everything that is told of one, by announcements, updates and requests for permission, is one call and
-//! one result.
+//! Tool calls. Announcements, updates and permission requests of one tool call are merged into one call entry and one
+//! result entry.
 
 use std::collections::HashSet;
 
@@ -11,30 +11,30 @@ use crate::agent::fields;
 use crate::entry::Entry;
 use crate::json::{Object, Value};
 
-/// A tool that was called.
+/// State of a tool call.
 #[derive(Clone, Debug)]
 pub(super) struct Tool {
     call: usize,
     result: Option<usize>,
     content: Value,
     output: Value,
-    /// Output that comes in pieces beside the updates.
+    /// Output that arrives in `_meta` of the updates.
     pieces: String,
 }
 
 impl Tool {
-    /// The tool without a result that was repeated; nothing where its call was repeated.
+    /// The tool call without a repeated result. `None` if the call itself is repeated.
     pub(super) fn without(self, repeated: &HashSet<usize>) -> Option<Self> {
         let result = self.result.filter(|at| !repeated.contains(at));
         (!repeated.contains(&self.call)).then_some(Self { result, ..self })
     }
 }
 
-/// The fields of a tool call that are kept beside it.
+/// Fields of a tool call kept in the metadata of its entry.
 const BESIDE: [&str; 4] = ["title", "kind", "status", "locations"];
 
 impl Fold {
-    /// Takes what is told of a tool; what is told last holds, and what is not told stays.
+    /// Applies an update. Its fields replace earlier ones, missing fields stay.
     pub(super) fn tool(&mut self, update: &Object) {
         let Some(id) = fields::text(update, "toolCallId") else {
             self.other(update.clone());
@@ -73,7 +73,7 @@ impl Fold {
         }
     }
 
-    /// Adds a piece of a tool's content.
+    /// Appends a chunk to the content of a tool call.
     pub(super) fn tool_piece(&mut self, update: &Object) {
         let Some(id) = fields::text(update, "toolCallId") else { return };
         let piece = Object::from_iter([("toolCallId".to_owned(), id.into())]);
@@ -92,8 +92,8 @@ impl Fold {
         Tool { call, result: None, content: Value::Null, output: Value::Null, pieces }
     }
 
-    /// Notes that a tool has answered by now. The result stands where that was first told; its text is filled in once
-    /// all was heard, because every later update may change it.
+    /// Adds an empty result entry when the tool first reports its end. `fill_results` writes the text after the last
+    /// line, because any update may still change it.
     fn add_result(&mut self, id: &str) {
         let Some(tool) = self.tools.get(id) else { return };
         let at = tool.result.unwrap_or_else(|| {
@@ -107,7 +107,7 @@ impl Fold {
         }
     }
 
-    /// Writes down what the tools have answered, in the order in which they were called.
+    /// Fills in the text of all results, in the order of the calls.
     pub(super) fn fill_results(&mut self) {
         let mut shown_terminals = HashSet::new();
         for id in self.called_tools() {
@@ -133,14 +133,14 @@ impl Fold {
         self.entries[at] = result;
     }
 
-    /// Settles all tools, in the order in which they were called.
+    /// Finishes all tool calls, in the order of the calls.
     pub(super) fn settle_tools(&mut self) {
         let now = self.at;
         self.called_tools().iter().for_each(|id| self.settle_tool(id));
         self.at = now;
     }
 
-    /// The ids of all tools, in the order in which they were called.
+    /// The ids of all tool calls, in the order of the calls.
     fn called_tools(&self) -> Vec<String> {
         let called = self.tools.iter().map(|(id, tool)| (tool.call, id));
         let mut called: Vec<_> = called.collect();
@@ -148,7 +148,7 @@ impl Fold {
         called.into_iter().map(|(_, id)| id.clone()).collect()
     }
 
-    /// A tool that never ended: what it has answered is shown, and its state is no longer to come.
+    /// Finishes a tool call that reported no end: sets a final status and adds a result if there is output.
     fn settle_tool(&mut self, id: &str) {
         let Some(tool) = self.tools.get(id) else { return };
         let about = self.entries[tool.call].metadata.get_or_insert_default();
@@ -164,14 +164,14 @@ impl Fold {
         }
     }
 
-    /// The terminal that a tool shows, where something is told of it besides its output.
+    /// The terminal that a tool call shows, if more than its output is known.
     fn terminal_of(&self, tool: &Tool) -> Option<&Terminal> {
         let mut parts = fields::items(&tool.content).iter().filter_map(Value::as_object);
         let id = parts.find_map(|part| fields::text(part, "terminalId"))?;
         self.terminals.get(id).filter(|terminal| !terminal.about.is_empty())
     }
 
-    /// What a tool answered, from wherever its agent puts that.
+    /// The output of a tool call, from whichever field its agent uses.
     fn output(&self, tool: &Tool, shown_terminals: &mut HashSet<String>) -> String {
         let mut text = String::new();
         for part in fields::items(&tool.content).iter().filter(|part| part.is_object()) {
@@ -195,7 +195,7 @@ impl Fold {
         pieces.unwrap_or_else(|| fields::plain(&tool.output))
     }
 
-    /// Whether a tool answered anything.
+    /// Whether a tool call has any output.
     fn has_output(&self, tool: &Tool) -> bool {
         let parts = fields::items(&tool.content).iter().filter(|part| part.is_object());
         let mut is_empty = parts.map(|part| match self.shown_terminal(part) {
@@ -207,7 +207,7 @@ impl Fold {
             || !fields::plain(&tool.output).is_empty()
     }
 
-    /// The terminal that a part of a tool's content shows, with its id.
+    /// The terminal that a part of a tool call's content refers to, and its id.
     fn shown_terminal<'a>(&'a self, part: &'a Value) -> Option<(&'a str, &'a Terminal)> {
         let object =
             part.as_object().filter(|part| fields::text(part, "type") == Some("terminal"))?;
@@ -216,7 +216,7 @@ impl Fold {
     }
 }
 
-/// The text of a part of a tool's content. A terminal of which nothing is told has none.
+/// The text of a part of a tool call's content. Empty for an unknown terminal.
 fn part_text(part: &Value) -> String {
     let Some(object) = part.as_object() else { return String::new() };
     match fields::text(object, "type") {
@@ -227,7 +227,7 @@ fn part_text(part: &Value) -> String {
     }
 }
 
-/// Fills in what an update says of a call.
+/// Copies the fields of an update into the call entry.
 fn describe(call: &mut Entry, update: &Object) {
     let told = |field: &str| update.get(field).filter(|value| !value.is_null());
     if let Some(input) = told("rawInput") {
@@ -239,7 +239,7 @@ fn describe(call: &mut Entry, update: &Object) {
     }
 }
 
-/// Names the tool of a call: by its name where that is told, else by its kind or its title.
+/// Sets the tool's name: the stated name, else its kind, else its title.
 fn name_tool(call: &mut Entry, update: &Object) {
     let told = |field: &str| update.get(field).filter(|value| !value.is_null());
     let about = call.metadata.get_or_insert_default();
@@ -255,19 +255,19 @@ fn name_tool(call: &mut Entry, update: &Object) {
     }
 }
 
-/// The name that an agent gives a tool beside an update: in `_meta` itself, or in an object of its own there.
+/// The tool name in `_meta`, at the top level or inside an agent's own object.
 fn meta_tool_name(meta: &Value) -> Option<&str> {
     let mut objects = std::iter::once(meta).chain(meta.as_object()?.values());
     objects.find_map(|object| object.get("toolName").or(object.get("tool_name"))?.as_str())
 }
 
-/// A piece of a terminal's output.
+/// A chunk of terminal output in `_meta`.
 fn piece(meta: &Value) -> &str {
     let delta = meta.get("terminal_output_delta").or(meta.get("terminal_output"));
     delta.and_then(|delta| delta.get("data")?.as_str()).unwrap_or_default()
 }
 
-/// The call of the subagent that a tool was called by.
+/// The id of the tool call that started the subagent which made this call.
 fn parent(meta: &Value) -> Option<&str> {
     meta.get("claudeCode")?.get("parentToolUseId")?.as_str()
 }

@@ -1,4 +1,4 @@
-//! Turns: from a prompt to what ended it, with the tokens that it took.
+//! Turns: a turn starts with a prompt and ends with a stop reason and token usage.
 
 use super::super::STOP_REASON;
 use super::{Fold, about};
@@ -7,7 +7,7 @@ use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
 impl Fold {
-    /// A turn is over; `result` is what the agent says about it.
+    /// Ends the current turn. `result` is the agent's response, if there is one.
     pub(super) fn end_turn(&mut self, result: Option<&Object>) {
         self.open = None;
         let begin = self.turn.take();
@@ -26,7 +26,7 @@ impl Fold {
             self.end_notice(reason);
             return;
         }
-        // A turn without an answer is known by its prompt.
+        // A turn without an answer keeps its stop reason on the prompt.
         let last = self.last_answer(begin).or((begin < self.entries.len()).then_some(begin));
         if let Some(last) = last {
             let beside = self.entries[last].metadata.get_or_insert_default();
@@ -34,13 +34,13 @@ impl Fold {
         }
     }
 
-    /// Adds the notice that a turn ended otherwise than by the agent's last word.
+    /// Adds a notice for a turn that did not end normally.
     pub(super) fn end_notice(&mut self, reason: &str) -> usize {
         let text = format!("turn ended: {reason}");
         self.notice(Role::System, text, about(STOP_REASON, reason))
     }
 
-    /// Puts the tokens of a turn on its last answer, and the model's name on all of them.
+    /// Sets the turn's usage on its last answer, and the model on all of its entries.
     fn bill(&mut self, begin: usize, result: &Object) {
         let meta = fields::object(result, "_meta");
         let quota = meta.and_then(|meta| fields::object(meta, "quota"));
@@ -63,7 +63,7 @@ impl Fold {
         self.entries[last].usage = Some(usage);
     }
 
-    /// The tokens that an agent tells beside its messages only.
+    /// The usage of agents that report it only in `_meta` of their messages.
     fn told_beside(&self, begin: usize) -> Option<Usage> {
         let mut all = Usage::default();
         for entry in &self.entries[begin..] {
@@ -88,7 +88,7 @@ impl Fold {
     }
 }
 
-/// Tokens as agents count them. Where the total leaves out what a cache served, that is part of the input.
+/// Parses token counts. If the total shows that cached tokens are part of the input, they are subtracted from it.
 fn tokens(counts: &Object) -> Usage {
     let count = |names: [&str; 2]| names.iter().map(|name| fields::count(counts, name)).max();
     let count = |camel, snake| count([camel, snake]).unwrap_or(0);

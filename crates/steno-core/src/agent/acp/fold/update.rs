@@ -1,4 +1,4 @@
-//! What an agent tells while it works.
+//! Handles `session/update` notifications.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
 impl Fold {
-    /// Takes the parameters of a `session/update`.
+    /// Handles the parameters of a `session/update`.
     pub(super) fn update(&mut self, params: &Object) {
         let id = fields::text(params, "sessionId").map(str::to_owned);
         self.facts.native_id = self.facts.native_id.take().or(id);
@@ -35,7 +35,7 @@ impl Fold {
         }
     }
 
-    /// What the user said, told by the agent: in version 2, of a prompt that the log has already.
+    /// Adds a user message that the agent reports. In version 2 it repeats a prompt already in the log.
     fn echo(&mut self, update: &Object, take: fn(&mut Self, Role, Kind, &Object)) {
         let before = self.entries.len();
         take(self, Role::User, Kind::Text, update);
@@ -44,7 +44,7 @@ impl Fold {
         }
     }
 
-    /// A plan: its steps, its text, or where it stands. In version 2 that is an object of its own.
+    /// Adds a plan: its steps, its text, or its URI. Version 2 nests it in an object.
     fn plan(&mut self, update: &Object) {
         let plan = fields::object(update, "plan").unwrap_or(update);
         let steps = ["entries", "items"].iter().find_map(|name| plan.get(*name));
@@ -64,7 +64,7 @@ impl Fold {
         self.notice(Role::Assistant, text, about("plan", body(update)));
     }
 
-    /// The context was shortened; what is told of one such time is one entry.
+    /// Adds or updates a compaction. All updates with one id become one entry.
     fn compaction(&mut self, update: &Object) {
         let id = fields::text(update, "compactionId").map(str::to_owned);
         let known = id.as_ref().and_then(|id| self.compactions.get(id).copied());
@@ -91,14 +91,14 @@ impl Fold {
         self.notice(Role::System, text, about("notice", body(update)));
     }
 
-    /// In version 2 a turn ends when the agent has nothing more to do.
+    /// In version 2 a turn ends when the agent becomes idle.
     fn state(&mut self, update: &Object) {
         if fields::text(update, "state") == Some("idle") {
             self.end_turn(Some(update));
         }
     }
 
-    /// What an agent tells of the session rather than in it.
+    /// Handles updates about the session itself.
     fn fact(&mut self, update: &Object) {
         match fields::text(update, "sessionUpdate") {
             Some("session_info_update") => {
@@ -113,7 +113,7 @@ impl Fold {
         }
     }
 
-    /// How full the context is, and what all of the session cost so far.
+    /// Notes the context use and the total cost of the session.
     fn context(&mut self, update: &Object) {
         let cost = fields::object(update, "cost");
         let dollars = cost.filter(|cost| fields::text(cost, "currency") == Some("USD"));
@@ -122,7 +122,7 @@ impl Fold {
         self.tell("context", Some(&Value::Object(body(update))));
     }
 
-    /// The model among an agent's settings.
+    /// Notes the model among the agent's settings.
     pub(super) fn options(&mut self, told: &Object) {
         let options = fields::list(told, "configOptions").iter().filter_map(Value::as_object);
         let mut models = options.filter(|option| fields::text(option, "category") == Some("model"));
@@ -130,10 +130,10 @@ impl Fold {
         self.model = model.map(str::to_owned).or(self.model.take());
     }
 
-    /// Drops what only repeats the prompt before it; its name goes to the prompt.
+    /// Drops entries that repeat the prompt before them. The prompt takes over the message id.
     pub(super) fn drop_echoes(&mut self) {
         let mut kept: Vec<Entry> = Vec::with_capacity(self.entries.len());
-        // The place of the last prompt, and where its text stands without the blanks around it.
+        // Index of the last prompt, and the range of its text without surrounding white space.
         let mut last_prompt: Option<(usize, Range<usize>)> = None;
         for mut entry in std::mem::take(&mut self.entries) {
             let is_echo = entry.extra.shift_remove(ECHO).is_some();
@@ -154,16 +154,16 @@ impl Fold {
     }
 }
 
-/// Where a text stands without the blanks around it.
+/// The range of a text without surrounding white space.
 fn trimmed_range(text: &str) -> Range<usize> {
     let start = text.len() - text.trim_start().len();
     start..start + text.trim().len()
 }
 
-/// The mark of what a user is said to have said; it never leaves the fold.
+/// Marks a user message reported by the agent. Removed before the entries are returned.
 const ECHO: &str = "echo";
 
-/// An update without its kind.
+/// An update without its `sessionUpdate` field.
 pub(super) fn body(update: &Object) -> Object {
     let mut body = update.clone();
     body.shift_remove("sessionUpdate");
