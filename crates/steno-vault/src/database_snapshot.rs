@@ -1,6 +1,6 @@
-//! A copy of a database and its log in a folder of their own.
+//! A temporary copy of a database and its write-ahead log.
 //!
-//! The sessions of one database are read one after the other: the last copy is kept, so that all of them cost one.
+//! The last copy is cached, because the sessions of one database are read one after another.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -14,21 +14,21 @@ use tempfile::TempDir;
 use crate::session_file::Source;
 use steno_model::durable::{FileError, OnPath};
 
-/// How often to copy again when somebody writes meanwhile.
+/// How often to retry a copy if the files change meanwhile.
 const ATTEMPTS: usize = 5;
 
 thread_local! {
     static LAST: RefCell<Option<Arc<Snapshot>>> = const { RefCell::new(None) };
 }
 
-/// A folder with the two files; removed with the last user.
+/// A folder with the copied files, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     folder: TempDir,
     stamp: Option<Stamp>,
 }
 
-/// What changes when somebody writes: place, length and time of each file.
+/// Path, length and modification time of each file, to detect changes.
 type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 impl Snapshot {
@@ -80,7 +80,7 @@ fn stamp_of(source: &Source) -> Option<(PathBuf, u64, Option<SystemTime>)> {
 
 fn fill(source: &Source, target: &Path) -> Result<(), FileError> {
     if source.is_on_disk() {
-        // The file system may share the bytes instead of copying them.
+        // A copy by path lets the file system share the data.
         let _ = fs::remove_file(target);
         fs::copy(source.path(), target).on("copy", source.path())?;
         return make_writable(target);
@@ -90,7 +90,7 @@ fn fill(source: &Source, target: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// A copy has its original's mode, which may forbid what SQLite does with a log.
+/// Makes a copy writable. It has the mode of the original, but SQLite must write to use a log.
 fn make_writable(file: &Path) -> Result<(), FileError> {
     let mut permissions = fs::metadata(file).on("open", file)?.permissions();
     #[cfg(unix)]

@@ -1,7 +1,7 @@
-//! Databases of agents, read without changing or locking them.
+//! Reads SQLite databases of agents without changing or locking them.
 //!
-//! A database whose newest rows are still in its write-ahead log is read from a copy of both files, since opening it
-//! in place would leave files beside it. So is one whose bytes come from the vault.
+//! A database with rows in its write-ahead log is read from a copy of both files, because opening it in place would
+//! create files beside it. A database from the vault is also read from a copy.
 
 mod long_values;
 mod row;
@@ -30,7 +30,7 @@ use crate::session_file::Source;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// How long to wait for a writer that holds the database.
+/// How long to wait for a lock on the database.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest value that readers take, in bytes: as long as the longest line of a file.
@@ -41,11 +41,11 @@ const VALUE_LIMIT: usize = steno_model::lines::LINE_LIMIT;
 pub struct Database {
     connection: Connection,
     path: PathBuf,
-    /// Whether all names of columns are text; in a damaged file they may not be.
+    /// Whether all column names are valid UTF-8. In a damaged file they may not be.
     has_names: bool,
     /// Whether values of more than [`VALUE_LIMIT`] bytes read as null.
     hides_long_values: Cell<bool>,
-    // Removed after the connection is closed.
+    // Dropped after the connection.
     snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -122,7 +122,7 @@ fn begins_with_magic(input: impl Read) -> io::Result<bool> {
     Ok(head == MAGIC)
 }
 
-/// Whether the tables that the file itself shows, without its log, are another schema's: no copy is made to say so.
+/// Whether the main file, without its write-ahead log, has tables of another schema. Avoids a copy.
 fn is_foreign(file: &Path, schema: &Schema) -> bool {
     let Ok(database) = Database::in_place(file, file, true) else { return false };
     match database.texts("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1", &[]) {
@@ -161,7 +161,7 @@ impl Database {
             return Self::in_snapshot(snapshot, path);
         }
         if main.is_on_disk() && wal.is_none_or(is_empty) {
-            // A database that expects a log would be given one by opening it.
+            // Opening a database in WAL mode would create a log file, unless it is opened as immutable.
             return Self::in_place(path, path, expects_log(path));
         }
         Self::in_snapshot(Snapshot::of(main, wal)?, path)
@@ -335,7 +335,7 @@ impl From<rusqlite::Error> for VisitError {
     }
 }
 
-/// Whether the statements that made the tables are text; rusqlite panics on a name of a column that is not.
+/// Whether all table definitions are valid UTF-8. rusqlite panics on a column name that is not.
 fn has_names(connection: &Connection) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare("SELECT sql FROM sqlite_master")?;
     let mut rows = statement.query([])?;
@@ -349,7 +349,7 @@ fn has_names(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// Whether the header says that the database is written through a log.
+/// Whether the header says that the database is in WAL mode.
 fn expects_log(file: &Path) -> bool {
     let mut head = [0; 20];
     File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head[18] == 2

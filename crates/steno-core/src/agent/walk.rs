@@ -1,6 +1,6 @@
-//! Passes over JSON of any size. Its structure is followed; of its values only those are held that are asked for.
+//! Walks over JSON of any size and parses only the values that a caller requests.
 //!
-//! Only quotes, brackets and commas count for that. Whether a value is good JSON, or can be repaired, shows once it is held.
+//! The walker looks only at quotes, brackets and commas. Other errors in a value show when it is parsed.
 
 mod course;
 mod line;
@@ -24,22 +24,22 @@ use steno_vault::Source;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A place in JSON that moves forward only.
+/// A forward-only position in JSON input.
 pub(crate) struct Walk<R> {
     input: R,
     at: u64,
-    /// The longest value that is held.
+    /// Longest value to parse, in bytes.
     limit: usize,
 }
 
-/// What is done with a part of the JSON: it must be passed over.
+/// Processes a value. It must consume the value.
 type Step<'a, R> = &'a mut dyn FnMut(&mut Walk<R>) -> io::Result<()>;
 
-/// The same with a field, whose name is given.
+/// Processes the value of a field, given its name.
 type FieldStep<'a, R> = &'a mut dyn FnMut(&mut Walk<R>, &str) -> io::Result<()>;
 
 impl Walk<Box<dyn BufRead>> {
-    /// Passes over the document that is all of `source`, or says why it is none.
+    /// Walks over the document in `source`. The inner error says why it is malformed.
     pub(crate) fn over(
         source: &Source,
         step: Step<'_, Box<dyn BufRead>>,
@@ -48,7 +48,7 @@ impl Walk<Box<dyn BufRead>> {
         judged(step(&mut walk).and_then(|()| walk.end()), source.path())
     }
 
-    /// Passes once more over a document that was whole before.
+    /// Walks again over a document that was well-formed before.
     pub(crate) fn again(
         source: &Source,
         step: Step<'_, Box<dyn BufRead>>,
@@ -59,12 +59,12 @@ impl Walk<Box<dyn BufRead>> {
 }
 
 impl<R: BufRead> Walk<R> {
-    /// Begins with `input`, whose first byte is that at `at` of its file.
+    /// Starts at `input`. `at` is the file offset of its first byte.
     pub(crate) fn new(input: R, at: u64) -> Self {
         Self { input, at, limit: LINE_LIMIT }
     }
 
-    /// The first byte of the value that comes next; none at the end.
+    /// The first byte of the next value. `None` at the end.
     pub(crate) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let there = filled(&mut self.input)?;
@@ -79,17 +79,17 @@ impl<R: BufRead> Walk<R> {
         }
     }
 
-    /// Where the value stands that comes next.
+    /// The offset of the next value.
     pub(crate) fn start(&mut self) -> io::Result<u64> {
         self.peek().map(|_| self.at)
     }
 
-    /// How far it went.
+    /// The current offset.
     pub(crate) fn position(&self) -> u64 {
         self.at
     }
 
-    /// Gives each field of the object that comes next to `step`. What is no object is passed over.
+    /// Passes each field of the next object to `step`. Any other value is skipped.
     pub(crate) fn fields(&mut self, step: FieldStep<'_, R>) -> io::Result<()> {
         self.inside([b'{', b'}'], &mut |walk| {
             let name: String = walk.value()?.map_err(malformed)?;
@@ -101,7 +101,7 @@ impl<R: BufRead> Walk<R> {
         })
     }
 
-    /// Gives each item of the list that comes next to `step`. What is no list is passed over.
+    /// Passes each item of the next list to `step`. Any other value is skipped.
     pub(crate) fn items(&mut self, step: Step<'_, R>) -> io::Result<()> {
         self.inside([b'[', b']'], step)
     }
@@ -127,18 +127,18 @@ impl<R: BufRead> Walk<R> {
         Ok(())
     }
 
-    /// Passes over the value that comes next.
+    /// Skips the next value.
     pub(crate) fn pass(&mut self) -> io::Result<()> {
         self.course(&mut |_| {})?;
         Ok(())
     }
 
-    /// Passes over the value that comes next, and says where it stands.
+    /// Skips the next value and returns its byte range.
     pub(crate) fn place(&mut self) -> io::Result<Range<u64>> {
         self.course(&mut |_| {})
     }
 
-    /// The value that comes next, or why it is none.
+    /// Parses the next value. The inner error says why it cannot be parsed.
     pub(crate) fn value<T: DeserializeOwned>(&mut self) -> io::Result<Result<T, String>> {
         let (mut bytes, limit) = (Vec::new(), self.limit);
         let place = self.course(&mut |piece| {
@@ -151,7 +151,7 @@ impl<R: BufRead> Walk<R> {
         Ok(repair::parse(&bytes))
     }
 
-    /// Gives the bytes of the value that comes next to `take`, piece by piece.
+    /// Passes the bytes of the next value to `take`, in chunks.
     fn course(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<Range<u64>> {
         self.peek()?;
         let (start, mut course) = (self.at, Course::default());
@@ -173,7 +173,7 @@ impl<R: BufRead> Walk<R> {
         }
     }
 
-    /// Checks that nothing follows.
+    /// Checks that nothing but white space follows.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         match self.peek()? {
             None => Ok(()),
@@ -195,7 +195,7 @@ impl<R: BufRead> Walk<R> {
     }
 }
 
-/// What is at hand; nothing at the end.
+/// The buffered input. Empty at the end.
 fn filled(input: &mut impl BufRead) -> io::Result<&[u8]> {
     while let Err(error) = input.fill_buf() {
         if error.kind() != io::ErrorKind::Interrupted {
@@ -205,12 +205,12 @@ fn filled(input: &mut impl BufRead) -> io::Result<&[u8]> {
     input.fill_buf()
 }
 
-/// Says that bytes were read, but are not what they ought to be.
+/// An error for bytes read successfully but malformed.
 pub(crate) fn malformed(reason: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-/// Tells what is wrong with a document from what kept us from reading it.
+/// Separates a malformed document, which is a problem, from a failure to read the file.
 pub(crate) fn judged<T>(
     result: io::Result<T>,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Members of a ZIP archive that stands anywhere, unpacked while they are read.
+//! Reads members of a ZIP archive in any session file, decompressed on the fly.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -11,7 +11,7 @@ use steno_vault::Source;
 /// The first bytes of an archive.
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 
-/// The names of all members, in order; none if it is no archive.
+/// The names of all members, sorted. `None` if the file is not an archive.
 pub(crate) fn names(archive: &Source) -> Option<Vec<String>> {
     let archive = ZipArchive::new(Anywhere::of(archive).ok()?).ok()?;
     let mut names: Vec<_> = archive.file_names().flatten().map(|name| name.into_owned()).collect();
@@ -19,7 +19,7 @@ pub(crate) fn names(archive: &Source) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The member `name`, known to its session as `shown`.
+/// The member `name` as a session file named `shown`.
 pub(crate) fn member(archive: &Source, shown: &str, name: &str) -> Source {
     let (path, archive, name) = (archive.path().join(shown), archive.clone(), name.to_owned());
     Source::new(shown, path, move || open(&archive, &name))
@@ -41,7 +41,7 @@ fn open(archive: &Source, name: &str) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(Checked { plain, crc: Crc::new(), sum })))
 }
 
-/// Plain bytes, which must have the sum that the archive states.
+/// Decompressed bytes, verified against the CRC-32 in the archive.
 struct Checked {
     plain: Box<dyn Read>,
     crc: Crc,
@@ -59,7 +59,7 @@ impl Read for Checked {
     }
 }
 
-/// A source in which one can move about.
+/// Makes a session file seekable.
 struct Anywhere {
     source: Source,
     at: u64,

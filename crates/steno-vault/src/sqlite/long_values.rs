@@ -1,4 +1,4 @@
-//! Values that are too long to be held: read in pieces, or not at all.
+//! Values too long to hold in memory: read in chunks, or hidden.
 
 use std::io::{self, Read};
 
@@ -9,10 +9,10 @@ use rusqlite::{Connection, MAIN_DB};
 
 use super::rows::table::{Table, plain_tables, quoted};
 
-/// Bytes that are read at once; whole groups of three, as base64 has them.
+/// Bytes per read. A multiple of three, so that base64 needs no padding between chunks.
 const PIECE: usize = 3 << 16;
 
-/// A value of a row that stays in its database.
+/// A value that stays in the database.
 #[derive(Clone, Debug)]
 pub(super) struct LongValue {
     pub table: String,
@@ -22,7 +22,7 @@ pub(super) struct LongValue {
     pub is_text: bool,
 }
 
-/// Takes a piece of output.
+/// Receives a chunk of output.
 pub(super) type TakePiece<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 
 impl LongValue {
@@ -31,7 +31,7 @@ impl LongValue {
         Ok(self.open(connection)?.len() as u64)
     }
 
-    /// Hands out the bytes.
+    /// Passes the bytes to `take` in chunks.
     pub(super) fn each_piece(
         &self,
         connection: &Connection,
@@ -48,7 +48,7 @@ impl LongValue {
         }
     }
 
-    /// Hands out the value as JSON, in the words of a log of rows.
+    /// Passes the value to `take` as JSON, encoded as in a row log.
     pub(super) fn write_json(
         &self,
         connection: &Connection,
@@ -109,7 +109,7 @@ impl LongValue {
     }
 }
 
-/// Reads until the buffer is full or nothing is left.
+/// Reads until the buffer is full or the input ends.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -121,8 +121,8 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Makes the values of all tables that are longer than `limit` bytes read as null: each table gets a view of its name
-/// that SQLite finds first. The database itself does not change.
+/// Makes values longer than `limit` bytes read as null: a temporary view shadows each table. The database itself does
+/// not change.
 pub(super) fn hide(connection: &Connection, limit: usize) -> rusqlite::Result<()> {
     for (name, _) in plain_tables(connection)? {
         let table = Table::of(connection, &name)?;

@@ -1,4 +1,4 @@
-//! A row of a database whose columns may be missing, null or of another type than expected.
+//! A database row with lenient access: columns may be missing, null or of another type.
 
 use rusqlite::types::ValueRef;
 
@@ -60,7 +60,7 @@ impl<'a> Row<'a> {
             return Object::new();
         }
         let names = self.row.as_ref().column_names();
-        // A view that hides long values has the row's number as a column.
+        // The view that hides long values adds a column `rowid`.
         let unknown = names.into_iter().filter(|name| !known.contains(name) && *name != "rowid");
         unknown.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }

@@ -1,6 +1,6 @@
-//! Finds the end of a JSON value whose bytes come in pieces.
+//! Finds the end of a JSON value in a stream of chunks.
 
-/// How far into a value we are.
+/// The state inside a value.
 #[derive(Default)]
 pub(super) struct Course {
     depth: usize,
@@ -10,7 +10,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// How many of `bytes`, which are more of the value, belong to it, and whether it ends with them.
+    /// Scans the next bytes of the value. Returns how many belong to it, and whether it ends with them.
     pub(super) fn over(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut at = 0;
         while at < bytes.len() {
@@ -38,12 +38,12 @@ impl Course {
         (at, false)
     }
 
-    /// Whether the value is one that ends with its input, too.
+    /// Whether the value may end at the end of the input.
     pub(super) fn is_scalar(&self) -> bool {
         self.in_scalar
     }
 
-    /// How many of `bytes` are left of a string.
+    /// Scans the rest of a string. Returns its length in `bytes`.
     fn over_string(&mut self, bytes: &[u8]) -> usize {
         let mut at = usize::from(std::mem::take(&mut self.is_escaped));
         while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
@@ -62,7 +62,7 @@ impl Course {
     }
 }
 
-/// Whether a byte ends a number or a word.
+/// Whether a byte ends a number or literal.
 fn is_token(byte: u8) -> bool {
     matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b',' | b':') || byte.is_ascii_whitespace()
 }

@@ -1,4 +1,4 @@
-//! Lines that are JSON each, of any length: none is held, and a bad one costs only itself.
+//! Walks over JSON Lines of any length. No line is held in memory, and a bad line affects only itself.
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
@@ -8,13 +8,13 @@ use crate::durable::{FileError, OnPath};
 use crate::problem::Problem;
 use steno_vault::Source;
 
-/// The lines of a file, each to be passed over.
+/// The lines of a file.
 pub(crate) struct LineWalks<'s> {
     source: &'s Source,
     line: OneLine,
-    /// Where the last line stands, with its end.
+    /// Byte range of the last line, with its ending.
     pub(crate) place: Range<u64>,
-    /// Its number, counted from 1.
+    /// Its number, starting with 1.
     pub(crate) number: u64,
 }
 
@@ -23,7 +23,8 @@ impl<'s> LineWalks<'s> {
         Ok(Self { source, line: OneLine { input: source.open()? }, place: 0..0, number: 0 })
     }
 
-    /// What `take` makes of the next line that is not blank, or why it cannot be read; none at the end.
+    /// Walks over the next non-blank line with `take`. The inner error says why the line is malformed. `None`
+    /// at the end.
     pub(crate) fn next<T>(
         &mut self,
         mut take: impl FnMut(&mut Walk<&mut OneLine>) -> io::Result<T>,
@@ -51,14 +52,14 @@ impl<'s> LineWalks<'s> {
     }
 }
 
-/// Whether the first line is JSON of its own.
+/// Whether the first line is a complete JSON value.
 pub(crate) fn begins_with_whole_line(source: &Source) -> Result<bool, FileError> {
     let mut walk = Walk::new(OneLine { input: source.open()? }, 0);
     let passed = walk.pass().and_then(|()| walk.end());
     judged(passed, source.path()).map(|passed| passed.is_ok())
 }
 
-/// Passes over what is left of a line and its end, and says where that was.
+/// Skips the rest of a line with its ending, and returns the offset after it.
 fn rest(mut walk: Walk<&mut OneLine>) -> io::Result<u64> {
     loop {
         let count = filled(&mut walk.input)?.len();
@@ -72,7 +73,7 @@ fn rest(mut walk: Walk<&mut OneLine>) -> io::Result<u64> {
     Ok(walk.at + ending as u64)
 }
 
-/// One line of a file, as if it were all of it.
+/// A reader that ends at the end of the line.
 pub(crate) struct OneLine {
     input: Box<dyn BufRead>,
 }

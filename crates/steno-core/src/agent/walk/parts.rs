@@ -1,4 +1,4 @@
-//! Reads parts of a file in any order.
+//! Reads byte ranges of a file in any order.
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use crate::durable::{FileError, OnPath};
 use steno_vault::Source;
 
-/// What is read over rather than opening the file again.
+/// Gap, in bytes, to read over instead of reopening the file.
 const NEAR: u64 = 256 << 10;
 
-/// A file of which parts are read. Those that stand in order are read in one go.
+/// A file to read byte ranges from. Ascending ranges share one open file.
 pub(crate) struct Parts<'s> {
     source: &'s Source,
     input: Option<Box<dyn BufRead>>,
@@ -21,7 +21,7 @@ impl<'s> Parts<'s> {
         Self { source, input: None, at: 0 }
     }
 
-    /// The bytes of `range`; fewer if the file has become shorter.
+    /// The bytes of `range`. Fewer if the file has become shorter.
     pub(crate) fn read(&mut self, range: &Range<u64>) -> Result<Vec<u8>, FileError> {
         let ahead = range.start.checked_sub(self.at).filter(|ahead| *ahead <= NEAR);
         let mut input = match (self.input.take(), ahead) {

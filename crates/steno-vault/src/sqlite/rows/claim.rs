@@ -1,4 +1,4 @@
-//! Whose the rows of a database are: one session must never replace what another has there.
+//! Decides which rows of a database belong to a session: restoring one session must never replace rows of another.
 
 use rusqlite::{Connection, params_from_iter};
 
@@ -7,7 +7,7 @@ use super::table::{Table, quoted};
 use crate::database_schema::{Part, Share};
 use crate::sqlite::Schema;
 
-/// What one session may do to a database.
+/// What one session may change in a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The databases that its agent has.
@@ -34,7 +34,7 @@ impl Claim<'_> {
             let mut statement = target.prepare_cached(&query)?;
             let parameters = [&key].into_iter().chain(identity.iter().copied());
             let found: i64 = statement.query_row(params_from_iter(parameters), |row| row.get(0))?;
-            // A row that is not told apart by sessions is the session's only if there is no other.
+            // A condition without the session id holds for all rows, so there must be no other session.
             let is_told_apart = condition.contains("?1");
             if found > 0 && (is_told_apart || self.is_alone(target, schema)?) {
                 return Ok(true);
@@ -43,7 +43,7 @@ impl Claim<'_> {
         Ok(false)
     }
 
-    /// The schemas that speak of a table, each with the condition of a session's own rows in it.
+    /// The schemas with this table, each with its SQL condition for a session's own rows.
     fn conditions(&self, table: &Table) -> Vec<(&Schema, String)> {
         let named = |part: &&Part| part.table == table.name && part.share == Share::Own;
         let mut conditions: Vec<(&Schema, String)> = Vec::new();
@@ -69,7 +69,7 @@ impl Claim<'_> {
             let id: Option<String> = session.get(0)?;
             others += u32::from(id.as_deref() != self.key);
         }
-        // Without a key, the one that is there is this one.
+        // Without a key, the only session in the database is this one.
         Ok(others <= u32::from(self.key.is_none()))
     }
 }

@@ -1,4 +1,4 @@
-//! Lists what belongs to a session in a database: its rows, those that it needs, and what made the tables.
+//! Lists the row log lines of a session: its own rows, shared rows that it needs, and table definitions.
 
 use std::io;
 
@@ -18,10 +18,10 @@ use crate::sqlite::long_values::{LongValue, TakePiece};
 use crate::sqlite::{Database, Schema};
 use steno_model::json::Value;
 
-/// Values of more bytes are not held: they are read in pieces whenever their line is.
+/// Values above this size, in bytes, are not held in memory but read in chunks.
 const LONG_VALUE: usize = 1 << 20;
 
-/// A line for a log.
+/// A line of the row log.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
     /// The slot that it fills.
@@ -65,7 +65,7 @@ struct Rows {
     table: Table,
     query: String,
     share: Share,
-    /// Whether the query leaves out long values, and tells which.
+    /// Whether the query replaces long values by null and returns their types.
     is_short: bool,
 }
 
@@ -127,7 +127,7 @@ impl Database {
         Ok(bytes)
     }
 
-    /// What stands for a long value in the name of a slot.
+    /// The hash that replaces a long value in a slot name.
     fn hashed(&self, value: &LongValue) -> io::Result<Value> {
         let mut hasher = Hasher::new();
         self.add_long(&mut hasher, value)?;
@@ -145,7 +145,7 @@ impl Database {
         Ok(length)
     }
 
-    /// Lines for the database as a whole and for its tables, indices and triggers.
+    /// Lines for the database, its tables, indices and triggers.
     fn made_by(&self) -> rusqlite::Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let number = |name| self.connection.pragma_query_value(None, name, |row| row.get(0));
         let about = About {
@@ -172,12 +172,12 @@ impl Database {
         Ok(lines)
     }
 
-    /// The tables that have rows of a session: those that the schema names, and those that name the session.
+    /// The tables with rows of a session: those in the schema, and those with the owner column.
     fn parts(&self, schema: &Schema) -> Result<Vec<Rows>, FormatError> {
         let invalid = |error| self.invalid(error);
         let encoding: rusqlite::Result<String> =
             self.connection.pragma_query_value(None, "encoding", |row| row.get(0));
-        // Text of another encoding must be translated as a whole.
+        // Text in another encoding must be converted as a whole.
         let is_utf8 = encoding.map_err(invalid)? == "UTF-8";
         let mut parts = Vec::new();
         for (name, _) in plain_tables(&self.connection).map_err(invalid)? {
@@ -192,7 +192,7 @@ impl Database {
             let short = table.select_short(&condition, LONG_VALUE).filter(|_| is_utf8);
             let is_short = short.is_some();
             let query = short.unwrap_or_else(|| table.select(&condition));
-            // Another version of the agent may lack a column, but not in what makes the database its own.
+            // Another version of the agent may lack a column, but not in a required table.
             let is_needed = schema.tables.iter().any(|(needed, _)| *needed == name);
             match self.connection.prepare(&query) {
                 Err(error) if is_needed => return Err(self.invalid(error)),
@@ -221,7 +221,7 @@ impl Database {
 }
 
 impl Rows {
-    /// The value of a column that the query has left out.
+    /// The value of a column that the query replaced by null.
     fn long_value(
         &self,
         row: &rusqlite::Row<'_>,
@@ -263,7 +263,7 @@ fn row_line(
             Err(long) => database.hashed(long).map_err(as_database_error)?,
         });
     }
-    // Rows whose identity is null are not one another's.
+    // Rows with a null in their identity are distinct.
     if of.len() == 2 || of.contains(&Value::Null) {
         of.push(rowid.clone());
     }
@@ -312,7 +312,7 @@ fn add_value(hasher: &mut Hasher, value: ValueRef<'_>) -> u64 {
     }
 }
 
-/// Adds bytes so that no other bytes give the same sum.
+/// Hashes bytes with their type and length, so that different sequences of values cannot give the same input.
 fn add(hasher: &mut Hasher, bytes: &[u8], kind: u8) -> u64 {
     let length = bytes.len() as u64;
     hasher.update(&[kind]).update(&length.to_le_bytes()).update(bytes);

@@ -1,4 +1,4 @@
-//! A value of a database as JSON, without loss: what JSON has no word for stands in an object.
+//! Lossless conversion of SQLite values to JSON. A value that JSON cannot represent becomes an object.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,13 +8,13 @@ use serde_json::json;
 
 use steno_model::json::Value;
 
-/// A value that was read from a line.
+/// A value parsed from a row log line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Field {
     Null,
     Integer(i64),
     Real(f64),
-    /// Text is bytes: a database does not check that it is UTF-8.
+    /// Text as bytes, because SQLite does not validate UTF-8.
     Text(Vec<u8>),
     Blob(Vec<u8>),
 }

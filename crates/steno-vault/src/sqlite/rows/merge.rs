@@ -1,4 +1,4 @@
-//! Puts a session's rows into a database that is in use: what is missing is inserted, all else stays as it is.
+//! Merges a session's rows into a database in use: inserts missing rows and keeps all others.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::table::{Table, plain_tables, quoted};
 use crate::database_schema::Share;
 use crate::sqlite::PATIENCE;
 
-/// Takes a row for a table, and whether another is there in its place.
+/// Receives a table, a row for it, and whether the row replaces an existing one.
 type Take<'a> = &'a mut dyn FnMut(&Table, &[Field], bool) -> rusqlite::Result<()>;
 
-/// What was done to a database.
+/// Number of rows changed in a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Rows that were missing.
@@ -25,19 +25,19 @@ pub struct Merged {
     pub replaced: u64,
 }
 
-/// Why nothing was done.
+/// Why a merge failed. The database is then unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// The agent's tables are others than those that were kept.
     #[error("no table or column of this name in the database: {0}")]
     Missing(String),
-    /// The row is there with other content.
+    /// The row exists with other content.
     #[error("another row is there: {0}")]
     Differs(String),
-    /// The row that is there is another session's.
+    /// The row exists and belongs to another session.
     #[error("a row of another session is there: {0}")]
     Foreign(String),
-    /// SQLite said no.
+    /// SQLite returned an error.
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
 }
@@ -60,7 +60,7 @@ impl Replay {
     /// session's own and that is wanted, and an error otherwise.
     pub fn merge(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
         let mut target = open(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        // What triggers would count or stamp is in the rows already.
+        // The rows already contain the effects of triggers.
         target.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         let transaction = target.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.pragma_update(None, "defer_foreign_keys", true)?;
@@ -71,7 +71,7 @@ impl Replay {
         Ok(merged)
     }
 
-    /// Hands out every row that must be put into the target, with whether another is there in its place.
+    /// Passes each row to insert or replace to `take`.
     fn each(
         &self,
         target: &Connection,
@@ -125,8 +125,8 @@ fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The table into which kept rows go: its identity, but the columns that were kept. Without an identity, only a row
-/// that is the same in all columns is in another's place.
+/// The layout of a target table, with the columns of the kept rows. Without an identity, rows are equal only if all
+/// columns are.
 fn target_table(target: &Connection, there: &[String], kept: &Table) -> Result<Table, MergeError> {
     if !there.contains(&kept.name) {
         return Err(MergeError::Missing(kept.name.clone()));
@@ -145,7 +145,7 @@ fn target_table(target: &Connection, there: &[String], kept: &Table) -> Result<T
     Ok(table)
 }
 
-/// The row of the target that is in the place of a kept one.
+/// The row of the target with the identity of a kept row.
 fn find(
     target: &Connection,
     table: &Table,
@@ -172,7 +172,7 @@ fn put(
         let mut insert = target.prepare_cached(&insert(&table.name, &columns))?;
         return insert.execute(params_from_iter(fields)).map(drop);
     }
-    // Not deleted and inserted: other rows may hang on it.
+    // An update instead of delete and insert, because other rows may reference this one.
     let set: Vec<String> =
         columns.iter().enumerate().map(|(at, name)| format!("{name} = ?{}", at + 1)).collect();
     let (name, condition) = (quoted(&table.name), table.condition(columns.len() + 1));
@@ -181,7 +181,7 @@ fn put(
     target.prepare_cached(&update)?.execute(params_from_iter(parameters)).map(drop)
 }
 
-/// How an error names a row.
+/// The name of a row in error messages.
 fn named(table: &str, target: &Table, fields: &[Field]) -> String {
     let mut name = table.to_owned();
     for index in &target.identity {

@@ -1,7 +1,7 @@
-//! Makes a database of a log, in memory.
+//! Rebuilds a database from a row log, in memory.
 //!
-//! The statements of a log are run nowhere else, and none that is not plainly one of ours. What cannot be taken in is
-//! reported with its line, and the rest goes on.
+//! SQL statements of a log are executed only here, and only plain `CREATE` statements. A line that fails is reported
+//! with its number, and the rest continues.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -18,7 +18,7 @@ use crate::database_schema::Share;
 use steno_model::json::{Object, Value};
 use steno_model::problem::{Problem, json_reason};
 
-/// The database that a log describes.
+/// The database rebuilt from a row log.
 #[derive(Debug)]
 pub struct Replay {
     /// The database in memory.
@@ -83,7 +83,7 @@ impl Replay {
 
     fn empty() -> rusqlite::Result<Self> {
         let connection = Connection::open_in_memory()?;
-        // A row came from a table that had it: nothing that the table asks for is asked again.
+        // The rows were valid in their original table, so constraints are not checked again.
         for (name, is_on) in
             [("foreign_keys", false), ("ignore_check_constraints", true), ("trusted_schema", false)]
         {
@@ -92,7 +92,7 @@ impl Replay {
         Ok(Self { connection, tables: HashMap::new(), triggers: Vec::new() })
     }
 
-    /// Takes in a line that is no row's; gives back the statement of an index, which waits for the rows.
+    /// Applies a line that is not a row. Returns the statement of an index, which is executed after all rows.
     fn made_by(&mut self, line: &[u8]) -> Result<Option<String>, String> {
         if let Ok(about) = serde_json::from_slice::<About>(line) {
             return self.about(&about).map(|()| None);
@@ -177,7 +177,7 @@ impl Replay {
     }
 }
 
-/// A statement that inserts a row; the names of its columns are quoted already.
+/// An `INSERT` statement. The column names must be quoted.
 pub(super) fn insert(table: &str, columns: &[String]) -> String {
     let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
     let (table, columns) = (quoted(table), columns.join(", "));
@@ -188,7 +188,7 @@ fn begins(sql: &str, starts: &[&str]) -> bool {
     starts.iter().any(|start| sql.starts_with(start))
 }
 
-/// Whether a statement makes a table of columns: neither of a query nor in another database.
+/// Whether a statement creates a plain table: not from a query and not in another database.
 fn is_plain_table(sql: &str) -> bool {
     let Some(rest) = sql.strip_prefix("CREATE TABLE ") else { return false };
     let rest = past_comments(rest);
@@ -203,7 +203,7 @@ fn is_plain_table(sql: &str) -> bool {
         }
     };
     let mut rest = &rest[1..];
-    // A quote that is doubled stands for itself.
+    // A doubled quote is an escaped quote.
     while let Some(at) = rest.find(close) {
         rest = &rest[at + close.len_utf8()..];
         if close == ']' || !rest.starts_with(close) {

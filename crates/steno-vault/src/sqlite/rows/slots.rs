@@ -1,4 +1,4 @@
-//! What the slots of a log hold: for each the number and the sum of its last line.
+//! The slots of a row log: number and hash of the last line of each.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 use steno_model::lines::{LineEnd, Lines};
 use steno_model::problem::{Problem, json_reason};
 
-/// How much of a line is read at once.
+/// Bytes per read of a line.
 const PIECE: usize = 4 << 20;
 
-/// How the slot of a row begins.
+/// The prefix of a row's slot.
 const ROW: &[u8] = b"[\"row\",";
 
-/// The slots of a log that are not empty.
+/// The filled slots of a row log.
 #[derive(Debug, Default)]
 pub struct Slots {
     filled: HashMap<Vec<u8>, Filled>,
@@ -28,7 +28,7 @@ struct Filled {
     line: u64,
     sum: blake3::Hash,
     is_seen: bool,
-    /// The line itself, unless it is a row's.
+    /// The line itself, unless it is a row.
     text: Option<Vec<u8>>,
 }
 
@@ -73,7 +73,7 @@ impl Slots {
         lines
     }
 
-    /// Whether a line is a row's and counts.
+    /// Whether a line is the current one of a row's slot.
     fn holds_row(&self, number: u64, slot: &[u8]) -> bool {
         let filled = self.filled.get(slot);
         filled.is_some_and(|filled| filled.line == number && filled.text.is_none())
@@ -134,7 +134,7 @@ impl Slots {
     }
 }
 
-/// A line of a log, of which only the beginning is held if it is long.
+/// A line of a log. Of a long line, only the start is held.
 struct LineBeginning {
     number: u64,
     bytes: Vec<u8>,
@@ -143,7 +143,7 @@ struct LineBeginning {
     hash: blake3::Hash,
 }
 
-/// Hands out the lines of a log; what has no end is not written yet.
+/// Passes each line of a log to `take`. An unfinished last line is skipped.
 fn each_beginning(
     input: impl BufRead,
     mut take: impl FnMut(LineBeginning) -> io::Result<()>,
@@ -178,7 +178,8 @@ fn slot_of(line: &LineBeginning) -> Result<(Vec<u8>, bool), String> {
     slot_in(&line.bytes, line.is_whole).map(|(slot, gone)| (slot.to_vec(), gone))
 }
 
-/// The slot of a line, and whether the line empties it. A line that is not whole is one of a row with a long value.
+/// Parses the slot of a line, and whether the line empties it. A truncated line must be a row with a long
+/// value.
 fn slot_in(bytes: &[u8], is_whole: bool) -> Result<(&[u8], bool), String> {
     if is_whole {
         let head: Head<'_> = serde_json::from_slice(bytes).map_err(|error| json_reason(&error))?;

@@ -1,8 +1,8 @@
-//! What must be known of a table to list its rows, to tell them apart and to put them back.
+//! The layout of a table: what is needed to list its rows, to identify them and to restore them.
 
 use rusqlite::{Connection, Result};
 
-/// Names under which SQLite gives a row's number, unless a column has the name.
+/// SQLite's names for the row id. A column may shadow each of them.
 const ROWID: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
 /// A plain table.
@@ -81,7 +81,7 @@ impl Table {
     }
 }
 
-/// The columns of an index that no two rows share.
+/// The columns of a unique index.
 fn unique(connection: &Connection, table: &str, columns: &[String]) -> Result<Vec<usize>> {
     let query = "SELECT name FROM pragma_index_list(?1) WHERE \"unique\" AND NOT partial \
                  ORDER BY origin DESC, name";
@@ -91,7 +91,7 @@ fn unique(connection: &Connection, table: &str, columns: &[String]) -> Result<Ve
     let query = "SELECT name FROM pragma_index_info(?1) ORDER BY seqno";
     let mut statement = connection.prepare_cached(query)?;
     for index in indices {
-        // An expression has no name.
+        // A column of an index on an expression has no name.
         let names = statement.query_map([index], |row| row.get(0))?;
         let names = names.collect::<Result<Vec<Option<String>>>>()?;
         let places = names.iter().map(|name| columns.iter().position(|c| Some(c) == name.as_ref()));
