@@ -1,7 +1,8 @@
 //! Logs of model APIs: requests, responses and streams of Anthropic Messages, OpenAI chat completions and Responses.
 //!
-//! A file is one JSON document, or lines of them, or the lines of a stream, with or without `data:` in front. Streams
-//! are put together to whole messages. Requests repeat all that was said before: only what is new is told.
+//! A file is one JSON document, JSON Lines, or the lines of an event stream with or without the `data:` prefix.
+//! Stream events are assembled to whole messages. Each request repeats the conversation, so only its new messages
+//! become entries.
 
 pub(crate) mod anthropic;
 pub(crate) mod chat;
@@ -32,7 +33,7 @@ use stream::Stream;
 /// The agent's name.
 pub const AGENT: &str = "api-log";
 
-/// Finds and reads its sessions.
+/// Finds and reads API logs.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -61,7 +62,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     }
 }
 
-/// A log has no name of its own: its first record gives it one.
+/// Derives a session id from the hash of the first record, because a log has no id of its own.
 fn name(first: &[u8]) -> String {
     blake3::hash(first).to_hex()[..32].to_owned()
 }
@@ -114,7 +115,7 @@ fn read_lines(
     Ok(())
 }
 
-/// A request, a response, or both under their names.
+/// Reads a request, a response, or an object with both.
 fn record(object: &Object, conversation: &mut Conversation, emit: Emit<'_>) {
     let part = |name| object.get(name).and_then(Value::as_object);
     if probe::is_request(object) {
@@ -132,7 +133,7 @@ fn record(object: &Object, conversation: &mut Conversation, emit: Emit<'_>) {
     }
 }
 
-/// Whether an object is an answer of an API, or says both what it was asked and what it answered.
+/// Whether an object is an API response, or a pair of request and response.
 pub(crate) fn is_exchange(object: &Object) -> bool {
     let part = |name| object.get(name).and_then(Value::as_object).map(part_body);
     probe::is_response(object)
@@ -140,7 +141,7 @@ pub(crate) fn is_exchange(object: &Object) -> bool {
         || part("response").is_some_and(probe::is_response)
 }
 
-/// The entries of such an object alone, without ids and numbers.
+/// The entries of such an object, without entry ids and sequence numbers.
 pub(crate) fn exchange_entries(object: &Object) -> Vec<Entry> {
     let mut entries = Vec::new();
     record(object, &mut Conversation::new(AGENT, ""), &mut |item| {
@@ -152,7 +153,7 @@ pub(crate) fn exchange_entries(object: &Object) -> Vec<Entry> {
     entries
 }
 
-/// Loggers that keep headers too put the JSON under `body`.
+/// The JSON body of a request or response. Loggers that also store headers put it in the field `body`.
 fn part_body(part: &Object) -> &Object {
     part.get("body").and_then(Value::as_object).unwrap_or(part)
 }

@@ -1,8 +1,7 @@
-//! ATIF, the Agent Trajectory Interchange Format of Harbor (v1.0 to v1.8): one JSON document per
-//! trajectory.
+//! ATIF, the Agent Trajectory Interchange Format of Harbor (v1.0 to v1.8): one JSON document per trajectory.
 //!
-//! Trajectories of subagents may stand inside of it. Steps that were copied from the trajectory
-//! that it continues are notices: they count where they happened.
+//! A trajectory may contain those of its subagents. Steps copied from an earlier trajectory become notices, because
+//! they are counted in that trajectory.
 
 mod step;
 
@@ -25,10 +24,10 @@ use steno_vault::Bundle;
 /// The agent's name.
 pub const AGENT: &str = "atif";
 
-/// Finds and reads its sessions.
+/// Finds and reads trajectories.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// What of a trajectory no field of a session holds.
+/// Fields of a trajectory kept in the session's extra fields.
 const KEPT: [&str; 5] = ["schema_version", "agent", "notes", "continued_trajectory_ref", "extra"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -67,7 +66,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
-/// Reads a trajectory inside of another, and those inside of it.
+/// Reads a nested trajectory, recursively.
 fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut Output<'_>) {
     let ids = [&trajectory["trajectory_id"], &trajectory["session_id"]];
     let id = ids.into_iter().find_map(string).unwrap_or_else(|| (index + 1).to_string());
@@ -78,7 +77,7 @@ fn read_subagent(path: &Path, index: usize, trajectory: &Value, output: &mut Out
     }
 }
 
-/// The tokens of the whole trajectory, for those whose steps state none.
+/// The usage of a trajectory with no usage in its steps.
 fn total(metrics: &Value) -> Usage {
     let cache_read = as_count(&metrics["total_cached_tokens"]);
     Usage {

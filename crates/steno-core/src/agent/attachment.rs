@@ -1,9 +1,10 @@
-//! What stands in a transcript in place of pictures and other bytes: their type, size and sum, never the bytes.
+//! Describes images and other binary content by type, size and hash. Transcripts contain the description, not the
+//! bytes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The bytes that `base64` holds, in words: `[image/png, 12345 bytes, blake3 HEX]`.
+/// Describes base64 data as `[image/png, 12345 bytes, blake3 HEX]`.
 pub(crate) fn media(media_type: Option<&str>, base64: &str) -> String {
     let media_type = media_type.unwrap_or("data");
     match STANDARD.decode(base64.trim_end()) {
@@ -14,7 +15,7 @@ pub(crate) fn media(media_type: Option<&str>, base64: &str) -> String {
     }
 }
 
-/// What a URL points to; a `data:` URL holds its bytes itself, and only their sum is told.
+/// Describes a URL. A `data:` URL contains its bytes and is described by their hash.
 pub(crate) fn url(media_type: &str, url: &str) -> String {
     let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) else {
         return format!("[{media_type}, {url}]");

@@ -1,7 +1,8 @@
-//! Cursor: transcripts of agents as JSON Lines, the command line's store, and the editor's databases.
+//! Cursor: agent transcripts as JSON Lines, the store of its command line, and the databases of its editor.
 //!
-//! Transcripts have no ids, times or tokens. A store is one session as a tree of blobs. An editor's database holds
-//! many: composers in one piece or as one row per bubble, those of 2024 in one value for all, and chats of 2024 as tabs.
+//! Transcripts have no ids, times or usage. A store is one session, as a tree of blobs. An editor database has many
+//! sessions: composers as one value or with one row per bubble, composers of 2024 in one value for all, and chats of
+//! 2024 as tabs.
 
 mod bubble;
 mod composer;
@@ -27,14 +28,14 @@ use steno_vault::{Bundle, Source};
 /// The agent's name.
 pub const AGENT: &str = "cursor";
 
-/// What its databases are known by.
+/// The schemas of its databases.
 pub(super) const SCHEMAS: [&Schema; 4] =
     [&store::SCHEMA, &composer::SCHEMA, &workspace_composers::SCHEMA, &tabs::SCHEMA];
 
 /// Finds and reads its sessions.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// The file beside an editor's database that names the folder it is about.
+/// The file beside an editor database that names the workspace folder.
 const WORKSPACE: &str = "workspace.json";
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -61,7 +62,7 @@ fn in_database(file: &Path) -> Vec<Bundle> {
     }
     let editors = [&composer::SCHEMA, &workspace_composers::SCHEMA, &tabs::SCHEMA];
     let mut bundles = sqlite::sessions_of_all(file, &editors);
-    // A composer may stand where it was before it was moved, too.
+    // A moved composer may also remain in its old location.
     let mut known = HashSet::new();
     bundles.retain(|bundle| bundle.key.as_ref().is_none_or(|key| known.insert(key.clone())));
     let workspace = file.with_file_name(WORKSPACE);
@@ -99,7 +100,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
-/// The folder that a `workspace.json` names.
+/// The workspace folder in a `workspace.json`.
 fn folder(bytes: &[u8]) -> Option<String> {
     let workspace: Value = serde_json::from_slice(bytes).ok()?;
     let uri = workspace.get("folder").or(workspace.get("workspace"))?.as_str()?;

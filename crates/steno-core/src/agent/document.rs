@@ -1,5 +1,5 @@
-//! What readers of formats share whose session is one JSON document: knowing it by its beginning
-//! and reading it whole. Its file may have any name: its first byte tells most others apart.
+//! Shared code for formats in which a session is one JSON document: recognising it by its first bytes and parsing it
+//! whole. The file may have any name, because the first byte excludes most other files.
 
 use super::head::Head;
 use super::repair;
@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use steno_vault::FormatError;
 use steno_vault::{Bundle, Source};
 
-/// The files whose first bytes `recognises` takes, each as a session.
+/// Bundles each file for which `recognises` accepts the first bytes.
 pub(crate) fn find(
     tree: &Tree,
     recognises: impl Fn(&Head) -> bool,
@@ -31,7 +31,7 @@ pub(crate) fn only_source(bundle: &Bundle) -> Result<&Source, FormatError> {
     bundle.sources.first().ok_or_else(missing)
 }
 
-/// The whole document.
+/// Parses the whole document.
 pub(super) fn parse(source: &Source) -> Result<Value, FormatError> {
     repair::parse(&source.bytes()?)
         .map_err(|reason| FormatError::Invalid(Problem::of(source.path(), reason)))

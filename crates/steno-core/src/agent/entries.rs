@@ -1,9 +1,9 @@
-//! Entries that every agent has: calls of tools, their answers, and records of unknown kinds.
+//! Builds entries that all agents have: tool calls, tool results, and records of unknown kinds.
 
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// A call of a tool.
+/// A tool call.
 pub(crate) fn tool_call(name: Option<&str>, id: Option<&str>, input: Option<&Value>) -> Entry {
     let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
     entry.tool_name = name.map(str::to_owned);
@@ -12,7 +12,7 @@ pub(crate) fn tool_call(name: Option<&str>, id: Option<&str>, input: Option<&Val
     entry
 }
 
-/// A tool's answer.
+/// A tool result.
 pub(crate) fn tool_result(id: Option<&str>, content: String, is_error: bool) -> Entry {
     let mut entry = Entry::new(Role::Tool, Kind::ToolResult, content);
     entry.tool_call_id = id.map(str::to_owned);
@@ -22,12 +22,12 @@ pub(crate) fn tool_result(id: Option<&str>, content: String, is_error: bool) -> 
     entry
 }
 
-/// What the answer of a tool that failed says about itself.
+/// The metadata of a failed tool result.
 pub(crate) fn failure() -> Object {
     Object::from_iter([("is_error".to_owned(), Value::Bool(true))])
 }
 
-/// A record whose kind is not known, kept whole.
+/// An entry of kind `other` that holds the whole record.
 pub(crate) fn unknown(record: impl Into<Value>) -> Entry {
     let mut entry = Entry::new(Role::System, Kind::Other, "");
     entry.metadata = Some(match record.into() {

@@ -1,57 +1,57 @@
-//! Fields of JSON objects, and single values, read as what they ought to be.
+//! Lenient access to JSON fields and values.
 //!
-//! A field that is missing and one of another type are the same: agents change their formats without a word.
+//! A field of an unexpected type counts as missing, because agents change their formats without notice.
 
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-/// A field that is a string.
+/// A string field.
 pub(crate) fn text<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
     object.get(field)?.as_str()
 }
 
-/// A field that is a string and not empty.
+/// A non-empty string field.
 pub(crate) fn filled<'a>(record: &'a Value, field: &str) -> Option<&'a str> {
     record.get(field)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// A field that is an object.
+/// An object field.
 pub(crate) fn object<'a>(object: &'a Object, field: &str) -> Option<&'a Object> {
     object.get(field)?.as_object()
 }
 
-/// The items of a field that is a list; none where it is something else.
+/// The items of a list field. Empty if the field is not a list.
 pub(crate) fn list<'a>(object: &'a Object, field: &str) -> &'a [Value] {
     object.get(field).map_or(&[], items)
 }
 
-/// A field that is a count.
+/// A count field. 0 if the field is not a number.
 pub(crate) fn count(object: &Object, field: &str) -> u64 {
     object.get(field).map_or(0, as_count)
 }
 
-/// A field that is a time: ISO 8601, or milliseconds since the epoch.
+/// A time field: ISO 8601, or milliseconds since the Unix epoch.
 pub(crate) fn time(object: &Object, field: &str) -> Option<Timestamp> {
     moment(object.get(field)?)
 }
 
-/// The text of a string.
+/// The text of a string value.
 pub(crate) fn string(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// The items of a list; of anything else none.
+/// The items of a list value. Empty for any other value.
 pub(crate) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A count, also where it was written as a float; bounded so that sums of hostile numbers cannot overflow.
+/// A count, also if written as a float. Capped, so that adding hostile counts cannot overflow.
 pub(crate) fn as_count(value: &Value) -> u64 {
     let float = || value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
     value.as_u64().or_else(float).unwrap_or(0).min(1 << 48)
 }
 
-/// A moment as ISO 8601, or as milliseconds since the epoch.
+/// Parses ISO 8601, or milliseconds since the Unix epoch.
 pub(crate) fn moment(value: &Value) -> Option<Timestamp> {
     match value {
         Value::String(text) => text.parse().ok(),
@@ -59,12 +59,12 @@ pub(crate) fn moment(value: &Value) -> Option<Timestamp> {
     }
 }
 
-/// The moment so many milliseconds after the Unix epoch.
+/// The time `count` milliseconds after the Unix epoch.
 pub(crate) fn from_millis(count: i64) -> Option<Timestamp> {
     Some(Timestamp::from_instant(jiff::Timestamp::from_millisecond(count).ok()?, 3))
 }
 
-/// The moment so many seconds, or milliseconds where it would be absurdly late, after the Unix epoch.
+/// The time `count` seconds after the Unix epoch. Counts too large for seconds are taken as milliseconds.
 pub(crate) fn from_seconds(count: i64) -> Option<Timestamp> {
     if count.unsigned_abs() >= 100_000_000_000 {
         return from_millis(count);
@@ -72,7 +72,7 @@ pub(crate) fn from_seconds(count: i64) -> Option<Timestamp> {
     Timestamp::from_unix(count)
 }
 
-/// JSON that stands in a string where the writer put it there, else the value itself.
+/// Parses a string that contains a JSON object or list. Other values are returned as they are.
 pub(crate) fn unpacked(value: &Value) -> Value {
     match value.as_str().map(serde_json::from_str) {
         Some(Ok(inner @ (Value::Object(_) | Value::Array(_)))) => inner,
@@ -80,7 +80,7 @@ pub(crate) fn unpacked(value: &Value) -> Value {
     }
 }
 
-/// A value as text: strings as they are, all else as JSON, nothing for null.
+/// A value as text: a string as it is, null as empty, anything else as JSON.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -1,4 +1,4 @@
-//! The beginning of a file: enough to tell whose it is without reading all of it.
+//! The first bytes of a file, to recognise its format without reading all of it.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use crate::durable::{FileError, OnPath};
 use crate::json::{Object, Value};
 use steno_vault::Source;
 
-/// How much of a file is looked at.
+/// Number of bytes to read.
 const LENGTH: u64 = 64 << 10;
 
 /// The first bytes of a file, as text.
@@ -16,14 +16,14 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads the first bytes of `source`.
+    /// Reads the first bytes of a session file.
     pub(crate) fn of(source: &Source) -> Result<Self, FileError> {
         let mut bytes = Vec::new();
         source.open()?.take(LENGTH).read_to_end(&mut bytes).on("read", source.path())?;
         Ok(Self::new(&bytes))
     }
 
-    /// As [`Head::of`], but empty without a further look where the first byte begins no object and no list.
+    /// Like [`Head::of`], but empty if the first byte does not start a JSON object or list.
     pub(crate) fn of_document(source: &Source) -> Result<Self, FileError> {
         let mut input = source.open()?;
         let first = input.fill_buf().on("read", source.path())?;
@@ -41,14 +41,14 @@ impl Head {
         Self { text: text.trim_start_matches('\u{feff}').trim_ascii_start().to_owned() }
     }
 
-    /// The beginning of the value of `key` in the first object, as far as it is in sight.
+    /// The start of the value of `key` in the first object, up to the end of the head.
     pub(crate) fn field(&self, key: &str) -> Option<&str> {
         let mut scan = Scan::new(&self.text)?;
         let found = scan.find(|field| field.name == key)?;
         Some(self.text[found.start..].trim_ascii_start())
     }
 
-    /// The fields of the first object that are in sight. A value that is cut off or nested is null.
+    /// The fields of the first object, as far as they are in the head. Nested or truncated values are null.
     pub(crate) fn fields(&self) -> Object {
         let scalar = |field: Field| {
             let value = &self.text[field.start..field.end?];
@@ -69,21 +69,21 @@ impl Head {
         Self { text: self.field(key)?.to_owned() }.first_item()
     }
 
-    /// The first object of each line in sight, also where several are glued or one is cut off after it.
+    /// The first object of each line. Text after it on the line is ignored, even if it is truncated.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Object> {
         self.text.split('\n').filter_map(|line| {
             serde_json::Deserializer::from_str(line).into_iter::<Object>().next()?.ok()
         })
     }
 
-    /// Whether the file has an object per line, and is no document; `None` where only one line is in sight.
+    /// Whether the file is JSON Lines rather than one document. `None` if the head has only one line.
     pub(crate) fn is_lines(&self) -> Option<bool> {
         let mut filled = self.text.split('\n').filter(|line| !line.trim_ascii().is_empty());
         let lines = [filled.next()?, filled.next()?];
         Some(lines.iter().any(|line| serde_json::from_str::<Object>(line).is_ok()))
     }
 
-    /// Whether `pattern`, JSON without white space, is somewhere in sight.
+    /// Whether the head contains `pattern`, which is JSON without white space.
     pub(crate) fn shows(&self, pattern: &str) -> bool {
         let packed: String = self.text.split_ascii_whitespace().collect();
         packed.contains(pattern)
@@ -94,14 +94,14 @@ fn is_nested(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
 
-/// A field of an object and the place of its value, whose end may be out of sight.
+/// A field of an object, with the byte range of its value. The end is `None` if it is beyond the head.
 struct Field {
     name: String,
     start: usize,
     end: Option<usize>,
 }
 
-/// Walks over the fields of one object that may be cut off anywhere.
+/// Iterates over the fields of one object that may be truncated anywhere.
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -109,7 +109,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Begins after the brace of the object that `text` begins with.
+    /// Starts after the opening brace of `text`.
     fn new(text: &'a str) -> Option<Self> {
         text.starts_with('{').then_some(Self { bytes: text.as_bytes(), at: 1, ended: false })
     }
@@ -120,7 +120,7 @@ impl<'a> Scan<'a> {
         Some(byte)
     }
 
-    /// The next byte that is not white space.
+    /// The next byte except white space.
     fn token(&mut self) -> Option<u8> {
         loop {
             let byte = self.next_byte()?;
@@ -130,7 +130,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The string that comes next.
+    /// Parses the next string.
     fn string(&mut self) -> Option<String> {
         if self.token()? != b'"' {
             return None;
@@ -140,7 +140,7 @@ impl<'a> Scan<'a> {
         serde_json::from_slice(&self.bytes[start..self.at]).ok()
     }
 
-    /// Moves past the rest of a string.
+    /// Skips the rest of a string.
     fn skip_string(&mut self) -> Option<()> {
         loop {
             match self.next_byte()? {
@@ -151,7 +151,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Moves past a value to its end, if that is in sight.
+    /// Skips a value and returns its end offset. `None` if the end is beyond the head.
     fn skip_value(&mut self) -> Option<usize> {
         let mut depth = 0_usize;
         loop {

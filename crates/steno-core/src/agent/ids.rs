@@ -1,8 +1,8 @@
-//! Ids of messages, each given out once: publishers blot them out, and some agents give one twice.
+//! Makes message ids unique: publishers blank ids out, and some agents use an id twice.
 
 use crate::sums::SumSet;
 
-/// The ids of one session so far.
+/// The message ids of one session so far.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     met: SumSet,
@@ -10,7 +10,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// The id, with a number where another message has it already.
+    /// The id itself, or with a number appended if another message already has it.
     pub(crate) fn own(&mut self, id: &str) -> String {
         if self.met.insert(id) {
             return id.to_owned();

@@ -1,7 +1,7 @@
-//! Inspect: logs of evaluations, as ZIP archives (`.eval`) or as one JSON document.
+//! Inspect: evaluation logs, as ZIP archives (`.eval`) or as one JSON document.
 //!
-//! Each sample of a log is a session of its own, named by `<id>_epoch_<n>`. Its conversation is
-//! read from its messages; events only tell when they happened.
+//! Each sample of a log is a session, named `<id>_epoch_<n>`. Entries come from its messages. Its events only supply
+//! the times.
 
 mod attachments;
 mod log;
@@ -24,10 +24,10 @@ use steno_vault::Bundle;
 /// The agent's name.
 pub const AGENT: &str = "inspect";
 
-/// Finds and reads its sessions.
+/// Finds and reads samples.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// What of a sample no field of a session holds.
+/// Fields of a sample kept in the session's extra fields.
 const KEPT: [&str; 5] = ["id", "epoch", "target", "scores", "limit"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -49,12 +49,12 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
     describe(&mut session, &sample.stated);
-    // A sample says most about itself: it is read although the header cannot be.
+    // An unreadable header is ignored, because the sample itself has most of the facts.
     session.thread = bundle.get(HEADER).and_then(|header| log::task(header).ok().flatten());
     Ok(session)
 }
 
-/// Fills in what the sample states.
+/// Fills in the facts that a sample states.
 fn describe(session: &mut Session, sample: &Value) {
     let time = |value: &Value| value.as_str().and_then(|time| time.parse().ok());
     session.started = time(&sample["started_at"]);
@@ -76,7 +76,7 @@ fn describe(session: &mut Session, sample: &Value) {
     }
 }
 
-/// Some vendors' input includes what a cache gave: the stated total tells.
+/// Parses usage. For some vendors the input includes cached tokens, which the stated total reveals.
 fn usage(stated: &Value) -> Usage {
     let cache_read = as_count(&stated["input_tokens_cache_read"]);
     let cache_write = as_count(&stated["input_tokens_cache_write"]);

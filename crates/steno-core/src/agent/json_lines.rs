@@ -1,4 +1,4 @@
-//! The lines of a file of records: blank ones left out, endless ones and read errors reported.
+//! Reads JSON Lines: skips blank lines, and reports overlong lines and read errors.
 
 use std::cell::Cell;
 use std::io::BufRead;
@@ -12,7 +12,7 @@ use crate::lines::{Line, LineEnd, Lines, Piece};
 use crate::problem::Problem;
 use steno_vault::Source;
 
-/// Gives each line's object to `take`, with the line's number; a bad line becomes a problem.
+/// Parses each line as an object and passes it to `take` with its line number. A bad line is passed as a problem.
 pub(crate) fn each_object(
     source: &Source,
     mut take: impl FnMut(Result<Object, Problem>, u64),
@@ -24,7 +24,7 @@ pub(crate) fn each_object(
     Ok(())
 }
 
-/// Parses one object, or says why it is none.
+/// Parses one object.
 pub(crate) fn object(bytes: &[u8]) -> Result<Object, String> {
     match repair::parse(bytes)? {
         Value::Object(object) => Ok(object),
@@ -32,15 +32,15 @@ pub(crate) fn object(bytes: &[u8]) -> Result<Object, String> {
     }
 }
 
-/// The most room that is kept for the next line.
+/// Capacity above which a buffer is not kept for reuse.
 const MOST_SPARE: usize = 4 << 20;
 
 thread_local! {
-    /// The room of the last line that was not at hand whole, for the next one.
+    /// The buffer of the last line that did not fit the input buffer, kept for reuse.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Lines that hold something, in order.
+/// The non-blank lines of a file, in order.
 pub(crate) struct JsonLines {
     path: PathBuf,
     lines: Lines<Box<dyn BufRead>>,
@@ -48,17 +48,17 @@ pub(crate) struct JsonLines {
 }
 
 impl JsonLines {
-    /// Lines of `source`.
+    /// Opens the lines of `source`.
     pub(crate) fn of(source: &Source) -> Result<Self, FileError> {
         Ok(Self::new(source.path(), source.open()?))
     }
 
-    /// Lines of `input`; problems are reported under `path`.
+    /// The lines of `input`. Problems are reported for `path`.
     pub(crate) fn new(path: impl Into<PathBuf>, input: Box<dyn BufRead>) -> Self {
         Self { path: path.into(), lines: Lines::new(input), ended: false }
     }
 
-    /// Gives each line to `take`, with its number; most are not copied for that.
+    /// Passes each line to `take` with its number. Most lines are passed without a copy.
     pub(crate) fn each(mut self, mut take: impl FnMut(u64, Result<&[u8], Problem>)) {
         let mut room = SPARE.take();
         loop {
@@ -81,7 +81,7 @@ impl JsonLines {
         }
     }
 
-    /// The next line, whose bytes are then in `room`.
+    /// Reads the next line into `room`.
     fn next_in(&mut self, room: &mut Vec<u8>) -> Option<Result<Piece, Problem>> {
         while !self.ended {
             match self.lines.read_into(room) {
@@ -104,7 +104,7 @@ impl JsonLines {
         None
     }
 
-    /// Passes over what is left of a line that grew too long.
+    /// Skips the rest of an overlong line.
     fn pass_over(&mut self, number: u64) -> Problem {
         while let Ok(Some(piece)) = self.lines.read() {
             if piece.end != LineEnd::Limit {

@@ -1,4 +1,4 @@
-//! What the tests of every agent ask whose files hold several sessions: that a kept session reads as it did where it was found.
+//! Test helper: checks that sessions of a file with several sessions read the same from the vault as from the file.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::format::{self, Found, Reader};
 use crate::session::Transcript;
 use crate::vault::{SessionDir, Vault};
 
-/// A vault that is removed with it.
+/// A vault, removed on drop.
 pub(crate) struct Kept {
     folder: tempfile::TempDir,
 }
@@ -17,13 +17,13 @@ impl Kept {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// The folder of a session.
+    /// The vault folder of a session.
     pub(crate) fn dir(&self, agent: &str, id: &str) -> SessionDir {
         let vault = Vault::new(self.folder.path().join("vault"));
         vault.session(&agent.parse().unwrap(), &id.parse().unwrap())
     }
 
-    /// Keeps a session; gives its folder and how many bytes are new.
+    /// Keeps a session. Returns its folder and the number of new bytes.
     pub(crate) fn keep(&self, found: &Found) -> (SessionDir, u64) {
         let transcript = found.read().unwrap();
         let dir = self.dir(found.reader.agent, transcript.session.id.as_str());
@@ -32,13 +32,14 @@ impl Kept {
     }
 }
 
-/// Every session that a reader finds at a path.
+/// All sessions that a reader finds at a path.
 fn found(reader: &'static Reader, path: &Path) -> Vec<Found> {
     let bundles = reader.find_at(path).unwrap();
     bundles.into_iter().map(|bundle| Found { reader, bundle }).collect()
 }
 
-/// Keeps all sessions at a path, removes it, and reads them from the vault: nothing may differ. Gives how many there were.
+/// Keeps all sessions at a path, removes the file, and compares them with those read from the vault. Returns their
+/// number.
 pub(crate) fn check(reader: &'static Reader, path: &Path) -> usize {
     let kept = Kept::new();
     let sessions: Vec<(SessionDir, Transcript)> = found(reader, path)

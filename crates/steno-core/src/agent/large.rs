@@ -1,4 +1,4 @@
-//! Files for tests that are larger than may be held: their bytes are made while they are read.
+//! Test helper: files larger than the memory limit, generated while they are read.
 
 use std::io::{self, BufReader, Cursor, Read};
 
@@ -7,10 +7,10 @@ use crate::format::{Item, Reader};
 use crate::session::Session;
 use steno_vault::{Bundle, Source};
 
-/// What stands for a long text, and how long that is.
+/// The placeholder for a long text, and the length of that text.
 const FILLER: (char, u64) = ('~', 5 << 19);
 
-/// The text with a long one in the place of each `~`. No more of it than two of those may be held.
+/// A file with a long text for each `~`. Reading may hold at most two of them.
 pub(crate) fn source(name: &str, text: &str) -> Source {
     let text = text.to_owned();
     let source = Source::new(name, name, move || {
@@ -24,7 +24,7 @@ pub(crate) fn source(name: &str, text: &str) -> Source {
     source.with_limit(FILLER.1 * 2)
 }
 
-/// Reads such a file, which can only be done record by record: the kind of each entry, and how many problems there were.
+/// Reads such a file record by record. Returns the session, the kind of each entry, and the number of problems.
 pub(crate) fn read(reader: &Reader, source: Source) -> (Session, Vec<Kind>, usize) {
     assert!(source.bytes().is_err());
     let bundle = Bundle::new(source.path().to_owned(), vec![source]);

@@ -1,6 +1,6 @@
-//! A JSON document whose records stand in a list: of a large one, a record at a time is read and held.
+//! A JSON document with its records in a list. A large document is read one record at a time.
 //!
-//! A large document is read twice, first for what stands beside the list. A small one is read as a whole.
+//! A large document is scanned twice, first for the fields beside the list. A small one is parsed whole.
 
 use std::io::Read;
 
@@ -11,26 +11,26 @@ use crate::json::{Object, Value};
 use crate::problem::Problem;
 use steno_vault::Source;
 
-/// A document that is no larger is held as a whole.
+/// Documents up to this size, in bytes, are parsed whole.
 const SMALL: u64 = 8 << 20;
 
-/// Fields that may hold the list, the one that is rather taken first; none where the document is the list.
+/// Fields that may hold the list, in order of preference. Empty if the document itself is the list.
 type Names = &'static [&'static str];
 
-/// A document, its list not read yet.
+/// A document with the records of its list still unread.
 pub(crate) struct Listing<'s> {
     source: &'s Source,
-    /// The field that holds the list, where the document is not the list and one of them has records.
+    /// The field that holds the records. `None` if the document is the list, or if no field has records.
     pub(crate) field: Option<&'static str>,
-    /// What stands beside the lists.
+    /// The fields beside the lists.
     pub(crate) fields: Object,
-    /// The records, where the document is held.
+    /// The records of a document parsed whole.
     held: Option<Vec<Value>>,
 }
 
 impl<'s> Listing<'s> {
-    /// The document in `source`, whose records stand in the first field of `names` that has any, or are all of it;
-    /// or why it is none.
+    /// Opens the document in `source`. Its records are in the first field of `names` that has any, or the document is
+    /// the list. The inner error says why it is not such a document.
     pub(crate) fn of(source: &'s Source, names: Names) -> Result<Result<Self, Problem>, FileError> {
         let mut start = Vec::new();
         source.open()?.take(SMALL + 1).read_to_end(&mut start).on("read", source.path())?;
@@ -64,7 +64,7 @@ impl<'s> Listing<'s> {
         Ok(Self { held: Some(held), ..listing })
     }
 
-    /// Looks at all but the records.
+    /// Scans everything except the records.
     fn large(source: &'s Source, names: Names) -> Result<Result<Self, Problem>, FileError> {
         let mut listing = Self { source, field: None, fields: Object::new(), held: None };
         let mut first = names.len();
@@ -92,7 +92,7 @@ impl<'s> Listing<'s> {
         Ok(passed.map(|()| listing))
     }
 
-    /// Gives each record to `take`, in order; one that is no JSON as the reason why.
+    /// Passes each record to `take`, in order. A record that is not JSON is passed as the reason.
     pub(crate) fn each(self, mut take: impl FnMut(Result<Value, String>)) -> Result<(), FileError> {
         if let Some(held) = self.held {
             held.into_iter().for_each(|record| take(Ok(record)));

@@ -1,6 +1,6 @@
-//! LiteLLM: what its proxy logs of each call, as `StandardLoggingPayload` or as rows of its spend table.
+//! LiteLLM: calls logged by its proxy, as `StandardLoggingPayload` or as rows of its spend table.
 //!
-//! A file is a list of calls or one call to a line. Calls of one session or trace are one conversation.
+//! A file is a list of calls, or has one call per line. Calls with the same session or trace id are one conversation.
 
 mod call;
 
@@ -23,10 +23,10 @@ use steno_vault::{Bundle, Source};
 /// The agent's name.
 pub const AGENT: &str = "litellm";
 
-/// Finds and reads its sessions.
+/// Finds and reads its logs.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// How much of a file is looked at before it is taken for something else.
+/// Bytes to search before a file is taken for another format.
 const HEAD: u64 = 1 << 20;
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -73,7 +73,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let mut conversation: Option<Conversation> = None;
     let mut told = HashSet::new();
     let is_own = |call: &Call| bundle.key.as_deref().is_none_or(|key| key == call.conversation());
-    // A log that was rotated goes on where the one before it ends; one that was rewritten may tell of a call again.
+    // A rotated log continues the one before it. A rewritten log may repeat calls.
     for earlier in &bundle.earlier {
         let mut ids = Vec::new();
         for_each_call(earlier, &mut |call| {
@@ -108,7 +108,7 @@ fn begin(first: &Call) -> Conversation {
     conversation
 }
 
-/// Hands out every call of a file, and what could not be read.
+/// Passes each call of a file to `take`, or a problem if it cannot be read.
 fn for_each_call(
     source: &Source,
     take: &mut dyn FnMut(Result<Call, Problem>),
@@ -136,7 +136,7 @@ fn for_each_call(
     Ok(())
 }
 
-/// Hands out every call of a file that is a list.
+/// Passes each call of a single-list file to `take`.
 fn each_of_list(
     source: &Source,
     take: &mut dyn FnMut(Result<Call, Problem>),
@@ -153,13 +153,13 @@ fn each_of_list(
     }
 }
 
-/// How a file holds its calls.
+/// How a file stores its calls.
 enum Form {
-    /// One to a line.
+    /// One call per line.
     Lines,
-    /// As a list.
+    /// A list of calls.
     List,
-    /// It is one, over several lines.
+    /// One call, over several lines.
     Document,
 }
 

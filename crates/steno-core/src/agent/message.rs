@@ -1,4 +1,4 @@
-//! One message of an agent, held until all of its entries are known.
+//! A message of an agent, collected until all of its entries are known.
 
 use crate::agent::entries;
 use crate::agent::output::Output;
@@ -6,7 +6,7 @@ use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
 
-/// The entries of one message, and what they share.
+/// The entries of one message, and the fields they share.
 #[derive(Debug, Default)]
 pub(crate) struct Message {
     pub(crate) id: Option<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Message {
 }
 
 impl Output<'_> {
-    /// Hands out what the user, a tool or the program said.
+    /// Emits a message of the user, a tool or the program.
     pub(crate) fn message(&mut self, mut message: Message) {
         let entries = std::mem::take(&mut message.entries);
         for entry in entries {
@@ -26,7 +26,7 @@ impl Output<'_> {
         }
     }
 
-    /// Hands out an answer of the model. One without content still is an answer: an empty text stands for it.
+    /// Emits an answer of the model. An answer without content becomes an empty text entry.
     pub(crate) fn answer(&mut self, mut message: Message) {
         if !message.entries.iter().any(is_answer) {
             message.entries.insert(0, Entry::new(Role::Assistant, Kind::Text, ""));
@@ -45,12 +45,12 @@ impl Message {
         self.entries.push(entry);
     }
 
-    /// Adds a text, a thought or the like.
+    /// Adds an entry with text content.
     pub(crate) fn say(&mut self, role: Role, kind: Kind, content: impl Into<String>) {
         self.push(Entry::new(role, kind, content));
     }
 
-    /// Adds a part of an unknown kind, whole.
+    /// Adds a part of an unknown kind as an entry of kind `other`.
     pub(crate) fn unknown(&mut self, part: Value) {
         self.push(entries::unknown(part));
     }

@@ -1,7 +1,7 @@
-//! The session of one file, found without a look at the rest of the tree.
+//! Finds the session of one file without searching the rest of the tree.
 //!
-//! Where a file stands tells at which other path its session is found whole. Whatever is found there is told by
-//! content as everywhere else; a place that turns out not to hold the file is passed over.
+//! The file's path suggests where its whole session may be found. Readers then check the content of each candidate. A
+//! candidate without the file is skipped.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::durable::FileError;
 use crate::format::{Found, Look, look};
 use steno_vault::Bundle;
 
-/// Files by which the folder of a whole session is known.
+/// Files that mark the folder of a whole session.
 const MARKS: [&str; 9] = [
     "ui_messages.json",
     "api_conversation_history.json",
@@ -27,13 +27,13 @@ const MARKS: [&str; 9] = [
     "transcript.json.gz",
 ];
 
-/// Folders that stand in the folder of a session and hold parts of it.
+/// Folders with parts of a session, inside its folder.
 const PARTS: [&str; 2] = ["agents", "subagents"];
 
-/// Folders whose files make up sessions together.
+/// Folders with files that form sessions together.
 const SHARED: [&str; 2] = ["chats", "chatSessions"];
 
-/// The sessions that `file`, which stands at or below `root`, belongs to, as a look at the whole tree would find them.
+/// The sessions that `file`, at or below `root`, belongs to. A search of the whole tree would find the same.
 pub fn find_near(file: &Path, root: &Path) -> Result<Vec<Found>, FileError> {
     for place in places(file, root) {
         let Look { mut found, failures } = look(&place)?;
@@ -48,7 +48,7 @@ pub fn find_near(file: &Path, root: &Path) -> Result<Vec<Found>, FileError> {
     Ok(Vec::new())
 }
 
-/// The paths at which the file's session may be found whole, the likeliest first, the file itself last.
+/// Paths at which the file's session may be found whole. The likeliest is first, the file itself last.
 fn places(file: &Path, root: &Path) -> Vec<PathBuf> {
     let folders = || file.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
     let mut places: Vec<PathBuf> = Vec::new();
@@ -63,7 +63,7 @@ fn places(file: &Path, root: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The file that this one is a log, a copy or the settings of.
+/// The file that this one is a write-ahead log, a compressed copy or the settings of.
 fn original(file: &Path) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?;
     let main = name.strip_suffix("-wal").or_else(|| name.strip_suffix(".zst"));
@@ -80,7 +80,7 @@ fn ending(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The session that a subagent's file names, where it stands beside it; else the folder, where others may belong to it.
+/// The session file that a subagent's file names, if it is in the same folder. Otherwise that folder.
 fn session_beside(file: &Path) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?.strip_prefix("agent-")?;
     let stem = name.strip_suffix(".meta.json").or_else(|| name.strip_suffix(".jsonl"))?;
@@ -90,7 +90,7 @@ fn session_beside(file: &Path) -> Option<PathBuf> {
     if session.is_file() { Some(session) } else { file.parent().map(Path::to_owned) }
 }
 
-/// The folder of the sessions that share a file in OpenCode's tree.
+/// The session folder of a project file in OpenCode's tree.
 fn sessions_of_project(file: &Path) -> Option<PathBuf> {
     let folder = file.parent()?;
     if file.ends_with("migration") {
@@ -100,8 +100,8 @@ fn sessions_of_project(file: &Path) -> Option<PathBuf> {
     Some(tree.join("session").join(file.file_stem()?))
 }
 
-/// The session's own file, for a message or a part of one in OpenCode's tree of files; where it is not named by the
-/// session's id, the folder of all sessions.
+/// The session file for a message or part in OpenCode's tree. If no file is named after the session, the folder of
+/// all sessions.
 fn in_tree(file: &Path, folder: &Path) -> Option<PathBuf> {
     let sessions = folder.parent()?.join("session");
     let id = if folder.ends_with("message") {
@@ -121,7 +121,7 @@ fn in_tree(file: &Path, folder: &Path) -> Option<PathBuf> {
     named.or_else(|| Some(sessions).filter(|sessions| sessions.is_dir()))
 }
 
-/// The folder itself or the one that it is a part of, if that holds a session as a whole.
+/// The folder itself or its parent, if it holds a whole session.
 fn whole_session(folder: &Path) -> Option<PathBuf> {
     if PARTS.iter().any(|name| folder.ends_with(name)) {
         return folder.parent().map(Path::to_owned);
@@ -135,13 +135,13 @@ fn whole_session(folder: &Path) -> Option<PathBuf> {
     is_whole.then(|| folder.to_owned())
 }
 
-/// Whether a file tells about others in its folder: a unit of leslie's, or what an editor says of a workspace.
+/// Whether a file describes others in its folder: one of leslie's units, or an editor's `workspace.json`.
 fn is_shared(file: &Path) -> bool {
     let is_unit = file.extension().is_some_and(|extension| extension == "txt");
     is_unit || file.ends_with("workspace.json")
 }
 
-/// A name that the first record of a file states, if it is one that a file can have.
+/// A name stated in the first record of a file. `None` if it is not a plain file name.
 fn stated(file: &Path, field: &str) -> Option<String> {
     let head = Head::of(&Bundle::file(file).sources[0]).ok()?;
     let name = text(&head.objects().next()?, field).map(str::to_owned);

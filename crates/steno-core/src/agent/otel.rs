@@ -1,8 +1,8 @@
-//! OpenTelemetry: spans of the GenAI conventions and logs of agents as OTLP JSON, one document or one to a line.
+//! OpenTelemetry: spans of the GenAI conventions and agent logs as OTLP JSON, one document or one per line.
 //!
-//! A session is a conversation (`gen_ai.conversation.id`) or, where none is named, a trace. Each
-//! request repeats the conversation so far: only what is new in it becomes entries. Spans come as
-//! they ended and are read as they began: first where each stands, then each at its time.
+//! A session is a conversation (`gen_ai.conversation.id`) or, without one, a trace. Each request repeats the
+//! conversation, so only its new messages become entries. Files list spans by their end. The reader first notes the
+//! byte range of each span, then reads them in order of their start.
 
 mod conversation;
 mod log_record;
@@ -68,7 +68,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     if is_log(&Head::of_document(source)?) {
         return logs::read(bundle, source, emit);
     }
-    // A file that was rotated goes on where the one before it ends.
+    // A rotated file continues the one before it.
     let sources = [source].into_iter().chain(bundle.earlier.iter().rev());
     let mut outline = Outline::of(sources, emit)?;
     let invalid = || FormatError::Invalid(Problem::of(source.path(), "no spans of a model in it"));

@@ -1,4 +1,4 @@
-//! Where agents keep their sessions, with the variables that move them.
+//! Paths where agents keep their sessions, and the environment variables that change them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,11 +11,11 @@ use serde::Deserialize;
 pub struct Place {
     /// The agent.
     pub agent: &'static str,
-    /// The folder or file, there or not.
+    /// The folder or file. It may not exist.
     pub path: PathBuf,
 }
 
-/// Every place that is known, for a user with this home folder and these environment variables.
+/// All known locations for a user with this home folder and these environment variables.
 pub fn places(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
     let user = User { home, variable };
     let mut places = Vec::new();
@@ -26,7 +26,7 @@ pub fn places(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<P
     places
 }
 
-/// The places in project folders: of those that are named, and of those that Crush has noted.
+/// Locations in project folders: in `projects`, and in those that Crush lists.
 pub fn in_projects(
     projects: &[PathBuf],
     home: &Path,
@@ -46,12 +46,12 @@ pub fn in_projects(
     places
 }
 
-/// The folders of the settings of agents that can call others, for a user with this home folder and these variables.
+/// The settings folders of agents that support hooks, for a user with this home folder and these variables.
 pub fn settings(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
     let user = User { home, variable };
     let mut places = Vec::new();
     let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
-    // Claude Code itself reads no other folder than these.
+    // Claude Code reads its settings from no other folder.
     for config in user.claude().into_iter().filter(|path| *path != home.join(".config/claude")) {
         add(super::claude_code::AGENT, config);
     }
@@ -63,7 +63,7 @@ pub fn settings(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec
     places
 }
 
-/// What Crush notes of the projects that it was used in.
+/// Crush's list of the projects it was used in.
 #[derive(Deserialize)]
 struct CrushProjects {
     projects: Vec<CrushProject>,
@@ -75,10 +75,10 @@ struct CrushProject {
     data_dir: PathBuf,
 }
 
-/// The variable that names Aider's file, below the project or anywhere.
+/// The variable with the path of Aider's history, absolute or relative to the project.
 const AIDER_HISTORY: &str = "AIDER_CHAT_HISTORY_FILE";
 
-/// VS Code and the editors that are built from it, as their folders are called.
+/// Folder names of VS Code and of editors built from it.
 const EDITORS: [&str; 11] = [
     "Code",
     "Code - Insiders",
@@ -93,7 +93,7 @@ const EDITORS: [&str; 11] = [
     "Antigravity",
 ];
 
-/// Takes an agent and where it keeps sessions.
+/// Adds a location of an agent.
 type Add<'a> = &'a mut dyn FnMut(&'static str, PathBuf);
 
 struct User<'a> {
@@ -102,7 +102,7 @@ struct User<'a> {
 }
 
 impl User<'_> {
-    /// The places of agents that have a folder of their own in the home folder.
+    /// Adds the agents with their own folder in the home folder.
     fn of_terminals(&self, add: Add<'_>) {
         let home = self.home;
         for config in self.claude() {
@@ -135,17 +135,17 @@ impl User<'_> {
         let sessions = self.named("CLINE_SESSION_DATA_DIR");
         add(super::cline::AGENT, sessions.unwrap_or_else(|| cline.join("sessions")));
         add(super::goose::AGENT, home.join(".goose/sessions"));
-        // One that is named below each project is looked for there.
+        // A relative path is searched in each project instead.
         let aider = self.named(AIDER_HISTORY).filter(|path| path.is_absolute());
         aider.into_iter().for_each(|path| add(super::aider::AGENT, path));
     }
 
-    /// The places below the folders that systems have for the data of programs.
+    /// Adds the agents with data in the system's data folders.
     fn in_data_folders(&self, add: Add<'_>) {
         let (data, library) = (self.data(), self.home.join("Library/Application Support"));
         add(super::claude_code::AGENT, library.join("Claude/local-agent-mode-sessions"));
         add(super::opencode::AGENT, data.join("opencode"));
-        // A name alone is one in that folder.
+        // A relative path is in the data folder, which is already searched.
         let database = self.named("OPENCODE_DB").filter(|path| path.is_absolute());
         database.into_iter().for_each(|path| add(super::opencode::AGENT, path));
         let amp = self.named("AMP_DATA_DIR").unwrap_or_else(|| data.join("amp"));
@@ -159,10 +159,10 @@ impl User<'_> {
         add(super::zed::AGENT, library.join("Zed/threads"));
     }
 
-    /// The places of editors and of what is built into them.
+    /// Adds editors and the agents built into them.
     fn of_editors(&self, add: Add<'_>) {
         for editor in self.editors_named(&["Cursor"]) {
-            // Beside it stand the files of many extensions.
+            // Its folder also has files of many extensions.
             add(super::cursor::AGENT, editor.join("globalStorage/state.vscdb"));
             add(super::cursor::AGENT, editor.join("workspaceStorage"));
         }
@@ -179,12 +179,12 @@ impl User<'_> {
         }
     }
 
-    /// The path that a variable names.
+    /// The path in a variable.
     fn named(&self, variable: &str) -> Option<PathBuf> {
         (self.variable)(variable).map(PathBuf::from)
     }
 
-    /// The folder that a variable names, else one below the home folder.
+    /// The folder in a variable, or else one below the home folder.
     fn moved(&self, variable: &str, usual: &str) -> PathBuf {
         self.first(&[variable], usual)
     }
@@ -198,7 +198,7 @@ impl User<'_> {
         self.moved("XDG_DATA_HOME", ".local/share")
     }
 
-    /// Claude Code's folders: several may be named, separated by commas.
+    /// Claude Code's folders. The variable may list several, separated by commas.
     fn claude(&self) -> Vec<PathBuf> {
         match (self.variable)("CLAUDE_CONFIG_DIR") {
             Some(named) => {
@@ -208,7 +208,7 @@ impl User<'_> {
         }
     }
 
-    /// The projects that Crush knows; none if it has noted none.
+    /// The projects that Crush lists. Empty if there is no list.
     fn crush_projects(&self) -> Vec<CrushProject> {
         let data = (self.variable)("CRUSH_GLOBAL_DATA");
         let data = data.map_or_else(|| self.data().join("crush"), PathBuf::from);
@@ -217,7 +217,7 @@ impl User<'_> {
         noted.map(|noted| noted.projects).unwrap_or_default()
     }
 
-    /// The `User` folders of VS Code and its kin.
+    /// The `User` folders of VS Code and related editors.
     fn editors(&self) -> Vec<PathBuf> {
         let mut editors = self.editors_named(&EDITORS);
         editors.push(self.home.join(".vscode-server/data/User"));

@@ -1,6 +1,6 @@
-//! What readers share whose sessions are files of JSON records: finding them, naming them, and what a record says.
+//! Shared code for readers of JSON record files: finding candidates, naming sessions, and rendering values as text.
 //!
-//! Only files with the extension of JSON are looked at, since such a file may have noise before its first record.
+//! Only files with a JSON extension are candidates, because a file may have noise before its first record.
 
 pub(crate) mod blocks;
 
@@ -13,12 +13,12 @@ use crate::json::{Object, Value};
 use crate::problem::Problem;
 use steno_vault::{Bundle, Source};
 
-/// The object that is a whole file, or why it is none.
+/// Parses a whole file as one object. The inner error says why it is not one.
 pub(crate) fn document(source: &Source) -> Result<Result<Object, Problem>, FileError> {
     Ok(json_lines::object(&source.bytes()?).map_err(|why| Problem::of(source.path(), why)))
 }
 
-/// The JSON files whose start `is_wanted`; a file that is itself the root may have any name.
+/// Bundles each JSON file with a head that `is_wanted` accepts. The root itself may be a file of any name.
 pub(crate) fn candidates(
     tree: &Tree,
     is_wanted: impl Fn(&Head) -> bool,
@@ -37,7 +37,7 @@ pub(crate) fn candidates(
     Ok(bundles)
 }
 
-/// Adds another file of the same session; a log of lines stands before the document that it continues.
+/// Adds another file of the same session. A JSON Lines log is put before the document that it continues.
 pub(crate) fn put_log_first(bundle: &mut Bundle, mut file: Bundle) {
     let is_log =
         |bundle: &Bundle| bundle.sources.iter().any(|source| source.name().ends_with(".jsonl"));
@@ -47,13 +47,13 @@ pub(crate) fn put_log_first(bundle: &mut Bundle, mut file: Bundle) {
     bundle.sources.extend(file.sources);
 }
 
-/// What a file is called without its extension: the name of a session that states none.
+/// The file name without its extension: the id of a session that states none.
 pub(crate) fn stem(source: &Source) -> &str {
     let name = source.name().rsplit('/').next().unwrap_or_default();
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// What a value says: a string as it is, the texts of a list of blocks, anything else as JSON.
+/// A value as text: a string as it is, a list as the texts of its blocks, anything else as JSON.
 pub(crate) fn said(value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().map(block_text).collect::<Vec<_>>().join("\n"),

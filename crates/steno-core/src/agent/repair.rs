@@ -1,15 +1,15 @@
-//! JSON as agents write it, read although a few of its bytes are not JSON.
+//! Parses JSON leniently: repairs a few known errors of agents.
 //!
-//! JavaScript cuts strings between the halves of a surrogate pair and writes what is left as `\ud83d`; Python writes
-//! `NaN` and `Infinity`; some files begin with a byte order mark or hold bytes that are no text. Such places are
-//! replaced; whatever else is wrong stays wrong.
+//! JavaScript may cut a string inside a surrogate pair and write a lone `\ud83d`. Python writes `NaN` and `Infinity`.
+//! Some files start with a byte order mark or contain invalid UTF-8. These are replaced. Any other error stays an
+//! error.
 
 use serde::de::DeserializeOwned;
 
 use crate::json::bounds;
 use crate::problem::json_reason;
 
-/// Parses JSON of any shape, repaired where it must be, or says why it is none.
+/// Parses JSON of any type, repaired if necessary. The error says why it cannot be parsed.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     bounds::check(bytes)?;
     serde_json::from_slice(bytes)
@@ -20,7 +20,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
         .map_err(|error| json_reason(&error))
 }
 
-/// The same record without halves of pairs: a parser that passes over strings would not miss the other half.
+/// Replaces lone surrogates in a record, because a parser that skips strings does not notice them.
 pub(crate) fn without_halves(bytes: Vec<u8>) -> Vec<u8> {
     let has_escape = |start: &[u8]| memchr::memmem::find(&bytes, start).is_some();
     if !has_escape(b"\\ud") && !has_escape(b"\\uD") {
@@ -29,7 +29,7 @@ pub(crate) fn without_halves(bytes: Vec<u8>) -> Vec<u8> {
     repaired(&bytes).map_or(bytes, String::into_bytes)
 }
 
-/// The text with such places replaced; none if there are none.
+/// The text with all repairs. `None` if there is nothing to repair.
 pub(crate) fn repaired(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
@@ -48,7 +48,7 @@ pub(crate) fn repaired(bytes: &[u8]) -> Option<String> {
     (out.as_bytes() != bytes).then_some(out)
 }
 
-/// The escape at the beginning of `text`, and what stands for it.
+/// The escape sequence at the start of `text`, and its replacement.
 fn escape(text: &str) -> (&str, &str) {
     match surrogate(text) {
         None => {
@@ -66,7 +66,7 @@ enum Half {
     Low,
 }
 
-/// Which half of a pair the escape is that `text` begins with.
+/// Which surrogate the escape sequence at the start of `text` is.
 fn surrogate(text: &str) -> Option<Half> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     match u16::from_str_radix(digits, 16).ok()? {
@@ -76,7 +76,7 @@ fn surrogate(text: &str) -> Option<Half> {
     }
 }
 
-/// A number that JSON does not know becomes null.
+/// Replaces a number that JSON does not allow by null.
 fn number(text: &str) -> (&str, &str) {
     let words = ["NaN", "Infinity", "-Infinity"];
     match words.iter().find(|word| text.starts_with(**word)) {

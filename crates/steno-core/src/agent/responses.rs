@@ -1,6 +1,6 @@
-//! Items of OpenAI's Responses API, as Codex keeps them and as logs of the API hold them.
+//! Decodes items of OpenAI's Responses API, from Codex's session files and from API logs.
 //!
-//! Which user messages are a person's is for the caller to say: an item alone cannot tell.
+//! Callers decide which user messages are prompts, because an item alone does not show it.
 
 use super::attachment;
 use crate::agent::entries;
@@ -9,7 +9,7 @@ use crate::agent::fields::text;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
-/// Calls of tools, each with the name of the tool where the item has none of its own.
+/// Item types of tool calls, each with a tool name for items that state none.
 const CALLS: [(&str, &str); 12] = [
     ("function_call", "function"),
     ("custom_tool_call", "custom"),
@@ -35,7 +35,7 @@ const RESULTS: [&str; 7] = [
     "shell_call_output",
 ];
 
-/// Fields of a call that are not what the tool was asked.
+/// Fields of a call item outside of the tool's input.
 const ABOUT_THE_CALL: [&str; 9] = [
     "type",
     "id",
@@ -48,7 +48,7 @@ const ABOUT_THE_CALL: [&str; 9] = [
     "internal_chat_message_metadata_passthrough",
 ];
 
-/// The entry that an item is; `None` for a thought of which only ciphertext was kept.
+/// The entry of an item. `None` for reasoning with encrypted content only.
 pub(crate) fn entry(item: &Object) -> Option<Entry> {
     let kind = text(item, "type").unwrap_or_default();
     let call = CALLS.iter().find(|(name, _)| *name == kind);
@@ -62,12 +62,12 @@ pub(crate) fn entry(item: &Object) -> Option<Entry> {
     })
 }
 
-/// Whether items of this type call a tool or bring what it answered.
+/// Whether items of this type are tool calls or results.
 pub(crate) fn is_call_or_result(kind: &str) -> bool {
     RESULTS.contains(&kind) || CALLS.iter().any(|(name, _)| *name == kind)
 }
 
-/// The text of a string, of a list of parts, or of one part; pictures are named in their place.
+/// The text of a string, of a list of parts, or of one part. Images are described.
 pub(crate) fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -94,7 +94,7 @@ fn part_text(part: &Value) -> Option<String> {
     }
 }
 
-/// A part that is not understood, as it is; one that holds nothing but its type is nothing.
+/// A part of an unknown type as JSON. `None` if it has no field besides its type.
 fn shown(part: &Object) -> Option<String> {
     let is_empty = part.iter().all(|(name, value)| name == "type" || value.is_null());
     (!is_empty).then(|| Style::COMPACT.print(part))
@@ -178,7 +178,7 @@ fn tool_input(item: &Object) -> Value {
     Value::Object(asked.map(|(field, value)| (field.clone(), value.clone())).collect())
 }
 
-/// Arguments as the model wrote them: JSON where they are an object, else the text itself.
+/// Parses tool arguments: an object as JSON, anything else as text.
 pub(crate) fn structured(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),
@@ -202,7 +202,7 @@ fn tool_result(item: &Object) -> Entry {
     entry
 }
 
-/// The exit code that a shell's output states in its head.
+/// The exit code at the start of a shell tool's output.
 fn exit_code(output: &str) -> Option<i64> {
     if output.starts_with("{\"output\":") {
         let output: Value = serde_json::from_str(output).ok()?;

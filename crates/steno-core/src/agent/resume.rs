@@ -1,41 +1,41 @@
-//! How each agent is asked to go on with a session, and where it then looks for the session's files.
+//! The command with which each agent resumes a session, and the path where it then looks for the session file.
 //!
-//! Only agents whose command is documented are listed; nothing is run here.
+//! Only agents with a documented command are listed. This module runs nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::session::SessionId;
 
-/// How one agent goes on with a session.
+/// How one agent resumes a session.
 #[derive(Debug)]
 pub struct Resume {
     /// The agent.
     pub agent: &'static str,
     /// Its program.
     pub program: &'static str,
-    /// The arguments; `{id}` stands for the agent's own name of the session, `{file}` for its file.
+    /// The arguments. `{id}` is replaced by the agent's session id, `{file}` by the session file.
     words: &'static [&'static str],
-    /// How the agent's files depend on the folder that it works in.
+    /// How the path of session files depends on the working folder.
     folder: Folder,
 }
 
 #[derive(Debug)]
 enum Folder {
-    /// Not at all: sessions are found from everywhere.
+    /// It does not: sessions are found from any folder.
     Any,
-    /// A folder on their path is named after it: every other character than a letter or digit is `-`. A name
-    /// longer than the limit is cut and gets a hash.
+    /// A folder in the path is named after the working folder, with `-` for every character except letters and
+    /// digits. A name longer than the limit is cut and gets a hash.
     Named { limit: usize },
-    /// They stand in a folder with a file that names it.
+    /// A folder in the path has a file that names the working folder.
     Marked,
-    /// They stand inside of it.
+    /// The session files are inside the working folder.
     Inside,
-    /// The agent notes it, or makes a name of it in a way that is not documented: there is no other to go on in.
+    /// The agent stores the working folder, or encodes it in an undocumented way. Sessions resume only there.
     Own,
 }
 
-/// The file by which Gemini CLI tells whose a folder is.
+/// The file in which Gemini CLI names the working folder.
 pub(super) const MARKER: &str = ".project_root";
 
 const ALL: [Resume; 14] = [
@@ -69,49 +69,49 @@ const fn row(
 /// Why an agent would not find a session in another folder.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// The agent does not look for it there.
+    /// The agent looks for the session only in its original folder.
     #[error("{agent} goes on with the session only in the folder that it was held in: {from}")]
     Own {
         /// The agent.
         agent: &'static str,
-        /// The folder that the session was held in.
+        /// The folder of the session.
         from: PathBuf,
     },
-    /// The file is not where one of that folder would be.
+    /// The path of the session file does not contain the folder.
     #[error("the folder of the session is not part of its file's path: {0}")]
     Elsewhere(PathBuf),
-    /// The agent must make a folder for its files first.
+    /// The agent has no folder for sessions of this working folder yet.
     #[error("{agent} has no sessions of this folder yet: {to}")]
     New {
         /// The agent.
         agent: &'static str,
-        /// The folder to work in.
+        /// The working folder.
         to: PathBuf,
     },
 }
 
-/// A session's folder, then and now.
+/// The folder of a session, before and after.
 #[derive(Clone, Copy, Debug)]
 pub struct Move<'a> {
-    /// The folder that the session was held in, where that is known.
+    /// The original folder of the session, if known.
     pub from: Option<&'a Path>,
-    /// The folder to go on in.
+    /// The folder to resume in.
     pub to: &'a Path,
 }
 
 impl Resume {
-    /// How `agent` goes on with a session; nothing for one that cannot.
+    /// The resume command of `agent`. `None` if the agent has none.
     pub fn of(agent: &str) -> Option<&'static Self> {
         const { &ALL }.iter().find(|resume| resume.agent == agent)
     }
 
-    /// The agents that can go on with a session.
+    /// The agents that can resume a session.
     pub fn agents() -> impl Iterator<Item = &'static str> {
         const { &ALL }.iter().map(|resume| resume.agent)
     }
 
-    /// The arguments for the session that the agent calls `id` and whose file is `file`; nothing for an id that no
-    /// agent gives, since it comes from a file and must not pass for an option.
+    /// The arguments to resume the session with this id and file. `None` for an id that no agent generates: ids come
+    /// from files and must not be taken for an option.
     pub fn arguments(&self, id: &str, file: &Path) -> Option<Vec<String>> {
         let is_plain = !id.starts_with('-') && id.parse::<SessionId>().is_ok();
         let file = file.to_string_lossy();
@@ -122,12 +122,12 @@ impl Resume {
         self.words.iter().map(word).collect()
     }
 
-    /// Whether the agent cannot find a session without knowing the folder.
+    /// Whether the agent needs the working folder to find a session.
     pub fn needs_folder(&self) -> bool {
         !matches!(self.folder, Folder::Any)
     }
 
-    /// Where the agent, working in a folder, looks for the file of a session that stood at `file`.
+    /// The path where the agent, in its new working folder, looks for the session file previously at `file`.
     pub fn place(&self, file: &Path, moved: Move<'_>) -> Result<PathBuf, PlaceError> {
         let Move { from, to } = moved;
         if from == Some(to) {
@@ -159,7 +159,7 @@ impl Resume {
         let is_old = |name: &str| name == old || is_cut(name, &old, limit);
         let is_in_projects = |above: &&Path| above.parent().and_then(file_name) == Some("projects");
         let folder = file.ancestors().find(|above| file_name(above).is_some_and(is_old));
-        // A session that went on in another folder has its files there.
+        // A session resumed in another folder has its files there.
         let folder = folder.or_else(|| file.ancestors().find(is_in_projects));
         let folder = folder.ok_or_else(elsewhere)?;
         let below = file.strip_prefix(folder).map_err(|_| elsewhere())?;
@@ -167,7 +167,7 @@ impl Resume {
         if name.len() <= limit {
             return Ok(folder.with_file_name(name).join(below));
         }
-        // Only the agent knows the hash at the end.
+        // Only the agent can compute the hash.
         let there = beside(folder)
             .find(|other| file_name(other).is_some_and(|there| is_cut(there, &name, limit)));
         let new = || PlaceError::New { agent: self.agent, to: to.to_owned() };
@@ -187,7 +187,7 @@ impl Resume {
     }
 }
 
-/// A folder's path as one name. Agents replace each UTF-16 unit.
+/// Encodes a folder's path as one name. Agents replace each UTF-16 code unit.
 fn name_of(folder: &Path) -> String {
     let text = folder.to_string_lossy();
     let unit = |unit: u16| match u8::try_from(unit) {
@@ -197,7 +197,7 @@ fn name_of(folder: &Path) -> String {
     text.encode_utf16().map(unit).collect()
 }
 
-/// Whether `name` is what stays of the longer `whole`: its beginning and a hash.
+/// Whether `name` is a shortened `whole`: its first `limit` characters and a hash.
 fn is_cut(name: &str, whole: &str, limit: usize) -> bool {
     let kept = whole.get(..limit).and_then(|kept| name.strip_prefix(kept));
     whole.len() > limit && kept.is_some_and(|hash| hash.starts_with('-'))
@@ -207,7 +207,7 @@ fn file_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-/// All folders that stand where `folder` does, it among them.
+/// All folders in the parent of `folder`, including itself.
 fn beside(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = folder.parent().and_then(|above| fs::read_dir(above).ok());
     let mut paths: Vec<_> =

@@ -1,4 +1,4 @@
-//! A log with lines about many sessions, such as a history of prompts: of each session only its own lines are taken.
+//! A log with lines of many sessions, such as a prompt history. A session gets only its own lines.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,12 +12,12 @@ use steno_vault::{Bundle, Source};
 /// A log on disk.
 pub(crate) struct SharedLog<'a> {
     pub(crate) path: &'a Path,
-    /// What sessions call it.
+    /// The name of the log in a bundle.
     pub(crate) name: &'static str,
 }
 
 impl SharedLog<'_> {
-    /// A session that is known only by these lines of the log.
+    /// A bundle for a session that has only these lines of the log.
     pub(crate) fn excerpt(&self, key: Option<String>, lines: Vec<Range<u64>>) -> Bundle {
         let mut bundle = Bundle::new(self.path, Vec::new());
         bundle.key = key;
@@ -30,7 +30,8 @@ impl SharedLog<'_> {
     }
 }
 
-/// Where the lines of each session are, by the id that `session_of` finds in a line. A last line without its end waits.
+/// Byte ranges of the lines of each session, by the id that `session_of` parses from a line. An unfinished last line
+/// is skipped.
 pub(crate) fn lines_by_session(
     log: &Path,
     session_of: &dyn Fn(&[u8]) -> Option<String>,

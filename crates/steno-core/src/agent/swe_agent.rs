@@ -1,8 +1,7 @@
 //! SWE-agent and mini-swe-agent: one JSON document per run (`.traj`, `.traj.json`).
 //!
-//! The conversation is read from `history` (or `messages`); where a run kept none, from the steps
-//! of its `trajectory`. Demonstrations are shown to the model but are no part of the run: they
-//! become notices.
+//! Entries come from `history` or `messages`, or else from the steps of `trajectory`. Demonstrations, which are shown
+//! to the model but are not part of the run, become notices.
 
 mod history;
 mod steps;
@@ -25,13 +24,13 @@ use steno_vault::{Bundle, Source};
 /// The agent's name.
 pub const AGENT: &str = "swe-agent";
 
-/// Finds and reads its sessions.
+/// Finds and reads runs.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 /// The field with the steps of a run.
 const STEPS: &str = "trajectory";
 
-/// The fields that may tell the conversation.
+/// Fields with the conversation, in order of preference.
 const LISTS: [&str; 3] = ["history", "messages", STEPS];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -110,7 +109,7 @@ fn session(run: &Value, source: &Source, path: &str) -> Session {
     session
 }
 
-/// A run that was cut off by a limit may still have submitted.
+/// Maps the exit status. A run cut off by a limit may still have submitted.
 fn status(exit: Option<&str>) -> Status {
     match exit {
         None => Status::Running,

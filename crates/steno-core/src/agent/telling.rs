@@ -1,4 +1,4 @@
-//! What a reader tells of one session while it reads: entries with their numbers, problems, times.
+//! Emits the entries of one session with its source, and tracks the start and end of the session.
 
 use crate::agent::output::Output;
 use crate::entry::{Entry, PRIMARY};
@@ -7,17 +7,17 @@ use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use crate::timestamp::Timestamp;
 
-/// Numbers what a reader finds and hands it on.
+/// Numbers entries of a session and emits them.
 pub(crate) struct Telling<'a> {
-    /// What the source states about the session.
+    /// Facts about the session.
     pub(crate) session: Session,
-    /// Who is speaking.
+    /// The source of the following entries.
     pub(crate) speaker: String,
     output: Output<'a>,
 }
 
 impl<'a> Telling<'a> {
-    /// Begins to tell of a session that its agent calls `native_id`.
+    /// Starts a session with the agent's id for it.
     pub(crate) fn new(agent: &str, native_id: &str, emit: Emit<'a>) -> Self {
         let mut session = Session::new(SessionId::for_native(agent, native_id), agent);
         session.native_id = Some(native_id.to_owned());
@@ -25,18 +25,18 @@ impl<'a> Telling<'a> {
         Self { session, speaker: PRIMARY.to_owned(), output }
     }
 
-    /// Tells of an entry.
+    /// Emits an entry.
     pub(crate) fn entry(&mut self, mut entry: Entry) {
         entry.source.clone_from(&self.speaker);
         self.output.entry(entry);
     }
 
-    /// Tells of a record that could not be read.
+    /// Emits the problem of a record that could not be read.
     pub(crate) fn problem(&mut self, problem: Problem) {
         self.output.problem(problem);
     }
 
-    /// Widens the session's time to include `at`.
+    /// Extends the session's time span to include `at`. Times of subagents are ignored.
     pub(crate) fn time(&mut self, at: Option<Timestamp>) {
         let Some(at) = at.filter(|_| self.speaker == PRIMARY) else { return };
         let session = &mut self.session;

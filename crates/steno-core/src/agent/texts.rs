@@ -1,12 +1,12 @@
-//! A text for each of many ids. One that several have is held once.
+//! Maps ids to texts. Equal texts are stored once.
 
 use crate::sums::{SumMap, Sums};
 
-/// Texts by the ids that they are for.
+/// Texts by id.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     texts: Vec<Box<str>>,
-    /// Where the text of an id stands, and where a text does.
+    /// Index of the text of an id.
     of_ids: SumMap<u32>,
     known: SumMap<u32>,
     sums: Sums,

@@ -1,4 +1,4 @@
-//! What tests of readers share whose sessions are one file of lines.
+//! Test helpers for readers of single JSON Lines files.
 
 use crate::format::{self, Reader};
 use crate::session::Transcript;
@@ -14,7 +14,7 @@ pub(crate) fn read(reader: &Reader, bytes: &[u8]) -> Transcript {
     format::read(reader, &bundle(bytes)).unwrap()
 }
 
-/// Reads a session that was cut after each of its bytes.
+/// Reads every prefix of a session.
 pub(crate) fn read_every_cut(reader: &Reader, text: &str) {
     for end in 0..text.len() {
         read(reader, &text.as_bytes()[..end]);

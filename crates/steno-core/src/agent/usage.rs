@@ -1,12 +1,12 @@
-//! Tokens as each API states them, in our names.
+//! Converts token counts of each API to [`Usage`].
 
 use crate::agent::fields::count;
 use crate::entry::Usage;
 use crate::json::{Object, Value};
 
-/// Tokens of Anthropic Messages: caches are counted apart from input.
+/// Usage of Anthropic Messages: cached tokens are not part of the input.
 ///
-/// What a compaction cost stands only in its iteration, and is added.
+/// The cost of a compaction is only in its iteration, and is added.
 pub(crate) fn anthropic(usage: &Object) -> Usage {
     let mut total = anthropic_counts(usage);
     if let Some(Value::Array(iterations)) = usage.get("iterations") {
@@ -35,7 +35,7 @@ fn anthropic_counts(usage: &Object) -> Usage {
     }
 }
 
-/// Tokens of OpenAI's APIs: cached input is part of input, reasoning part of output.
+/// Usage of OpenAI's APIs: cached tokens are part of the input, reasoning is part of the output.
 pub(crate) fn openai(usage: &Object) -> Usage {
     let either = |first, second| count(usage, first).max(count(usage, second));
     let detail = |names: [&str; 2], name| {
@@ -43,7 +43,7 @@ pub(crate) fn openai(usage: &Object) -> Usage {
         details.map(|details| count(details, name)).max().unwrap_or_default()
     };
     let cache_read = detail(["prompt_tokens_details", "input_tokens_details"], "cached_tokens");
-    // OpenRouter's, for models whose caches are paid for.
+    // A field of OpenRouter, for models with paid cache writes.
     let cache_write =
         detail(["prompt_tokens_details", "input_tokens_details"], "cache_write_tokens");
     let output_details = ["completion_tokens_details", "output_tokens_details"];
@@ -57,7 +57,7 @@ pub(crate) fn openai(usage: &Object) -> Usage {
     }
 }
 
-/// Tokens of Gemini's API: cached input is part of the prompt, thoughts are counted apart from the answer.
+/// Usage of Gemini's API: cached tokens are part of the prompt, thoughts are not part of the candidates.
 pub(crate) fn gemini(usage: &Object) -> Usage {
     let prompt = count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount");
     let cache_read = count(usage, "cachedContentTokenCount");
@@ -71,7 +71,7 @@ pub(crate) fn gemini(usage: &Object) -> Usage {
     }
 }
 
-/// Tokens as Cline and Copilot state them: input includes what caches served and took.
+/// Usage as Cline and Copilot state it: input includes cache reads and writes.
 pub(crate) fn inclusive(usage: &Object) -> Usage {
     let (cache_read, cache_write) =
         (count(usage, "cacheReadTokens"), count(usage, "cacheWriteTokens"));

@@ -1,6 +1,6 @@
-//! Chats of the Vercel AI SDK: a list of `UIMessage`s, alone or as `messages` of a document.
+//! Chats of the Vercel AI SDK: a list of `UIMessage`s, alone or in the field `messages` of a document.
 //!
-//! What an application keeps beside them is its own; only the fields that the SDK defines are read.
+//! Only fields that the SDK defines are read. Other fields belong to the application.
 
 mod message;
 
@@ -20,7 +20,7 @@ use steno_vault::{Bundle, Source};
 /// The agent's name.
 pub const AGENT: &str = "vercel";
 
-/// Finds and reads its sessions.
+/// Finds and reads chats.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -44,7 +44,7 @@ pub(crate) fn recognises(source: &Source) -> bool {
     matches!(read, Some(Ok(()))) && count > 0 && all
 }
 
-/// The messages of a chat, and what the document says beside them.
+/// Opens the messages of a chat, and the fields beside them.
 fn messages(source: &Source) -> Result<Result<Listing<'_>, Problem>, FileError> {
     let is_list = Head::of_document(source)?.first_item().is_some();
     Listing::of(source, if is_list { &[] } else { &["messages"] })
@@ -74,7 +74,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(told.unwrap_or_else(|| begin(&fields, None)).0)
 }
 
-/// The session, under the chat's own name or that of its first message.
+/// A session with the id of the chat or of its first message.
 fn begin(chat: &Object, first: Option<&Object>) -> (Session, Numbering) {
     let own = text(chat, "id");
     let name = own.or(first.and_then(|first| text(first, "id"))).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Chats of VS Code, Copilot's among them: a JSON document, or since 1.109 a log of changes to one.
+//! Chats of VS Code, including Copilot: a JSON document or, since 1.109, a log of changes to one.
 //!
-//! Before March 2025 the documents stood in the editor's database, as those of Void still do. An exported chat is a
-//! document without a session's id. Requests hold the prompt, the answer and its tool calls.
+//! Before March 2025 the documents were in the editor's database. Those of Void still are. An exported chat is a
+//! document without a session id. A request has the prompt, the answer and its tool calls.
 
 mod mutation;
 mod replay;
@@ -33,19 +33,19 @@ use steno_vault::{Bundle, Source};
 /// The agent's name.
 pub const AGENT: &str = "vscode-chat";
 
-/// Finds and reads its sessions.
+/// Finds and reads chats.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// What its databases are known by.
+/// The schemas of its databases.
 pub(super) const SCHEMAS: [&Schema; 2] = [&stored::SCHEMA, &void_threads::SCHEMA];
 
-/// The file that names the folder which was open.
+/// The file that names the workspace folder.
 const WORKSPACE: &str = "workspace.json";
 
-/// The field of a chat that holds its requests.
+/// The field of a chat with its requests.
 const LISTED: &str = "requests";
 
-/// What else of a chat is read.
+/// Other fields of a chat to read.
 const STATED: [&str; 4] = ["sessionId", "creationDate", "lastMessageDate", "customTitle"];
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
@@ -119,14 +119,14 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(telling.session)
 }
 
-/// Where the requests of a chat stand.
+/// The requests of a chat, still unread.
 enum Requests<'s> {
     Listed(Listing<'s>),
     Replayed(Replay<'s>),
 }
 
 impl Requests<'_> {
-    /// Takes what is said beside them.
+    /// Takes the fields beside the requests.
     fn stated(&mut self) -> Object {
         match self {
             Self::Listed(document) => std::mem::take(&mut document.fields),
@@ -135,7 +135,7 @@ impl Requests<'_> {
     }
 }
 
-/// The requests of a file; what is wrong with it is told.
+/// Opens the requests of a file. Errors are emitted as problems.
 fn requests<'s>(chat: &'s Source, emit: Emit<'_>) -> Result<Option<Requests<'s>>, FileError> {
     if is_log(&Head::of(chat)?) {
         return Ok(Some(Requests::Replayed(Replay::of(chat, emit)?)));
@@ -156,7 +156,7 @@ fn describe(telling: &mut Telling<'_>, state: &Object, bundle: &Bundle) -> Resul
     describe_project(telling, bundle)
 }
 
-/// Takes the folder that was open from what stands beside the chat.
+/// Sets the project to the folder in `workspace.json`.
 fn describe_project(telling: &mut Telling<'_>, bundle: &Bundle) -> Result<(), FileError> {
     let Some(workspace) = bundle.get(WORKSPACE) else { return Ok(()) };
     match record::document(workspace)? {

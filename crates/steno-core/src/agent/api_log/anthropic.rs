@@ -1,4 +1,4 @@
-//! Messages of Anthropic's API, sent or received.
+//! Decodes messages of Anthropic's API, from requests and responses.
 
 use crate::agent::attachment;
 use crate::agent::entries;
@@ -7,7 +7,7 @@ use crate::agent::fields::text;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
-/// The entries of a message: a text, or one for each block.
+/// The entries of a message: one for a plain text, else one for each block.
 pub(crate) fn entries(message: &Object) -> Vec<Entry> {
     let role = Role::from(text(message, "role").unwrap_or_default());
     match message.get("content") {

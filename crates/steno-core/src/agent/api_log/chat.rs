@@ -1,11 +1,11 @@
-//! Messages of OpenAI's chat completions, sent or received.
+//! Decodes messages of OpenAI's chat completions, from requests and responses.
 
 use crate::agent::fields::text;
 use crate::agent::responses::{content_text, structured};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// The entries of a message: its thought, its text, its calls.
+/// The entries of a message: reasoning, text and tool calls.
 pub(crate) fn entries(message: &Object) -> Vec<Entry> {
     let content = message.get("content").map(content_text).unwrap_or_default();
     match text(message, "role").unwrap_or_default() {
@@ -16,7 +16,7 @@ pub(crate) fn entries(message: &Object) -> Vec<Entry> {
     }
 }
 
-/// The messages that a completion chose, with the entries of each.
+/// The entries of all choices of a completion.
 pub(super) fn choices(completion: &Object) -> Vec<Entry> {
     let choices = completion.get("choices").and_then(Value::as_array);
     let messages = choices.into_iter().flatten().filter_map(|choice| choice.get("message"));
@@ -47,7 +47,7 @@ fn call(call: &Object) -> Entry {
     entry
 }
 
-/// A call without an id, which an assistant's message had one of before there were `tool_calls`.
+/// A call without an id, from the field `function_call` that preceded `tool_calls`.
 fn function_call(function: &Object) -> Entry {
     let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
     entry.tool_name = text(function, "name").map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Requests and responses joined to one conversation, each message told once.
+//! Joins requests and responses to one conversation and emits each message once.
 
 use blake3::Hash;
 
@@ -13,23 +13,23 @@ use crate::session::{Session, SessionId};
 use crate::sums::SumSet;
 use crate::timestamp::Timestamp;
 
-/// What was said so far, known by sums over each message and all before it.
+/// The conversation so far. Each point in it is identified by a hash over the message and all messages before it.
 pub(crate) struct Conversation {
     session: Session,
     numbering: Numbering,
-    /// Each point that some request reached.
+    /// Hashes of all points that a request has reached.
     told: SumSet,
-    /// Points at which the model answered: the message after it in a request is that answer.
+    /// Points after which the model responded. The next message of a later request repeats that response.
     answered: SumSet,
     /// The point that the last request reached.
     point: Hash,
-    /// Responses that were told.
+    /// Ids of the responses emitted so far.
     responses: SumSet,
     at: Option<Timestamp>,
 }
 
 impl Conversation {
-    /// A conversation that is known as `name`.
+    /// A conversation with this id.
     pub(crate) fn new(agent: &str, name: &str) -> Self {
         Self {
             session: Session::new(SessionId::for_native(agent, name), agent),
@@ -42,23 +42,23 @@ impl Conversation {
         }
     }
 
-    /// The session, for what its source states beyond messages.
+    /// The session, for facts outside of messages.
     pub(crate) fn session(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// Takes the time that a logger wrote beside what it logged.
+    /// Takes over the timestamp of a log record.
     pub(crate) fn note_time(&mut self, record: &Object) {
         let stated = ["timestamp", "time", "created_at"].iter().find_map(|name| text(record, name));
         self.at = stated.and_then(|at| at.parse().ok());
     }
 
-    /// Sets the time of what follows.
+    /// Sets the time of the following entries.
     pub(crate) fn set_time(&mut self, at: Option<Timestamp>) {
         self.at = at;
     }
 
-    /// Takes a request: tells those of its messages that no request before it had.
+    /// Adds a request and emits the messages that no earlier request had.
     pub(crate) fn request(&mut self, request: &Object, emit: Emit<'_>) {
         self.point = blake3::hash(b"");
         for field in ["system", "instructions"] {
@@ -76,14 +76,14 @@ impl Conversation {
         }
     }
 
-    /// Takes the messages of a request.
+    /// Adds the messages of a request.
     pub(crate) fn messages(&mut self, messages: &[Value], emit: Emit<'_>) {
         for message in messages.iter().filter_map(Value::as_object) {
             let before = self.point;
             let is_new = self.reach(Style::COMPACT.print(message).as_bytes());
             let is_echo = self.answered.contains(before.as_bytes()) && is_answer(message);
             if is_new && is_echo {
-                // An answer may come back as several items, all of them known.
+                // A response may be repeated as several items, all of them known.
                 self.answered.insert(self.point.as_bytes());
             } else if is_new {
                 message_entries(message).into_iter().for_each(|entry| self.show(entry, emit));
@@ -91,7 +91,7 @@ impl Conversation {
         }
     }
 
-    /// Takes a whole response.
+    /// Adds a whole response. A response with a known id is skipped.
     pub(crate) fn response(&mut self, response: &Object, emit: Emit<'_>) {
         let id = text(response, "id").map(str::to_owned);
         if id.as_ref().is_some_and(|id| !self.responses.insert(id)) {
@@ -118,17 +118,17 @@ impl Conversation {
         }
     }
 
-    /// Adds something that is no message.
+    /// Adds an entry other than a message.
     pub(crate) fn say(&mut self, entry: Entry, emit: Emit<'_>) {
         self.show(entry, emit);
     }
 
-    /// The session, when all was taken.
+    /// Returns the session.
     pub(crate) fn finish(self) -> Session {
         self.session
     }
 
-    /// Goes one message further; whether no request was there before.
+    /// Advances by one message. Returns whether no request has reached this point before.
     fn reach(&mut self, message: &[u8]) -> bool {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.point.as_bytes()).update(message);
@@ -143,7 +143,7 @@ impl Conversation {
     }
 }
 
-/// Whether the model said it: a message of its own, or an item that is no user's and no tool's.
+/// Whether a message or item of a request came from the model.
 fn is_answer(message: &Object) -> bool {
     match text(message, "role") {
         Some(role) => role == "assistant",
@@ -158,7 +158,7 @@ fn message_entries(message: &Object) -> Vec<Entry> {
     said_entries(message)
 }
 
-/// The entries of a message of either API that has messages.
+/// The entries of a message of Anthropic Messages or chat completions.
 pub(crate) fn said_entries(message: &Object) -> Vec<Entry> {
     let anthropic = |block: &Value| {
         let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -170,7 +170,7 @@ pub(crate) fn said_entries(message: &Object) -> Vec<Entry> {
     }
 }
 
-/// The entries of a whole response, or of the error that stands for one.
+/// The entries of a whole response, or of an error response.
 pub(crate) fn response_entries(response: &Object) -> Vec<Entry> {
     if let Some(Value::Object(error)) = response.get("error") {
         let said =
@@ -187,7 +187,7 @@ pub(crate) fn response_entries(response: &Object) -> Vec<Entry> {
     }
 }
 
-/// An item, and what came back from a tool that the provider ran.
+/// The entries of an output item, with the result of a tool that the provider ran.
 pub(crate) fn item_entries(item: &Object) -> Vec<Entry> {
     if text(item, "type") == Some("compaction") {
         return vec![Entry::new(Role::System, Kind::Compaction, "")];
@@ -205,12 +205,12 @@ pub(crate) fn item_entries(item: &Object) -> Vec<Entry> {
     [Some(entry), answer].into_iter().flatten().collect()
 }
 
-/// Why the model stopped, where a completion says so.
+/// The finish reason of a completion.
 pub(crate) fn finish_reason(response: &Object) -> Option<&str> {
     response.get("choices")?.get(0)?.get("finish_reason")?.as_str()
 }
 
-/// The tokens that a response was billed.
+/// The usage of a response.
 pub(crate) fn response_usage(response: &Object) -> Option<Usage> {
     let counts = response.get("usage")?.as_object()?;
     let is_openai = response.contains_key("object") || counts.contains_key("prompt_tokens");

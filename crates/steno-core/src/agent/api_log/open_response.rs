@@ -1,4 +1,5 @@
-//! A streamed response of OpenAI's Responses API before its last event, which would repeat all of it.
+//! Assembles a streamed response of OpenAI's Responses API that broke off before its last event. The last event
+//! repeats the whole response.
 
 use serde_json::{Map, json};
 
@@ -6,16 +7,16 @@ use super::stream::append;
 use crate::agent::fields::text;
 use crate::json::{Object, Value};
 
-/// What has come so far.
+/// A response in progress.
 #[derive(Default)]
 pub(super) struct OpenResponse {
     head: Object,
-    /// Items by their place; those that have ended are whole.
+    /// Items by their output index. Items with a `done` event are complete.
     items: Map<String, Value>,
 }
 
 impl OpenResponse {
-    /// Takes an event; gives back the response if that is its last.
+    /// Adds an event. Returns the whole response if the event is the last one.
     pub(super) fn event(&mut self, mut event: Object) -> Option<Object> {
         let kind = text(&event, "type").unwrap_or_default().to_owned();
         match kind.as_str() {
@@ -38,7 +39,7 @@ impl OpenResponse {
         None
     }
 
-    /// What had come when the stream broke off.
+    /// The partial response of a stream that broke off.
     pub(super) fn finish(self) -> Option<Object> {
         if self.items.is_empty() {
             return None;
@@ -73,7 +74,7 @@ impl OpenResponse {
     }
 }
 
-/// Adds to the last part of an item's text.
+/// Appends to the last text part of an item.
 fn said(item: &mut Object, field: &str, kind: &str, piece: &str) {
     let Value::Array(parts) = item.entry(field).or_insert_with(|| json!([])) else { return };
     if parts.is_empty() {

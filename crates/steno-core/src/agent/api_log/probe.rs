@@ -1,4 +1,4 @@
-//! Which files are logs of an API, told from their beginning.
+//! Recognises logs of model APIs by their first lines.
 
 use std::io::{BufRead, Read};
 
@@ -10,16 +10,16 @@ use crate::json::{Object, Value, bounds};
 use crate::lines::Lines;
 use steno_vault::Source;
 
-/// How many lines are looked at before a file is taken for something else.
+/// Number of lines to probe.
 const PROBED_LINES: usize = 5;
 
-/// The longest line that is looked at, and the longest document.
+/// Longest line or document to probe, in bytes.
 const PROBED_BYTES: usize = 8 << 20;
 
-/// How much of a document is looked at before it is parsed.
+/// Bytes of a document to search before it is parsed as a whole.
 const HEAD: u64 = 16 << 10;
 
-/// What a request may hold; anything else is somebody's own format.
+/// The fields of API requests. An object with any other field is not a request.
 const PARAMETERS: [&str; 46] = [
     "model",
     "messages",
@@ -69,7 +69,7 @@ const PARAMETERS: [&str; 46] = [
     "function_call",
 ];
 
-/// Whether a file is a log of an API.
+/// Whether a file is an API log.
 pub(super) fn is_log(source: &Source) -> bool {
     let Ok(true) = has_lines(source) else {
         return is_document(source);
@@ -85,7 +85,7 @@ pub(super) fn is_log(source: &Source) -> bool {
     objects.any(|object| is_record(&object))
 }
 
-/// Whether the first line is a record or the field of a stream, rather than the start of a document.
+/// Whether the first line is a whole record or an event stream field. Otherwise the file is one document.
 pub(super) fn has_lines(source: &Source) -> Result<bool, FileError> {
     let mut input = source.open()?;
     let start = input.fill_buf().on("read", source.path())?.trim_ascii_start();
@@ -138,7 +138,7 @@ fn is_record(object: &Object) -> bool {
         || part("response").is_some_and(is_response)
 }
 
-/// Whether the object is a whole answer of one of the APIs.
+/// Whether an object is a whole response of one of the APIs.
 pub(super) fn is_response(object: &Object) -> bool {
     let anthropic = text(object, "type") == Some("message")
         && text(object, "role") == Some("assistant")
@@ -153,7 +153,7 @@ pub(super) fn is_response(object: &Object) -> bool {
     }
 }
 
-/// Whether the object is what one of the APIs is asked.
+/// Whether an object is a request to one of the APIs.
 pub(super) fn is_request(object: &Object) -> bool {
     let said = match (object.get("messages"), object.get("input")) {
         (Some(Value::Array(messages)), _) => {

@@ -1,4 +1,4 @@
-//! Puts the events of a stream together to the message that would have come in one piece.
+//! Assembles stream events to the message that the API would have returned without streaming.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,20 @@ use super::open_response::OpenResponse;
 use crate::agent::fields::{list, text};
 use crate::json::{Object, Value};
 
-/// Messages that are still being said.
+/// Messages in progress.
 #[derive(Default)]
 pub(crate) struct Stream {
     message: Option<Object>,
-    /// The JSON of tool calls so far, by the place of their block.
+    /// Partial JSON of tool inputs, by block index.
     inputs: Map<String, Value>,
     completion: Option<Object>,
-    /// Where the choices of the completion stand, by their indices.
+    /// Position of each choice in the completion, by its index.
     choices: HashMap<usize, usize>,
     response: OpenResponse,
 }
 
-/// The JSON of a line: all of it, or what follows `data:`; `None` for other fields of a stream.
+/// The JSON of a line: the whole line, or what follows the prefix `data:`. `None` for other fields of an event
+/// stream.
 pub(crate) fn data(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii();
     if line.starts_with(b"{") {
@@ -37,7 +38,7 @@ pub(crate) fn data(line: &[u8]) -> Option<&[u8]> {
 }
 
 impl Stream {
-    /// Whether the object is an event of a stream.
+    /// Whether an object is a stream event.
     pub(crate) fn takes(object: &Object) -> bool {
         let anthropic = [
             "message_start",
@@ -54,7 +55,7 @@ impl Stream {
             || text(object, "object") == Some("chat.completion.chunk")
     }
 
-    /// Takes an event; gives back the messages that it ends.
+    /// Adds an event. Returns the messages that it completes.
     pub(crate) fn event(&mut self, event: Object) -> Vec<Object> {
         let kind = text(&event, "type").unwrap_or_default();
         if kind.starts_with("response.") {
@@ -73,13 +74,13 @@ impl Stream {
         Vec::new()
     }
 
-    /// What was being said when the stream broke off.
+    /// The partial messages of a stream that broke off.
     pub(crate) fn finish(mut self) -> Vec<Object> {
         let response = std::mem::take(&mut self.response).finish();
         [self.end_message(), self.completion.take(), response].into_iter().flatten().collect()
     }
 
-    /// The same message may start twice; another one ends the first.
+    /// Starts a message. A repeated start of the same message is skipped. Any other start ends the open message.
     fn message_start(&mut self, mut event: Object) -> Option<Object> {
         let Some(Value::Object(mut message)) = event.shift_remove("message") else {
             return None;
@@ -169,7 +170,7 @@ impl Stream {
         self.message.as_mut()?.get_mut("content")?.as_array_mut()
     }
 
-    /// Chunks share the id of their completion; usage comes last, with no choices.
+    /// Adds a chunk. Chunks of one completion share its id, and the last one has the usage and no choices.
     fn chunk(&mut self, chunk: Object) -> Option<Object> {
         let same = |open: &Object| open.get("id") == chunk.get("id");
         let ended =
@@ -248,7 +249,7 @@ fn add_call(message: &mut Object, piece: &Object) {
     }
 }
 
-/// Adds to a text.
+/// Appends to a text field.
 pub(super) fn append(object: &mut Object, field: &str, piece: &str) {
     match object.entry(field).or_insert_with(|| json!("")) {
         Value::String(said) => said.push_str(piece),

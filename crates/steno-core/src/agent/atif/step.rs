@@ -1,4 +1,4 @@
-//! The steps of a trajectory: who spoke, what was called, what came back.
+//! Decodes the steps of a trajectory: messages, tool calls and results.
 
 use std::path::Path;
 
@@ -9,21 +9,21 @@ use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::timestamp::Timestamp;
 
-/// Reads the steps of one trajectory and adds up what they cost.
+/// Reads the steps of one trajectory and sums up their cost.
 pub(super) struct Steps<'a> {
     path: &'a Path,
     source: String,
     model: Option<String>,
-    /// How many were read.
+    /// Number of steps read.
     count: usize,
-    /// Whether any step states its tokens.
+    /// Whether any step states its usage.
     pub(super) has_usage: bool,
-    /// Dollars, where steps state them.
+    /// Sum of the costs that steps state, in dollars.
     pub(super) cost: Option<f64>,
 }
 
 impl<'a> Steps<'a> {
-    /// For steps that `source` took on the way that `trajectory` tells of.
+    /// A reader for the steps of `source` in `trajectory`.
     pub(super) fn new(path: &'a Path, source: String, trajectory: &Value) -> Self {
         let model = string(&trajectory["agent"]["model_name"]);
         Self { path, source, model, count: 0, has_usage: false, cost: None }
@@ -127,7 +127,7 @@ fn unknown(step: &Value) -> Entry {
     entry
 }
 
-/// The text of a message; pictures and sounds are named by their files.
+/// The text of a message. Images and audio are named by their file paths.
 fn text(content: &Value) -> String {
     let Value::Array(parts) = content else { return plain(content) };
     let parts = parts.iter().map(|part| match string(&part["text"]) {
@@ -140,7 +140,7 @@ fn text(content: &Value) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The prompt's tokens include what a cache took or gave.
+/// The usage of a step. Cached tokens are part of the prompt tokens and are subtracted.
 fn usage(metrics: &Value) -> Option<Usage> {
     if metrics["prompt_tokens"].is_null() && metrics["completion_tokens"].is_null() {
         return None;

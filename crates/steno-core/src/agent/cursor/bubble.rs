@@ -1,4 +1,4 @@
-//! A bubble of the editor: what one side said, thought or did.
+//! Decodes a bubble of the editor: a message, a thought or a tool call.
 
 use crate::agent::entries::{tool_call, tool_result};
 use crate::agent::fields::{as_count, filled, moment};
@@ -8,7 +8,7 @@ use crate::entry::{Kind, Role, Usage};
 use crate::json::Value;
 use crate::timestamp::Timestamp;
 
-/// Hands out one bubble.
+/// Emits the entries of one bubble.
 pub(super) fn take(bubble: &Value, model: Option<String>, output: &mut Output<'_>) {
     let stated = bubble.get("modelInfo").and_then(|info| filled(info, "modelName"));
     let mut message = Message {
@@ -38,7 +38,7 @@ pub(super) fn take(bubble: &Value, model: Option<String>, output: &mut Output<'_
 fn time(bubble: &Value) -> Option<Timestamp> {
     let timing = bubble.get("timingInfo");
     let sent = ["clientRpcSendTime", "clientStartTime"];
-    // Some of these count from the editor's start.
+    // Some of these times count from the start of the editor.
     let sent = sent.iter().filter_map(|name| moment(timing?.get(name)?));
     let created = bubble.get("createdAt").and_then(moment);
     created.or_else(|| sent.into_iter().find(|at| at.unix_seconds() > 1_000_000_000))
@@ -61,7 +61,7 @@ fn answer(message: &mut Message, bubble: &Value, said: &str) {
     }
 }
 
-/// A call and, once it is there, its result. Arguments and result are JSON in strings.
+/// Adds a tool call and, once there is one, its result. Both arguments and result are JSON in strings.
 fn tool(message: &mut Message, call: &Value) {
     let name = filled(call, "name").unwrap_or_default();
     let id = filled(call, "toolCallId");

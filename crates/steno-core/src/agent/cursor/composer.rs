@@ -1,4 +1,5 @@
-//! The editor's conversations: a record per composer, whose bubbles stand in it or, since 2025, in rows of their own.
+//! Reads conversations of the editor: one record per composer, with its bubbles inside or, since 2025, in rows of
+//! their own.
 
 use crate::agent::fields::{filled, items, moment};
 use crate::agent::output::Output;
@@ -11,7 +12,7 @@ use steno_vault::{Part, Schema};
 
 use super::{AGENT, bubble};
 
-/// The table that makes a database an editor's. Its values may be null.
+/// The schema of an editor database. Values may be null.
 pub(super) const SCHEMA: Schema = Schema {
     tables: &[("cursorDiskKV", &["key", "value"])],
     sessions: "SELECT substr(key, 14) FROM cursorDiskKV \
@@ -32,11 +33,11 @@ pub(super) const SCHEMA: Schema = Schema {
              AND key < 'codeBlockPartialInlineDiffFates:' || ?1 || ';') \
          OR (key > 'ofsContent:' || ?1 || ':' AND key < 'ofsContent:' || ?1 || ';')",
     )],
-    // The table `composerHeaders` of 2026 has a row for each composer.
+    // The table `composerHeaders` of 2026 has one row per composer.
     owner: Some("composerId"),
 };
 
-/// The record of one composer, if there is one.
+/// The record of a composer. `None` if there is none.
 pub(super) fn record(database: &Database, id: &str) -> Result<Option<Value>, FormatError> {
     if !database.fits(&SCHEMA) {
         return Ok(None);
@@ -53,7 +54,7 @@ pub(super) fn record(database: &Database, id: &str) -> Result<Option<Value>, For
     }
 }
 
-/// Reads one composer, a bubble at a time.
+/// Reads one composer, bubble by bubble.
 pub(super) fn read(
     database: &Database,
     record: &Value,
@@ -76,7 +77,7 @@ pub(super) fn read(
     Ok(session)
 }
 
-/// The rows of a composer's bubbles: as the composer lists them, or as they were written where it lists none.
+/// The keys of a composer's bubble rows: in the order of its headers, or in row order if it has no headers.
 fn bubble_keys(database: &Database, record: &Value, id: &str) -> Result<Vec<String>, FormatError> {
     let listed = items(&record["fullConversationHeadersOnly"]);
     if !listed.is_empty() || !items(&record["conversation"]).is_empty() {
@@ -101,7 +102,7 @@ fn describe_composer(record: &Value, header: &Value, id: &str) -> Session {
     session.started = record.get("createdAt").and_then(moment);
     session.ended = record.get("lastUpdatedAt").and_then(moment);
     let model = record.get("modelConfig").and_then(|config| filled(config, "modelName"));
-    // The editor chooses the model where the picker says `default`.
+    // `default` lets the editor choose the model.
     session.models.extend(model.filter(|model| *model != "default").map(str::to_owned));
     session
 }
@@ -110,7 +111,7 @@ fn workspace_folder(record: &Value) -> Option<&str> {
     filled(record.get("workspaceIdentifier")?.get("uri")?, "fsPath")
 }
 
-/// What the table of headers, which Cursor has since 2026, says of a composer; null where it says nothing.
+/// The composer's row of the header table, which Cursor has since 2026. Null if there is none.
 fn header_row(database: &Database, id: &str) -> Result<Value, FormatError> {
     if database.columns("composerHeaders").is_empty() {
         return Ok(Value::Null);
@@ -120,7 +121,7 @@ fn header_row(database: &Database, id: &str) -> Result<Value, FormatError> {
     Ok(header.flatten().and_then(Result::ok).unwrap_or_default())
 }
 
-/// The JSON of one row, or what is wrong with it; nothing where the row is missing or null.
+/// Parses the JSON of one row. `None` if the row is missing or null.
 fn value(database: &Database, key: &str) -> Result<Option<Result<Value, String>>, FormatError> {
     let query = "SELECT value FROM cursorDiskKV WHERE key = ?1";
     Ok(database.row(query, &[&key], |row| row.bytes("value").map(parse))?.flatten())

@@ -1,4 +1,4 @@
-//! What a user typed, told apart from the context that Cursor sends along with it.
+//! Separates a user's prompt from the context that Cursor adds to it.
 
 use crate::agent::message::Message;
 use crate::entry::{Kind, Role};
@@ -6,11 +6,11 @@ use crate::entry::{Kind, Role};
 const OPEN: &str = "<user_query>";
 const CLOSE: &str = "</user_query>";
 
-/// Blocks that Cursor puts before the first prompt.
+/// Prefixes of context blocks that Cursor adds before the first prompt.
 const CONTEXT: [&str; 4] =
     ["<user_info>", "<system_reminder>", "<open_and_recently_viewed_files>", "<attached_files>"];
 
-/// Adds what somebody said.
+/// Adds a text of any role.
 pub(super) fn say(message: &mut Message, role: &Role, said: &str) {
     match role {
         Role::User => add(message, said),
@@ -18,7 +18,7 @@ pub(super) fn say(message: &mut Message, role: &Role, said: &str) {
     }
 }
 
-/// Adds the text of a user's message: the query is a prompt, all around it a notice.
+/// Adds the text of a user message. The query becomes a prompt and the text around it becomes notices.
 pub(super) fn add(message: &mut Message, text: &str) {
     let Some((before, rest)) = text.split_once(OPEN) else {
         let is_context = CONTEXT.iter().any(|tag| text.trim_start().starts_with(tag));

@@ -1,6 +1,6 @@
-//! The command line's store: blobs named by their sum. Messages are JSON, index nodes say in which order they come.
+//! Reads the store of the command line: blobs named by their hash. Messages are JSON, index nodes list them in order.
 //!
-//! Only what hangs below the latest root belongs to the session; all else are older states of it.
+//! Only blobs below the latest root belong to the session. The others are older states of it.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ use steno_vault::{Part, Schema};
 use super::transcript::words;
 use super::{AGENT, prompt, tree_node};
 
-/// The tables that make a database a store.
+/// The schema of a store.
 pub(super) const SCHEMA: Schema = Schema {
     tables: &[("meta", &["key", "value"]), ("blobs", &["id", "data"])],
     sessions: "SELECT key FROM meta WHERE key = '0'",
@@ -60,7 +60,7 @@ pub(super) fn read(database: &Database, emit: Emit<'_>) -> Result<Session, Forma
     Ok(session)
 }
 
-/// What the store says about its session: JSON, written as hexadecimal digits.
+/// The session's metadata: JSON encoded as hexadecimal digits.
 fn meta(database: &Database) -> Result<Value, FormatError> {
     let texts = database.texts("SELECT value FROM meta WHERE key = '0'", &[])?;
     let value = texts.first().ok_or_else(|| database.invalid("no record about the session"))?;

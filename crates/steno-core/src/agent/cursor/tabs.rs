@@ -1,4 +1,4 @@
-//! Chats of 2024: one value with all tabs of a workspace, each a session.
+//! Reads chats of 2024: one value has all tabs of a workspace, and each tab is a session.
 
 use crate::agent::fields::{filled, moment};
 use crate::agent::message::Message;
@@ -13,7 +13,7 @@ use steno_vault::{Part, Schema};
 
 use super::AGENT;
 
-/// The table in which the tabs stand; other programs have it too, but not with this key.
+/// The schema of the tabs. Other programs have the same table, but not this key.
 pub(super) const SCHEMA: Schema = Schema {
     tables: &[("ItemTable", &["key", "value"])],
     sessions: "SELECT json_extract(tab.value, '$.tabId') \

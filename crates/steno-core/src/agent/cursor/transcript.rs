@@ -1,6 +1,6 @@
-//! Transcripts of agents: one JSON object per line, with a role and a message, and little else.
+//! Reads agent transcripts: one JSON object per line with a role and a message.
 //!
-//! A session's file stands alone or in a folder of its own, with its subagents' files in `subagents/` beside it.
+//! A transcript is a single file, or a file in its own folder with the files of its subagents in `subagents/`.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -26,10 +26,10 @@ use super::{AGENT, prompt};
 
 const SUBAGENTS: &str = "subagents";
 
-/// How long a first line may be by which a file is known.
+/// Longest first line to probe, in bytes.
 const HEAD: usize = 1 << 20;
 
-/// What the first line of a transcript has, and what it must not have.
+/// The first line of a transcript. It has no field `type`.
 #[derive(Deserialize)]
 struct Head {
     role: String,
@@ -43,7 +43,7 @@ struct Content {
     _content: IgnoredAny,
 }
 
-/// Whether the first line of a file is a transcript's.
+/// Whether the first line of a file is that of a transcript.
 pub(super) fn is_transcript(file: &Path) -> bool {
     recognises(&Bundle::file(file).sources[0])
 }
@@ -64,14 +64,14 @@ pub(super) fn recognises(source: &Source) -> bool {
     })
 }
 
-/// The files of subagents that are found with their sessions. Each folder is listed once.
+/// Subagent files found together with their session. Each folder is listed once.
 #[derive(Default)]
 pub(super) struct SubagentFiles {
     by_folder: HashMap<PathBuf, HashSet<PathBuf>>,
 }
 
 impl SubagentFiles {
-    /// Whether a file is a subagent's and will be found with its session, which is at or below `path` too.
+    /// Whether a file belongs to a subagent of a session at or below `path`.
     pub(super) fn is_owned(&mut self, file: &Path, path: &Path) -> bool {
         let Some(folder) = file.parent().filter(|folder| folder.ends_with(SUBAGENTS)) else {
             return false;
@@ -87,7 +87,7 @@ impl SubagentFiles {
     }
 }
 
-/// A session with its subagents.
+/// Bundles a session with its subagents.
 pub(super) fn bundle(file: &Path) -> Bundle {
     let mut bundle = Bundle::file(file);
     for subagent in owned_by(file) {
@@ -97,7 +97,7 @@ pub(super) fn bundle(file: &Path) -> Bundle {
     bundle
 }
 
-/// The subagents' files of the one session of a folder: the only one, or the one with the folder's name.
+/// The subagent files of a session that is the only one in its folder or has the folder's name.
 fn owned_by(file: &Path) -> Vec<PathBuf> {
     let Some(folder) = file.parent() else { return Vec::new() };
     let subagents = folder.join(SUBAGENTS);
@@ -108,7 +108,7 @@ fn owned_by(file: &Path) -> Vec<PathBuf> {
     listed(&subagents).into_iter().filter(|file| is_transcript(file)).collect()
 }
 
-/// Whether a folder has no other file of lines; it is listed only up to that.
+/// Whether a folder has no other JSON Lines file. Listing stops at the first other one.
 fn is_only_one(file: &Path, folder: &Path) -> bool {
     let Ok(listing) = fs::read_dir(folder) else { return false };
     let mut files = listing.flatten().map(|item| item.path()).filter(|file| is_lines(file));
@@ -127,7 +127,7 @@ fn is_lines(file: &Path) -> bool {
     file.extension().is_some_and(|end| end == "jsonl") && file.is_file()
 }
 
-/// Reads one session, then what its subagents said.
+/// Reads one session, then its subagents.
 pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let is_main = |source: &&Source| !source.name().starts_with(SUBAGENTS);
     let Some(main) = bundle.sources.iter().find(is_main) else {
@@ -212,7 +212,7 @@ fn turn_ended(record: &Value) -> Entry {
     entry
 }
 
-/// The text of a tool's answer.
+/// The text of a tool result.
 pub(super) fn words(content: &Value) -> String {
     match content {
         Value::Null => String::new(),

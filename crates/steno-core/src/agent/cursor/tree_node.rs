@@ -1,8 +1,8 @@
-//! The index nodes of a store: protobuf messages whose first field lists the blobs below, in order.
+//! Parses the index nodes of a store: protobuf messages with the ordered child blobs in field 1.
 
 use crate::varint;
 
-/// The ids of a node's children in hexadecimal, or nothing if the bytes are not a node.
+/// The ids of a node's children in hexadecimal. Empty if the bytes are not a node.
 pub(super) fn children(bytes: &[u8]) -> Vec<String> {
     let mut input = bytes;
     let mut children = Vec::new();
@@ -16,7 +16,7 @@ pub(super) fn children(bytes: &[u8]) -> Vec<String> {
     children
 }
 
-/// The next field's number, and its bytes if it has any of its own.
+/// Reads the next field: its number, and its bytes if it is length-delimited.
 fn field<'a>(input: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
     let tag = varint::read(input)?;
     let bytes = match tag & 7 {

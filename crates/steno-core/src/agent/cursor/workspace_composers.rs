@@ -1,7 +1,7 @@
-//! Composers of late 2024: one value with all composers of a workspace, each with its whole conversation.
+//! Reads composers of late 2024: one value has all composers of a workspace with their conversations.
 //!
-//! Later versions of Cursor moved the conversations into `cursorDiskKV` and left only the composers' names here. Those are
-//! no sessions: [`super::composer`] reads them from where they went.
+//! Later versions of Cursor moved the conversations to `cursorDiskKV` and left only the names here. Such composers
+//! are not listed as sessions: [`super::composer`] reads them from their new location.
 
 use crate::agent::fields::{filled, items};
 use crate::agent::repair::parse;
@@ -10,7 +10,7 @@ use steno_vault::FormatError;
 use steno_vault::sqlite::Database;
 use steno_vault::{Part, Schema};
 
-/// The table in which the composers are; other programs have it too, but not with this key.
+/// The schema of the composers. Other programs have the same table, but not this key.
 pub(super) const SCHEMA: Schema = Schema {
     tables: &[("ItemTable", &["key", "value"])],
     sessions: "SELECT json_extract(composer.value, '$.composerId') \
@@ -23,7 +23,7 @@ pub(super) const SCHEMA: Schema = Schema {
     owner: None,
 };
 
-/// The record of one composer, if the workspace has it with its conversation.
+/// The record of a composer, if it has a conversation here.
 pub(super) fn find_record(database: &Database, id: &str) -> Result<Option<Value>, FormatError> {
     if !database.fits(&SCHEMA) {
         return Ok(None);

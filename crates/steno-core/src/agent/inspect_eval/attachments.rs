@@ -1,4 +1,4 @@
-//! Texts that a sample moved out of its messages: where they are asked for, they are put back.
+//! Restores texts that a sample stores as attachments into the messages that refer to them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
@@ -11,21 +11,21 @@ use crate::problem::Problem;
 use crate::sums::{Short, SumMap, Sums};
 use steno_vault::Source;
 
-/// What stands where a text was moved away.
+/// The prefix of a reference to an attachment.
 const MOVED: &str = "attachment://";
 
-/// How many bytes of messages and of their texts are held at once.
+/// Limit for messages and attachments held in memory, in bytes.
 const ROOM: u64 = 8 << 20;
 
-/// The attachments of a sample, none of which is held.
+/// The attachments of a sample. Their texts stay in the file.
 pub(super) struct Attachments<'s> {
     source: &'s Source,
-    /// How long each is, by its name.
+    /// Length of each attachment, by its name.
     lengths: SumMap<u64>,
     sums: Sums,
 }
 
-/// Messages that lack texts, and those after them.
+/// Messages with missing texts, and the messages after them.
 #[derive(Default)]
 pub(super) struct Waiting {
     messages: Vec<(usize, Value)>,
@@ -49,14 +49,14 @@ impl Waiting {
 }
 
 impl<'s> Attachments<'s> {
-    /// The field of a sample that holds them.
+    /// The field of a sample that holds its attachments.
     pub(super) const FIELD: &'static str = "attachments";
 
     pub(super) fn of(source: &'s Source) -> Self {
         Self { source, lengths: SumMap::default(), sums: Sums::default() }
     }
 
-    /// Notes how long those are that come next.
+    /// Notes the lengths of the attachments in the next value.
     pub(super) fn note(&mut self, walk: &mut Walk<Box<dyn BufRead>>) -> io::Result<()> {
         walk.fields(&mut |walk, name| {
             let place = walk.place()?;
@@ -65,7 +65,7 @@ impl<'s> Attachments<'s> {
         })
     }
 
-    /// Adds what `value` lacks to what is waited for.
+    /// Adds the attachments that `value` refers to.
     pub(super) fn look_for(&self, value: &Value, waiting: &mut Waiting) {
         match value {
             Value::String(text) => {
@@ -85,7 +85,7 @@ impl<'s> Attachments<'s> {
         }
     }
 
-    /// The messages that waited, with their texts.
+    /// The waiting messages with their texts restored.
     pub(super) fn put_back(
         &self,
         mut waiting: Waiting,

@@ -1,4 +1,4 @@
-//! Logs as files: which samples they hold, and where the bytes of each are.
+//! Lists the samples of a log file and the byte range of each.
 
 use std::io::{self, BufRead, Cursor, Read};
 use std::ops::Range;
@@ -13,15 +13,15 @@ use crate::json::Value;
 use crate::problem::Problem;
 use steno_vault::{Bundle, Source};
 
-/// What a log says about all its samples.
+/// The member with facts about all samples.
 pub(super) const HEADER: &str = "header.json";
 
-/// The same in an archive whose evaluation has not ended.
+/// The same member in an archive of an unfinished evaluation.
 const START: &str = "_journal/start.json";
 
 const SAMPLES: &str = "samples/";
 
-/// Every sample in the log at `path`, if it is one.
+/// All samples of the log at `path`. Empty if the file is not a log.
 pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
     let log = Source::on_disk("log", path);
     if is_archive(&log)? {
@@ -34,13 +34,13 @@ pub(super) fn samples(path: &Path) -> Result<Vec<Bundle>, FileError> {
     if !is_log {
         return Ok(Vec::new());
     }
-    // Reading one that cannot be read says so; one that is torn has no sample that could be.
+    // A log that cannot be opened is reported when it is read. A truncated log has no readable sample.
     let Ok(outline) = Outline::of(&log) else { return Ok(vec![Bundle::file(path)]) };
     let outline = outline.unwrap_or_default();
     Ok((0..outline.samples.len()).map(|at| outline.sample(&log, at)).collect())
 }
 
-/// The sample of a bundle and its header, cut out where the bundle is a whole log that was kept.
+/// The sample of a bundle with its header, extracted if the bundle holds a whole log from the vault.
 pub(super) fn sample_of(bundle: &Bundle) -> Result<Bundle, FileError> {
     let (Some(key), [log]) = (&bundle.key, bundle.sources.as_slice()) else {
         return Ok(bundle.clone());
@@ -56,7 +56,7 @@ pub(super) fn sample_of(bundle: &Bundle) -> Result<Bundle, FileError> {
     sample.ok_or_else(|| io::Error::other("no such sample")).on("read", log.path())
 }
 
-/// The task that a header names.
+/// The name of the task in a header.
 pub(super) fn task(header: &Source) -> Result<Option<String>, FileError> {
     let mut task = None;
     let passed = Walk::over(header, &mut |walk| {
@@ -78,7 +78,7 @@ fn is_archive(log: &Source) -> Result<bool, FileError> {
     Ok(log.open()?.fill_buf().on("read", log.path())?.starts_with(archive::MAGIC))
 }
 
-/// The samples of an archive; one that cannot be opened is not ours.
+/// The samples of an archive. Empty if the archive cannot be opened.
 fn archived(log: &Source) -> Vec<Bundle> {
     let mut names = archive::names(log).unwrap_or_default();
     let known = [HEADER, START].into_iter().find(|known| names.iter().any(|name| name == known));
@@ -91,12 +91,12 @@ fn archived(log: &Source) -> Vec<Bundle> {
     names.iter().map(bundle).collect()
 }
 
-/// Where the parts of a log that is one document stand.
+/// Byte ranges in a single-document log.
 #[derive(Default)]
 struct Outline {
-    /// What is said about all samples.
+    /// The header.
     eval: Range<u64>,
-    /// Each sample and the name that it would have in an archive.
+    /// Each sample with its member name in an archive.
     samples: Vec<(String, Range<u64>)>,
 }
 
@@ -116,7 +116,7 @@ impl Outline {
         Ok(passed.map(|()| outline))
     }
 
-    /// Notes the sample that comes next.
+    /// Notes the sample at the current position.
     fn note(&mut self, walk: &mut Walk<Box<dyn BufRead>>) -> io::Result<()> {
         let (start, is_sample) = (walk.start()?, walk.peek()? == Some(b'{'));
         let (mut id, mut epoch) = (Value::Null, Value::Null);
@@ -149,7 +149,7 @@ impl Outline {
     }
 }
 
-/// The name that a sample has in an archive.
+/// The member name of a sample in an archive.
 fn named(key: &str) -> String {
     format!("{SAMPLES}{key}.json")
 }

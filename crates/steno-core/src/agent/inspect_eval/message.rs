@@ -1,11 +1,11 @@
-//! One message of a sample as entries.
+//! Decodes one message of a sample.
 
 use super::super::fields::{items, plain, string};
 use crate::agent::{attachment, entries};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 
-/// The entries of a message, after which the model has `answered` or not.
+/// The entries of a message. `answered` says whether the model has answered before it.
 pub(super) fn entries(message: &Value, answered: bool) -> Vec<Entry> {
     let role = message["role"].as_str().unwrap_or_default();
     let content = &message["content"];
@@ -22,7 +22,7 @@ pub(super) fn entries(message: &Value, answered: bool) -> Vec<Entry> {
     }
 }
 
-/// Only the sample's input is a prompt; what follows an answer was written by a program.
+/// Only the sample's input is a prompt. User messages after an answer come from a program.
 fn user_kind(message: &Value, answered: bool) -> Kind {
     match message["source"].as_str() {
         Some("input") => Kind::Text,
@@ -44,7 +44,7 @@ fn answer(message: &Value) -> Vec<Entry> {
         other => entries.push(Entry::new(Role::Assistant, Kind::Text, plain(other))),
     }
     let calls = items(&message["tool_calls"]);
-    // An answer that only calls tools says nothing.
+    // An answer with only tool calls has no text entry.
     entries.retain(|entry| calls.is_empty() || !entry.content.is_empty());
     entries.extend(calls.iter().map(call));
     for entry in &mut entries {
@@ -83,7 +83,7 @@ fn text(content: &Value) -> String {
     parts.iter().map(part).collect::<Vec<_>>().join("\n")
 }
 
-/// The text of a part; a picture, sound or film is an address or its data.
+/// The text of a part. Images, audio and video are described by their URL or data.
 fn part(part: &Value) -> String {
     let said = ["text", "reasoning"].iter().find_map(|key| string(&part[*key]));
     let shown = ["image", "audio", "video"].iter().find_map(|key| part[*key].as_str());

@@ -1,6 +1,7 @@
-//! One sample: what it states, and its messages, with texts that stand elsewhere in it put back in their places.
+//! Reads one sample and restores texts that it stores as attachments.
 //!
-//! It is read several times, so that no more than a few messages are held: first for all but its messages.
+//! The file is scanned several times, so that only a few messages are in memory: the first scan reads all other
+//! fields.
 
 use std::io::{self, BufRead};
 
@@ -19,23 +20,23 @@ use crate::sums::{Short, SumMap, Sums};
 use crate::timestamp::Timestamp;
 use steno_vault::Source;
 
-/// What else of a sample is read.
+/// Fields of a sample to parse, in addition to the extra fields.
 const STATED: [&str; 6] = ["uuid", "started_at", "completed_at", "error", "output", "model_usage"];
 
-/// A sample whose messages are not read yet.
+/// A sample with its messages still unread.
 pub(super) struct Sample<'s> {
     source: &'s Source,
-    /// What it says of itself.
+    /// The parsed fields.
     pub(super) stated: Value,
     messages: usize,
-    /// When messages were written and tools answered, by their ids.
+    /// Times of messages and tool results, by their ids.
     times: SumMap<Timestamp>,
     attachments: Attachments<'s>,
     sums: Sums,
 }
 
 impl<'s> Sample<'s> {
-    /// The sample that is all of `source`, or why it is none.
+    /// Scans the sample in `source`. The inner error says why it is not a sample.
     pub(super) fn of(source: &'s Source) -> Result<Result<Self, Problem>, FileError> {
         let mut stated = Object::new();
         let (mut messages, mut times, sums) = (0, SumMap::default(), Sums::default());
@@ -67,7 +68,7 @@ impl<'s> Sample<'s> {
         Ok(passed.map(|()| Self { source, stated, messages, times, attachments, sums }))
     }
 
-    /// Hands out the entries.
+    /// Emits the entries.
     pub(super) fn tell(&self, output: &mut Output<'_>) -> Result<(), FileError> {
         let mut telling = Telling { sample: self, output, answered: false };
         let mut taken = 0;
@@ -83,8 +84,8 @@ impl<'s> Sample<'s> {
         Ok(())
     }
 
-    /// Tells of the messages that are not `taken` yet, up to the first that lacks a text; gives that one and as many of
-    /// those that follow as may be held.
+    /// Emits the messages after the first `taken` ones, up to the first with a missing text. Returns that message and
+    /// as many of the following ones as fit in memory.
     fn tell_from(
         &self,
         taken: &mut usize,
@@ -120,7 +121,7 @@ impl<'s> Sample<'s> {
     }
 }
 
-/// What of an event tells when something happened.
+/// The fields of an event that give a time.
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]
@@ -133,7 +134,7 @@ struct Event {
 }
 
 impl Event {
-    /// The message or call that it is about, and its time.
+    /// The message or tool call of the event, and its time.
     fn time(&self, sums: &Sums) -> Option<(Short, Timestamp)> {
         let id = match self.event.as_str()? {
             "model" => &self.output["choices"][0]["message"]["id"],
@@ -146,7 +147,7 @@ impl Event {
     }
 }
 
-/// Where the entries of a sample go.
+/// Emits the entries of a sample.
 struct Telling<'t, 's, 'e> {
     sample: &'t Sample<'s>,
     output: &'t mut Output<'e>,

@@ -1,4 +1,4 @@
-//! One call that the proxy made.
+//! Decodes one call of the proxy.
 
 use serde_json::json;
 
@@ -9,11 +9,11 @@ use crate::format::Emit;
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-/// A call, as logged.
+/// A logged call.
 pub(super) struct Call(Object);
 
 impl Call {
-    /// The call, if the object is one.
+    /// Wraps the object. `None` if it is not a call.
     pub(super) fn new(value: Value) -> Option<Self> {
         let Value::Object(call) = value else {
             return None;
@@ -28,7 +28,7 @@ impl Call {
         text(&self.0, "id").or(text(&self.0, "request_id")).unwrap_or_default()
     }
 
-    /// What joins calls: the session, else the trace, else nothing.
+    /// The id that calls of one conversation share: the session id, else the trace id, else empty.
     pub(super) fn conversation(&self) -> &str {
         text(&self.0, "session_id").or(text(&self.0, "trace_id")).unwrap_or_default()
     }
@@ -65,7 +65,7 @@ impl Call {
         }
     }
 
-    /// The response with the call's own counts and model, where it does not state them.
+    /// The response, completed with the call's own model and counts.
     fn response(&self) -> Object {
         let logged = self.0.get("response").and_then(Value::as_object);
         let mut response = logged.cloned().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Call {
         response
     }
 
-    /// Seconds since the epoch, or a text.
+    /// Parses seconds since the Unix epoch, or a text.
     fn time(&self, field: &str) -> Option<Timestamp> {
         match self.0.get(field)? {
             Value::String(text) => text.replacen(' ', "T", 1).parse().ok(),

@@ -16,22 +16,22 @@ use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::sums::{Short, SumSet};
 use crate::timestamp::Timestamp;
 
-/// How far is climbed: spans may lie about what is above them.
+/// Limit for walking up the parents of a span, because parent ids may form a cycle.
 const CLIMB: usize = 256;
 
-/// Reads spans in the order in which they began.
+/// Decodes spans in order of their start.
 pub(super) struct Conversation<'a, 'b> {
     output: &'a mut Output<'b>,
     outline: &'a Outline<'a>,
-    /// The marks of all spans by id; none where there are no subagents.
+    /// Mark indices of all spans, sorted by span id. Empty if there are no subagents.
     by_id: Vec<u32>,
-    /// Names of subagents, by their marks.
+    /// Names of subagents, by mark index.
     agents: HashMap<u32, String>,
-    /// What each source was told and said so far.
+    /// Hashes of the messages of each source so far.
     told: HashMap<String, Vec<blake3::Hash>>,
     calls: SumSet,
     results: SumSet,
-    /// Models that spans without words of the model name, such as an agent's.
+    /// Models named by spans without output of the model, such as agent spans.
     pub(super) models: IndexSet<String>,
 }
 
@@ -40,7 +40,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
     pub(super) fn new(outline: &'a Outline<'a>, output: &'a mut Output<'b>) -> Self {
         let (mut by_id, agents, told) = (Vec::new(), HashMap::new(), HashMap::new());
         let (calls, results) = (SumSet::default(), SumSet::default());
-        // Only an agent below another one is a subagent.
+        // Only an agent below another agent is a subagent.
         let invokes = |index: &&u32| outline.marks.at(**index).invokes;
         if outline.begun.iter().filter(invokes).nth(1).is_some() {
             by_id.clone_from(&outline.begun);
@@ -50,11 +50,11 @@ impl<'a, 'b> Conversation<'a, 'b> {
         Self { output, outline, by_id, agents, told, calls, results, models }
     }
 
-    /// Takes the next span.
+    /// Adds the next span.
     pub(super) fn span(&mut self, span: &Span) -> Result<(), FileError> {
         let source = self.source(span)?;
         match span.operation().as_str() {
-            // Gemini CLI has names of its own.
+            // Gemini CLI uses its own operation names.
             "execute_tool" | "tool_call" => self.tool(span, &source),
             "chat" | "generate_content" | "text_completion" | "llm_call" => {
                 self.request(span, &source);
@@ -76,7 +76,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         let mut entries: Vec<_> =
             answers.iter().flat_map(|answer| self.new_entries(answer)).collect();
         if entries.is_empty() {
-            // The words were not recorded, but the model answered.
+            // The content was not recorded, but the model answered.
             let kind = if span.error.is_some() { Kind::Notice } else { Kind::Text };
             entries.push(Entry::new(Role::Assistant, kind, ""));
         }
@@ -88,7 +88,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         *told = input.iter().chain(&answers).map(Message::sum).collect();
     }
 
-    /// Where in `input` that begins which was not told before.
+    /// Index in `input` of the first new message.
     fn news(&self, source: &str, input: &[Message]) -> usize {
         let Some(told) = self.told.get(source) else { return 0 };
         let sums: Vec<_> = input.iter().map(Message::sum).collect();
@@ -96,8 +96,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         if same == told.len() {
             return same;
         }
-        // The conversation was shortened or its answer reworded: all up to the last known message
-        // is old.
+        // The conversation was shortened or the answer changed: everything up to the last known message is old.
         let last = sums.iter().rposition(|sum| told.contains(sum));
         last.map_or(same, |last| last + 1)
     }
@@ -125,11 +124,11 @@ impl<'a, 'b> Conversation<'a, 'b> {
             entry.tool_name.clone_from(&name);
             entry.tool_call_id = Some(id.clone());
         }
-        // A tool that was run is part of an answer, but none by itself.
+        // A tool run is part of an answer, so it has no message id of its own.
         self.entries(entries, source, None, span.end);
     }
 
-    /// Operations that say nothing, such as an agent being invoked.
+    /// Adds an operation without content, such as an agent invocation.
     fn notice(&mut self, span: &Span, source: &str) {
         let mut entry = Entry::new(Role::System, Kind::Notice, span.operation());
         entry.metadata = Some(span.attributes.clone());
@@ -145,7 +144,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         }
     }
 
-    /// Hands out entries of the message `id`, or of none.
+    /// Emits the entries of one message.
     fn entries(
         &mut self,
         entries: Vec<Entry>,
@@ -166,7 +165,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         }
     }
 
-    /// An agent that another one invoked is a subagent.
+    /// The source of a span. An agent invoked by another agent is a subagent.
     fn source(&mut self, span: &Span) -> Result<String, FileError> {
         let mut agents = Vec::new();
         let mut id = self.outline.sum(&span.id);
@@ -174,7 +173,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
             let Some(index) = self.index(id) else { break };
             let mark = self.outline.marks.at(index);
             agents.extend(mark.invokes.then_some(index));
-            // The nearest one is the speaker if there is another above it.
+            // With a second agent above it, the nearest agent is a subagent.
             if let [nearest, _] = agents.as_slice() {
                 return Ok(format!("subagent:{}", self.agent(*nearest)?));
             }
@@ -183,14 +182,14 @@ impl<'a, 'b> Conversation<'a, 'b> {
         Ok(PRIMARY.to_owned())
     }
 
-    /// The mark of a span: of several with one id, the last that began.
+    /// The mark of a span. If several spans share an id, the last one started wins.
     fn index(&self, id: Short) -> Option<u32> {
         let id_of = |index: &u32| self.outline.marks.at(*index).id;
         let after = self.by_id.partition_point(|index| id_of(index) <= id);
         self.by_id[..after].last().copied().filter(|index| id_of(index) == id)
     }
 
-    /// The name of the agent that a mark's span invokes.
+    /// The name of the agent that the span of a mark invokes.
     fn agent(&mut self, index: u32) -> Result<&str, FileError> {
         Ok(match self.agents.entry(index) {
             Slot::Occupied(known) => known.into_mut(),
@@ -201,7 +200,7 @@ impl<'a, 'b> Conversation<'a, 'b> {
         })
     }
 
-    /// The entries of a message, without results that are known.
+    /// The entries of a message without known tool results.
     fn new_entries(&self, message: &Message) -> Vec<Entry> {
         let is_known = |entry: &Entry| {
             let id = entry.tool_call_id.as_ref();

@@ -1,4 +1,4 @@
-//! Records of OTLP logs: the events that agents report, one after the other as they happened.
+//! Records of OTLP logs: the events that agents report, in file order.
 
 use std::io::{self, BufRead};
 
@@ -13,16 +13,16 @@ use crate::problem::Problem;
 use crate::timestamp::Timestamp;
 use steno_vault::Source;
 
-/// How the events of agents, and of the GenAI conventions, are called.
+/// Prefixes of event names, of agents and of the GenAI conventions.
 pub(super) const PREFIXES: [&str; 5] =
     ["gemini_cli.", "qwen-code.", "claude_code.", "codex.", "gen_ai."];
 
-/// Attributes that name the session of an event, the likeliest first.
+/// Attributes with the session id of an event, in order of preference.
 const SESSION_NAMES: [&str; 3] = ["session.id", "conversation.id", "gen_ai.conversation.id"];
 
-/// One event.
+/// One event of an agent.
 pub(super) struct LogRecord {
-    /// Its whole name, such as `gemini_cli.user_prompt`.
+    /// The full event name, such as `gemini_cli.user_prompt`.
     pub(super) event: String,
     pub(super) session: String,
     pub(super) at: Option<Timestamp>,
@@ -31,12 +31,12 @@ pub(super) struct LogRecord {
 }
 
 impl LogRecord {
-    /// An event of an agent; nothing for any other record.
+    /// Parses a record. `None` if it is not an event of an agent.
     fn new(record: &Value) -> Option<Self> {
         let attributes = attribute_fields(&record["attributes"]);
         let body = record["body"].get("stringValue").map(plain).unwrap_or_default();
         let names = [attributes.get("event.name").and_then(string), string(&record["eventName"])];
-        // Claude Code's names have their prefix in the body only.
+        // Claude Code puts the prefix only into the body.
         let names = names.into_iter().flatten().chain([body.clone()]);
         let event = names.into_iter().find(|name| is_known(name))?;
         let session = SESSION_NAMES.iter().find_map(|name| attributes.get(*name).and_then(string));
@@ -45,12 +45,12 @@ impl LogRecord {
         Some(Self { event, session, at, body, attributes })
     }
 
-    /// The program that reports it: `gemini_cli`.
+    /// The program that reports the event, such as `gemini_cli`.
     pub(super) fn program(&self) -> &str {
         self.event.split_once('.').map_or("", |(program, _)| program)
     }
 
-    /// What happened: `user_prompt`.
+    /// The event without its program, such as `user_prompt`.
     pub(super) fn kind(&self) -> &str {
         self.event.split_once('.').map_or(&self.event, |(_, kind)| kind)
     }
@@ -59,7 +59,7 @@ impl LogRecord {
         self.attributes.get(name)?.as_str()
     }
 
-    /// The first of these attributes that is a number, also where it is written as text.
+    /// The first of these attributes with a number, also if written as text.
     pub(super) fn count(&self, names: &[&str]) -> Option<u64> {
         names.iter().find_map(|name| plain(self.attributes.get(*name)?).parse().ok())
     }
@@ -69,7 +69,7 @@ fn is_known(event: &str) -> bool {
     PREFIXES.iter().any(|prefix| event.starts_with(prefix))
 }
 
-/// Hands out every event of a file in its order; what cannot be read of it is reported.
+/// Passes each event of a file to `take`, in file order. Errors are emitted as problems.
 pub(super) fn each_record(
     source: &Source,
     emit: Emit<'_>,

@@ -1,6 +1,6 @@
-//! What agents report as OTLP logs: prompts, answers with their tokens, calls of tools and failures.
+//! Decodes events that agents report as OTLP logs: prompts, answers with usage, tool calls and errors.
 //!
-//! Gemini CLI reports each answer a second time by the GenAI conventions; that is passed over.
+//! Gemini CLI reports each answer a second time by the GenAI conventions. The second report is skipped.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -17,11 +17,11 @@ use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use steno_vault::{Bundle, Source};
 
-/// Events that repeat what others report, or only say that something goes on.
+/// Events that make no entry: they repeat others or only report progress.
 const SILENT: [&str; 4] =
     ["api_request", "sse_event", "client.inference.operation.details", "tool_decision"];
 
-/// The sessions of a file, in its order.
+/// The session ids of a file, in file order.
 pub(super) fn sessions(source: &Source) -> Result<Vec<String>, FileError> {
     let (mut sessions, mut seen) = (Vec::new(), HashSet::new());
     each_record(source, &mut |_| {}, &mut |record| {
@@ -32,7 +32,7 @@ pub(super) fn sessions(source: &Source) -> Result<Vec<String>, FileError> {
     Ok(sessions)
 }
 
-/// Reads the session of a bundle, or the first that there is.
+/// Reads the session of a bundle, or the first session of the file.
 pub(super) fn read(
     bundle: &Bundle,
     source: &Source,
@@ -57,14 +57,14 @@ pub(super) fn read(
     Ok(session)
 }
 
-/// Makes entries of events as they come.
+/// Decodes events in file order.
 struct Reports<'a> {
     output: Output<'a>,
-    /// Records so far.
+    /// Number of records so far.
     count: u64,
-    /// Whether the agent reports answers by events of its own.
+    /// Whether the agent reports answers by its own events.
     has_answers: bool,
-    /// Calls that were part of an answer and have not been reported as run, by name and id.
+    /// Calls of answers with no result yet, as name and id.
     calls: VecDeque<(String, String)>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Reports<'a> {
         if entries.is_empty() {
             entries.push(Entry::new(Role::Assistant, Kind::Text, ""));
         }
-        // Gemini CLI asks a model where to send the prompt: an answer, but not one to the person.
+        // Gemini CLI also asks a model to route the prompt. Such an answer is not shown to the user.
         let is_utility = record.text("role").is_some_and(|role| role.starts_with("utility"));
         let id = ["gen_ai.response.id", "request_id"].iter().find_map(|name| record.text(name));
         let id = id.map_or_else(|| format!("record {}", self.count), str::to_owned);
@@ -122,7 +122,7 @@ impl<'a> Reports<'a> {
         entries
     }
 
-    /// What an answer says, where it was recorded.
+    /// The content of an answer, if it was recorded.
     fn answer_parts(&mut self, record: &LogRecord) -> Vec<Entry> {
         let said = match record.text("response_text") {
             Some(text) => match serde_json::from_str::<Value>(text) {
@@ -163,7 +163,7 @@ impl<'a> Reports<'a> {
         tool_call(Some(&name), Some(&id), input.as_ref())
     }
 
-    /// A tool that was run: the result of a call that an answer had, or both.
+    /// Decodes a tool run: the result of a known call, or else both call and result.
     fn tool(&mut self, record: &LogRecord) -> Vec<Entry> {
         let name = record.text("function_name").or(record.text("tool_name")).unwrap_or_default();
         let known = self.calls.iter().position(|(called, _)| called == name);
@@ -192,7 +192,7 @@ impl<'a> Reports<'a> {
     }
 }
 
-/// Whether an event reports an answer of a model: it states tokens, or what the model said.
+/// Whether an event reports an answer of a model: it has usage or output.
 fn is_answer(record: &LogRecord) -> bool {
     match record.kind() {
         "api_response" => true,
@@ -206,7 +206,7 @@ fn is_answer(record: &LogRecord) -> bool {
     }
 }
 
-/// The parts of a response of Gemini's API, or of all pieces of one that was streamed.
+/// The parts of a Gemini response, or of all chunks of a streamed one.
 fn gemini_parts(response: &Value) -> Vec<Value> {
     let whole = std::slice::from_ref(response);
     let pieces = response.as_array().map_or(whole, Vec::as_slice);
@@ -220,7 +220,7 @@ fn error_text(record: &LogRecord) -> String {
     stated.filter(|text| !text.is_empty()).unwrap_or_else(|| record.body.clone())
 }
 
-/// What was billed. Only Claude Code's input leaves out what a cache served; only Gemini's output leaves out thoughts.
+/// Parses usage. Input includes cached tokens except for Claude Code. Output includes reasoning except for Gemini.
 fn usage(record: &LogRecord) -> Usage {
     let count = |names: &[&str]| record.count(names).unwrap_or(0).min(1 << 48);
     let input = count(&["input_token_count", "input_tokens", "gen_ai.usage.input_tokens"]);

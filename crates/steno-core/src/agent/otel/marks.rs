@@ -1,35 +1,35 @@
-//! What is known of the spans of a file: little, since there may be millions.
+//! Compact marks of spans, because a file may have millions of spans.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
 
 use crate::sums::Short;
 
-/// How many marks stand in a chunk.
+/// Number of marks in a chunk.
 const CHUNK: usize = 4096;
 
-/// What is known of a span. Names are known by their numbers, ids by their sums.
+/// Location and key facts of a span. Names are stored as numbers, ids as short hashes.
 pub(super) struct Mark {
-    /// Where it stands.
+    /// Byte offset of the span in its file.
     pub(super) start: u64,
-    /// When it began, in nanoseconds since the epoch; 0 if it does not tell.
+    /// Start time in nanoseconds since the Unix epoch. 0 if unknown.
     pub(super) order: i64,
     pub(super) id: Short,
     pub(super) parent: Short,
     pub(super) length: u32,
     pub(super) trace: u32,
-    /// The conversation that it names itself.
+    /// The conversation that the span itself names.
     pub(super) conversation: Option<NonZeroU32>,
-    /// Which file it stands in.
+    /// Index of the file.
     pub(super) source: u16,
-    /// Whether it tells of a model, an agent or a tool.
+    /// Whether the span has GenAI attributes.
     pub(super) is_genai: bool,
-    /// Whether it invokes an agent.
+    /// Whether the span invokes an agent.
     pub(super) invokes: bool,
 }
 
 impl Mark {
-    /// What no other span has.
+    /// Identifies the span among all files.
     pub(super) fn name(&self) -> (u32, Short) {
         (self.trace, self.id)
     }
@@ -39,7 +39,7 @@ impl Mark {
     }
 }
 
-/// Marks in chunks: where there are more and more of them, none is moved.
+/// A list of marks in chunks, so that growing it moves no marks.
 #[derive(Default)]
 pub(super) struct Marks {
     chunks: Vec<Vec<Mark>>,
@@ -58,7 +58,7 @@ impl Marks {
         }
     }
 
-    /// Forgets all but the first `length`.
+    /// Drops all marks except the first `length`.
     pub(super) fn truncate(&mut self, length: usize) {
         self.chunks.truncate(length.div_ceil(CHUNK));
         if let Some(last) = self.chunks.last_mut() {

@@ -1,4 +1,4 @@
-//! Messages of a request and its answer, as attributes of the span or, before v1.37, as its events.
+//! Decodes the messages of a request and its response, from span attributes or, before v1.37, from span events.
 
 use super::super::fields::{items, plain, string, unpacked};
 use super::span::Span;
@@ -6,7 +6,7 @@ use crate::agent::attachment;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// What one side said: parts of text, thought, calls and results.
+/// A message with parts of text, reasoning, tool calls and results.
 pub(super) struct Message {
     role: String,
     parts: Vec<Value>,
@@ -17,7 +17,7 @@ impl Message {
         Self { role: plain(&message["role"]), parts: items(&message["parts"]).to_vec() }
     }
 
-    /// Equal for equal messages, whatever was told about how they ended.
+    /// Hashes role and parts. The finish reason is not included.
     pub(super) fn sum(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.role.as_bytes());
@@ -33,7 +33,7 @@ impl Message {
     }
 }
 
-/// What the model was told in a request, and what it answered.
+/// The input messages of a request, and its output messages.
 pub(super) fn of(span: &Span) -> (Vec<Message>, Vec<Message>) {
     let instructions = items(&span.value("gen_ai.system_instructions")).to_vec();
     let mut input = messages(&span.value("gen_ai.input.messages"));
@@ -57,12 +57,12 @@ pub(super) fn of(span: &Span) -> (Vec<Message>, Vec<Message>) {
     (input, answers)
 }
 
-/// The messages of an attribute.
+/// Parses the messages of an attribute.
 fn messages(value: &Value) -> Vec<Message> {
     items(value).iter().map(Message::new).collect()
 }
 
-/// A message of the older events, in the form of the newer attributes.
+/// Converts a message of the older events to the form of the newer attributes.
 fn from_event(role: &str, fields: &Object) -> Message {
     let field = |key: &str| fields.get(key).cloned().unwrap_or_default();
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! Where the spans of a file stand, when they began and which session each is of. None of them is held.
+//! Byte range, start time and session of each span in a file. The spans themselves stay in the file.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
@@ -19,27 +19,27 @@ use crate::sums::{Short, SumSet, Sums};
 use crate::timestamp::Timestamp;
 use steno_vault::Source;
 
-/// The spans of one file, or of several that follow one another.
+/// The spans of one file, or of several rotated ones.
 #[derive(Default)]
 pub(super) struct Outline<'s> {
     sources: Vec<&'s Source>,
     pub(super) marks: Marks,
-    /// The spans of the session that is read, in the order in which they began.
+    /// Mark indices of the selected session, in order of their start.
     pub(super) begun: Vec<u32>,
-    /// Spans of files that were read before.
+    /// Spans of the files scanned before.
     known: SumSet,
-    /// Traces and conversations, each held once.
+    /// Names of traces and conversations, each stored once.
     names: IndexSet<String>,
-    /// The conversation that each trace names first.
+    /// The first conversation that each trace names.
     conversations: HashMap<u32, NonZeroU32>,
     sums: Sums,
-    /// What could not be read of the last line or document.
+    /// Errors of the last line or document.
     bad: Vec<String>,
 }
 
 impl<'s> Outline<'s> {
-    /// The spans of all `sources`, of later ones only those that are not in one before it. What cannot be read of the
-    /// first is told; the others were read before.
+    /// Scans all `sources`. A span that an earlier one of them has is skipped. Problems are emitted for the first one
+    /// only, because the others were read before.
     pub(super) fn of(
         sources: impl IntoIterator<Item = &'s Source>,
         emit: Emit<'_>,
@@ -58,7 +58,7 @@ impl<'s> Outline<'s> {
         Ok(outline)
     }
 
-    /// Notes all spans of a file, in its order.
+    /// Notes all spans of a file, in file order.
     fn read(&mut self, source: &Source, emit: Emit<'_>) -> Result<(), FileError> {
         let mut before = self.marks.len();
         if !begins_with_whole_line(source)? {
@@ -86,7 +86,7 @@ impl<'s> Outline<'s> {
         Ok(())
     }
 
-    /// Notes the spans of the document that comes next.
+    /// Notes the spans of the document at the current position.
     fn note_all<R: BufRead>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
         let mut note = |walk: &mut Walk<R>| {
             let start = walk.start()?;
@@ -121,7 +121,7 @@ impl<'s> Outline<'s> {
             is_genai: span.is_genai(),
             invokes: span.agent().is_some(),
         };
-        // What has no id is above no other span.
+        // A span without an id cannot be a parent.
         let is_needed = mark.is_genai || !span.id.is_empty();
         if is_needed && !self.known.contains(mark.name()) {
             self.marks.push(mark);
@@ -134,7 +134,7 @@ impl<'s> Outline<'s> {
         NonZeroU32::MIN.saturating_add(number as u32)
     }
 
-    /// What stands for the id of a span.
+    /// The short hash of a span id.
     pub(super) fn sum(&self, id: &str) -> Short {
         self.sums.short(id)
     }
@@ -144,7 +144,7 @@ impl<'s> Outline<'s> {
         mark.conversation.or_else(of_trace).map_or(mark.trace, NonZeroU32::get)
     }
 
-    /// The sessions in which a model took part, in the order of the file.
+    /// The sessions with GenAI spans, in file order.
     pub(super) fn sessions(&self) -> Vec<String> {
         let mut seen = HashSet::new();
         let marks = self.marks.iter().filter(|mark| mark.is_genai);
@@ -152,7 +152,7 @@ impl<'s> Outline<'s> {
         new.map(|session| self.names[session as usize - 1].clone()).collect()
     }
 
-    /// Chooses the spans of one session.
+    /// Selects the spans of one session.
     pub(super) fn choose(&mut self, session: &str) {
         let session = self.names.get_index_of(session).map(|number| number as u32 + 1);
         let is_chosen = |mark: &Mark| Some(self.session_of(mark)) == session;
@@ -161,7 +161,7 @@ impl<'s> Outline<'s> {
         begun.extend(
             (0..).zip(self.marks.iter()).filter(|(_, mark)| is_chosen(mark)).map(|it| it.0),
         );
-        // Those that began together stay in the order of the files.
+        // Spans with the same start time stay in file order.
         begun.sort_unstable_by_key(|index| {
             let mark = self.marks.at(*index);
             (mark.order, mark.source, mark.start)
@@ -169,7 +169,7 @@ impl<'s> Outline<'s> {
         self.begun = begun;
     }
 
-    /// Reads each span that tells of a model, an agent or a tool.
+    /// Reads each selected span that has GenAI attributes.
     pub(super) fn each(
         &self,
         mut take: impl FnMut(&Span) -> Result<(), FileError>,
@@ -182,7 +182,7 @@ impl<'s> Outline<'s> {
         Ok(())
     }
 
-    /// Reads the span of a mark by itself.
+    /// Reads the span of a mark, outside of a sequential scan.
     pub(super) fn span(&self, mark: &Mark) -> Result<Span, FileError> {
         self.read_span(mark, &mut Parts::of(self.sources[usize::from(mark.source)]))
     }
@@ -195,7 +195,7 @@ impl<'s> Outline<'s> {
     }
 }
 
-/// Gives each item of the list in field `field` of what comes next to `step`.
+/// Passes each item of the list in field `field` to `step`.
 pub(super) fn within<R: BufRead>(
     walk: &mut Walk<R>,
     field: &str,

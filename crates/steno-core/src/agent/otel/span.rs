@@ -1,4 +1,4 @@
-//! A span of OTLP JSON, with its attributes as plain JSON.
+//! Parses spans of OTLP JSON and converts their attributes to plain JSON.
 
 use super::super::fields::{as_count, items, plain, string, unpacked};
 use crate::entry::Usage;
@@ -15,12 +15,12 @@ pub(super) struct Span {
     pub(super) attributes: Object,
     /// Events by name, each with its attributes.
     pub(super) events: Vec<(String, Object)>,
-    /// What went wrong, if the operation failed.
+    /// The status message, if the operation failed.
     pub(super) error: Option<String>,
 }
 
 impl Span {
-    /// A span as it stands in a document.
+    /// Parses a span of an OTLP document.
     pub(super) fn new(span: &Value) -> Self {
         let events = items(&span["events"]).iter();
         let status = &span["status"];
@@ -39,12 +39,12 @@ impl Span {
         }
     }
 
-    /// Whether it tells of a model, an agent or a tool.
+    /// Whether the span has GenAI attributes.
     pub(super) fn is_genai(&self) -> bool {
         self.attributes.keys().any(|key| key.starts_with("gen_ai."))
     }
 
-    /// The agent that it invokes.
+    /// The agent that the span invokes.
     pub(super) fn agent(&self) -> Option<String> {
         let names = ["gen_ai.agent.id", "gen_ai.agent.name"];
         let name = || names.iter().find_map(|name| self.text(name));
@@ -59,7 +59,7 @@ impl Span {
         self.attributes.get(key).and_then(string)
     }
 
-    /// A structured attribute, also where it was packed into a string.
+    /// A structured attribute, also if it is JSON in a string.
     pub(super) fn value(&self, key: &str) -> Value {
         self.attributes.get(key).map(unpacked).unwrap_or_default()
     }
@@ -68,7 +68,7 @@ impl Span {
         self.text("gen_ai.response.model").or_else(|| self.text("gen_ai.request.model"))
     }
 
-    /// What was billed; all input counts what a cache took or gave.
+    /// The usage of the span. Cached tokens are part of the input and are subtracted.
     pub(super) fn usage(&self) -> Option<Usage> {
         let stated = |names: &[&str]| {
             let mut keys = names.iter().map(|name| format!("gen_ai.usage.{name}"));
@@ -92,19 +92,19 @@ impl Span {
     }
 }
 
-/// Nanoseconds since the Unix epoch, as a number or its text.
+/// Parses nanoseconds since the Unix epoch, given as a number or as text.
 pub(super) fn moment(nanos: &Value) -> Option<Timestamp> {
     let nanos: i128 = plain(nanos).parse().ok().filter(|nanos| *nanos > 0)?;
     Some(Timestamp::from_instant(jiff::Timestamp::from_nanosecond(nanos).ok()?, 9))
 }
 
-/// Attributes by their keys.
+/// Attributes as an object.
 pub(super) fn attribute_fields(attributes: &Value) -> Object {
     let fields = items(attributes).iter();
     fields.map(|field| (plain(&field["key"]), any_value(&field["value"]))).collect()
 }
 
-/// OTLP's tagged value as a plain one. Whole numbers are texts there.
+/// Converts a tagged OTLP value to a plain one. OTLP writes integers as strings.
 fn any_value(value: &Value) -> Value {
     let Some((tag, inner)) = value.as_object().and_then(|value| value.iter().next()) else {
         return Value::Null;

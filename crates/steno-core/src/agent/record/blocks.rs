@@ -1,4 +1,4 @@
-//! Blocks of a message as Anthropic's API has them, and as agents that were built on it keep them.
+//! Decodes message blocks of Anthropic's API, also as stored by agents built on it.
 
 use crate::agent::attachment;
 use crate::agent::entries::{tool_call, tool_result, unknown};
@@ -7,7 +7,7 @@ use crate::agent::record;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// The entries in a message's content, which is a text or a list of blocks.
+/// The entries of a message's content, which is a text or a list of blocks.
 pub(crate) fn entries(message: &Object, role: &Role) -> Vec<Entry> {
     match message.get("content") {
         None | Some(Value::Null) => Vec::new(),
@@ -33,7 +33,7 @@ fn entry(value: &Value, role: &Role) -> Entry {
     }
 }
 
-/// A tool's answer; Amp keeps it in the run of the tool.
+/// Decodes a tool result. Amp nests it in the field `run`.
 fn result(block: &Object) -> Entry {
     let id = text(block, "tool_use_id").or_else(|| text(block, "toolUseID"));
     let Some(run) = object(block, "run") else {

@@ -1,4 +1,4 @@
-//! The messages of a run, in the roles in which the model saw them.
+//! Decodes the messages of a run, in the roles that the model saw.
 
 use super::super::fields::{as_count, from_millis, items, plain, string, unpacked};
 use super::super::output::Output;
@@ -6,10 +6,10 @@ use crate::agent::attachment;
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
-/// Reads messages one after the other.
+/// Decodes messages in order.
 pub(super) struct History<'a, 'b> {
     pub(super) output: &'a mut Output<'b>,
-    /// The calls that have no result yet.
+    /// Ids of calls without a result yet.
     open_calls: Vec<String>,
     answered: bool,
 }
@@ -19,7 +19,7 @@ impl<'a, 'b> History<'a, 'b> {
         Self { output, open_calls: Vec::new(), answered: false }
     }
 
-    /// Takes the message at `index`.
+    /// Decodes the message at `index`.
     pub(super) fn message(&mut self, index: usize, message: &Value) -> Result<(), String> {
         if !message.is_object() {
             return Err(EntryError::NotAnObject.to_string());
@@ -32,7 +32,7 @@ impl<'a, 'b> History<'a, 'b> {
             "assistant" => self.answer(index, message, text),
             "tool" => self.result(message, text),
             "user" if !self.open_calls.is_empty() => self.result(message, text),
-            // Whatever is said to the model after its first answer is said by the program.
+            // User messages after the first answer come from the program.
             "user" if self.answered => {
                 self.push(message, Entry::new(Role::User, Kind::Notice, text))
             }
@@ -86,7 +86,7 @@ impl<'a, 'b> History<'a, 'b> {
     }
 }
 
-/// The text of a message whose content is a string or a list of parts.
+/// The text of a message with a string or a list of parts as content.
 fn text(content: &Value) -> String {
     let Value::Array(parts) = content else { return plain(content) };
     let parts = parts.iter().map(|part| match part["image_url"]["url"].as_str() {
@@ -107,7 +107,7 @@ fn thoughts(message: &Value) -> impl Iterator<Item = String> {
     thoughts.into_iter()
 }
 
-/// The calls of an answer: those that it states, else the command that was taken from its text.
+/// The tool calls of an answer: those stated, or else the command parsed from its text.
 fn calls(index: usize, message: &Value, content: &str) -> Vec<Entry> {
     let stated = items(&message["tool_calls"]);
     if !stated.is_empty() {
@@ -129,7 +129,7 @@ fn stated_call(call: &Value) -> Entry {
     entry
 }
 
-/// A call of a command line; its first word is the tool.
+/// A tool call for a command line. Its first word is the tool name.
 pub(super) fn command(line: &str, id: String) -> Entry {
     let mut entry = Entry::new(Role::Assistant, Kind::ToolCall, "");
     entry.tool_name = line.split_whitespace().next().map(str::to_owned);
@@ -138,14 +138,14 @@ pub(super) fn command(line: &str, id: String) -> Entry {
     entry
 }
 
-/// The command that mini-swe-agent takes from an answer: its only block of `bash`.
+/// The command that mini-swe-agent parses from an answer: the only `bash` block.
 fn fenced_command(content: &str) -> Option<String> {
     let (_, rest) = content.split_once("```bash\n")?;
     let (command, rest) = rest.split_once("\n```")?;
     (!rest.contains("```bash\n")).then(|| command.to_owned())
 }
 
-/// OpenAI's counts: the prompt's include what a cache gave.
+/// Parses OpenAI's counts. Cached tokens are part of the prompt tokens and are subtracted.
 fn usage(stated: &Value) -> Option<Usage> {
     let stated = stated.as_object().map(|_| stated)?;
     let cache_read = as_count(&stated["prompt_tokens_details"]["cached_tokens"]);

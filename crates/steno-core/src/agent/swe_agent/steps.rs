@@ -1,4 +1,4 @@
-//! The steps of a run whose messages were not kept.
+//! Decodes the steps of a run without stored messages.
 
 use super::super::fields::{plain, string};
 use super::super::output::Output;
@@ -6,7 +6,7 @@ use super::history::command;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::Value;
 
-/// Reads thought, action and observation of the step at `index`.
+/// Emits thought, action and observation of the step at `index`.
 pub(super) fn step(index: usize, step: &Value, output: &mut Output<'_>) {
     let message_id = Some(format!("step-{index}"));
     let thought = string(&step["thought"]).or_else(|| string(&step["response"]));

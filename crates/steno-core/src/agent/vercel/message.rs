@@ -1,4 +1,4 @@
-//! One `UIMessage`, of version 5 with its parts or older with its tool invocations.
+//! Decodes a `UIMessage`: of version 5 with parts, or older with tool invocations.
 
 use crate::agent::attachment;
 use crate::agent::entries::{failure, unknown};
@@ -6,7 +6,7 @@ use crate::agent::fields::{self, text};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Style, Value};
 
-/// Whether a value is a message: an id, a role, and parts that have types or a content.
+/// Whether a value is a message: it has an id, a role, and either typed parts or content.
 pub(super) fn is_message(value: &Value) -> bool {
     let Value::Object(message) = value else {
         return false;
@@ -21,7 +21,7 @@ pub(super) fn is_message(value: &Value) -> bool {
     known && said && text(message, "id").is_some()
 }
 
-/// The entries of a message, all under its id.
+/// The entries of a message. All of them have its id.
 pub(super) fn entries(message: &Object) -> Vec<Entry> {
     let role = Role::from(text(message, "role").unwrap_or_default());
     let metadata = message.get("metadata").and_then(Value::as_object);
@@ -67,7 +67,7 @@ fn part_entries(part: &Object, role: &Role) -> Vec<Entry> {
     }
 }
 
-/// Older versions say `reasoning` where newer ones say `text`.
+/// The text of a reasoning part. Older versions use the field `reasoning`.
 fn part_thought(part: &Object) -> &str {
     text(part, "text").or(text(part, "reasoning")).unwrap_or_default()
 }
@@ -94,7 +94,7 @@ fn tool(part: &Object, name: &str) -> Vec<Entry> {
     call_and_result(part, name, input.cloned(), answer.map(|answer| (answer, failed)))
 }
 
-/// A tool call of version 4 and older.
+/// Decodes a tool call of version 4 and older.
 fn invoked(invocation: &Object) -> Vec<Entry> {
     let name = text(invocation, "toolName").unwrap_or_default();
     let answer = invocation.get("result").map(|result| (plain(result), false));
@@ -139,7 +139,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Usage as the SDK counts it, where the application kept it.
+/// Parses usage, if the application stored it.
 fn usage(metadata: &Object) -> Option<Usage> {
     let counts = metadata.get("totalUsage").or(metadata.get("usage"))?.as_object()?;
     let count = |name| fields::count(counts, name);

@@ -1,9 +1,9 @@
-//! A change to a JSON value: something at a path is set, appended to or deleted.
+//! Applies a change to a JSON value: sets, appends to or deletes the value at a path.
 
 use crate::agent::fields;
 use crate::json::{Object, Value};
 
-/// Applies a change to what stands at the end of the first `depth` steps of its path.
+/// Applies a change. `state` is the value at the first `depth` steps of its path.
 pub(super) fn apply(
     state: &mut Value,
     mut change: Object,
@@ -19,16 +19,16 @@ pub(super) fn apply(
     }
 }
 
-/// A kind of change that we do not know.
+/// The reason for a change of an unknown kind.
 pub(super) const UNKNOWN: &str = "a change of an unknown kind";
 
-/// An append to something else than a list.
+/// The reason for an append to a value other than a list.
 pub(super) const NO_LIST: &str = "an append to what is no list";
 
-/// A path that leads nowhere.
+/// The reason for a path that does not exist.
 pub(super) const NOWHERE: &str = "a change at a place that does not exist";
 
-/// What stands at `path`.
+/// The value at `path`.
 fn at<'a>(state: &'a mut Value, path: &[Value]) -> Result<&'a mut Value, &'static str> {
     path.iter().try_fold(state, |value, step| below(value, step).ok_or(NOWHERE))
 }
@@ -61,7 +61,7 @@ fn set(state: &mut Value, path: &[Value], value: Value) -> Result<(), &'static s
     }
 }
 
-/// Cuts a list to `length`, then appends to it.
+/// Truncates a list to `length`, then appends to it.
 fn push(
     state: &mut Value,
     path: &[Value],

@@ -1,6 +1,6 @@
-//! A log of changes to a chat's document: which requests it leaves, and which lines tell of each.
+//! Replays a log of changes to a chat: finds the remaining requests and the lines of each.
 //!
-//! The log is read twice. The first time only places are noted, the second time one request is held at a time.
+//! The log is read twice. The first pass notes byte ranges only. The second pass holds one request at a time.
 
 mod request;
 
@@ -24,7 +24,7 @@ use steno_vault::Source;
 /// The chat after all changes.
 pub(super) struct Replay<'s> {
     source: &'s Source,
-    /// What it says beside its requests.
+    /// Its fields except the requests.
     pub(super) stated: Object,
     requests: Requests,
 }
@@ -32,16 +32,16 @@ pub(super) struct Replay<'s> {
 enum Requests {
     None,
     List(Vec<Request>),
-    /// Something else was put in their place.
+    /// The field has a value that is not a list.
     Other,
 }
 
-/// What a line does.
+/// A line of the log.
 #[derive(Default)]
 struct Change {
     kind: Option<u64>,
     path: Vec<Value>,
-    /// Where the value stands that it brings.
+    /// Byte range of its value.
     value: Option<Range<u64>>,
     length: Option<u64>,
 }
@@ -72,7 +72,7 @@ impl Change {
 }
 
 impl<'s> Replay<'s> {
-    /// Reads the log for the first time; a change that does not fit becomes a problem.
+    /// First pass: notes all changes. A change that cannot be applied becomes a problem.
     pub(super) fn of(source: &'s Source, emit: Emit<'_>) -> Result<Self, FileError> {
         let mut replay = Self { source, stated: Object::new(), requests: Requests::None };
         let mut lines = LineWalks::of(source)?;
@@ -89,7 +89,7 @@ impl<'s> Replay<'s> {
         Ok(replay)
     }
 
-    /// Notes what a change does, or says why it does not fit. What is never read may change as it likes.
+    /// Notes a change. The inner error says why it cannot be applied. Changes to unused fields are ignored.
     fn apply(&mut self, change: &Change, run: Run) -> Result<Result<(), String>, FileError> {
         let fits = match (change.kind, change.path.as_slice()) {
             (Some(0), _) => return self.begin(change.value.as_ref()),
@@ -107,7 +107,7 @@ impl<'s> Replay<'s> {
         Ok(fits.map_err(str::to_owned))
     }
 
-    /// Begins anew with a whole document.
+    /// Starts again with a whole document.
     fn begin(&mut self, value: Option<&Range<u64>>) -> Result<Result<(), String>, FileError> {
         let (mut stated, mut requests) = (Object::new(), Requests::None);
         let place = value.cloned().unwrap_or_default();
@@ -183,7 +183,7 @@ impl<'s> Replay<'s> {
         Ok(applied)
     }
 
-    /// Passes over the value at `place`, or says why it is none.
+    /// Walks over the value at `place`. The inner error says why it is malformed.
     fn walk(
         &self,
         place: &Range<u64>,
@@ -195,7 +195,7 @@ impl<'s> Replay<'s> {
         Ok(passed.map_err(|problem| problem.reason))
     }
 
-    /// Reads the log for the second time and gives each request to `take`, and what of it could not be read.
+    /// Second pass: passes each request to `take`, and the problems of its changes.
     pub(super) fn each(
         self,
         mut take: impl FnMut(Result<Value, Problem>),
@@ -224,7 +224,7 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    /// Applies all changes of a request, or says that it grew too long and was left as it was by then.
+    /// Applies all changes of a request. Returns false if the request grew too long, and then leaves out the rest.
     fn change(
         &self,
         request: &mut Value,
@@ -240,7 +240,7 @@ impl<'s> Replay<'s> {
                 let at = |reason: String| Problem::at(self.source.path(), number, reason);
                 added += line.as_ref().map_or(0, |line| line.len());
                 if added > LINE_LIMIT {
-                    // It may have been replaced, not grown.
+                    // The request may have been replaced instead of extended.
                     (added, fits) = (0, fits && request.to_string().len() <= LINE_LIMIT);
                 }
                 if !fits {
@@ -259,13 +259,13 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// Why a request, or what was added to it, is left out.
+/// Why a request or its last changes are left out.
 const TOO_LONG: &str = "too long, what came last is left out";
 
 type Part = io::Take<Box<dyn io::BufRead>>;
 
 impl Requests {
-    /// Those of the list that comes next.
+    /// Scans the list at the current position.
     fn of(walk: &mut Walk<Part>) -> io::Result<Self> {
         if walk.peek()? != Some(b'[') {
             return walk.pass().map(|()| Self::Other);
@@ -278,7 +278,7 @@ impl Requests {
         Ok(Self::List(requests))
     }
 
-    /// Cuts the list to `length`, then appends to it.
+    /// Truncates the list to `length`, then appends to it.
     fn append(&mut self, length: Option<u64>, more: Self) {
         let mut requests = match std::mem::replace(self, Self::None) {
             Self::List(requests) => requests,

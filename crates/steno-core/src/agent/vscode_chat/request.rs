@@ -1,4 +1,4 @@
-//! One request of a chat as entries: the prompt, and what came back.
+//! Decodes one request of a chat: the prompt and the answer.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::agent::telling::Telling;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// Tells of a request.
+/// Emits the entries of a request.
 pub(super) fn tell(telling: &mut Telling<'_>, request: &Object) {
     let at = fields::time(request, "timestamp");
     telling.time(at);
@@ -59,7 +59,7 @@ fn answer(request: &Object) -> Vec<Entry> {
     answer.entries
 }
 
-/// The calls that the model made, round by round.
+/// The tool calls of the model, from all rounds.
 fn calls(metadata: Option<&Object>) -> VecDeque<&Object> {
     let rounds = metadata.map_or(&[][..], |metadata| fields::list(metadata, "toolCallRounds"));
     let rounds = rounds.iter().filter_map(Value::as_object);
@@ -69,11 +69,11 @@ fn calls(metadata: Option<&Object>) -> VecDeque<&Object> {
 #[derive(Default)]
 struct Answer<'a> {
     entries: Vec<Entry>,
-    /// Markdown that comes in pieces, with references between them.
+    /// Markdown chunks and references, joined until another part follows.
     text: String,
-    /// Calls that were not told yet.
+    /// Calls without an entry yet.
     calls: VecDeque<&'a Object>,
-    /// Whether the rounds tell of the calls; else only what was shown does.
+    /// Whether calls come from the rounds. Otherwise they come from the parts shown in the chat.
     from_rounds: bool,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// A call as it was shown; the round's account of it is the better one.
+    /// Adds a call shown in the chat. The round's record of the call is preferred, because it is complete.
     fn invocation(&mut self, shown: &'a Object, results: Option<&Object>) {
         if !self.from_rounds {
             let id = fields::text(shown, "toolCallId");
@@ -151,7 +151,7 @@ fn markdown(part: &Object) -> String {
     }
 }
 
-/// The name of a file or symbol that the text mentions.
+/// The name of a file or symbol that the text refers to.
 fn reference(part: &Object) -> String {
     let target = fields::object(part, "inlineReference");
     let name = fields::text(part, "name").or_else(|| fields::text(target?, "name"));

@@ -1,6 +1,6 @@
-//! Chats of VS Code before March 2025: one value in the editor's database with all chats of a workspace.
+//! Reads chats of VS Code before March 2025: one value in the editor's database has all chats of a workspace.
 //!
-//! Editors that are built from VS Code have it too, beside what they keep themselves.
+//! Editors built from VS Code have this value too, beside their own.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use steno_vault::sqlite::{self, Database};
 use steno_vault::{Bundle, Source};
 use steno_vault::{Part, Schema};
 
-/// The table of the editor's state, with the key of its chats.
+/// The schema of the stored chats.
 pub(in crate::agent) const SCHEMA: Schema = Schema {
     tables: &[("ItemTable", &["key", "value"])],
     sessions: "SELECT json_extract(chat.value, '$.sessionId') \
@@ -27,7 +27,7 @@ pub(in crate::agent) const SCHEMA: Schema = Schema {
     owner: None,
 };
 
-/// The chats in a database that later versions have not moved into files beside it.
+/// The chats of a database, except those that later versions moved to files.
 pub(super) fn find_chats(file: &Path) -> Vec<Bundle> {
     let mut bundles = sqlite::sessions_of_all(file, &[&SCHEMA, &void_threads::SCHEMA]);
     bundles.retain(|bundle| !bundle.key.as_deref().is_some_and(|id| was_moved(file, id)));

@@ -1,4 +1,4 @@
-//! Threads of Void, an editor built from VS Code: one value in the editor's database with all threads by their ids.
+//! Reads threads of Void, an editor built from VS Code: one value in the editor's database has all threads by id.
 
 use super::{AGENT, describe_project};
 use crate::agent::entries::{self, tool_call, tool_result};
@@ -13,7 +13,7 @@ use steno_vault::Bundle;
 use steno_vault::sqlite::Database;
 use steno_vault::{Part, Schema};
 
-/// The table of the editor's state, with the keys that versions of Void have used.
+/// The schema of the threads, with the keys of all versions of Void.
 pub(super) const SCHEMA: Schema = Schema {
     tables: &[("ItemTable", &["key", "value"])],
     sessions: "SELECT DISTINCT thread.key \
@@ -29,7 +29,7 @@ pub(super) const SCHEMA: Schema = Schema {
     owner: None,
 };
 
-/// The thread of this id, if the database has it; the newest version of Void comes first.
+/// The thread with this id. The value of the newest version of Void is preferred.
 pub(super) fn find_thread(database: &Database, id: &str) -> Result<Option<Object>, FormatError> {
     let query = "SELECT value FROM ItemTable WHERE key IN ('void.chatThreadStorageII', \
                  'void.chatThreadStorageI', 'void.chatThreadStorage') ORDER BY length(key) DESC";
@@ -58,7 +58,7 @@ pub(super) fn read(
     describe_project(&mut telling, bundle)?;
     for (index, message) in fields::list(thread, "messages").iter().enumerate() {
         for mut entry in message_entries(message, index) {
-            // A tool that was run is part of an answer, but none by itself.
+            // A tool run is part of an answer, so it has no message id of its own.
             let is_tool = matches!(entry.kind, Kind::ToolCall | Kind::ToolResult);
             entry.message_id = (!is_tool).then(|| format!("message {index}"));
             telling.entry(entry);
@@ -84,7 +84,7 @@ fn message_entries(message: &Value, index: usize) -> Vec<Entry> {
     }
 }
 
-/// A tool that was called, and what came of it once it has ended.
+/// The entries of a tool call, with its result once it has ended.
 fn tool_entries(tool: &Object, index: usize) -> Vec<Entry> {
     let id = text(tool, "id").map_or_else(|| format!("call {index}"), str::to_owned);
     let name = text(tool, "name");

@@ -1,27 +1,27 @@
-//! Where a request of a chat is told: there may be millions, and of one millions of changes.
+//! Compact byte ranges of requests and their changes, because there may be millions of each.
 
 use std::ops::Range;
 
 use crate::varint;
 
-/// Where a request was first told, and where it was changed since.
+/// Byte range of a request, and of the lines that change it.
 pub(super) struct Request {
     pub(super) start: u64,
-    /// One of more than any record may have stands for all that are longer.
+    /// Lengths above `u32::MAX` are capped. Such a request is too long to read anyway.
     pub(super) length: u32,
-    /// Most have none.
+    /// Most requests have no changes.
     pub(super) changes: Option<Box<Changes>>,
 }
 
-/// Lines that follow one another.
+/// Consecutive lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Run {
     pub(super) place: Range<u64>,
-    /// The number of the first.
+    /// The number of the first line.
     pub(super) line: u64,
 }
 
-/// Runs in the order of the file. All but the last are packed: of each how far it stands from the one before.
+/// Line runs in file order. All but the last are packed as distances to the run before.
 #[derive(Default)]
 pub(super) struct Changes {
     packed: Vec<u8>,
