@@ -101,7 +101,7 @@ pub fn session_id(
     match (ids.pop(), ids.is_empty()) {
         (Some(id), true) => Ok(id),
         (None, _) => Err(database.invalid("no session in the database")),
-        (Some(_), false) => Err(database.invalid("several sessions in the database, none named")),
+        (Some(_), false) => Err(database.invalid("several sessions in the database, none selected")),
     }
 }
 
@@ -152,7 +152,7 @@ impl Database {
         let is_beside = |name: &str| name.ends_with("-wal") || name.ends_with(".json");
         let main = bundle.sources.iter().find(|source| !is_beside(source.name()));
         let Some(main) = main else {
-            return Err(FormatError::Invalid(Problem::of(&bundle.root, "no database")));
+            return Err(FormatError::Invalid(Problem::of(&bundle.root, "no database file")));
         };
         let wal = bundle.get(&format!("{}-wal", main.name()));
         let path = main.path();
@@ -297,7 +297,7 @@ impl Database {
     /// One row cannot be read.
     pub fn problem(&self, row: &str, reason: impl std::fmt::Display) -> Problem {
         let note = if self.hides_long_values.get() {
-            format!(" (values of more than {} MiB are kept, but not read)", VALUE_LIMIT >> 20)
+            format!(" (values larger than {} MiB are kept but not read)", VALUE_LIMIT >> 20)
         } else {
             String::new()
         };

@@ -82,7 +82,7 @@ fn is_log(source: &Source) -> Result<bool, FileError> {
 
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let Some(source) = bundle.sources.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no file in it")));
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no session file")));
     };
     let mut fold = Fold::default();
     JsonLines::of(source)?.each(|number, line| match line {
@@ -90,7 +90,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         Ok(bytes) => match wire::in_log(bytes) {
             Some((at, wire)) => fold.take(at, &wire),
             None => {
-                let problem = Problem::at(source.path(), number, "not a line of the wire");
+                let problem = Problem::at(source.path(), number, "not a wire record");
                 emit(Item::Problem(problem));
             }
         },

@@ -27,7 +27,7 @@ pub(crate) fn find(
 
 /// The only file of a session.
 pub(crate) fn only_source(bundle: &Bundle) -> Result<&Source, FormatError> {
-    let missing = || FormatError::Invalid(Problem::of(&bundle.root, "no file in it"));
+    let missing = || FormatError::Invalid(Problem::of(&bundle.root, "no session file"));
     bundle.sources.first().ok_or_else(missing)
 }
 

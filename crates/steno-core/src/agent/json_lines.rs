@@ -96,7 +96,7 @@ impl JsonLines {
                 }
                 Err(error) => {
                     self.ended = true;
-                    let reason = format!("could not read on: {error}");
+                    let reason = format!("could not read further: {error}");
                     return Some(Err(Problem::of(&self.path, reason)));
                 }
             }
@@ -160,7 +160,7 @@ mod tests {
         let input = BufReader::new(Cursor::new(b"{}\n").chain(Broken));
         let seen: Vec<_> = JsonLines::new("x", Box::new(input)).collect();
         assert_eq!(seen.len(), 2);
-        assert_eq!(seen[1].as_ref().unwrap_err().reason, "could not read on: gone");
+        assert_eq!(seen[1].as_ref().unwrap_err().reason, "could not read further: gone");
     }
 
     #[test]

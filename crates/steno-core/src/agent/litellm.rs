@@ -94,7 +94,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     })?;
     match conversation {
         Some(conversation) => Ok(conversation.finish()),
-        None => Err(FormatError::Invalid(Problem::of(&bundle.root, "no call in it"))),
+        None => Err(FormatError::Invalid(Problem::of(&bundle.root, "no LiteLLM calls"))),
     }
 }
 

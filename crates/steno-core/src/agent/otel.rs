@@ -71,7 +71,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     // A rotated file continues the one before it.
     let sources = [source].into_iter().chain(bundle.earlier.iter().rev());
     let mut outline = Outline::of(sources, emit)?;
-    let invalid = || FormatError::Invalid(Problem::of(source.path(), "no spans of a model in it"));
+    let invalid = || FormatError::Invalid(Problem::of(source.path(), "no GenAI spans"));
     let native_id = bundle.key.clone().or_else(|| outline.sessions().into_iter().next());
     let native_id = native_id.ok_or_else(invalid)?;
     outline.choose(&native_id);

@@ -70,7 +70,7 @@ const fn row(
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The agent looks for the session only in its original folder.
-    #[error("{agent} goes on with the session only in the folder that it was held in: {from}")]
+    #[error("{agent} can resume the session only in its original folder: {from}")]
     Own {
         /// The agent.
         agent: &'static str,
@@ -78,10 +78,10 @@ pub enum PlaceError {
         from: PathBuf,
     },
     /// The path of the session file does not contain the folder.
-    #[error("the folder of the session is not part of its file's path: {0}")]
+    #[error("the path of the session file does not contain the session's folder: {0}")]
     Elsewhere(PathBuf),
     /// The agent has no folder for sessions of this working folder yet.
-    #[error("{agent} has no sessions of this folder yet: {to}")]
+    #[error("{agent} has no sessions for this folder yet: {to}")]
     New {
         /// The agent.
         agent: &'static str,
@@ -256,7 +256,7 @@ mod tests {
         let codex = place("codex", "/h/.codex/sessions/r.jsonl", "/w", "/v").unwrap();
         assert_eq!(codex, Path::new("/h/.codex/sessions/r.jsonl"));
         let error = place("droid", "/h/.factory/sessions/-w/s.jsonl", "/w", "/v").unwrap_err();
-        assert!(error.to_string().ends_with("held in: /w"), "{error}");
+        assert!(error.to_string().ends_with("original folder: /w"), "{error}");
     }
 
     #[test]

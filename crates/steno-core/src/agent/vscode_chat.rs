@@ -96,7 +96,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         bundle.sources.iter().filter(|source| source.name() != WORKSPACE).collect();
     chats.sort_by_key(|source| !source.name().ends_with(".jsonl"));
     let Some(chat) = chats.first() else {
-        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no chat in it")));
+        return Err(FormatError::Invalid(Problem::of(&bundle.root, "no chat")));
     };
     let mut requests = requests(chat, emit)?;
     let stated = requests.as_mut().map(Requests::stated).unwrap_or_default();

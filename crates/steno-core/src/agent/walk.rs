@@ -190,7 +190,7 @@ impl<R: BufRead> Walk<R> {
         let at = self.at;
         match self.peek() {
             Ok(None) => malformed(format!("not JSON: cut off at byte {at}")),
-            _ => malformed(format!("not JSON: lost at byte {at}")),
+            _ => malformed(format!("not JSON: unexpected character at byte {at}")),
         }
     }
 }

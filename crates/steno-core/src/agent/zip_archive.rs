@@ -53,7 +53,7 @@ impl Read for Checked {
         let count = self.plain.read(out)?;
         self.crc.update(&out[..count]);
         if count == 0 && !out.is_empty() && self.crc.sum() != self.sum {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "damaged in the archive"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "CRC-32 mismatch in the archive"));
         }
         Ok(count)
     }

@@ -349,7 +349,7 @@ fn a_row_that_is_too_long_is_reported_and_the_others_are_read() {
     let (replay, problems) = replayed(&log);
     assert_eq!(count(&replay.connection, "t"), 2);
     let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems, ["log:3: a row of more than 16 MiB is kept, but not read"]);
+    assert_eq!(problems, ["log:3: a row larger than 16 MiB is kept but not read"]);
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn other_rows_are_replaced_only_by_force() {
         .execute_batch("UPDATE session SET notes = 99 WHERE id = 'a'; DELETE FROM keyed")
         .unwrap();
     let error = replay.merge(&file, claim(false)).unwrap_err();
-    assert_eq!(error.to_string(), "another row is there: session a");
+    assert_eq!(error.to_string(), "a different row exists: session a");
     assert_eq!(count(&connection, "keyed"), 0, "nothing was inserted");
     let merged = replay.merge(&file, claim(true)).unwrap();
     assert_eq!((merged.inserted, merged.replaced), (1, 1));
@@ -396,7 +396,7 @@ fn rows_of_another_session_are_never_replaced() {
     connection.execute_batch("INSERT INTO keyed VALUES (1, 2, 'b')").unwrap();
     for force in [false, true] {
         let error = replay.merge(&file, claim(force)).unwrap_err();
-        assert_eq!(error.to_string(), "a row of another session is there: keyed 1 2");
+        assert_eq!(error.to_string(), "the row belongs to another session: keyed 1 2");
     }
     assert_eq!(count(&connection, "session"), 1, "nothing was inserted");
     assert_eq!(texts(&connection, "SELECT session_id FROM keyed WHERE b = 2"), ["b"]);
@@ -423,7 +423,7 @@ fn a_row_that_holds_several_sessions_is_no_ones_own() {
     let claim = Claim { schemas: &[&TABS], key: Some("a"), force: true };
     connection.execute_batch(r#"INSERT INTO item VALUES ('tabs', '["a", "b"]')"#).unwrap();
     let error = replay.merge(&file, claim).unwrap_err();
-    assert_eq!(error.to_string(), "a row of another session is there: item tabs");
+    assert_eq!(error.to_string(), "the row belongs to another session: item tabs");
     connection.execute_batch(r#"UPDATE item SET value = '["a",  "a"]'"#).unwrap();
     assert_eq!(replay.merge(&file, claim).unwrap().replaced, 1);
 }
@@ -457,10 +457,10 @@ fn tables_that_are_missing_are_an_error() {
     let (replay, file, connection) = purged(folder.path());
     connection.execute_batch("ALTER TABLE keyed RENAME COLUMN a TO z").unwrap();
     let error = replay.merge(&file, claim(true)).unwrap_err();
-    assert_eq!(error.to_string(), "no table or column of this name in the database: keyed.a");
+    assert_eq!(error.to_string(), "the database has no such table or column: keyed.a");
     connection.execute_batch("DROP TABLE keyed").unwrap();
     let error = replay.merge(&file, claim(true)).unwrap_err();
-    assert_eq!(error.to_string(), "no table or column of this name in the database: keyed");
+    assert_eq!(error.to_string(), "the database has no such table or column: keyed");
     assert_eq!(count(&connection, "session"), 1);
 }
 

@@ -143,7 +143,7 @@ fn a_value_that_is_too_long_reads_as_null() {
     let read: Vec<_> = read.iter().map(|(id, length)| (id.as_str(), *length)).collect();
     assert_eq!(read, [("a", Some(1)), ("b", None), ("c", Some(2)), ("d", None)]);
     let problem = database.problem("note b", "no body").to_string();
-    assert!(problem.ends_with("(values of more than 64 MiB are kept, but not read)"), "{problem}");
+    assert!(problem.ends_with("(values larger than 64 MiB are kept but not read)"), "{problem}");
 }
 
 proptest! {

@@ -270,7 +270,7 @@ fn agents_that_would_not_find_their_files_say_so() {
     fs::create_dir(&there).unwrap();
     insta::assert_snapshot!(machine.resume(&[ID, "--project", "code/new"]), @"
     --- stderr
-    error: gemini has no sessions of this folder yet: $HOME/code/new
+    error: gemini has no sessions for this folder yet: $HOME/code/new
     hint: start `gemini` there once
     --- exit 1
     ");
@@ -284,7 +284,7 @@ fn agents_that_would_not_find_their_files_say_so() {
     fs::create_dir(machine.home.path().join("code/new")).unwrap();
     insta::assert_snapshot!(machine.resume(&[ID, "--project", "code/new"]), @"
     --- stderr
-    error: droid goes on with the session only in the folder that it was held in: $HOME/code/birds
+    error: droid can resume the session only in its original folder: $HOME/code/birds
     hint: leave --project out
     --- exit 1
     ");
@@ -409,7 +409,7 @@ fn no_agent_is_started_when_rows_cannot_be_put_back() {
     connection.execute_batch("DROP TABLE part").unwrap();
     let output = machine.resume(&["ses_1"]);
     assert_eq!((output.code, output.stdout.as_str()), (1, ""));
-    assert!(output.stderr.contains("no table or column of this name"), "{output}");
+    assert!(output.stderr.contains("no such table or column"), "{output}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub(super) fn read(database: &Database, emit: Emit<'_>) -> Result<Session, Forma
             continue;
         }
         let Some(bytes) = blob(database, &id)? else {
-            output.problem(database.problem(&format!("blob {id}"), "not there"));
+            output.problem(database.problem(&format!("blob {id}"), "missing"));
             continue;
         };
         match parse::<Value>(&bytes) {
@@ -63,11 +63,11 @@ pub(super) fn read(database: &Database, emit: Emit<'_>) -> Result<Session, Forma
 /// The session's metadata: JSON encoded as hexadecimal digits.
 fn meta(database: &Database) -> Result<Value, FormatError> {
     let texts = database.texts("SELECT value FROM meta WHERE key = '0'", &[])?;
-    let value = texts.first().ok_or_else(|| database.invalid("no record about the session"))?;
+    let value = texts.first().ok_or_else(|| database.invalid("no session metadata"))?;
     let json =
         if value.starts_with('{') { Some(value.clone().into_bytes()) } else { digits(value) };
     let record = json.and_then(|json| serde_json::from_slice(&json).ok());
-    record.ok_or_else(|| database.invalid("the record about the session is not JSON"))
+    record.ok_or_else(|| database.invalid("the session metadata is not JSON"))
 }
 
 fn digits(text: &str) -> Option<Vec<u8>> {

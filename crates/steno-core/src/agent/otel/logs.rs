@@ -42,7 +42,7 @@ pub(super) fn read(
         Some(key) => Some(key.clone()),
         None => sessions(source)?.into_iter().next(),
     };
-    let invalid = || FormatError::Invalid(Problem::of(source.path(), "no event of an agent in it"));
+    let invalid = || FormatError::Invalid(Problem::of(source.path(), "no agent events"));
     let id = id.ok_or_else(invalid)?;
     let mut problems = Vec::new();
     let mut reports = Reports::new(Output::new(AGENT, &id, emit));

@@ -20,13 +20,13 @@ pub(super) fn apply(
 }
 
 /// The reason for a change of an unknown kind.
-pub(super) const UNKNOWN: &str = "a change of an unknown kind";
+pub(super) const UNKNOWN: &str = "change of an unknown kind";
 
 /// The reason for an append to a value other than a list.
-pub(super) const NO_LIST: &str = "an append to what is no list";
+pub(super) const NO_LIST: &str = "append to a value other than a list";
 
 /// The reason for a path that does not exist.
-pub(super) const NOWHERE: &str = "a change at a place that does not exist";
+pub(super) const NOWHERE: &str = "change at a path that does not exist";
 
 /// The value at `path`.
 fn at<'a>(state: &'a mut Value, path: &[Value]) -> Result<&'a mut Value, &'static str> {

@@ -113,7 +113,7 @@ impl<'s> Replay<'s> {
         let place = value.cloned().unwrap_or_default();
         let passed = self.walk(&place, |walk| {
             if walk.peek()? != Some(b'{') {
-                return Err(malformed("a first state that is no object".to_owned()));
+                return Err(malformed("the initial state is not an object".to_owned()));
             }
             walk.fields(&mut |walk, name| {
                 match name {
@@ -260,7 +260,7 @@ impl<'s> Replay<'s> {
 }
 
 /// Why a request or its last changes are left out.
-const TOO_LONG: &str = "too long, what came last is left out";
+const TOO_LONG: &str = "too long, the last changes are left out";
 
 type Part = io::Take<Box<dyn io::BufRead>>;
 

@@ -89,7 +89,7 @@ fn a_bad_line_costs_only_itself() {
     let expected = [
         (1, Ok(vec![6..7, 8..9])),
         bad(3, "not JSON: cut off at byte 20"),
-        bad(4, "not JSON: lost at byte 24"),
+        bad(4, "not JSON: unexpected character at byte 24"),
         (5, Ok(vec![34..37, 38..39])),
     ];
     assert_eq!(told, expected);

@@ -32,10 +32,10 @@ pub enum MergeError {
     #[error("no table or column of this name in the database: {0}")]
     Missing(String),
     /// The row exists with other content.
-    #[error("another row is there: {0}")]
+    #[error("a different row exists: {0}")]
     Differs(String),
     /// The row exists and belongs to another session.
-    #[error("a row of another session is there: {0}")]
+    #[error("the row belongs to another session: {0}")]
     Foreign(String),
     /// SQLite returned an error.
     #[error(transparent)]

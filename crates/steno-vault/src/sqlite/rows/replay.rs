@@ -114,14 +114,14 @@ impl Replay {
                 self.triggers.push(create.sql);
                 Ok(None)
             }
-            _ => Err(format!("not a statement that makes a plain table: {name}")),
+            _ => Err(format!("not a plain CREATE statement: {name}")),
         }
     }
 
     fn about(&self, about: &About) -> Result<(), String> {
         if about.version != VERSION {
             let version = about.version;
-            return Err(format!("rows of version {version}, this steno reads version {VERSION}"));
+            return Err(format!("row log of version {version}, this steno reads version {VERSION}"));
         }
         let set = |name, number| self.connection.pragma_update(None, name, number);
         set("user_version", about.user_version)
@@ -145,7 +145,7 @@ impl Replay {
             }
             None => {
                 let limit = row_limit >> 20;
-                problem(number, format!("a row of more than {limit} MiB is kept, but not read"));
+                problem(number, format!("a row larger than {limit} MiB is kept but not read"));
             }
         })?;
         self.connection.execute_batch("COMMIT").map_err(io::Error::other)
@@ -153,7 +153,7 @@ impl Replay {
 
     fn row(&mut self, line: &[u8]) -> Result<(), String> {
         let row: RowLine = serde_json::from_slice(line).map_err(|error| json_reason(&error))?;
-        let name = row.of.get(1).and_then(Value::as_str).ok_or("no table is named")?;
+        let name = row.of.get(1).and_then(Value::as_str).ok_or("no table name")?;
         let (table, share) =
             self.tables.get_mut(name).ok_or_else(|| format!("no such table: {name}"))?;
         *share = row.share;
@@ -166,7 +166,7 @@ impl Replay {
             if !table.columns.contains(&column) {
                 return Err(format!("no such column: {column}"));
             }
-            fields.push(Field::from_json(value).ok_or_else(|| format!("no value: {column}"))?);
+            fields.push(Field::from_json(value).ok_or_else(|| format!("invalid value: {column}"))?);
             columns.push(quoted(&column));
         }
         let insert = insert(name, &columns);

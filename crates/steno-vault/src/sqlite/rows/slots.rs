@@ -185,13 +185,13 @@ fn slot_in(bytes: &[u8], is_whole: bool) -> Result<(&[u8], bool), String> {
         let head: Head<'_> = serde_json::from_slice(bytes).map_err(|error| json_reason(&error))?;
         return Ok((head.of.get().as_bytes(), head.gone));
     }
-    let rest = bytes.strip_prefix(b"{\"of\":").ok_or("a long line that is no row's")?;
+    let rest = bytes.strip_prefix(b"{\"of\":").ok_or("a long line that is not a row")?;
     let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<&RawValue>();
     match values.next() {
         Some(Ok(slot)) if slot.get().as_bytes().starts_with(ROW) => {
             Ok((slot.get().as_bytes(), false))
         }
         Some(Err(error)) => Err(json_reason(&error)),
-        _ => Err("a long line that is no row's".to_owned()),
+        _ => Err("a long line that is not a row".to_owned()),
     }
 }
