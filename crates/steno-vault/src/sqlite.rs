@@ -101,7 +101,9 @@ pub fn session_id(
     match (ids.pop(), ids.is_empty()) {
         (Some(id), true) => Ok(id),
         (None, _) => Err(database.invalid("no session in the database")),
-        (Some(_), false) => Err(database.invalid("several sessions in the database, none selected")),
+        (Some(_), false) => {
+            Err(database.invalid("several sessions in the database, none selected"))
+        }
     }
 }
 

@@ -99,13 +99,13 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let (facts, entries) = fold.finish();
     let name = facts.native_id.clone();
     let name = name.unwrap_or_else(|| source.path().to_string_lossy().into_owned());
-    let mut telling = Telling::new(AGENT, &name, emit);
+    let mut emitter = Telling::new(AGENT, &name, emit);
     for entry in entries {
-        telling.time(entry.created_at);
-        telling.speaker.clone_from(&entry.source);
-        telling.entry(entry);
+        emitter.time(entry.created_at);
+        emitter.speaker.clone_from(&entry.source);
+        emitter.entry(entry);
     }
-    let mut session = telling.session;
+    let mut session = emitter.session;
     facts.fill(&mut session);
     Ok(session)
 }

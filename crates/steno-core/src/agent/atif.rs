@@ -43,8 +43,8 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     let mut listing = Listing::of(source, &["steps"])?.map_err(FormatError::Invalid)?;
     let trajectory = Value::Object(std::mem::take(&mut listing.fields));
-    let stated = string(&trajectory["session_id"]).or_else(|| string(&trajectory["trajectory_id"]));
-    let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
+    let id = string(&trajectory["session_id"]).or_else(|| string(&trajectory["trajectory_id"]));
+    let native_id = id.unwrap_or_else(|| source.path().display().to_string());
     let mut output = Output::new(AGENT, &native_id, emit);
     let mut steps = Steps::new(source.path(), PRIMARY.to_owned(), &trajectory);
     listing.each(|step| steps.take(step.as_ref().map_err(Clone::clone), &mut output))?;
@@ -53,10 +53,10 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     }
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
     session.native_id = Some(native_id);
-    let stated = &trajectory["final_metrics"];
-    session.totals.cost = stated["total_cost_usd"].as_f64().or(steps.cost);
+    let metrics = &trajectory["final_metrics"];
+    session.totals.cost = metrics["total_cost_usd"].as_f64().or(steps.cost);
     if !steps.has_usage {
-        session.totals.usage = total(stated);
+        session.totals.usage = total(metrics);
     }
     for key in KEPT {
         if let Some(value) = trajectory.get(key).filter(|value| !value.is_null()) {

@@ -20,11 +20,12 @@ pub(crate) fn url(media_type: &str, url: &str) -> String {
     let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) else {
         return format!("[{media_type}, {url}]");
     };
-    let stated = head.split(';').next().filter(|stated| !stated.is_empty()).unwrap_or(media_type);
+    let data_type =
+        head.split(';').next().filter(|data_type| !data_type.is_empty()).unwrap_or(media_type);
     if head.ends_with(";base64") {
-        return media(Some(stated), data);
+        return media(Some(data_type), data);
     }
-    format!("[{stated}, {} bytes, blake3 {}]", data.len(), blake3::hash(data.as_bytes()))
+    format!("[{data_type}, {} bytes, blake3 {}]", data.len(), blake3::hash(data.as_bytes()))
 }
 
 #[cfg(test)]

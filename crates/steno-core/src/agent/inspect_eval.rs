@@ -42,8 +42,8 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let bundle = &log::sample_of(bundle)?;
     let source = document::only_source(bundle)?;
     let sample = Sample::of(source)?.map_err(FormatError::Invalid)?;
-    let stated = string(&sample.stated["uuid"]);
-    let native_id = stated.unwrap_or_else(|| source.path().display().to_string());
+    let uuid = string(&sample.stated["uuid"]);
+    let native_id = uuid.unwrap_or_else(|| source.path().display().to_string());
     let mut output = Output::new(AGENT, &native_id, emit);
     sample.tell(&mut output)?;
     let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
@@ -66,7 +66,7 @@ fn describe(session: &mut Session, sample: &Value) {
         session.stop_reason = string(&sample["output"]["choices"][0]["stop_reason"]);
     }
     if let Some(billed) = sample["model_usage"].as_object() {
-        billed.values().for_each(|stated| session.totals.usage.add(&usage(stated)));
+        billed.values().for_each(|counts| session.totals.usage.add(&usage(counts)));
         session.models.extend(billed.keys().cloned());
     }
     for key in KEPT {
@@ -77,18 +77,18 @@ fn describe(session: &mut Session, sample: &Value) {
 }
 
 /// Parses usage. For some vendors the input includes cached tokens, which the stated total reveals.
-fn usage(stated: &Value) -> Usage {
-    let cache_read = as_count(&stated["input_tokens_cache_read"]);
-    let cache_write = as_count(&stated["input_tokens_cache_write"]);
-    let (input, output) = (as_count(&stated["input_tokens"]), as_count(&stated["output_tokens"]));
-    let is_included = input.saturating_add(output) == as_count(&stated["total_tokens"]);
+fn usage(counts: &Value) -> Usage {
+    let cache_read = as_count(&counts["input_tokens_cache_read"]);
+    let cache_write = as_count(&counts["input_tokens_cache_write"]);
+    let (input, output) = (as_count(&counts["input_tokens"]), as_count(&counts["output_tokens"]));
+    let is_included = input.saturating_add(output) == as_count(&counts["total_tokens"]);
     let cached = if is_included { cache_read.saturating_add(cache_write) } else { 0 };
     Usage {
         input: input.saturating_sub(cached),
         cache_read,
         cache_write,
         output,
-        reasoning: as_count(&stated["reasoning_tokens"]),
+        reasoning: as_count(&counts["reasoning_tokens"]),
         ..Usage::default()
     }
 }

@@ -41,13 +41,13 @@ fn found(reader: &'static Reader, path: &Path) -> Vec<Found> {
 /// Keeps all sessions at a path, removes the file, and compares them with those read from the vault. Returns their
 /// number.
 pub(crate) fn check(reader: &'static Reader, path: &Path) -> usize {
-    let kept = Kept::new();
+    let vault = Kept::new();
     let sessions: Vec<(SessionDir, Transcript)> = found(reader, path)
         .iter()
         .map(|found| {
-            let (dir, added) = kept.keep(found);
+            let (dir, added) = vault.keep(found);
             assert!(added > 0);
-            assert_eq!(kept.keep(found).1, 0, "kept again");
+            assert_eq!(vault.keep(found).1, 0, "kept again");
             (dir, format::read(reader, &found.bundle).unwrap())
         })
         .collect();

@@ -71,22 +71,22 @@ fn may_be_log(source: &Source) -> bool {
 fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     let mut conversation: Option<Conversation> = None;
-    let mut told = HashSet::new();
+    let mut emitted_ids = HashSet::new();
     let is_own = |call: &Call| bundle.key.as_deref().is_none_or(|key| key == call.conversation());
     // A rotated log continues the one before it. A rewritten log may repeat calls.
     for earlier in &bundle.earlier {
         let mut ids = Vec::new();
         for_each_call(earlier, &mut |call| {
             let Ok(call) = call else { return };
-            if is_own(&call) && !told.contains(call.id()) {
+            if is_own(&call) && !emitted_ids.contains(call.id()) {
                 ids.push(call.id().to_owned());
                 call.tell(conversation.get_or_insert_with(|| begin(&call)), &mut *emit);
             }
         })?;
-        told.extend(ids);
+        emitted_ids.extend(ids);
     }
     for_each_call(source, &mut |call| match call {
-        Ok(call) if is_own(&call) && !told.contains(call.id()) => {
+        Ok(call) if is_own(&call) && !emitted_ids.contains(call.id()) => {
             call.tell(conversation.get_or_insert_with(|| begin(&call)), &mut *emit);
         }
         Ok(_) => {}

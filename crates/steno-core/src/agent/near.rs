@@ -35,8 +35,8 @@ const SHARED: [&str; 2] = ["chats", "chatSessions"];
 
 /// The sessions that `file`, at or below `root`, belongs to. A search of the whole tree would find the same.
 pub fn find_near(file: &Path, root: &Path) -> Result<Vec<Found>, FileError> {
-    for place in places(file, root) {
-        let Look { mut found, failures } = look(&place)?;
+    for path in places(file, root) {
+        let Look { mut found, failures } = look(&path)?;
         if let Some(failure) = failures.into_iter().find(|failure| failure.path == file) {
             return Err(failure);
         }
@@ -51,16 +51,16 @@ pub fn find_near(file: &Path, root: &Path) -> Result<Vec<Found>, FileError> {
 /// Paths at which the file's session may be found whole. The likeliest is first, the file itself last.
 fn places(file: &Path, root: &Path) -> Vec<PathBuf> {
     let folders = || file.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
-    let mut places: Vec<PathBuf> = Vec::new();
-    places.extend(original(file).filter(|path| path.is_file()));
-    places.extend(folders().map(|folder| ending(folder, ".jsonl")).filter(|path| path.is_file()));
-    places.extend(folders().find_map(|folder| in_tree(file, folder)));
-    places.extend(sessions_of_project(file).filter(|folder| folder.is_dir()));
-    places.extend(session_beside(file));
-    places.extend(folders().find_map(whole_session));
-    places.extend(folders().next().filter(|_| is_shared(file)).map(Path::to_owned));
-    places.push(file.to_owned());
-    places
+    let mut paths: Vec<PathBuf> = Vec::new();
+    paths.extend(original(file).filter(|path| path.is_file()));
+    paths.extend(folders().map(|folder| ending(folder, ".jsonl")).filter(|path| path.is_file()));
+    paths.extend(folders().find_map(|folder| in_tree(file, folder)));
+    paths.extend(sessions_of_project(file).filter(|folder| folder.is_dir()));
+    paths.extend(session_beside(file));
+    paths.extend(folders().find_map(whole_session));
+    paths.extend(folders().next().filter(|_| is_shared(file)).map(Path::to_owned));
+    paths.push(file.to_owned());
+    paths
 }
 
 /// The file that this one is a write-ahead log, a compressed copy or the settings of.
@@ -115,9 +115,9 @@ fn in_tree(file: &Path, folder: &Path) -> Option<PathBuf> {
     };
     let name = format!("{}.json", id.unwrap_or_default());
     let projects = fs::read_dir(&sessions).into_iter().flatten().flatten();
-    let mut homes: Vec<_> = projects.map(|project| project.path()).collect();
-    homes.push(sessions.with_file_name("info"));
-    let named = homes.into_iter().map(|home| home.join(&name)).find(|path| path.is_file());
+    let mut folders: Vec<_> = projects.map(|project| project.path()).collect();
+    folders.push(sessions.with_file_name("info"));
+    let named = folders.into_iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
     named.or_else(|| Some(sessions).filter(|sessions| sessions.is_dir()))
 }
 

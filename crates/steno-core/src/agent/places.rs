@@ -18,12 +18,12 @@ pub struct Place {
 /// All known locations for a user with this home folder and these environment variables.
 pub fn places(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
     let user = User { home, variable };
-    let mut places = Vec::new();
-    let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
+    let mut locations = Vec::new();
+    let mut add = |agent, path: PathBuf| locations.push(Place { agent, path });
     user.of_terminals(&mut add);
     user.in_data_folders(&mut add);
     user.of_editors(&mut add);
-    places
+    locations
 }
 
 /// Locations in project folders: in `projects`, and in those that Crush lists.
@@ -33,24 +33,24 @@ pub fn in_projects(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Vec<Place> {
     let user = User { home, variable };
-    let mut places = Vec::new();
-    let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
+    let mut locations = Vec::new();
+    let mut add = |agent, path: PathBuf| locations.push(Place { agent, path });
     let history = variable(AIDER_HISTORY).unwrap_or_else(|| ".aider.chat.history.md".into());
     for project in projects {
         add(super::aider::AGENT, project.join(&history));
         add(super::crush::AGENT, project.join(".crush"));
     }
-    for noted in user.crush_projects() {
-        add(super::crush::AGENT, noted.path.join(noted.data_dir));
+    for project in user.crush_projects() {
+        add(super::crush::AGENT, project.path.join(project.data_dir));
     }
-    places
+    locations
 }
 
 /// The settings folders of agents that support hooks, for a user with this home folder and these variables.
 pub fn settings(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
     let user = User { home, variable };
-    let mut places = Vec::new();
-    let mut add = |agent, path: PathBuf| places.push(Place { agent, path });
+    let mut locations = Vec::new();
+    let mut add = |agent, path: PathBuf| locations.push(Place { agent, path });
     // Claude Code reads its settings from no other folder.
     for config in user.claude().into_iter().filter(|path| *path != home.join(".config/claude")) {
         add(super::claude_code::AGENT, config);
@@ -60,7 +60,7 @@ pub fn settings(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec
     add(super::qwen::AGENT, user.moved("QWEN_HOME", ".qwen"));
     add(super::copilot::AGENT, user.moved("COPILOT_HOME", ".copilot"));
     add(super::cursor::AGENT, home.join(".cursor"));
-    places
+    locations
 }
 
 /// Crush's list of the projects it was used in.

@@ -78,9 +78,9 @@ fn surrogate(text: &str) -> Option<Half> {
 
 /// Replaces a number that JSON does not allow by null.
 fn number(text: &str) -> (&str, &str) {
-    let words = ["NaN", "Infinity", "-Infinity"];
-    match words.iter().find(|word| text.starts_with(**word)) {
-        Some(word) => (&text[..word.len()], "null"),
+    let literals = ["NaN", "Infinity", "-Infinity"];
+    match literals.iter().find(|literal| text.starts_with(**literal)) {
+        Some(literal) => (&text[..literal.len()], "null"),
         None => (&text[..1], &text[..1]),
     }
 }

@@ -134,8 +134,8 @@ fn message(item: &Object) -> Entry {
 }
 
 fn thought(item: &Object) -> Option<Entry> {
-    let said = |field| item.get(field).map(content_text).filter(|text| !text.is_empty());
-    let thought = said("content").or_else(|| said("summary"))?;
+    let field_text = |field| item.get(field).map(content_text).filter(|text| !text.is_empty());
+    let thought = field_text("content").or_else(|| field_text("summary"))?;
     Some(Entry::new(Role::Assistant, Kind::Thinking, thought))
 }
 
@@ -174,8 +174,8 @@ fn tool_input(item: &Object) -> Value {
             Some(input) => return input.clone(),
         }
     }
-    let asked = item.iter().filter(|(field, _)| !ABOUT_THE_CALL.contains(&field.as_str()));
-    Value::Object(asked.map(|(field, value)| (field.clone(), value.clone())).collect())
+    let input = item.iter().filter(|(field, _)| !ABOUT_THE_CALL.contains(&field.as_str()));
+    Value::Object(input.map(|(field, value)| (field.clone(), value.clone())).collect())
 }
 
 /// Parses tool arguments: an object as JSON, anything else as text.

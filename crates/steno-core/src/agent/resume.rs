@@ -168,10 +168,10 @@ impl Resume {
             return Ok(folder.with_file_name(name).join(below));
         }
         // Only the agent can compute the hash.
-        let there = beside(folder)
-            .find(|other| file_name(other).is_some_and(|there| is_cut(there, &name, limit)));
+        let existing = beside(folder)
+            .find(|other| file_name(other).is_some_and(|existing| is_cut(existing, &name, limit)));
         let new = || PlaceError::New { agent: self.agent, to: to.to_owned() };
-        Ok(there.ok_or_else(new)?.join(below))
+        Ok(existing.ok_or_else(new)?.join(below))
     }
 
     fn marked(&self, file: &Path, to: &Path) -> Result<PathBuf, PlaceError> {
@@ -179,11 +179,11 @@ impl Resume {
         let chats = file.ancestors().find(|above| file_name(above) == Some("chats"));
         let folder = chats.unwrap_or(file).parent().ok_or_else(elsewhere)?;
         let below = file.strip_prefix(folder).map_err(|_| elsewhere())?;
-        let there = beside(folder).find(|other| {
+        let existing = beside(folder).find(|other| {
             fs::read_to_string(other.join(MARKER)).is_ok_and(|owner| Path::new(owner.trim()) == to)
         });
         let new = || PlaceError::New { agent: self.agent, to: to.to_owned() };
-        Ok(there.ok_or_else(new)?.join(below))
+        Ok(existing.ok_or_else(new)?.join(below))
     }
 }
 

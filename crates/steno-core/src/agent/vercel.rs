@@ -54,10 +54,10 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let source = document::only_source(bundle)?;
     let mut listing = messages(source)?.map_err(FormatError::Invalid)?;
     let fields = std::mem::take(&mut listing.fields);
-    let mut told: Option<(Session, Numbering)> = None;
+    let mut session_state: Option<(Session, Numbering)> = None;
     listing.each(|message| {
         let first = message.as_ref().ok().and_then(Value::as_object);
-        let (_, numbering) = told.get_or_insert_with(|| begin(&fields, first));
+        let (_, numbering) = session_state.get_or_insert_with(|| begin(&fields, first));
         let problem = match message {
             Ok(Value::Object(message)) => {
                 for mut entry in message::entries(&message) {
@@ -71,7 +71,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         };
         emit(Item::Problem(problem));
     })?;
-    Ok(told.unwrap_or_else(|| begin(&fields, None)).0)
+    Ok(session_state.unwrap_or_else(|| begin(&fields, None)).0)
 }
 
 /// A session with the id of the chat or of its first message.

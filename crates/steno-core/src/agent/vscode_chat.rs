@@ -99,24 +99,24 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
         return Err(FormatError::Invalid(Problem::of(&bundle.root, "no chat")));
     };
     let mut requests = requests(chat, emit)?;
-    let stated = requests.as_mut().map(Requests::stated).unwrap_or_default();
-    let id = fields::text(&stated, "sessionId").unwrap_or(record::stem(chat));
-    let mut telling = Telling::new(AGENT, id, emit);
-    describe(&mut telling, &stated, bundle)?;
+    let chat_fields = requests.as_mut().map(Requests::stated).unwrap_or_default();
+    let id = fields::text(&chat_fields, "sessionId").unwrap_or(record::stem(chat));
+    let mut emitter = Telling::new(AGENT, id, emit);
+    describe(&mut emitter, &chat_fields, bundle)?;
     let bad = |reason: &str| Problem::of(chat.path(), format!("request: {reason}"));
-    let mut tell = |request: Result<Value, Problem>| match request {
-        Ok(Value::Object(request)) => request::tell(&mut telling, &request),
-        Ok(_) => telling.problem(bad("not a JSON object")),
-        Err(problem) => telling.problem(problem),
+    let mut emit_request = |request: Result<Value, Problem>| match request {
+        Ok(Value::Object(request)) => request::tell(&mut emitter, &request),
+        Ok(_) => emitter.problem(bad("not a JSON object")),
+        Err(problem) => emitter.problem(problem),
     };
     match requests {
         Some(Requests::Listed(document)) => {
-            document.each(|request| tell(request.map_err(|reason| bad(&reason))))?;
+            document.each(|request| emit_request(request.map_err(|reason| bad(&reason))))?;
         }
-        Some(Requests::Replayed(replay)) => replay.each(tell)?,
+        Some(Requests::Replayed(replay)) => replay.each(emit_request)?,
         None => {}
     }
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
 /// The requests of a chat, still unread.
@@ -149,24 +149,24 @@ fn requests<'s>(chat: &'s Source, emit: Emit<'_>) -> Result<Option<Requests<'s>>
     }
 }
 
-fn describe(telling: &mut Telling<'_>, state: &Object, bundle: &Bundle) -> Result<(), FileError> {
-    telling.time(fields::time(state, "creationDate"));
-    telling.time(fields::time(state, "lastMessageDate"));
-    telling.session.title = fields::text(state, "customTitle").map(str::to_owned);
-    describe_project(telling, bundle)
+fn describe(emitter: &mut Telling<'_>, state: &Object, bundle: &Bundle) -> Result<(), FileError> {
+    emitter.time(fields::time(state, "creationDate"));
+    emitter.time(fields::time(state, "lastMessageDate"));
+    emitter.session.title = fields::text(state, "customTitle").map(str::to_owned);
+    describe_project(emitter, bundle)
 }
 
 /// Sets the project to the folder in `workspace.json`.
-fn describe_project(telling: &mut Telling<'_>, bundle: &Bundle) -> Result<(), FileError> {
+fn describe_project(emitter: &mut Telling<'_>, bundle: &Bundle) -> Result<(), FileError> {
     let Some(workspace) = bundle.get(WORKSPACE) else { return Ok(()) };
     match record::document(workspace)? {
         Ok(workspace) => {
-            let place = fields::text(&workspace, "folder");
-            let place = place.or_else(|| fields::text(&workspace, "configuration"));
-            telling.session.project =
-                place.map(|uri| uri.strip_prefix("file://").unwrap_or(uri).to_owned());
+            let uri = fields::text(&workspace, "folder");
+            let uri = uri.or_else(|| fields::text(&workspace, "configuration"));
+            emitter.session.project =
+                uri.map(|uri| uri.strip_prefix("file://").unwrap_or(uri).to_owned());
         }
-        Err(problem) => telling.problem(problem),
+        Err(problem) => emitter.problem(problem),
     }
     Ok(())
 }

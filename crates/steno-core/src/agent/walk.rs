@@ -67,11 +67,12 @@ impl<R: BufRead> Walk<R> {
     /// The first byte of the next value. `None` at the end.
     pub(crate) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
-            let there = filled(&mut self.input)?;
-            let mark = if self.at == 0 && there.starts_with(BYTE_ORDER_MARK) { 3 } else { 0 };
-            let blank = there[mark..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            let (count, next) = (mark + blank, there.get(mark + blank).copied());
-            let is_ended = there.is_empty();
+            let buffered = filled(&mut self.input)?;
+            let mark = if self.at == 0 && buffered.starts_with(BYTE_ORDER_MARK) { 3 } else { 0 };
+            let blank =
+                buffered[mark..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let (count, next) = (mark + blank, buffered.get(mark + blank).copied());
+            let is_ended = buffered.is_empty();
             self.advance(count);
             if next.is_some() || is_ended {
                 return Ok(next);
@@ -141,11 +142,11 @@ impl<R: BufRead> Walk<R> {
     /// Parses the next value. The inner error says why it cannot be parsed.
     pub(crate) fn value<T: DeserializeOwned>(&mut self) -> io::Result<Result<T, String>> {
         let (mut bytes, limit) = (Vec::new(), self.limit);
-        let place = self.course(&mut |piece| {
+        let range = self.course(&mut |piece| {
             let room = limit - bytes.len();
             bytes.extend_from_slice(&piece[..piece.len().min(room)]);
         })?;
-        if place.end - place.start > limit as u64 {
+        if range.end - range.start > limit as u64 {
             return Ok(Err(format!("longer than {limit} bytes")));
         }
         Ok(repair::parse(&bytes))
@@ -156,13 +157,13 @@ impl<R: BufRead> Walk<R> {
         self.peek()?;
         let (start, mut course) = (self.at, Course::default());
         loop {
-            let there = filled(&mut self.input)?;
-            let (count, is_ended) = match there {
+            let buffered = filled(&mut self.input)?;
+            let (count, is_ended) = match buffered {
                 [] => (0, course.is_scalar()),
-                there => course.over(there),
+                buffered => course.over(buffered),
             };
-            take(&there[..count]);
-            let is_stuck = count == 0 && (there.is_empty() || self.at == start);
+            take(&buffered[..count]);
+            let is_stuck = count == 0 && (buffered.is_empty() || self.at == start);
             self.advance(count);
             if is_ended && self.at > start {
                 return Ok(start..self.at);

@@ -28,7 +28,7 @@ pub(crate) fn member(archive: &Source, shown: &str, name: &str) -> Source {
 fn open(archive: &Source, name: &str) -> io::Result<Box<dyn BufRead>> {
     let mut members = ZipArchive::new(Anywhere::of(archive)?)?;
     let member = members.by_name(name)?;
-    let (method, sum) = (member.compression(), member.crc32());
+    let (method, expected_crc) = (member.compression(), member.crc32());
     let start = member.data_start().ok_or(io::ErrorKind::InvalidData)?;
     let end = start.checked_add(member.compressed_size()).ok_or(io::ErrorKind::InvalidData)?;
     let packed = archive.part(name, start..end).open().map_err(|error| error.source)?;
@@ -38,7 +38,7 @@ fn open(archive: &Source, name: &str) -> io::Result<Box<dyn BufRead>> {
         CompressionMethod::Zstd => Box::new(zstd::Decoder::with_buffer(packed)?),
         _ => return Err(io::ErrorKind::Unsupported.into()),
     };
-    Ok(Box::new(BufReader::new(Checked { plain, crc: Crc::new(), sum })))
+    Ok(Box::new(BufReader::new(Checked { plain, crc: Crc::new(), sum: expected_crc })))
 }
 
 /// Decompressed bytes, verified against the CRC-32 in the archive.
@@ -53,7 +53,10 @@ impl Read for Checked {
         let count = self.plain.read(out)?;
         self.crc.update(&out[..count]);
         if count == 0 && !out.is_empty() && self.crc.sum() != self.sum {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "CRC-32 mismatch in the archive"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "CRC-32 mismatch in the archive",
+            ));
         }
         Ok(count)
     }

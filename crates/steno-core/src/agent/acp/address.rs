@@ -75,8 +75,8 @@ pub fn agent_name(line: &[u8]) -> Option<String> {
     struct Info {
         name: String,
     }
-    let told = serde_json::from_slice::<Answer>(line).ok()?.result;
-    Some(told.agent_info.or(told.info)?.name)
+    let result = serde_json::from_slice::<Answer>(line).ok()?.result;
+    Some(result.agent_info.or(result.info)?.name)
 }
 
 /// A string value. Values of other types parse as `None`.

@@ -68,14 +68,14 @@ pub(super) fn without_bytes(content: &Value) -> Value {
     let blocks = content.as_array_mut().into_iter().flatten();
     for block in blocks.filter_map(Value::as_object_mut) {
         if block.contains_key("data") {
-            let words = media(block);
-            block.insert("data".to_owned(), words.into());
+            let description = media(block);
+            block.insert("data".to_owned(), description.into());
         }
         if let Some(Value::Object(resource)) = block.get_mut("resource")
             && resource.contains_key("blob")
         {
-            let words = self::resource(resource);
-            resource.insert("blob".to_owned(), words.into());
+            let description = self::resource(resource);
+            resource.insert("blob".to_owned(), description.into());
         }
     }
     content
@@ -151,8 +151,8 @@ fn is_alike(old: &[&str], new: &[&str], most_steps: usize) -> bool {
 fn changed(change: &Object) -> String {
     let field = |name| fields::text(change, name);
     let what = field("operation").unwrap_or("change");
-    let places = [field("oldPath"), field("path")].into_iter().flatten();
-    format!("{what} {}\n", places.collect::<Vec<_>>().join(" -> "))
+    let paths = [field("oldPath"), field("path")].into_iter().flatten();
+    format!("{what} {}\n", paths.collect::<Vec<_>>().join(" -> "))
 }
 
 fn hunk(group: &[DiffOp], old: &[&str], new: &[&str]) -> String {

@@ -149,13 +149,13 @@ impl Fold {
                 let entry = self.call(side, method, params);
                 if let Some(id) = id {
                     let (method, params) = (method.to_owned(), params.clone());
-                    let asked = Asked { method, params, at: self.at, entry };
-                    self.asked.insert((side, id), asked);
+                    let request = Asked { method, params, at: self.at, entry };
+                    self.asked.insert((side, id), request);
                 }
             }
             Some(Message::Answer { id, result }) => {
-                if let Some(asked) = self.asked.remove(&(side.other(), id)) {
-                    self.answer(asked, result);
+                if let Some(request) = self.asked.remove(&(side.other(), id)) {
+                    self.answer(request, result);
                 }
             }
             None => drop(self.other(value.clone())),

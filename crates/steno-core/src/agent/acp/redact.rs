@@ -152,12 +152,12 @@ impl Redactor {
     /// Redacts the credentials before `@`, and query parameters with secret names.
     fn url(&mut self, value: &mut Value) {
         let Some(text) = value.as_str() else { return };
-        let (place, query) = text.split_once('?').unwrap_or((text, ""));
-        let place = match (place.find("://"), place.rfind('@')) {
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let base = match (base.find("://"), base.rfind('@')) {
             (Some(start), Some(end)) if start < end => {
-                format!("{}{REDACTED}{}", &place[..start + 3], &place[end..])
+                format!("{}{REDACTED}{}", &base[..start + 3], &base[end..])
             }
-            _ => place.to_owned(),
+            _ => base.to_owned(),
         };
         let pairs: Vec<String> = query
             .split('&')
@@ -171,7 +171,7 @@ impl Redactor {
             .collect();
         let query = pairs.join("&");
         let mark = if text.contains('?') { "?" } else { "" };
-        *value = format!("{place}{mark}{query}").into();
+        *value = format!("{base}{mark}{query}").into();
     }
 
     fn hide(&mut self, name: &str, value: &mut Value) {

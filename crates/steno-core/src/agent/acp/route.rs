@@ -70,8 +70,8 @@ impl Router {
     pub fn rest(self) -> Vec<Line> {
         let mut rest = if self.seen.is_empty() { self.opening } else { Vec::new() };
         rest.extend(self.waiting);
-        let asked = self.asked.into_values();
-        rest.extend(asked.filter_map(|asked| match asked {
+        let requests = self.asked.into_values();
+        rest.extend(requests.filter_map(|request| match request {
             Asked::New(line) => Some(*line),
             Asked::In(_) | Asked::Opening => None,
         }));

@@ -140,8 +140,8 @@ pub(crate) fn is_own_word(line: &[u8]) -> bool {
         #[serde(default)]
         close: Option<IgnoredAny>,
     }
-    let word = serde_json::from_slice::<Word>(line);
-    word.is_ok_and(|word| word.open.is_some() || word.close.is_some())
+    let parsed = serde_json::from_slice::<Word>(line);
+    parsed.is_ok_and(|parsed| parsed.open.is_some() || parsed.close.is_some())
 }
 
 fn split_end(bytes: &[u8]) -> (&[u8], &[u8]) {

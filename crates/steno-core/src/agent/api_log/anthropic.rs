@@ -11,7 +11,7 @@ use crate::json::{Object, Style, Value};
 pub(crate) fn entries(message: &Object) -> Vec<Entry> {
     let role = Role::from(text(message, "role").unwrap_or_default());
     match message.get("content") {
-        Some(Value::String(said)) => vec![Entry::new(role, Kind::Text, said.as_str())],
+        Some(Value::String(text)) => vec![Entry::new(role, Kind::Text, text.as_str())],
         Some(Value::Array(blocks)) => {
             let blocks = blocks.iter().filter_map(Value::as_object);
             blocks.flat_map(|block| block_entries(block, &role)).collect()
@@ -22,12 +22,12 @@ pub(crate) fn entries(message: &Object) -> Vec<Entry> {
 
 fn block_entries(block: &Object, role: &Role) -> Vec<Entry> {
     let kind = text(block, "type").unwrap_or_default();
-    let said = |field| text(block, field).unwrap_or_default();
+    let field_text = |field| text(block, field).unwrap_or_default();
     let of = |kind, content: &str| vec![Entry::new(role.clone(), kind, content)];
     match kind {
-        "text" => of(Kind::Text, said("text")),
-        "thinking" if said("thinking").is_empty() => Vec::new(),
-        "thinking" => of(Kind::Thinking, said("thinking")),
+        "text" => of(Kind::Text, field_text("text")),
+        "thinking" if field_text("thinking").is_empty() => Vec::new(),
+        "thinking" => of(Kind::Thinking, field_text("thinking")),
         "redacted_thinking" => Vec::new(),
         "image" | "document" => of(Kind::Text, &attached(block)),
         "compaction" => compaction(block),
@@ -62,7 +62,7 @@ fn result(block: &Object) -> Entry {
 
 fn result_text(content: &Value) -> String {
     match content {
-        Value::String(said) => said.clone(),
+        Value::String(text) => text.clone(),
         Value::Array(blocks) => blocks.iter().map(part_text).collect::<Vec<_>>().join("\n"),
         Value::Null => String::new(),
         other => Style::COMPACT.print(other),

@@ -27,9 +27,10 @@ fn answer(message: &Object, content: String) -> Vec<Entry> {
     let thought = text(message, "reasoning_content").or(text(message, "reasoning"));
     let thought = thought.filter(|thought| !thought.is_empty());
     let refusal = text(message, "refusal").filter(|refusal| !refusal.is_empty());
-    let said = Some(content.as_str()).filter(|content| !content.is_empty()).or(refusal);
+    let visible_text = Some(content.as_str()).filter(|content| !content.is_empty()).or(refusal);
     let of = |kind| move |content: &str| Entry::new(Role::Assistant, kind, content);
-    let spoken = thought.map(of(Kind::Thinking)).into_iter().chain(said.map(of(Kind::Text)));
+    let spoken =
+        thought.map(of(Kind::Thinking)).into_iter().chain(visible_text.map(of(Kind::Text)));
     let calls = message.get("tool_calls").and_then(Value::as_array);
     let calls = calls.into_iter().flatten().filter_map(Value::as_object).map(call);
     let older = message.get("function_call").and_then(Value::as_object).map(function_call);

@@ -49,8 +49,8 @@ impl Conversation {
 
     /// Takes over the timestamp of a log record.
     pub(crate) fn note_time(&mut self, record: &Object) {
-        let stated = ["timestamp", "time", "created_at"].iter().find_map(|name| text(record, name));
-        self.at = stated.and_then(|at| at.parse().ok());
+        let time = ["timestamp", "time", "created_at"].iter().find_map(|name| text(record, name));
+        self.at = time.and_then(|at| at.parse().ok());
     }
 
     /// Sets the time of the following entries.
@@ -69,8 +69,8 @@ impl Conversation {
         }
         match request.get("messages").or(request.get("input")) {
             Some(Value::Array(messages)) => self.messages(messages, emit),
-            Some(Value::String(said)) if self.reach(said.as_bytes()) => {
-                self.show(Entry::new(Role::User, Kind::Text, said.as_str()), emit);
+            Some(Value::String(text)) if self.reach(text.as_bytes()) => {
+                self.show(Entry::new(Role::User, Kind::Text, text.as_str()), emit);
             }
             _ => {}
         }
@@ -173,9 +173,9 @@ pub(crate) fn said_entries(message: &Object) -> Vec<Entry> {
 /// The entries of a whole response, or of an error response.
 pub(crate) fn response_entries(response: &Object) -> Vec<Entry> {
     if let Some(Value::Object(error)) = response.get("error") {
-        let said =
+        let message =
             text(error, "message").map_or_else(|| Style::COMPACT.print(error), str::to_owned);
-        return vec![Entry::new(Role::System, Kind::Error, said)];
+        return vec![Entry::new(Role::System, Kind::Error, message)];
     }
     match (response.get("output"), response.get("choices")) {
         (Some(Value::Array(items)), _) => {

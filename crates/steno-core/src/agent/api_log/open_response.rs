@@ -29,10 +29,10 @@ impl OpenResponse {
                 return taken(&mut event, "response");
             }
             kind => {
-                if let Some(place) =
+                if let Some(delta_kind) =
                     kind.strip_prefix("response.").and_then(|k| k.strip_suffix(".delta"))
                 {
-                    self.grow(place, &event);
+                    self.grow(delta_kind, &event);
                 }
             }
         }
@@ -57,13 +57,13 @@ impl OpenResponse {
         }
     }
 
-    fn grow(&mut self, place_of: &str, event: &Object) {
+    fn grow(&mut self, delta_kind: &str, event: &Object) {
         let (Some(Value::Object(item)), Some(piece)) =
             (self.items.get_mut(&place(event)), text(event, "delta"))
         else {
             return;
         };
-        match place_of {
+        match delta_kind {
             "output_text" | "refusal" => said(item, "content", "output_text", piece),
             "reasoning_summary_text" => said(item, "summary", "summary_text", piece),
             "reasoning_text" => said(item, "content", "reasoning_text", piece),

@@ -155,14 +155,14 @@ pub(super) fn is_response(object: &Object) -> bool {
 
 /// Whether an object is a request to one of the APIs.
 pub(super) fn is_request(object: &Object) -> bool {
-    let said = match (object.get("messages"), object.get("input")) {
+    let has_messages = match (object.get("messages"), object.get("input")) {
         (Some(Value::Array(messages)), _) => {
             messages.iter().all(|message| message.get("role").is_some_and(Value::is_string))
         }
         (None, Some(Value::Array(_) | Value::String(_))) => true,
         _ => false,
     };
-    said && text(object, "model").is_some() && object.keys().all(|name| is_parameter(name))
+    has_messages && text(object, "model").is_some() && object.keys().all(|name| is_parameter(name))
 }
 
 /// Whether a field of this name belongs to a request.

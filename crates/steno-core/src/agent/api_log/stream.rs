@@ -188,18 +188,18 @@ impl Stream {
         let whole = completion.entry("choices").or_insert_with(|| json!([]));
         let choices = list(&chunk, "choices").iter();
         if let Value::Array(whole) = whole {
-            let places = &mut self.choices;
+            let positions = &mut self.choices;
             choices
                 .filter_map(Value::as_object)
-                .for_each(|choice| add_choice(whole, places, choice));
+                .for_each(|choice| add_choice(whole, positions, choice));
         }
         ended
     }
 }
 
-fn add_choice(whole: &mut Vec<Value>, places: &mut HashMap<usize, usize>, piece: &Object) {
+fn add_choice(whole: &mut Vec<Value>, positions: &mut HashMap<usize, usize>, piece: &Object) {
     let index = place(piece);
-    let at = *places.entry(index).or_insert_with(|| {
+    let at = *positions.entry(index).or_insert_with(|| {
         whole.push(json!({"index": index, "message": {"role": "assistant", "content": ""}}));
         whole.len() - 1
     });
@@ -213,8 +213,8 @@ fn add_choice(whole: &mut Vec<Value>, places: &mut HashMap<usize, usize>, piece:
         return;
     };
     for field in ["content", "refusal", "reasoning_content", "reasoning"] {
-        if let Some(said) = text(delta, field) {
-            append(message, field, said);
+        if let Some(text) = text(delta, field) {
+            append(message, field, text);
         }
     }
     let calls = list(delta, "tool_calls").iter();
@@ -243,8 +243,8 @@ fn add_call(message: &mut Object, piece: &Object) {
         return;
     };
     for field in ["name", "arguments"] {
-        if let Some(said) = text(function, field) {
-            append(whole, field, said);
+        if let Some(text) = text(function, field) {
+            append(whole, field, text);
         }
     }
 }
@@ -252,7 +252,7 @@ fn add_call(message: &mut Object, piece: &Object) {
 /// Appends to a text field.
 pub(super) fn append(object: &mut Object, field: &str, piece: &str) {
     match object.entry(field).or_insert_with(|| json!("")) {
-        Value::String(said) => said.push_str(piece),
+        Value::String(text) => text.push_str(piece),
         other => *other = json!(piece),
     }
 }

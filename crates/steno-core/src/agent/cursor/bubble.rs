@@ -10,22 +10,22 @@ use crate::timestamp::Timestamp;
 
 /// Emits the entries of one bubble.
 pub(super) fn take(bubble: &Value, model: Option<String>, output: &mut Output<'_>) {
-    let stated = bubble.get("modelInfo").and_then(|info| filled(info, "modelName"));
+    let own_model = bubble.get("modelInfo").and_then(|info| filled(info, "modelName"));
     let mut message = Message {
         id: filled(bubble, "bubbleId").map(str::to_owned),
-        model: stated.map(str::to_owned).or(model),
+        model: own_model.map(str::to_owned).or(model),
         created_at: time(bubble),
         usage: bubble.get("tokenCount").map(usage).filter(|usage| !usage.is_empty()),
         ..Message::default()
     };
-    let said = filled(bubble, "text").unwrap_or_default();
+    let text = filled(bubble, "text").unwrap_or_default();
     match bubble.get("type").and_then(Value::as_u64) {
         Some(1) => {
-            message.say(Role::User, Kind::Text, said);
+            message.say(Role::User, Kind::Text, text);
             output.message(message);
         }
         Some(2) => {
-            answer(&mut message, bubble, said);
+            answer(&mut message, bubble, text);
             output.answer(message);
         }
         _ => {
@@ -49,12 +49,12 @@ fn usage(tokens: &Value) -> Usage {
     Usage { input: count("inputTokens"), output: count("outputTokens"), ..Usage::default() }
 }
 
-fn answer(message: &mut Message, bubble: &Value, said: &str) {
+fn answer(message: &mut Message, bubble: &Value, text: &str) {
     if let Some(thought) = bubble.get("thinking").and_then(|thinking| filled(thinking, "text")) {
         message.say(Role::Assistant, Kind::Thinking, thought);
     }
-    if !said.is_empty() {
-        message.say(Role::Assistant, Kind::Text, said);
+    if !text.is_empty() {
+        message.say(Role::Assistant, Kind::Text, text);
     }
     if let Some(call) = bubble.get("toolFormerData").filter(|call| filled(call, "name").is_some()) {
         tool(message, call);

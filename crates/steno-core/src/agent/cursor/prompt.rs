@@ -11,10 +11,10 @@ const CONTEXT: [&str; 4] =
     ["<user_info>", "<system_reminder>", "<open_and_recently_viewed_files>", "<attached_files>"];
 
 /// Adds a text of any role.
-pub(super) fn say(message: &mut Message, role: &Role, said: &str) {
+pub(super) fn say(message: &mut Message, role: &Role, text: &str) {
     match role {
-        Role::User => add(message, said),
-        role => message.say(role.clone(), Kind::Text, said),
+        Role::User => add(message, text),
+        role => message.say(role.clone(), Kind::Text, text),
     }
 }
 

@@ -91,7 +91,7 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
     let mut message = Message { id: Some(id), ..Message::default() };
     let role = Role::from(filled(&record, "role").unwrap_or_default());
     match record.get("content") {
-        Some(Value::String(said)) => prompt::say(&mut message, &role, said),
+        Some(Value::String(text)) => prompt::say(&mut message, &role, text),
         Some(Value::Array(blocks)) => {
             blocks.iter().for_each(|block| add(&mut message, &role, block));
         }
@@ -104,10 +104,10 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
 }
 
 fn add(message: &mut Message, role: &Role, block: &Value) {
-    let said = |name| filled(block, name).unwrap_or_default();
-    match said("type") {
-        "text" => prompt::say(message, role, said("text")),
-        "reasoning" => message.say(Role::Assistant, Kind::Thinking, said("text")),
+    let field = |name| filled(block, name).unwrap_or_default();
+    match field("type") {
+        "text" => prompt::say(message, role, field("text")),
+        "reasoning" => message.say(Role::Assistant, Kind::Thinking, field("text")),
         "redacted-reasoning" => message.say(Role::Assistant, Kind::Thinking, ""),
         "tool-call" => {
             let input = block.get("args").or(block.get("input"));

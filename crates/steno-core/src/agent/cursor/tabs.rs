@@ -59,15 +59,15 @@ fn tabs(database: &Database) -> Result<Vec<Value>, FormatError> {
 fn take(bubble: &Value, index: usize, output: &mut Output<'_>) {
     let id = filled(bubble, "id").map_or_else(|| format!("bubble {index}"), str::to_owned);
     let mut message = Message { id: Some(id), ..Message::default() };
-    let said = filled(bubble, "text").or(filled(bubble, "rawText")).unwrap_or_default();
+    let text = filled(bubble, "text").or(filled(bubble, "rawText")).unwrap_or_default();
     match filled(bubble, "type") {
         Some("user") => {
-            message.say(Role::User, Kind::Text, said);
+            message.say(Role::User, Kind::Text, text);
             output.message(message);
         }
         Some("ai") => {
             message.model = filled(bubble, "modelType").map(str::to_owned);
-            message.say(Role::Assistant, Kind::Text, said);
+            message.say(Role::Assistant, Kind::Text, text);
             output.answer(message);
         }
         _ => {

@@ -140,7 +140,7 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
     for source in bundle.sources.iter().filter(|source| !is_main(source)) {
         session.subagent_files += 1;
         let speaker = format!("subagent:{}", stem(source));
-        let mut tell = |item| match item {
+        let mut emit_as_subagent = |item| match item {
             Item::Entry(mut entry) => {
                 entry.source.clone_from(&speaker);
                 emit(Item::Entry(entry));
@@ -148,7 +148,7 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
             problem => emit(problem),
         };
         let name = format!("{id}/{}", stem(source));
-        read_file(source, &speaker, &mut Output::new(AGENT, &name, &mut tell))?;
+        read_file(source, &speaker, &mut Output::new(AGENT, &name, &mut emit_as_subagent))?;
     }
     Ok(session)
 }
@@ -171,8 +171,8 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
     let role = Role::from(filled(&record, "role").unwrap_or_default());
     let content = record.get("message").and_then(|message| message.get("content"));
     match (&role, content) {
-        (Role::User | Role::Assistant, Some(Value::String(said))) => {
-            prompt::say(&mut message, &role, said);
+        (Role::User | Role::Assistant, Some(Value::String(text))) => {
+            prompt::say(&mut message, &role, text);
         }
         (Role::User | Role::Assistant, Some(Value::Array(blocks))) => {
             blocks.iter().for_each(|block| add(&mut message, &role, block));
@@ -187,10 +187,10 @@ fn take(record: Value, id: String, output: &mut Output<'_>) {
 }
 
 fn add(message: &mut Message, role: &Role, block: &Value) {
-    let said = |name| filled(block, name).unwrap_or_default();
-    match said("type") {
-        "text" => prompt::say(message, role, said("text")),
-        "thinking" => message.say(Role::Assistant, Kind::Thinking, said("thinking")),
+    let field = |name| filled(block, name).unwrap_or_default();
+    match field("type") {
+        "text" => prompt::say(message, role, field("text")),
+        "thinking" => message.say(Role::Assistant, Kind::Thinking, field("thinking")),
         "tool_use" => {
             let name = filled(block, "name");
             message.push(tool_call(name, filled(block, "id"), block.get("input")));
@@ -216,7 +216,7 @@ fn turn_ended(record: &Value) -> Entry {
 pub(super) fn words(content: &Value) -> String {
     match content {
         Value::Null => String::new(),
-        Value::String(said) => said.clone(),
+        Value::String(text) => text.clone(),
         Value::Array(blocks) => blocks.iter().map(words).collect::<Vec<_>>().join("\n"),
         other => filled(other, "text").map_or_else(|| other.to_string(), str::to_owned),
     }

@@ -34,8 +34,8 @@ pub(super) fn find_record(database: &Database, id: &str) -> Result<Option<Value>
         Some(value) => value.map_err(|reason| database.invalid(reason))?,
         None => return Ok(None),
     };
-    let wanted = |composer: &&Value| {
+    let is_requested = |composer: &&Value| {
         filled(composer, "composerId") == Some(id) && !items(&composer["conversation"]).is_empty()
     };
-    Ok(items(&composers["allComposers"]).iter().find(wanted).cloned())
+    Ok(items(&composers["allComposers"]).iter().find(is_requested).cloned())
 }

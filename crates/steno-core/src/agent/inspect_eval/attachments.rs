@@ -59,8 +59,8 @@ impl<'s> Attachments<'s> {
     /// Notes the lengths of the attachments in the next value.
     pub(super) fn note(&mut self, walk: &mut Walk<Box<dyn BufRead>>) -> io::Result<()> {
         walk.fields(&mut |walk, name| {
-            let place = walk.place()?;
-            self.lengths.put(self.sums.short(name), place.end - place.start);
+            let range = walk.place()?;
+            self.lengths.put(self.sums.short(name), range.end - range.start);
             Ok(())
         })
     }
@@ -100,17 +100,17 @@ impl<'s> Attachments<'s> {
 
     fn texts(
         &self,
-        wanted: &HashSet<Short>,
+        missing: &HashSet<Short>,
         output: &mut Output<'_>,
     ) -> Result<HashMap<Short, String>, FileError> {
         let mut texts = HashMap::new();
         let mut take = |walk: &mut Walk<Box<dyn BufRead>>, name: &str| {
-            let sum = self.sums.short(name);
-            if !wanted.contains(&sum) {
+            let hash = self.sums.short(name);
+            if !missing.contains(&hash) {
                 return walk.pass();
             }
             match walk.value::<Value>()? {
-                Ok(Value::String(text)) => _ = texts.insert(sum, text),
+                Ok(Value::String(text)) => _ = texts.insert(hash, text),
                 Ok(_) => {}
                 Err(reason) => {
                     let reason = format!("attachment {name}: {reason}");

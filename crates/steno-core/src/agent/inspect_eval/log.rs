@@ -136,7 +136,7 @@ impl Outline {
     }
 
     fn sample(&self, log: &Source, at: usize) -> Bundle {
-        let (name, place) = &self.samples[at];
+        let (name, range) = &self.samples[at];
         let eval = log.part(HEADER, self.eval.clone());
         let header = Source::new(HEADER, eval.path(), {
             let eval = eval.clone();
@@ -145,7 +145,7 @@ impl Outline {
                 Ok(Box::new(Cursor::new("{\"eval\":").chain(eval).chain(Cursor::new("}"))))
             }
         });
-        sample(log.path(), [log.part(name, place.clone()), header])
+        sample(log.path(), [log.part(name, range.clone()), header])
     }
 }
 

@@ -85,8 +85,8 @@ fn text(content: &Value) -> String {
 
 /// The text of a part. Images, audio and video are described by their URL or data.
 fn part(part: &Value) -> String {
-    let said = ["text", "reasoning"].iter().find_map(|key| string(&part[*key]));
-    let shown = ["image", "audio", "video"].iter().find_map(|key| part[*key].as_str());
-    said.or_else(|| shown.map(|url| attachment::url("image", url)))
+    let text = ["text", "reasoning"].iter().find_map(|key| string(&part[*key]));
+    let media_url = ["image", "audio", "video"].iter().find_map(|key| part[*key].as_str());
+    text.or_else(|| media_url.map(|url| attachment::url("image", url)))
         .unwrap_or_else(|| part.to_string())
 }

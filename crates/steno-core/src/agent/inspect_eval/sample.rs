@@ -70,12 +70,12 @@ impl<'s> Sample<'s> {
 
     /// Emits the entries.
     pub(super) fn tell(&self, output: &mut Output<'_>) -> Result<(), FileError> {
-        let mut telling = Telling { sample: self, output, answered: false };
+        let mut emitter = Telling { sample: self, output, answered: false };
         let mut taken = 0;
         while taken < self.messages {
-            let waiting = self.tell_from(&mut taken, &mut telling)?;
-            for (index, message) in self.attachments.put_back(waiting, telling.output)? {
-                telling.message(index, Ok(message));
+            let waiting = self.tell_from(&mut taken, &mut emitter)?;
+            for (index, message) in self.attachments.put_back(waiting, emitter.output)? {
+                emitter.message(index, Ok(message));
             }
         }
         if let Some(reason) = string(&self.stated["error"]["message"]) {
@@ -89,7 +89,7 @@ impl<'s> Sample<'s> {
     fn tell_from(
         &self,
         taken: &mut usize,
-        telling: &mut Telling<'_, '_, '_>,
+        emitter: &mut Telling<'_, '_, '_>,
     ) -> Result<Waiting, FileError> {
         let (mut waiting, mut index) = (Waiting::default(), 0);
         let mut take = |walk: &mut Walk<Box<dyn BufRead>>| -> io::Result<()> {
@@ -107,7 +107,7 @@ impl<'s> Sample<'s> {
             }
             match message {
                 Ok(message) if waiting.is_begun() => waiting.push(at, message, size),
-                message => telling.message(at, message),
+                message => emitter.message(at, message),
             }
             Ok(())
         };
@@ -141,8 +141,8 @@ impl Event {
             "tool" => &self.id,
             _ => return None,
         };
-        let stated = [&self.completed, &self.timestamp];
-        let at = stated.iter().find_map(|time| time.as_str()?.parse().ok())?;
+        let times = [&self.completed, &self.timestamp];
+        let at = times.iter().find_map(|time| time.as_str()?.parse().ok())?;
         Some((sums.short(id.as_str()?), at))
     }
 }

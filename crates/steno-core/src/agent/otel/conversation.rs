@@ -84,20 +84,20 @@ impl<'a, 'b> Conversation<'a, 'b> {
         entries.iter_mut().for_each(|entry| entry.model = span.model());
         self.entries(entries, source, Some(&id), span.end);
         self.error(span, source);
-        let told = self.told.entry(source.to_owned()).or_default();
-        *told = input.iter().chain(&answers).map(Message::sum).collect();
+        let known = self.told.entry(source.to_owned()).or_default();
+        *known = input.iter().chain(&answers).map(Message::sum).collect();
     }
 
     /// Index in `input` of the first new message.
     fn news(&self, source: &str, input: &[Message]) -> usize {
-        let Some(told) = self.told.get(source) else { return 0 };
-        let sums: Vec<_> = input.iter().map(Message::sum).collect();
-        let same = sums.iter().zip(told).take_while(|(sum, told)| sum == told).count();
-        if same == told.len() {
+        let Some(known) = self.told.get(source) else { return 0 };
+        let hashes: Vec<_> = input.iter().map(Message::sum).collect();
+        let same = hashes.iter().zip(known).take_while(|(hash, known)| hash == known).count();
+        if same == known.len() {
             return same;
         }
         // The conversation was shortened or the answer changed: everything up to the last known message is old.
-        let last = sums.iter().rposition(|sum| told.contains(sum));
+        let last = hashes.iter().rposition(|hash| known.contains(hash));
         last.map_or(same, |last| last + 1)
     }
 

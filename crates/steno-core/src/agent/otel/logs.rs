@@ -124,7 +124,7 @@ impl<'a> Reports<'a> {
 
     /// The content of an answer, if it was recorded.
     fn answer_parts(&mut self, record: &LogRecord) -> Vec<Entry> {
-        let said = match record.text("response_text") {
+        let parts = match record.text("response_text") {
             Some(text) => match serde_json::from_str::<Value>(text) {
                 Ok(response) => gemini_parts(&response),
                 Err(_) => return vec![Entry::new(Role::Assistant, Kind::Text, text)],
@@ -136,7 +136,7 @@ impl<'a> Reports<'a> {
             }
         };
         let mut entries: Vec<Entry> = Vec::new();
-        for part in &said {
+        for part in &parts {
             let call = part.get("functionCall").or((part["type"] == "tool_call").then_some(part));
             if let Some(call) = call {
                 entries.push(self.call(call));
@@ -168,12 +168,12 @@ impl<'a> Reports<'a> {
         let name = record.text("function_name").or(record.text("tool_name")).unwrap_or_default();
         let known = self.calls.iter().position(|(called, _)| called == name);
         let known = known.and_then(|at| self.calls.remove(at)).map(|(_, id)| id);
-        let stated = record.text("call_id").or(record.text("tool_use_id")).map(str::to_owned);
+        let stated_id = record.text("call_id").or(record.text("tool_use_id")).map(str::to_owned);
         let mut entries = Vec::new();
         let id = match known {
             Some(id) => id,
             None => {
-                let id = stated.unwrap_or_else(|| format!("record {}", self.count));
+                let id = stated_id.unwrap_or_else(|| format!("record {}", self.count));
                 let inputs = ["function_args", "arguments", "tool_parameters", "tool_input"];
                 let input = inputs.iter().find_map(|name| record.attributes.get(*name));
                 let input = input.map(unpacked);
@@ -216,8 +216,8 @@ fn gemini_parts(response: &Value) -> Vec<Value> {
 
 fn error_text(record: &LogRecord) -> String {
     let names = ["error", "error.message", "error_message"];
-    let stated = names.iter().find_map(|name| record.attributes.get(*name)).map(plain);
-    stated.filter(|text| !text.is_empty()).unwrap_or_else(|| record.body.clone())
+    let message = names.iter().find_map(|name| record.attributes.get(*name)).map(plain);
+    message.filter(|text| !text.is_empty()).unwrap_or_else(|| record.body.clone())
 }
 
 /// Parses usage. Input includes cached tokens except for Claude Code. Output includes reasoning except for Gemini.

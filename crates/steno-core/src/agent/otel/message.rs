@@ -45,8 +45,8 @@ pub(super) fn of(span: &Span) -> (Vec<Message>, Vec<Message>) {
         match name.as_str() {
             "gen_ai.choice" => {
                 let message = fields.get("message").map(unpacked);
-                let said = message.as_ref().and_then(Value::as_object).unwrap_or(fields);
-                answers.push(from_event("assistant", said));
+                let message = message.as_ref().and_then(Value::as_object).unwrap_or(fields);
+                answers.push(from_event("assistant", message));
             }
             _ => {
                 let role = name.strip_prefix("gen_ai.").and_then(|n| n.strip_suffix(".message"));
@@ -113,8 +113,9 @@ fn entry(role: &str, part: &Value) -> Entry {
         }
         "blob" => {
             let kind = string(&part["mime_type"]).or_else(|| string(&part["modality"]));
-            let word = attachment::media(kind.as_deref(), content.as_str().unwrap_or_default());
-            Entry::new(role.into(), Kind::Text, word)
+            let description =
+                attachment::media(kind.as_deref(), content.as_str().unwrap_or_default());
+            Entry::new(role.into(), Kind::Text, description)
         }
         "uri" => Entry::new(role.into(), Kind::Text, format!("[{}]", plain(&part["uri"]))),
         "file" => Entry::new(role.into(), Kind::Text, format!("[{}]", plain(&part["file_id"]))),

@@ -101,7 +101,7 @@ impl<'s> Outline<'s> {
         })
     }
 
-    fn note(&mut self, span: &Span, place: Range<u64>) {
+    fn note(&mut self, span: &Span, range: Range<u64>) {
         let trace = self.number(&span.trace).get();
         let conversation = span.text("gen_ai.conversation.id");
         let conversation = conversation.map(|conversation| self.number(&conversation));
@@ -110,11 +110,11 @@ impl<'s> Outline<'s> {
         }
         let nanos = |start: Timestamp| i64::try_from(start.instant().as_nanosecond());
         let mark = Mark {
-            start: place.start,
+            start: range.start,
             order: span.start.map_or(0, |start| nanos(start).unwrap_or(i64::MAX)),
             id: self.sum(&span.id),
             parent: self.sum(&span.parent),
-            length: (place.end - place.start) as u32,
+            length: (range.end - range.start) as u32,
             trace,
             conversation,
             source: (self.sources.len() - 1) as u16,

@@ -70,14 +70,14 @@ impl Span {
 
     /// The usage of the span. Cached tokens are part of the input and are subtracted.
     pub(super) fn usage(&self) -> Option<Usage> {
-        let stated = |names: &[&str]| {
+        let token_count = |names: &[&str]| {
             let mut keys = names.iter().map(|name| format!("gen_ai.usage.{name}"));
             keys.find_map(|key| self.attributes.get(&key).map(as_count))
         };
-        let input = stated(&["input_tokens", "prompt_tokens"]);
-        let output = stated(&["output_tokens", "completion_tokens"]);
-        let cache_read = stated(&["cache_read.input_tokens"]).unwrap_or(0);
-        let cache_write = stated(&["cache_creation.input_tokens"]).unwrap_or(0);
+        let input = token_count(&["input_tokens", "prompt_tokens"]);
+        let output = token_count(&["output_tokens", "completion_tokens"]);
+        let cache_read = token_count(&["cache_read.input_tokens"]).unwrap_or(0);
+        let cache_write = token_count(&["cache_creation.input_tokens"]).unwrap_or(0);
         if input.is_none() && output.is_none() {
             return None;
         }
@@ -86,7 +86,7 @@ impl Span {
             cache_read,
             cache_write,
             output: output.unwrap_or(0),
-            reasoning: stated(&["reasoning.output_tokens"]).unwrap_or(0),
+            reasoning: token_count(&["reasoning.output_tokens"]).unwrap_or(0),
             ..Usage::default()
         })
     }

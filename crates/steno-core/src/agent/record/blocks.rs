@@ -14,7 +14,7 @@ pub(crate) fn entries(message: &Object, role: &Role) -> Vec<Entry> {
         Some(Value::Array(_)) => {
             list(message, "content").iter().map(|block| entry(block, role)).collect()
         }
-        Some(said) => vec![Entry::new(role.clone(), Kind::Text, record::said(said))],
+        Some(content) => vec![Entry::new(role.clone(), Kind::Text, record::said(content))],
     }
 }
 
@@ -22,10 +22,11 @@ fn entry(value: &Value, role: &Role) -> Entry {
     let Some(block) = value.as_object() else {
         return Entry::new(role.clone(), Kind::Text, record::said(value));
     };
-    let said = |kind, field| Entry::new(role.clone(), kind, text(block, field).unwrap_or_default());
+    let text_entry =
+        |kind, field| Entry::new(role.clone(), kind, text(block, field).unwrap_or_default());
     match text(block, "type") {
-        Some("text") => said(Kind::Text, "text"),
-        Some("thinking") => said(Kind::Thinking, "thinking"),
+        Some("text") => text_entry(Kind::Text, "text"),
+        Some("thinking") => text_entry(Kind::Thinking, "thinking"),
         Some("tool_use") => tool_call(text(block, "name"), text(block, "id"), block.get("input")),
         Some("tool_result") => result(block),
         Some("image") => Entry::new(role.clone(), Kind::Text, image(block)),
@@ -51,8 +52,8 @@ fn image(block: &Object) -> String {
     let mime = ["media_type", "mediaType", "mimeType"].iter().find_map(|name| text(source, name));
     match (text(source, "data"), text(source, "url").or_else(|| text(block, "sourcePath"))) {
         (Some(data), _) => attachment::media(mime, data),
-        (None, place) => {
-            format!("[{}, {}]", mime.unwrap_or("image"), place.unwrap_or("not in the file"))
+        (None, location) => {
+            format!("[{}, {}]", mime.unwrap_or("image"), location.unwrap_or("not in the file"))
         }
     }
 }

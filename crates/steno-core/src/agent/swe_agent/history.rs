@@ -65,8 +65,8 @@ impl<'a, 'b> History<'a, 'b> {
     }
 
     fn result(&mut self, message: &Value, text: String) {
-        let stated = items(&message["tool_call_ids"]).first().or(message.get("tool_call_id"));
-        let id = stated.and_then(string).or_else(|| self.open_calls.first().cloned());
+        let stated_id = items(&message["tool_call_ids"]).first().or(message.get("tool_call_id"));
+        let id = stated_id.and_then(string).or_else(|| self.open_calls.first().cloned());
         self.open_calls.retain(|open| Some(open) != id.as_ref());
         let mut entry = Entry::new(Role::Tool, Kind::ToolResult, text);
         entry.tool_call_id = id;
@@ -80,8 +80,8 @@ impl<'a, 'b> History<'a, 'b> {
     }
 
     fn push(&mut self, message: &Value, mut entry: Entry) {
-        let stated = &message["extra"]["timestamp"];
-        entry.created_at = stated.as_f64().and_then(|seconds| from_millis((seconds * 1e3) as i64));
+        let seconds = &message["extra"]["timestamp"];
+        entry.created_at = seconds.as_f64().and_then(|seconds| from_millis((seconds * 1e3) as i64));
         self.output.entry(entry);
     }
 }
@@ -109,9 +109,9 @@ fn thoughts(message: &Value) -> impl Iterator<Item = String> {
 
 /// The tool calls of an answer: those stated, or else the command parsed from its text.
 fn calls(index: usize, message: &Value, content: &str) -> Vec<Entry> {
-    let stated = items(&message["tool_calls"]);
-    if !stated.is_empty() {
-        return stated.iter().map(stated_call).collect();
+    let tool_calls = items(&message["tool_calls"]);
+    if !tool_calls.is_empty() {
+        return tool_calls.iter().map(stated_call).collect();
     }
     let actions: Vec<String> = match items(&message["extra"]["actions"]) {
         [] => string(&message["action"]).or_else(|| fenced_command(content)).into_iter().collect(),
@@ -146,14 +146,14 @@ fn fenced_command(content: &str) -> Option<String> {
 }
 
 /// Parses OpenAI's counts. Cached tokens are part of the prompt tokens and are subtracted.
-fn usage(stated: &Value) -> Option<Usage> {
-    let stated = stated.as_object().map(|_| stated)?;
-    let cache_read = as_count(&stated["prompt_tokens_details"]["cached_tokens"]);
+fn usage(counts: &Value) -> Option<Usage> {
+    let counts = counts.as_object().map(|_| counts)?;
+    let cache_read = as_count(&counts["prompt_tokens_details"]["cached_tokens"]);
     Some(Usage {
-        input: as_count(&stated["prompt_tokens"]).saturating_sub(cache_read),
+        input: as_count(&counts["prompt_tokens"]).saturating_sub(cache_read),
         cache_read,
-        output: as_count(&stated["completion_tokens"]),
-        reasoning: as_count(&stated["completion_tokens_details"]["reasoning_tokens"]),
+        output: as_count(&counts["completion_tokens"]),
+        reasoning: as_count(&counts["completion_tokens_details"]["reasoning_tokens"]),
         ..Usage::default()
     })
 }

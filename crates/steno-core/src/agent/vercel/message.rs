@@ -13,12 +13,12 @@ pub(super) fn is_message(value: &Value) -> bool {
     };
     let known = matches!(text(message, "role"), Some("system" | "user" | "assistant" | "data"));
     let typed = |part: &Value| part.get("type").is_some_and(Value::is_string);
-    let said = match message.get("parts") {
+    let has_content = match message.get("parts") {
         Some(Value::Array(parts)) => parts.iter().all(typed),
         None => message.get("content").is_some_and(Value::is_string),
         _ => false,
     };
-    known && said && text(message, "id").is_some()
+    known && has_content && text(message, "id").is_some()
 }
 
 /// The entries of a message. All of them have its id.
@@ -127,14 +127,14 @@ fn older(message: &Object, role: &Role) -> Vec<Entry> {
     let thought = thought.map(|thought| Entry::new(role.clone(), Kind::Thinking, thought));
     let calls = message.get("toolInvocations").and_then(Value::as_array);
     let calls = calls.into_iter().flatten().filter_map(Value::as_object).flat_map(invoked);
-    let said = text(message, "content").filter(|said| !said.is_empty());
-    let said = said.map(|said| Entry::new(role.clone(), Kind::Text, said));
-    thought.into_iter().chain(calls).chain(said).collect()
+    let content = text(message, "content").filter(|content| !content.is_empty());
+    let content = content.map(|content| Entry::new(role.clone(), Kind::Text, content));
+    thought.into_iter().chain(calls).chain(content).collect()
 }
 
 fn plain(value: &Value) -> String {
     match value {
-        Value::String(said) => said.clone(),
+        Value::String(text) => text.clone(),
         other => Style::COMPACT.print(other),
     }
 }

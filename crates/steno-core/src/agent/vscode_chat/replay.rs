@@ -110,8 +110,8 @@ impl<'s> Replay<'s> {
     /// Starts again with a whole document.
     fn begin(&mut self, value: Option<&Range<u64>>) -> Result<Result<(), String>, FileError> {
         let (mut stated, mut requests) = (Object::new(), Requests::None);
-        let place = value.cloned().unwrap_or_default();
-        let passed = self.walk(&place, |walk| {
+        let range = value.cloned().unwrap_or_default();
+        let passed = self.walk(&range, |walk| {
             if walk.peek()? != Some(b'{') {
                 return Err(malformed("the initial state is not an object".to_owned()));
             }
@@ -130,10 +130,10 @@ impl<'s> Replay<'s> {
     }
 
     fn change_list(&mut self, change: &Change) -> Result<Result<(), String>, FileError> {
-        let mut brought = Requests::Other;
-        if let Some(place) = &change.value {
-            let passed = self.walk(place, |walk| {
-                brought = Requests::of(walk)?;
+        let mut new_list = Requests::Other;
+        if let Some(range) = &change.value {
+            let passed = self.walk(range, |walk| {
+                new_list = Requests::of(walk)?;
                 Ok(())
             })?;
             if passed.is_err() {
@@ -141,10 +141,10 @@ impl<'s> Replay<'s> {
             }
         }
         match (change.kind, &mut self.requests) {
-            (Some(1), requests) => *requests = brought,
+            (Some(1), requests) => *requests = new_list,
             (Some(3), requests) => *requests = Requests::None,
             (_, Requests::Other) => return Ok(Err(NO_LIST.to_owned())),
-            (_, requests) => requests.append(change.length, brought),
+            (_, requests) => requests.append(change.length, new_list),
         }
         Ok(Ok(()))
     }
@@ -186,11 +186,11 @@ impl<'s> Replay<'s> {
     /// Walks over the value at `place`. The inner error says why it is malformed.
     fn walk(
         &self,
-        place: &Range<u64>,
+        range: &Range<u64>,
         step: impl FnOnce(&mut Walk<Part>) -> io::Result<()>,
     ) -> Result<Result<(), String>, FileError> {
-        let input = self.source.open_at(place.start)?.take(place.end - place.start);
-        let passed = step(&mut Walk::new(input, place.start));
+        let input = self.source.open_at(range.start)?.take(range.end - range.start);
+        let passed = step(&mut Walk::new(input, range.start));
         let passed = judged(passed, self.source.path())?;
         Ok(passed.map_err(|problem| problem.reason))
     }
@@ -204,10 +204,10 @@ impl<'s> Replay<'s> {
         let mut parts = Parts::of(self.source);
         let bad = |reason: &str| Problem::of(self.source.path(), format!("request: {reason}"));
         for Request { start, length, changes } in requests {
-            let place = *start..*start + u64::from(*length);
+            let range = *start..*start + u64::from(*length);
             let request = match *length as usize > LINE_LIMIT {
                 true => Err(TOO_LONG.to_owned()),
-                false => repair::parse::<Value>(&parts.read(&place)?),
+                false => repair::parse::<Value>(&parts.read(&range)?),
             };
             match request {
                 Err(reason) => take(Err(bad(&reason))),

@@ -10,9 +10,9 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
 /// Emits the entries of a request.
-pub(super) fn tell(telling: &mut Telling<'_>, request: &Object) {
+pub(super) fn tell(emitter: &mut Telling<'_>, request: &Object) {
     let at = fields::time(request, "timestamp");
-    telling.time(at);
+    emitter.time(at);
     let id = fields::text(request, "requestId").map(str::to_owned);
     let answer_id = fields::text(request, "responseId").map(str::to_owned);
     let answer_id = answer_id.or_else(|| id.as_ref().map(|id| format!("{id} answer")));
@@ -20,12 +20,12 @@ pub(super) fn tell(telling: &mut Telling<'_>, request: &Object) {
     let mut prompt = Entry::new(Role::User, Kind::Text, prompt_text(request));
     prompt.message_id = id;
     prompt.created_at = at;
-    telling.entry(prompt);
+    emitter.entry(prompt);
     for mut entry in answer(request) {
         entry.message_id.clone_from(&answer_id);
         entry.created_at = at;
         entry.model = model.filter(|_| entry.role == Role::Assistant).map(str::to_owned);
-        telling.entry(entry);
+        emitter.entry(entry);
     }
 }
 
@@ -34,7 +34,7 @@ fn prompt_text(request: &Object) -> String {
         Some(Value::Object(message)) => {
             fields::text(message, "text").unwrap_or_default().to_owned()
         }
-        Some(said) => record::said(said),
+        Some(text) => record::said(text),
         None => String::new(),
     }
 }
@@ -79,8 +79,8 @@ struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     fn part(&mut self, value: &'a Value, results: Option<&Object>) {
-        if let Some(said) = value.as_str() {
-            self.text.push_str(said);
+        if let Some(text) = value.as_str() {
+            self.text.push_str(text);
         }
         let Some(part) = value.as_object() else { return };
         let kind = fields::text(part, "kind");
@@ -156,8 +156,8 @@ fn reference(part: &Object) -> String {
     let target = fields::object(part, "inlineReference");
     let name = fields::text(part, "name").or_else(|| fields::text(target?, "name"));
     let path = target.and_then(|target| {
-        let place = fields::object(target, "uri").or(fields::object(target, "location"));
-        fields::text(place.unwrap_or(target), "path")
+        let location = fields::object(target, "uri").or(fields::object(target, "location"));
+        fields::text(location.unwrap_or(target), "path")
     });
     let last = path.and_then(|path| path.rsplit('/').next());
     name.or(last).map(|name| format!("`{name}`")).unwrap_or_default()

@@ -57,15 +57,15 @@ pub(super) fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatErr
         let thread = thread.ok_or_else(|| database.invalid(format!("no chat {id}")))?;
         return void_threads::read(&thread, &id, bundle, emit);
     };
-    let mut telling = Telling::new(AGENT, &id, emit);
-    describe(&mut telling, &chat, bundle)?;
+    let mut emitter = Telling::new(AGENT, &id, emit);
+    describe(&mut emitter, &chat, bundle)?;
     for request in fields::list(&chat, LISTED) {
         match request {
-            Value::Object(request) => request::tell(&mut telling, request),
-            _ => telling.problem(database.problem("a request", "not a JSON object")),
+            Value::Object(request) => request::tell(&mut emitter, request),
+            _ => emitter.problem(database.problem("a request", "not a JSON object")),
         }
     }
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
 fn find_chat(database: &Database, id: &str) -> Result<Option<Object>, FormatError> {

@@ -52,31 +52,31 @@ pub(super) fn read(
     bundle: &Bundle,
     emit: Emit<'_>,
 ) -> Result<Session, FormatError> {
-    let mut telling = Telling::new(AGENT, id, emit);
-    telling.time(fields::time(thread, "createdAt"));
-    telling.time(fields::time(thread, "lastModified"));
-    describe_project(&mut telling, bundle)?;
+    let mut emitter = Telling::new(AGENT, id, emit);
+    emitter.time(fields::time(thread, "createdAt"));
+    emitter.time(fields::time(thread, "lastModified"));
+    describe_project(&mut emitter, bundle)?;
     for (index, message) in fields::list(thread, "messages").iter().enumerate() {
         for mut entry in message_entries(message, index) {
             // A tool run is part of an answer, so it has no message id of its own.
             let is_tool = matches!(entry.kind, Kind::ToolCall | Kind::ToolResult);
             entry.message_id = (!is_tool).then(|| format!("message {index}"));
-            telling.entry(entry);
+            emitter.entry(entry);
         }
     }
-    Ok(telling.session)
+    Ok(emitter.session)
 }
 
 fn message_entries(message: &Value, index: usize) -> Vec<Entry> {
     let Some(object) = message.as_object() else { return vec![entries::unknown(message.clone())] };
     let shown = text(object, "displayContent").filter(|shown| !shown.is_empty());
-    let said = shown.or(text(object, "content")).unwrap_or_default();
+    let content = shown.or(text(object, "content")).unwrap_or_default();
     match text(object, "role") {
-        Some("user") => vec![Entry::new(Role::User, Kind::Text, said)],
+        Some("user") => vec![Entry::new(Role::User, Kind::Text, content)],
         Some("assistant") => {
             let thought = text(object, "reasoning").filter(|thought| !thought.is_empty());
             let thought = thought.map(|it| Entry::new(Role::Assistant, Kind::Thinking, it));
-            let answer = Entry::new(Role::Assistant, Kind::Text, said);
+            let answer = Entry::new(Role::Assistant, Kind::Text, content);
             thought.into_iter().chain([answer]).collect()
         }
         Some("tool") => tool_entries(object, index),

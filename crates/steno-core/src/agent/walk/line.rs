@@ -80,8 +80,8 @@ pub(crate) struct OneLine {
 
 impl Read for OneLine {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut there = self.fill_buf()?;
-        let count = there.read(out)?;
+        let mut buffered = self.fill_buf()?;
+        let count = buffered.read(out)?;
         self.consume(count);
         Ok(count)
     }
@@ -89,9 +89,9 @@ impl Read for OneLine {
 
 impl BufRead for OneLine {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        let there = self.input.fill_buf()?;
-        let end = memchr::memchr(b'\n', there).unwrap_or(there.len());
-        Ok(&there[..end])
+        let buffered = self.input.fill_buf()?;
+        let end = memchr::memchr(b'\n', buffered).unwrap_or(buffered.len());
+        Ok(&buffered[..end])
     }
 
     fn consume(&mut self, count: usize) {

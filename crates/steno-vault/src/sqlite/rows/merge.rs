@@ -78,7 +78,8 @@ impl Replay {
         claim: Claim<'_>,
         take: Take<'_>,
     ) -> Result<Merged, MergeError> {
-        let there: Vec<String> = plain_tables(target)?.into_iter().map(|(name, _)| name).collect();
+        let existing: Vec<String> =
+            plain_tables(target)?.into_iter().map(|(name, _)| name).collect();
         let mut merged = Merged::default();
         let tables: BTreeMap<_, _> = self.tables.iter().collect();
         for (name, (kept, share)) in tables.into_iter().filter(|(_, (_, s))| *s != Share::Whole) {
@@ -87,7 +88,7 @@ impl Replay {
             let mut table = None;
             while let Some(row) = rows.next()? {
                 if table.is_none() {
-                    table = Some(target_table(target, &there, kept)?);
+                    table = Some(target_table(target, &existing, kept)?);
                 }
                 let Some(table) = &table else { continue };
                 let fields = (1..=kept.columns.len())
@@ -127,8 +128,12 @@ fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
 
 /// The layout of a target table, with the columns of the kept rows. Without an identity, rows are equal only if all
 /// columns are.
-fn target_table(target: &Connection, there: &[String], kept: &Table) -> Result<Table, MergeError> {
-    if !there.contains(&kept.name) {
+fn target_table(
+    target: &Connection,
+    existing: &[String],
+    kept: &Table,
+) -> Result<Table, MergeError> {
+    if !existing.contains(&kept.name) {
         return Err(MergeError::Missing(kept.name.clone()));
     }
     let mut table = Table::of(target, &kept.name)?;
@@ -136,8 +141,9 @@ fn target_table(target: &Connection, there: &[String], kept: &Table) -> Result<T
     if let Some(column) = missing {
         return Err(MergeError::Missing(format!("{}.{column}", kept.name)));
     }
-    let place = |index: &usize| kept.columns.iter().position(|c| *c == table.columns[*index]);
-    table.identity = table.identity.iter().map(place).collect::<Option<_>>().unwrap_or_default();
+    let kept_index = |index: &usize| kept.columns.iter().position(|c| *c == table.columns[*index]);
+    table.identity =
+        table.identity.iter().map(kept_index).collect::<Option<_>>().unwrap_or_default();
     if table.identity.is_empty() {
         table.identity = (0..kept.columns.len()).collect();
     }

@@ -121,7 +121,9 @@ impl Replay {
     fn about(&self, about: &About) -> Result<(), String> {
         if about.version != VERSION {
             let version = about.version;
-            return Err(format!("row log of version {version}, this steno reads version {VERSION}"));
+            return Err(format!(
+                "row log of version {version}, this steno reads version {VERSION}"
+            ));
         }
         let set = |name, number| self.connection.pragma_update(None, name, number);
         set("user_version", about.user_version)
@@ -179,9 +181,9 @@ impl Replay {
 
 /// An `INSERT` statement. The column names must be quoted.
 pub(super) fn insert(table: &str, columns: &[String]) -> String {
-    let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
+    let placeholders: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
     let (table, columns) = (quoted(table), columns.join(", "));
-    format!("INSERT OR ABORT INTO {table} ({columns}) VALUES ({})", places.join(", "))
+    format!("INSERT OR ABORT INTO {table} ({columns}) VALUES ({})", placeholders.join(", "))
 }
 
 fn begins(sql: &str, starts: &[&str]) -> bool {

@@ -94,9 +94,10 @@ fn unique(connection: &Connection, table: &str, columns: &[String]) -> Result<Ve
         // A column of an index on an expression has no name.
         let names = statement.query_map([index], |row| row.get(0))?;
         let names = names.collect::<Result<Vec<Option<String>>>>()?;
-        let places = names.iter().map(|name| columns.iter().position(|c| Some(c) == name.as_ref()));
-        if let Some(places) = places.collect() {
-            return Ok(places);
+        let positions =
+            names.iter().map(|name| columns.iter().position(|c| Some(c) == name.as_ref()));
+        if let Some(positions) = positions.collect() {
+            return Ok(positions);
         }
     }
     Ok(Vec::new())

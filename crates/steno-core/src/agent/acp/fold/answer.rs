@@ -9,12 +9,12 @@ use crate::json::{Object, Value};
 
 impl Fold {
     /// Handles the response to a request.
-    pub(super) fn answer(&mut self, asked: Asked, result: Result<&Value, &Value>) {
+    pub(super) fn answer(&mut self, request: Asked, result: Result<&Value, &Value>) {
         let object = result.ok().and_then(Value::as_object);
-        match (asked.method.as_str(), result) {
+        match (request.method.as_str(), result) {
             ("session/prompt", Err(error)) => self.failed(error),
-            ("session/prompt", Ok(_)) => self.prompted(&asked, object),
-            ("session/request_permission", Ok(outcome)) => self.decided(&asked, outcome),
+            ("session/prompt", Ok(_)) => self.prompted(&request, object),
+            ("session/request_permission", Ok(outcome)) => self.decided(&request, outcome),
             ("initialize", Ok(_)) => {
                 let field = |name| object.and_then(|object| object.get(name));
                 self.tell("version", field("protocolVersion"));
@@ -23,17 +23,17 @@ impl Fold {
             ("session/new" | "session/load" | "session/resume" | "session/fork", Ok(_)) => {
                 self.begun(object);
             }
-            ("terminal/output", Ok(_)) => self.terminal_output(&asked, object),
-            ("fs/read_text_file", Ok(_)) => self.served(&asked, "content", object),
-            ("terminal/create", Ok(_)) => self.served(&asked, "terminalId", object),
-            (_, Err(error)) => self.refused(&asked, error),
+            ("terminal/output", Ok(_)) => self.terminal_output(&request, object),
+            ("fs/read_text_file", Ok(_)) => self.served(&request, "content", object),
+            ("terminal/create", Ok(_)) => self.served(&request, "terminalId", object),
+            (_, Err(error)) => self.refused(&request, error),
             _ => {}
         }
     }
 
     /// The entry made for a request, unless it was dropped as repeated.
-    fn telling(&mut self, asked: &Asked) -> Option<&mut Entry> {
-        let at = asked.entry.filter(|at| !self.repeated.contains(at))?;
+    fn telling(&mut self, request: &Asked) -> Option<&mut Entry> {
+        let at = request.entry.filter(|at| !self.repeated.contains(at))?;
         self.entries.get_mut(at)
     }
 
@@ -45,13 +45,13 @@ impl Fold {
     }
 
     /// Handles the response to a prompt. In version 2 it only acknowledges the prompt and does not end the turn.
-    fn prompted(&mut self, asked: &Asked, result: Option<&Object>) {
+    fn prompted(&mut self, request: &Asked, result: Option<&Object>) {
         let Some(result) = result else { return };
         if let Some(id) = fields::text(result, "messageId")
-            && let Some(entry) = self.telling(asked)
+            && let Some(entry) = self.telling(request)
         {
             entry.message_id = Some(id.to_owned());
-            self.learn_message_id(asked.entry, id);
+            self.learn_message_id(request.entry, id);
         }
         if result.contains_key("stopReason") {
             self.end_turn(Some(result));
@@ -59,10 +59,10 @@ impl Fold {
     }
 
     /// Writes the outcome of a permission request into its entry.
-    fn decided(&mut self, asked: &Asked, result: &Value) {
+    fn decided(&mut self, request: &Asked, result: &Value) {
         let outcome = result.get("outcome").unwrap_or(result);
         let chosen = outcome.get("optionId");
-        let options = fields::list(&asked.params, "options").iter();
+        let options = fields::list(&request.params, "options").iter();
         let option = options
             .filter_map(Value::as_object)
             .find(|option| chosen.is_some() && option.get("optionId") == chosen);
@@ -74,11 +74,11 @@ impl Fold {
             }
             None => fields::filled(outcome, "outcome").unwrap_or("answered").to_owned(),
         };
-        let waited = asked
+        let waited = request
             .at
             .zip(self.at)
-            .map(|(asked, now)| now.instant().as_millisecond() - asked.instant().as_millisecond());
-        let Some(entry) = self.telling(asked) else { return };
+            .map(|(sent, now)| now.instant().as_millisecond() - sent.instant().as_millisecond());
+        let Some(entry) = self.telling(request) else { return };
         entry.content = text;
         if let Some(Value::Object(about)) =
             entry.metadata.get_or_insert_default().get_mut("permission")
@@ -99,26 +99,26 @@ impl Fold {
         self.options(result);
     }
 
-    fn terminal_output(&mut self, asked: &Asked, result: Option<&Object>) {
+    fn terminal_output(&mut self, request: &Asked, result: Option<&Object>) {
         let output = result.and_then(|result| fields::text(result, "output"));
-        if let (Some(id), Some(output)) = (fields::text(&asked.params, "terminalId"), output) {
+        if let (Some(id), Some(output)) = (fields::text(&request.params, "terminalId"), output) {
             self.terminals.insert(id.to_owned(), Terminal::of(output));
         }
     }
 
     /// Stores the result of a client request in the metadata of its entry.
-    fn served(&mut self, asked: &Asked, field: &str, result: Option<&Object>) {
+    fn served(&mut self, request: &Asked, field: &str, result: Option<&Object>) {
         let value = result.and_then(|result| result.get(field));
         if let Some(value) = value
-            && let Some(entry) = self.telling(asked)
+            && let Some(entry) = self.telling(request)
         {
             let about = entry.metadata.get_or_insert_default();
             about.insert("result".to_owned(), block::texts(value).into());
         }
     }
 
-    fn refused(&mut self, asked: &Asked, error: &Value) {
-        let Some(entry) = self.telling(asked) else { return };
+    fn refused(&mut self, request: &Asked, error: &Value) {
+        let Some(entry) = self.telling(request) else { return };
         entry.content = format!("{}: {}", entry.content, said(error));
         entry.metadata.get_or_insert_default().insert("error".to_owned(), error.clone());
     }

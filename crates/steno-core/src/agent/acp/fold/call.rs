@@ -102,12 +102,12 @@ impl Fold {
         self.settle_replay();
         let prompt = params.get("prompt").unwrap_or(&Value::Null);
         let mut entry = Entry::new(Role::User, Kind::Text, block::texts(prompt));
-        let mut beside = meta_of(params);
+        let mut metadata = meta_of(params);
         if block::is_rich(prompt) {
-            beside.insert("prompt".to_owned(), block::without_bytes(prompt));
+            metadata.insert("prompt".to_owned(), block::without_bytes(prompt));
         }
-        beside.extend(self.mode.clone().map(|mode| (PROMPT_MODE.to_owned(), mode.into())));
-        entry.metadata = Some(beside).filter(|beside| !beside.is_empty());
+        metadata.extend(self.mode.clone().map(|mode| (PROMPT_MODE.to_owned(), mode.into())));
+        entry.metadata = Some(metadata).filter(|metadata| !metadata.is_empty());
         let id = fields::text(params, "sessionId").map(str::to_owned);
         self.facts.native_id = self.facts.native_id.take().or(id);
         let at = self.push(entry);
@@ -118,17 +118,18 @@ impl Fold {
     /// Adds a permission request. The tool call that it describes may not be mentioned anywhere else.
     fn permission(&mut self, params: &Object) -> usize {
         let subject = fields::object(params, "subject");
-        let told = fields::object(params, "toolCall");
-        let told = told.or_else(|| subject.and_then(|subject| fields::object(subject, "toolCall")));
-        let told = told.or(subject.filter(|subject| subject.contains_key("toolCallId")));
-        if let Some(told) = told {
-            self.tool(told);
+        let tool_call = fields::object(params, "toolCall");
+        let tool_call =
+            tool_call.or_else(|| subject.and_then(|subject| fields::object(subject, "toolCall")));
+        let tool_call = tool_call.or(subject.filter(|subject| subject.contains_key("toolCallId")));
+        if let Some(tool_call) = tool_call {
+            self.tool(tool_call);
         }
-        let mut asked = params.clone();
-        asked.shift_remove("sessionId");
-        asked.shift_remove("toolCall");
-        let at = self.notice(Role::User, "asked for permission", about("permission", asked));
-        let id = told.and_then(|told| fields::text(told, "toolCallId"));
+        let mut details = params.clone();
+        details.shift_remove("sessionId");
+        details.shift_remove("toolCall");
+        let at = self.notice(Role::User, "asked for permission", about("permission", details));
+        let id = tool_call.and_then(|tool_call| fields::text(tool_call, "toolCallId"));
         self.entries[at].tool_call_id = id.map(str::to_owned);
         at
     }

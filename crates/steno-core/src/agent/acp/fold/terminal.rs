@@ -48,16 +48,16 @@ impl Fold {
     pub(super) fn terminal(&mut self, update: &Object) {
         let Some(id) = fields::text(update, "terminalId") else { return };
         let terminal = self.terminals.entry(id.to_owned()).or_default();
-        let mut told = body(update);
-        let output = told.shift_remove("output");
-        let piece = told.shift_remove("data");
-        told.shift_remove("terminalId");
+        let mut details = body(update);
+        let output = details.shift_remove("output");
+        let piece = details.shift_remove("data");
+        details.shift_remove("terminalId");
         if output.is_some() {
             terminal.shown.clear();
         }
         let whole = output.as_ref().and_then(|output| output.get("data"));
         terminal.shown.extend(whole.into_iter().chain(&piece).flat_map(decoded));
-        for (name, value) in told {
+        for (name, value) in details {
             match value {
                 Value::Null => drop(terminal.about.shift_remove(&name)),
                 value => drop(terminal.about.insert(name, value)),

@@ -46,14 +46,15 @@ impl Fold {
             None => self.called(id),
         };
         let empties = self.is_version_2();
-        let told = |field: &str| update.get(field).filter(|value| empties || !value.is_null());
-        if let Some(content) = told("content") {
+        let field_value =
+            |field: &str| update.get(field).filter(|value| empties || !value.is_null());
+        if let Some(content) = field_value("content") {
             tool.content = content.clone();
         }
-        if let Some(output) = told("rawOutput") {
+        if let Some(output) = field_value("rawOutput") {
             tool.output = output.clone();
         }
-        if let Some(meta) = told("_meta") {
+        if let Some(meta) = field_value("_meta") {
             tool.pieces.push_str(piece(meta));
         }
         let call = &mut self.entries[tool.call];
@@ -229,29 +230,31 @@ fn part_text(part: &Value) -> String {
 
 /// Copies the fields of an update into the call entry.
 fn describe(call: &mut Entry, update: &Object) {
-    let told = |field: &str| update.get(field).filter(|value| !value.is_null());
-    if let Some(input) = told("rawInput") {
+    let field_value = |field: &str| update.get(field).filter(|value| !value.is_null());
+    if let Some(input) = field_value("rawInput") {
         call.tool_input = Some(input.clone());
     }
     let about = call.metadata.get_or_insert_default();
     for field in BESIDE {
-        about.extend(told(field).map(|value| (field.to_owned(), value.clone())));
+        about.extend(field_value(field).map(|value| (field.to_owned(), value.clone())));
     }
 }
 
 /// Sets the tool's name: the stated name, else its kind, else its title.
 fn name_tool(call: &mut Entry, update: &Object) {
-    let told = |field: &str| update.get(field).filter(|value| !value.is_null());
+    let field_value = |field: &str| update.get(field).filter(|value| !value.is_null());
     let about = call.metadata.get_or_insert_default();
     let named = update.get("_meta").and_then(meta_tool_name);
-    let named = told("name").and_then(Value::as_str).or(named).filter(|name| !name.is_empty());
+    let named =
+        field_value("name").and_then(Value::as_str).or(named).filter(|name| !name.is_empty());
     let named = named.map(str::to_owned);
-    let stated = |field| about.get(field).and_then(Value::as_str).map(str::to_owned);
-    let is_guess = call.tool_name == stated("kind") || call.tool_name == stated("title");
+    let metadata_text = |field| about.get(field).and_then(Value::as_str).map(str::to_owned);
+    let is_guess =
+        call.tool_name == metadata_text("kind") || call.tool_name == metadata_text("title");
     if named.is_some() {
         call.tool_name = named;
     } else if call.tool_name.is_none() || is_guess {
-        call.tool_name = stated("kind").or(stated("title"));
+        call.tool_name = metadata_text("kind").or(metadata_text("title"));
     }
 }
 

@@ -19,8 +19,8 @@ impl Fold {
         if let Some(meta) = result.get("_meta")
             && let Some(last) = self.last_answer(begin)
         {
-            let beside = self.entries[last].metadata.get_or_insert_default();
-            beside.insert("turn_meta".to_owned(), meta.clone());
+            let metadata = self.entries[last].metadata.get_or_insert_default();
+            metadata.insert("turn_meta".to_owned(), meta.clone());
         }
         if let Some(reason) = reason.filter(|reason| *reason != "end_turn") {
             self.end_notice(reason);
@@ -29,8 +29,8 @@ impl Fold {
         // A turn without an answer keeps its stop reason on the prompt.
         let last = self.last_answer(begin).or((begin < self.entries.len()).then_some(begin));
         if let Some(last) = last {
-            let beside = self.entries[last].metadata.get_or_insert_default();
-            beside.extend(reason.map(|reason| (STOP_REASON.to_owned(), reason.into())));
+            let metadata = self.entries[last].metadata.get_or_insert_default();
+            metadata.extend(reason.map(|reason| (STOP_REASON.to_owned(), reason.into())));
         }
     }
 

@@ -123,8 +123,8 @@ impl Fold {
     }
 
     /// Notes the model among the agent's settings.
-    pub(super) fn options(&mut self, told: &Object) {
-        let options = fields::list(told, "configOptions").iter().filter_map(Value::as_object);
+    pub(super) fn options(&mut self, settings: &Object) {
+        let options = fields::list(settings, "configOptions").iter().filter_map(Value::as_object);
         let mut models = options.filter(|option| fields::text(option, "category") == Some("model"));
         let model = models.find_map(|option| fields::text(option, "currentValue"));
         self.model = model.map(str::to_owned).or(self.model.take());

@@ -30,9 +30,9 @@ pub(super) struct Changes {
 }
 
 impl Request {
-    pub(super) fn at(place: &Range<u64>) -> Self {
-        let length = u32::try_from(place.end - place.start).unwrap_or(u32::MAX);
-        Self { start: place.start, length, changes: None }
+    pub(super) fn at(range: &Range<u64>) -> Self {
+        let length = u32::try_from(range.end - range.start).unwrap_or(u32::MAX);
+        Self { start: range.start, length, changes: None }
     }
 
     pub(super) fn change(&mut self, run: Run) {
