@@ -130,7 +130,7 @@ mod tests {
         Ok((fields, records))
     }
 
-    /// A document with one record that is made so large that it is not held.
+    /// A document with one record too large to hold.
     fn large(before: &str, after: &str) -> Vec<u8> {
         let filler = "x".repeat(SMALL as usize);
         format!("{before}{{\"id\":1,\"text\":\"{filler}\"}}{after}").into_bytes()

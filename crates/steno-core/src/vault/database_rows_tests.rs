@@ -14,7 +14,7 @@ use steno_vault::sqlite::rows::*;
 use steno_vault::sqlite::{Database, sessions};
 use steno_vault::{Bundle, Part, Schema};
 
-/// Sessions with notes that may have any value, a list that all need, and tables of no use.
+/// Sessions with notes of any value type, a shared list, and unrelated tables.
 const SCHEMA: Schema = Schema {
     tables: &[("session", &["id"])],
     sessions: "SELECT id FROM session ORDER BY id",
@@ -46,7 +46,7 @@ const TABLES: &str = "
     INSERT INTO \"odd \"\"name\" VALUES ('a', 1, 'a1'), ('b', 2, 'b1'), ('a', x'ff00', 'a2');
     INSERT INTO keyed VALUES (1, 2, 'a'), (1, 3, 'b');";
 
-/// The longest line of a row that these tests read.
+/// Longest row line for these tests.
 const ROW_LIMIT: usize = 16 << 20;
 
 fn made(folder: &Path) -> (PathBuf, Connection) {
@@ -121,7 +121,7 @@ fn a_session_is_its_rows_and_what_they_need() {
         .query_row("SELECT \"x y\" FROM \"odd \"\"name\" WHERE other = 'a2'", [], |row| row.get(0))
         .unwrap();
     assert_eq!(blob, Cell::Blob(vec![0xff, 0]));
-    // The trigger did not count what it had counted before.
+    // The trigger did not run again.
     let notes: i64 = copy.query_row("SELECT notes FROM session", [], |row| row.get(0)).unwrap();
     assert_eq!(notes, 2);
 }
@@ -242,12 +242,12 @@ not JSON
     assert_eq!(count(&replay.connection, "t"), 2);
 }
 
-/// What session `a` may do.
+/// The claim of session `a`.
 fn claim(force: bool) -> Claim<'static> {
     Claim { schemas: &[&SCHEMA], key: Some("a"), force }
 }
 
-/// A session of the database, gone from it, with a copy of what it was.
+/// A replay of session `a`, and the database after the session was deleted from it.
 fn purged(folder: &Path) -> (Replay, PathBuf, Connection) {
     let (file, connection) = made(folder);
     let (replay, _) = replayed(&(lines(&sessions(&file, &SCHEMA)[0]).join("\n") + "\n"));
@@ -257,7 +257,7 @@ fn purged(folder: &Path) -> (Replay, PathBuf, Connection) {
     (replay, file, connection)
 }
 
-/// Values that are read in pieces: quotes, controls and letters of several bytes stand on every border of a piece.
+/// Values read in chunks: quotes, control characters and multi-byte characters are on every chunk boundary.
 fn long_values() -> [Cell; 3] {
     let text = "\"\\\n\u{1}\u{7f}\u{e9}\u{20ac}\u{1f600}x".repeat(1 << 17);
     let bytes: Vec<u8> = (0..(3_u32 << 20) + 1).map(|at| (at % 251) as u8).collect();
@@ -277,7 +277,7 @@ fn long_values_come_back() {
         connection.execute(&insert, [&value]).unwrap();
         connection.execute("INSERT INTO numbered VALUES (NULL, 'a', ?1)", [&value]).unwrap();
     }
-    // Text that is no UTF-8, and a long value by which rows are told apart.
+    // Invalid UTF-8, and a long value in a row's identity.
     let text = "INSERT INTO numbered VALUES (7, 'a', CAST(zeroblob(2000001) || x'ff' AS TEXT))";
     connection.execute_batch(text).unwrap();
     let other = format!("UPDATE {odd} SET other = ?1 WHERE other = 'a1'");

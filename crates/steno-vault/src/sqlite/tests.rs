@@ -12,7 +12,7 @@ const NOTES: Schema = Schema {
     owner: None,
 };
 
-/// A database in `folder` whose rows are still in its log.
+/// A database in `folder` with its rows still in the write-ahead log.
 fn logged(folder: &Path) -> PathBuf {
     let live = folder.join("live.db");
     let connection = Connection::open(&live).unwrap();

@@ -199,7 +199,7 @@ mod tests {
         let all = placed(&mut router, agent, named);
         let texts: Vec<&str> = all.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(texts, [init, ready, "noise", new, named]);
-        // Both sides count from 1.
+        // Both sides number their requests from 1.
         assert_eq!(placed(&mut router, agent, ask), [("a".into(), ask.into())]);
         let other = r#"{"id":"1","method":"session/load","params":{"sessionId":"b"}}"#;
         let texts: Vec<_> =

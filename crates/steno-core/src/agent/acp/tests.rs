@@ -1,4 +1,4 @@
-//! Folding, from the lines that agents really send.
+//! Tests of the conversation builder, with lines that real agents send.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{BrokenTurn, Facts, Fold, PROMPT_MODE, STOP_REASON, wire_note};
 use crate::entry::{Entry, Kind, Role};
 use crate::join::join_recorded;
 
-/// A wire that is read as it is spoken.
+/// Builds a conversation from wire lines.
 #[derive(Default)]
 struct Talk {
     fold: Fold,
@@ -136,7 +136,7 @@ fn every_turn_tells_how_it_ended_and_its_prompt_the_mode() {
     talk.fold.break_turn(None, BrokenTurn::Failed("gone"));
     talk.fold.connected();
     talk.prompt(4, "away").fold.break_turn(None, BrokenTurn::Cancelled);
-    // After a turn that has ended nothing is broken.
+    // After a completed turn there is nothing to interrupt.
     talk.prompt(5, "last").stop(5).fold.break_turn(None, BrokenTurn::Failed("gone"));
     let entries = talk.finish().1;
     let about = |entry: &Entry| {
@@ -271,7 +271,7 @@ fn version_2_replaces_echoes_and_ends_turns_its_own_way() {
     assert_eq!((usage.input, usage.cache_read, usage.output), (4, 6, 4));
 }
 
-/// A conversation in version 2, up to its end.
+/// A whole conversation in version 2.
 fn talk_in_version_2() -> Talk {
     let mut talk = Talk::default();
     talk.client(json!({ "id": 0, "method": "initialize", "params": { "protocolVersion": 2 } }));
@@ -287,7 +287,7 @@ fn talk_in_version_2() -> Talk {
         tool(json!({ "content": [{ "type": "terminal", "terminalId": "x" }] })),
     );
     talk.update("terminal_update", json!({ "terminalId": "x", "command": "ls", "cwd": "/w" }));
-    // One letter in two pieces.
+    // One character in two chunks.
     for data in ["w6Q=", "4oI=", "rA=="] {
         talk.update("terminal_output_chunk", json!({ "terminalId": "x", "data": data }));
     }
@@ -359,7 +359,7 @@ fn a_replay_stands_once() {
     talk.chunk("user_message_chunk", None, "hi").chunk(THOUGHT, Some("m"), "hm");
     talk.chunk(MESSAGE, None, "y").chunk(MESSAGE, None, "es");
     talk.agent(json!({ "id": 2, "result": {} }));
-    // Some agents go on after they have answered.
+    // Some agents continue after they have sent the response.
     talk.update("tool_call", json!({ "toolCallId": "t", "status": "completed", "rawOutput": "o" }));
     talk.prompt(3, "more");
     let (facts, entries) = talk.finish();

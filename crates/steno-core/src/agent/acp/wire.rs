@@ -173,7 +173,7 @@ mod tests {
         let wire = Wire { side: Side::Agent, bytes: bytes.to_vec() };
         let mut record = Vec::new();
         write_record(&mut record, wire.side, bytes, false);
-        // What has an address is JSON, so it need not be read again.
+        // A line with a header is JSON, so it is not validated again.
         let (mut known, is_json) = (Vec::new(), Address::of(bytes).is_some());
         write_record(&mut known, wire.side, bytes, is_json);
         assert_eq!(known, record);

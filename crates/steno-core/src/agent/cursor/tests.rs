@@ -90,7 +90,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A store whose root lists two messages, itself and a blob that is not there.
+/// A store with a root that lists two messages, itself and a missing blob.
 fn store(folder: &Path) -> PathBuf {
     let file = folder.join("store.db");
     let connection = Connection::open(&file).unwrap();
@@ -199,8 +199,7 @@ fn all_generations_of_the_editor_are_read() {
     assert_eq!(tab.session.title.as_deref(), Some("Chat"));
 }
 
-/// A workspace's database of November 2024: composers with their conversations, one that was moved, a tab, and a chat
-/// of Copilot.
+/// A workspace database of November 2024: composers with conversations, a moved composer, a tab, and a Copilot chat.
 fn workspace_of_2024(folder: &Path) -> PathBuf {
     let file = folder.join("state.vscdb");
     let connection = Connection::open(&file).unwrap();

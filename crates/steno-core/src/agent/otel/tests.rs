@@ -9,7 +9,7 @@ use crate::inspect::{Inspection, inspect};
 use crate::session::Transcript;
 use steno_vault::Source;
 
-/// A span whose `fields` are attributes.
+/// A span with `fields` as attributes.
 fn span(id: &str, parent: &str, start: u64, fields: &Value) -> Value {
     let attribute = |(key, value): (&String, &Value)| match value {
         Value::Number(number) => json!({"key": key, "value": {"intValue": number.to_string()}}),
@@ -102,7 +102,7 @@ fn a_conversation_is_told_once() {
 #[test]
 fn spans_larger_than_may_be_held_are_read_in_their_order() {
     let mut all = spans();
-    // Later spans stand first, as if all had ended in the reverse order.
+    // Later spans come first, as if they had ended in reverse order.
     let tool = |n: u64| {
         let result = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": n,
             "gen_ai.tool.call.result": "~"});
@@ -245,7 +245,7 @@ fn a_file_that_was_rotated_goes_on() {
     let (all, whole) = (spans(), transcript(&spans()));
     let text = |spans: &[Value]| document(spans).to_string().into_bytes();
     let mut rotated = bundle(&text(&all[..2]));
-    // One span stands in both.
+    // Both files have one of the spans.
     let earlier = Source::in_memory("spans.json", "/spans.json", text(&all[1..]));
     rotated.earlier.push(earlier);
     let rotated = format::read(&READER, &rotated).unwrap();
@@ -253,7 +253,7 @@ fn a_file_that_was_rotated_goes_on() {
     assert_eq!(rotated.session.totals, whole.session.totals);
 }
 
-/// A document of log records, each of a name, a second and attributes.
+/// A document of log records, each with a name, a second and attributes.
 fn log(records: &[(&str, u64, Value)]) -> String {
     let record = |(name, second, attributes): &(&str, u64, Value)| {
         let mut fields = attributes.as_object().unwrap().clone();

@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// A workspace's folder, whose database holds two chats of which one was moved into a file.
+/// A workspace folder with two chats in its database, one of them moved to a file.
 fn workspace_of_2025(folder: &std::path::Path) -> std::path::PathBuf {
     let file = folder.join("state.vscdb");
     let connection = rusqlite::Connection::open(&file).unwrap();

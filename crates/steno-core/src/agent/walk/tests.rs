@@ -16,7 +16,7 @@ fn push<T>(list: &mut Vec<T>, item: io::Result<T>) -> io::Result<()> {
     Ok(())
 }
 
-/// The values of an object or a list, each by its place and as it was read.
+/// The values of an object or a list, each with its byte range.
 fn values(text: &[u8], buffer: usize) -> io::Result<Vec<Value>> {
     let (mut places, mut values) = (Vec::new(), Vec::new());
     let mut first = walk(text, buffer);
