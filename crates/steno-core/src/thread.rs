@@ -1,13 +1,13 @@
-//! Threads: the units of work of a project, their objectives and their assets, as leslie keeps them in `.leslie/`.
+//! Threads: the units of work of a project, with their objectives and assets, as leslie stores them in `.leslie/`.
 //!
 //! # Crashes
-//! A change of the two stores and of the threads' folders is prepared aside, becomes valid by one rename, and is
-//! then put in its place. Whoever comes next finishes what a crash left in between. The stores can never disagree,
-//! and nothing of a thread is overwritten: what stands in the way moves to `.meta/replaced`.
+//! A change of the two stores and of the threads' folders is staged in a separate folder, committed by one rename,
+//! and then moved into place. After a crash, the next process finishes a committed change. The stores never disagree,
+//! and no file of a thread is lost: a file that has to make room moves to `.meta/replaced`.
 //!
 //! # Locking
-//! One lock for both stores, which leslie's own processes respect too. Reading takes none. Whoever works in a thread holds
-//! that thread's own lock ([`ThreadWorker`]) from the first prompt to the last transcript.
+//! One lock covers both stores, and leslie's own processes respect it. Reading takes no lock. A process that works in
+//! a thread holds that thread's lock ([`ThreadWorker`]) from the first prompt to the last transcript.
 
 mod agent;
 mod assets;

@@ -1,4 +1,4 @@
-//! Which agent works on a thread, so that it can go on with the same one.
+//! Stores which agent works on a thread, so that the thread can continue with the same one.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::error::ThreadError;
 use super::store::{THREADS, ThreadStore, read};
 use crate::json::Style;
 
-/// The file that says so, in a thread's folder.
+/// Path of the file in a thread's folder.
 const RUN: &str = ".meta/run.json";
 
 #[derive(Serialize, Deserialize)]
@@ -17,7 +17,7 @@ struct Run {
 }
 
 impl ThreadStore {
-    /// By which name or command the thread's agent was last called.
+    /// The name or command that last started the thread's agent.
     pub fn agent(&self, id: &str) -> Result<Option<String>, ThreadError> {
         let folder = self.folder(&self.thread(id)?.id)?;
         let run = read(&folder.join(RUN))?;
@@ -25,7 +25,7 @@ impl ThreadStore {
         Ok(run.map(|run| run.agent))
     }
 
-    /// Remembers by which name or command the thread's agent is called.
+    /// Stores the name or command that starts the thread's agent.
     pub fn set_agent(&self, id: &str, agent: &str) -> Result<(), ThreadError> {
         if self.agent(id)?.as_deref() == Some(agent) {
             return Ok(());

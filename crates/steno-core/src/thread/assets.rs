@@ -1,4 +1,4 @@
-//! The assets of a thread: found and listed as paths, never read.
+//! Lists the assets of a thread as paths. Never reads them.
 
 use serde::Serialize;
 
@@ -6,35 +6,35 @@ use super::error::{ThreadError, Warning};
 use super::id::Id;
 use super::store::{BASE, THREADS, TRANSCRIPTS, ThreadStore};
 
-/// What an asset is.
+/// The kind of an asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AssetKind {
-    /// What is to be done.
+    /// The plan.
     Plan,
-    /// What has been done.
+    /// The progress report.
     Progress,
-    /// How it is to be built.
+    /// The design.
     Design,
-    /// What was found out.
+    /// Findings.
     Learnings,
-    /// What was talked over.
+    /// Notes of discussions.
     Discuss,
-    /// What was said and done.
+    /// Transcripts of runs.
     Transcript,
 }
 
-/// An asset and its path from the project's folder.
+/// An asset and its path relative to the project's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Asset {
-    /// What it is.
+    /// The kind.
     #[serde(rename = "type")]
     pub kind: AssetKind,
-    /// Where it is, with slashes.
+    /// The path, with slashes.
     pub path: String,
 }
 
-/// Where assets are looked for, in the order in which they are listed.
+/// Paths of assets in a thread's folder, in the order in which they are listed.
 pub(super) const PLACES: [(&str, AssetKind); 8] = [
     ("plan.md", AssetKind::Plan),
     ("plan", AssetKind::Plan),
@@ -47,7 +47,7 @@ pub(super) const PLACES: [(&str, AssetKind); 8] = [
 ];
 
 impl AssetKind {
-    /// The word for it.
+    /// The name in JSON and XML.
     pub fn as_str(self) -> &'static str {
         match self {
             AssetKind::Plan => "plan",
@@ -61,7 +61,7 @@ impl AssetKind {
 }
 
 impl ThreadStore {
-    /// The assets of a thread, and which of the threads it refers to are missing.
+    /// Lists the assets of a thread, with a warning for each referenced thread that does not exist.
     pub fn artifacts(&self, id: &str) -> Result<(Vec<Asset>, Vec<Warning>), ThreadError> {
         let relations = self.relations()?;
         let Some(thread) = relations.threads.get(id) else {
@@ -73,7 +73,7 @@ impl ThreadStore {
         Ok((self.assets(&thread.id)?, warnings))
     }
 
-    /// The assets that stand in a thread's folder.
+    /// Lists the assets that exist in a thread's folder.
     pub(super) fn assets(&self, id: &Id) -> Result<Vec<Asset>, ThreadError> {
         let folder = self.folder(id)?;
         let there = PLACES.iter().filter(|(place, _)| folder.join(place).exists());
@@ -85,7 +85,7 @@ impl ThreadStore {
     }
 }
 
-/// The folder of a thread from the project's folder, as it is written down.
+/// A thread's folder relative to the project's folder, as the store states it.
 pub(super) fn storage_path(id: &Id) -> String {
     format!("{BASE}/{THREADS}/{id}")
 }

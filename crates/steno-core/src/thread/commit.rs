@@ -1,7 +1,7 @@
-//! A change of several files that happens as a whole or not at all.
+//! Changes several files atomically.
 //!
-//! New files are made in a folder aside, in the shape of `.leslie`. Renaming that folder is the moment from
-//! which the change holds; then its files are put in their places. [`finish`] does the rest after a crash.
+//! New files are written to a staging folder that has the layout of `.leslie`. Renaming that folder commits the
+//! change; then its files are moved into place. After a crash, [`finish`] moves the rest.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,21 +11,21 @@ use super::store::THREADS;
 use crate::durable::{FileError, OnPath, create_private_dir, parent, private_options, sync_dir};
 use crate::step;
 
-/// Where a change is prepared.
+/// Folder in which a change is staged.
 const STAGING: &str = ".steno-staging";
-/// Where a change stands that holds but is not in its place yet.
+/// Folder of a change that is committed but not yet moved into place.
 const COMMIT: &str = ".steno-commit";
 
-/// Where a thread keeps what was replaced.
+/// Folder in which a thread keeps files that were replaced.
 const REPLACED: &str = ".meta/replaced";
 
-/// A change that is being prepared; what was not committed is removed.
+/// A change that is being staged. Dropping it discards what was not committed.
 pub(super) struct Staging {
     base: PathBuf,
 }
 
 impl Staging {
-    /// Prepares a change of the files in `base`, whose lock is held.
+    /// Starts a change of the files in `base`. The caller holds the lock.
     pub(super) fn begin(base: &Path) -> Result<Self, FileError> {
         finish(base)?;
         let staging = Self { base: base.to_owned() };
@@ -33,14 +33,14 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Wants a folder to be there.
+    /// Stages a folder.
     pub(super) fn folder(&self, place: &Path) -> Result<(), FileError> {
         create_folders(&self.path(place))?;
         step::done();
         Ok(())
     }
 
-    /// Wants a file to have this content.
+    /// Stages a file with this content.
     pub(super) fn write(&self, place: &Path, content: &[u8]) -> Result<(), FileError> {
         let path = self.path(place);
         create_folders(parent(&path))?;
@@ -56,11 +56,11 @@ impl Staging {
         Ok(())
     }
 
-    /// Wants a file to have the content and the mode of another.
+    /// Stages a copy of a file, with its mode.
     pub(super) fn copy(&self, from: &Path, place: &Path) -> Result<(), FileError> {
         let path = self.path(place);
         create_folders(parent(&path))?;
-        // What was copied here before may not be writable.
+        // An earlier copy may be read-only.
         let _ = fs::remove_file(&path);
         fs::copy(from, &path).on("copy", from)?;
         fs::File::open(&path).and_then(|file| file.sync_all()).on("sync", &path)?;
@@ -68,7 +68,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Makes the change hold, and puts everything in its place.
+    /// Commits the change and moves its files into place.
     pub(super) fn commit(self) -> Result<(), FileError> {
         let staged = self.base.join(STAGING);
         if !staged.exists() {
@@ -97,17 +97,17 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // What stays here after all is removed by the next change.
+        // The next change removes what cannot be removed now.
         let _ = self.discard();
     }
 }
 
-/// Whether a change in `base` holds that is not in its place yet.
+/// Whether `base` has a committed change that is not fully moved into place.
 pub(super) fn is_pending(base: &Path) -> bool {
     base.join(COMMIT).exists()
 }
 
-/// Puts everything in its place that a crash kept from it.
+/// Moves the files of an interrupted commit into place.
 pub(super) fn finish(base: &Path) -> Result<(), FileError> {
     let commit = base.join(COMMIT);
     if !commit.exists() {
@@ -116,8 +116,8 @@ pub(super) fn finish(base: &Path) -> Result<(), FileError> {
     place(base, &commit, Path::new(""))
 }
 
-/// Moves what stands in the folder `from` to the place `at` below `base`: folders first, so that the stores
-/// never name a thread without a folder.
+/// Moves the content of the folder `from` to the path `at` below `base`. Folders go first, so that the stores never
+/// name a thread without a folder.
 fn place(base: &Path, from: &Path, at: &Path) -> Result<(), FileError> {
     let mut items = Vec::new();
     for item in fs::read_dir(from).on("open", from)? {
@@ -142,7 +142,7 @@ fn place(base: &Path, from: &Path, at: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Whether a folder stands there; only the folders above the threads may be links.
+/// Whether the target is a folder. Only the folders above the threads may be symlinks.
 fn is_folder(target: &Path, at: &Path) -> bool {
     let data = match at.components().count() {
         1 => fs::metadata(target),
@@ -151,8 +151,8 @@ fn is_folder(target: &Path, at: &Path) -> bool {
     data.is_ok_and(|data| data.is_dir())
 }
 
-/// Moves aside what stands in the way of `new`: a thread's asset that says something else, and anything that a
-/// rename could not replace.
+/// Moves the file that `new` would replace out of the way, if it is a thread's asset with other content, or anything
+/// that a rename cannot replace.
 fn move_aside(base: &Path, at: &Path, new: &Path) -> Result<(), FileError> {
     let target = base.join(at);
     let Ok(data) = fs::symlink_metadata(&target) else {
@@ -177,7 +177,7 @@ fn move_aside(base: &Path, at: &Path, new: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Whether no link or file stands where folders `below` the folder `top` should be.
+/// Whether every existing component of the path `below` the folder `top` is a folder and not a symlink.
 pub(super) fn has_real_folders(top: &Path, below: &str) -> bool {
     let mut path = top.to_owned();
     Path::new(below).components().all(|part| {
@@ -186,7 +186,8 @@ pub(super) fn has_real_folders(top: &Path, below: &str) -> bool {
     })
 }
 
-/// The thread's folder and the rest of the path, where it is a thread's own asset and no copy of another's.
+/// Splits a path into the thread's folder and the rest, if it is the thread's own asset and not a copy from another
+/// thread.
 fn asset(at: &Path) -> Option<(PathBuf, &Path)> {
     let mut parts = at.components();
     let (folder, id) = (parts.next()?, parts.next()?);
@@ -213,7 +214,7 @@ fn free_name(path: PathBuf) -> PathBuf {
     free.next().expect("numbers never end")
 }
 
-/// Makes a folder and those above it; they become durable with the commit.
+/// Creates a folder and its parents. They become durable with the commit.
 fn create_folders(path: &Path) -> Result<(), FileError> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -221,7 +222,7 @@ fn create_folders(path: &Path) -> Result<(), FileError> {
     builder.recursive(true).create(path).on("create folder", path)
 }
 
-/// Makes the names in a folder, and in all below it, durable; an empty one has none.
+/// Syncs a folder and all folders below it. An empty folder has no names to sync.
 fn sync_folders(dir: &Path) -> Result<(), FileError> {
     let mut is_empty = true;
     for item in fs::read_dir(dir).on("open", dir)? {

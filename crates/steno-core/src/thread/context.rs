@@ -1,11 +1,11 @@
-//! `<thread_context>`: what an agent is told about its thread, as paths.
+//! Renders `<thread_context>`, which lists a thread's assets as paths for its agent.
 
 use super::assets::Asset;
 use super::error::{ThreadError, Warning};
 use super::store::{BASE, RELATIONS, ThreadStore};
 
 impl ThreadStore {
-    /// The assets of a thread and of the threads it refers to directly, as XML without a newline at the end.
+    /// Renders the assets of a thread and of the threads it references directly, as XML without a final newline.
     pub fn context(&self, id: &str) -> Result<(String, Vec<Warning>), ThreadError> {
         let relations = self.relations()?;
         let Some(thread) = relations.threads.get(id) else {

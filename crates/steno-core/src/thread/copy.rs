@@ -1,4 +1,5 @@
-//! Copying parts of a thread's folder. Nothing outside of it is ever read: no `..`, no absolute path, no link.
+//! Copies files out of a thread's folder. Never reads anything outside of it: `..`, absolute paths and symlinks are
+//! refused.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,22 +9,22 @@ use super::commit::Staging;
 use super::error::{ThreadError, Warning};
 use crate::durable::OnPath;
 
-/// What is kept about a thread.
+/// Folder of a thread's metadata.
 const META: &str = ".meta";
-/// What a thread has from others.
+/// Folder of files copied from other threads.
 const CONTEXT: &str = "context";
 
-/// Where a path asked for leads to.
+/// What a requested path resolves to.
 enum Found {
-    /// To a file or folder of the thread.
+    /// A file or folder of the thread.
     Inside(PathBuf),
-    /// To nothing.
+    /// Nothing exists there.
     Nothing,
-    /// Out of the thread.
+    /// A path outside of the thread.
     Outside,
 }
 
-/// A thread's folder from which files are copied.
+/// Copies files from a thread's folder into a staged change.
 pub(super) struct Origin<'a> {
     pub(super) folder: &'a Path,
     pub(super) staging: &'a Staging,
@@ -31,7 +32,8 @@ pub(super) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Copies the file or folder at `path` to below the place `to`; says where in the thread there was one.
+    /// Copies the file or folder at `path` to `to`. Returns its path in the thread, or `None` if there is nothing to
+    /// copy.
     pub(super) fn copy(&mut self, path: &str, to: &Path) -> Result<Option<PathBuf>, ThreadError> {
         if !self.folder.exists() {
             return Ok(None);
@@ -53,7 +55,7 @@ impl Origin<'_> {
         }
     }
 
-    /// Copies all that is the thread's own.
+    /// Copies all of the thread's own files.
     pub(super) fn copy_all(&mut self, to: &Path) -> Result<(), ThreadError> {
         self.staging.folder(to)?;
         for name in names(self.folder)? {
@@ -80,7 +82,7 @@ impl Origin<'_> {
     }
 }
 
-/// The plain files below a thread's folder, without what is kept about it, sorted.
+/// Lists the plain files below a thread's folder, sorted, without its metadata and copies from other threads.
 pub(super) fn files(
     folder: &Path,
     warnings: &mut Vec<Warning>,
@@ -103,7 +105,7 @@ pub(super) fn files(
     Ok(found)
 }
 
-/// A path with slashes.
+/// Formats a path with slashes.
 pub(super) fn shown(path: &Path) -> String {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")

@@ -1,4 +1,4 @@
-//! Both stores while they are being changed.
+//! Both stores during a change.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::words::Operator;
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-/// Both stores and the files that will change with them.
+/// Both stores, and the files that change with them.
 pub(super) struct Draft {
     pub(super) now: Timestamp,
     pub(super) relations: Relations,
@@ -23,16 +23,16 @@ pub(super) struct Draft {
     before: (Before<Relations>, Before<Objectives>),
 }
 
-/// What a store's file said before.
+/// The state of a store's file before the change.
 struct Before<T> {
-    /// What stands in the file, where it can be read.
+    /// The parsed content, if the file can be read.
     value: Option<T>,
-    /// The bytes of a file that cannot be read.
+    /// The bytes of a file that cannot be parsed.
     damaged: Option<Vec<u8>>,
 }
 
 impl Draft {
-    /// Reads the stores, whose lock is held.
+    /// Reads the stores. The caller holds the lock.
     pub(super) fn begin(store: &ThreadStore) -> Result<Self, ThreadError> {
         let (base, now) = (store.base(), store.now());
         let staging = Staging::begin(&base)?;
@@ -51,7 +51,7 @@ impl Draft {
         })
     }
 
-    /// The thread, which must exist.
+    /// Returns a thread for changing; an error if it does not exist.
     pub(super) fn thread(&mut self, id: &str) -> Result<&mut Thread, ThreadError> {
         let thread = self.relations.threads.get_mut(id);
         thread.ok_or_else(|| ThreadError::ThreadNotFound(id.to_owned()))
@@ -62,7 +62,7 @@ impl Draft {
         self.store.folder(id)
     }
 
-    /// Takes down what was done.
+    /// Appends an operation to the log of operations.
     pub(super) fn record<const N: usize>(
         &mut self,
         command: &str,
@@ -81,7 +81,7 @@ impl Draft {
         Ok(())
     }
 
-    /// A new id for an operation or a reference.
+    /// Makes an id for an operation or a reference.
     pub(super) fn operation_id(&self, prefix: &'static str) -> Result<String, ThreadError> {
         let taken = |id: &str| {
             let mut operations = self.relations.operations.iter();
@@ -93,7 +93,7 @@ impl Draft {
         fresh(&self.store.ids, prefix, taken)
     }
 
-    /// A new id for a thread or an objective, by which no folder is named either.
+    /// Makes an id for a thread or an objective that no folder has either.
     pub(super) fn item_id(&self, prefix: &'static str) -> Result<Id, ThreadError> {
         let base = self.store.base();
         let taken = |id: &str| {
@@ -105,17 +105,17 @@ impl Draft {
         Ok(id.parse().expect("a prefix and digits are an id"))
     }
 
-    /// Notes that an objective or one of its threads has changed.
+    /// Updates the time at which an objective or one of its threads changed.
     pub(super) fn touch_objective(&mut self, id: &Id) {
         if let Some(objective) = self.objectives.objectives.get_mut(id) {
             objective.updated_at = self.now;
         }
     }
 
-    /// Adds a line to a file below `.leslie`.
+    /// Appends a line to a file below `.leslie`.
     pub(super) fn append(&self, place: &Path, line: &str) -> Result<(), ThreadError> {
         let path = self.store.base().join(place);
-        // A link would be moved aside, and is not followed.
+        // A symlink is not followed; the commit moves it aside.
         let bytes = if path.is_symlink() { None } else { read(&path)? };
         let mut bytes = bytes.unwrap_or_default();
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
@@ -126,7 +126,7 @@ impl Draft {
         Ok(self.staging.write(place, &bytes)?)
     }
 
-    /// Makes the change hold.
+    /// Commits the change.
     pub(super) fn commit(mut self) -> Result<(), ThreadError> {
         self.relations.mend();
         self.objectives.agree_with(&self.relations, self.now);
@@ -142,7 +142,8 @@ impl Draft {
         Ok(self.staging.commit()?)
     }
 
-    /// Wants a store's file and its backup to say the same. A file that could not be read is kept.
+    /// Stages a store's file and its backup with the same content. The bytes of a file that could not be parsed are
+    /// kept.
     fn stage(&self, name: &str, text: &str, damaged: Option<&[u8]>) -> Result<(), ThreadError> {
         self.staging.write(Path::new(name), text.as_bytes())?;
         self.staging.write(&backup(Path::new(name)), text.as_bytes())?;
@@ -165,7 +166,7 @@ fn split<T: Clone>(loaded: Option<Loaded<T>>, empty: T) -> (T, Before<T>) {
     }
 }
 
-/// The first new id that is not taken.
+/// Draws ids until one is free.
 fn fresh(
     ids: &IdSource,
     prefix: &'static str,

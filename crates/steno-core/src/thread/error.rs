@@ -1,4 +1,4 @@
-//! What can go wrong with threads, in leslie's words and with leslie's codes.
+//! Errors and warnings of thread operations, with leslie's texts and codes.
 
 use std::path::PathBuf;
 
@@ -10,76 +10,78 @@ use super::worker::WorkerState;
 use crate::durable::FileError;
 use crate::json::Value;
 
-/// An operation on threads that failed. Nothing has changed; only where the file system failed at the very end,
-/// the next operation finishes this one.
+/// A failed operation on threads.
+///
+/// Nothing has changed, with one exception: if a file operation failed after the commit, the next operation finishes
+/// the change.
 #[derive(Debug, thiserror::Error)]
 pub enum ThreadError {
-    /// There is no such thread.
+    /// The thread does not exist.
     #[error("Thread '{0}' not found")]
     ThreadNotFound(String),
-    /// There is no such objective.
+    /// The objective does not exist.
     #[error("Objective '{0}' not found")]
     ObjectiveNotFound(String),
-    /// The thread's status does not allow that.
+    /// The thread's status does not allow the action.
     #[error("Invalid state transition from {from} using action {action}")]
     Transition {
-        /// Where the thread stands.
+        /// The thread's status.
         from: Status,
-        /// What was asked for, be it an action or not.
+        /// The requested action, which may be unknown.
         action: String,
     },
-    /// The target refers, directly or not, to the thread that should refer to it.
+    /// The target already references the thread, directly or through others.
     #[error("Circular reference detected ({from} -> {target} -> {from})")]
     Circular {
-        /// The thread that should refer.
+        /// The thread that would reference the target.
         from: String,
-        /// The thread that should be referred to.
+        /// The target.
         target: String,
     },
-    /// Another process works in the thread.
+    /// Another process is working in the thread.
     #[error("Thread '{thread}' is busy: {worker}")]
     Busy {
         /// The thread.
         thread: String,
-        /// Who works there.
+        /// The state of that process.
         worker: WorkerState,
     },
-    /// Where a thread's folder should be, something else is.
+    /// The path of a thread's folder is not a folder.
     #[error("Not a thread's folder: {0}")]
     NotAFolder(PathBuf),
     /// Two sources of a strict merge differ.
     #[error("Merge conflict detected: {0}")]
     Conflict(String),
-    /// Somebody else is changing the stores.
+    /// Another process is changing the stores.
     #[error("File lock failed: {0}")]
     Locked(PathBuf),
-    /// A store cannot be read, and neither can its backup.
+    /// Neither a store nor its backup can be read.
     #[error("JSON parse error: {path}")]
     Unreadable {
-        /// The store.
+        /// The store's path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         #[source]
         source: StoreProblem,
     },
-    /// A text that must say something is empty.
+    /// A required text is empty.
     #[error("Missing {0}")]
     Empty(&'static str),
-    /// Every id that was drawn is taken.
+    /// No free id was found.
     #[error("No free id for a new {0}")]
     NoFreeId(&'static str),
-    /// The guide's file is a link that leads nowhere.
+    /// The guide's file is a symlink to a missing file.
     #[error("Dangling link: {path} -> {target}")]
     DanglingLink {
-        /// The link.
+        /// The symlink.
         path: PathBuf,
-        /// Where it leads.
+        /// Its target.
         target: PathBuf,
     },
-    /// A guide's version is none.
+    /// The version of a guide cannot be parsed.
     #[error("Invalid Version: {0}")]
     GuideVersion(String),
-    /// The file system said no.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -87,19 +89,19 @@ pub enum ThreadError {
 /// Why a store cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreProblem {
-    /// It is not JSON.
+    /// The file is not JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// It is JSON, but something in it is not as it must be.
+    /// The file is JSON, but a field is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// It is not there, and its backup cannot be read.
+    /// The file is missing, and its backup cannot be read.
     #[error("the file is missing")]
     Missing,
 }
 
 impl ThreadError {
-    /// leslie's code for this error.
+    /// leslie's error code.
     pub fn code(&self) -> &'static str {
         match self {
             ThreadError::ThreadNotFound(_) => "T101",
@@ -118,7 +120,7 @@ impl ThreadError {
         }
     }
 
-    /// What leslie tells besides the message.
+    /// Additional fields of leslie's error object.
     pub fn details(&self) -> Option<Value> {
         match self {
             ThreadError::ThreadNotFound(id) => Some(json!({ "threadId": id })),
@@ -145,25 +147,25 @@ impl ThreadError {
     }
 }
 
-/// Something that was left out of an operation that succeeded.
+/// A part of a successful operation that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
-    /// A reference points to a thread that does not exist.
+    /// The target of a reference does not exist.
     #[error("Reference target '{0}' not found")]
     TargetNotFound(String),
-    /// A thread that is referred to does not exist any more.
+    /// A referenced thread does not exist any more.
     #[error("Referenced thread '{0}' not found")]
     ReferencedNotFound(String),
-    /// A path leads out of the thread's folder; nothing of it was copied.
+    /// A path leads outside of the thread's folder and was not copied.
     #[error("Path '{0}' leads out of the thread")]
     LeadsOut(String),
-    /// A link, pipe or the like was not copied.
+    /// A symlink, pipe or other special file was not copied.
     #[error("'{0}' is neither a file nor a folder and was not copied")]
     NotCopied(String),
 }
 
 impl Warning {
-    /// leslie's code for this warning; ours for those that leslie has not.
+    /// leslie's warning code, or Steno's own where leslie has none.
     pub fn code(&self) -> &'static str {
         match self {
             Warning::TargetNotFound(_) | Warning::ReferencedNotFound(_) => "W202",
@@ -171,7 +173,7 @@ impl Warning {
         }
     }
 
-    /// What leslie tells besides the message.
+    /// Additional fields of leslie's warning object.
     pub fn context(&self) -> Value {
         match self {
             Warning::TargetNotFound(id) | Warning::ReferencedNotFound(id) => {

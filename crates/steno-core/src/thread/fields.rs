@@ -1,4 +1,4 @@
-//! The fields of one JSON object of a store, taken out one by one and checked as leslie's schema checks them.
+//! Takes the fields of a JSON object in a store one by one, and checks them as leslie's schema does.
 
 use std::str::FromStr;
 
@@ -6,24 +6,24 @@ use super::id::Id;
 use crate::json::{Object, Value};
 use crate::timestamp::{Timestamp, Zone};
 
-/// What in a store is not as it must be.
+/// A field with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at} is not {expected}")]
 pub struct Invalid {
-    /// Its place: the names of the fields that lead to it.
+    /// The field's path: the names of the fields that lead to it.
     pub at: String,
-    /// What it should be.
+    /// A description of a valid value.
     pub expected: &'static str,
 }
 
-/// The fields of the object at one place.
+/// The remaining fields of one object, and its path.
 pub(super) struct Fields {
     object: Object,
     at: String,
 }
 
 impl Fields {
-    /// The fields of `value`, which stands at the place `at`.
+    /// Starts with the fields of `value`, which is at the path `at`.
     pub(super) fn new(value: Value, at: impl Into<String>) -> Result<Self, Invalid> {
         let at = at.into();
         match value {
@@ -32,7 +32,7 @@ impl Fields {
         }
     }
 
-    /// The place of a field.
+    /// The path of a field.
     pub(super) fn place(&self, name: &str) -> String {
         if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }
     }
@@ -45,7 +45,7 @@ impl Fields {
         self.object.shift_remove(name).unwrap_or(Value::Null)
     }
 
-    /// A text that is not empty.
+    /// Takes a text; it must not be empty.
     pub(super) fn text(&mut self, name: &str) -> Result<String, Invalid> {
         match self.take(name) {
             Value::String(text) if !text.is_empty() => Ok(text),
@@ -53,7 +53,7 @@ impl Fields {
         }
     }
 
-    /// What a text says, in words that `T` knows.
+    /// Takes a text and parses it.
     pub(super) fn parsed<T: FromStr>(
         &mut self,
         name: &str,
@@ -63,7 +63,7 @@ impl Fields {
         text.parse().map_err(|_| self.invalid(name, expected))
     }
 
-    /// An id, or `null`; leslie also writes an empty text for none.
+    /// Takes an id. `null` and the empty text, which leslie also writes, mean none.
     pub(super) fn optional_id(&mut self, name: &str) -> Result<Option<Id>, Invalid> {
         match self.take(name) {
             Value::Null => Ok(None),
@@ -75,13 +75,13 @@ impl Fields {
         }
     }
 
-    /// A time that is stated in UTC.
+    /// Takes a time, which must be in UTC.
     pub(super) fn time(&mut self, name: &str) -> Result<Timestamp, Invalid> {
         let time: Timestamp = self.parsed(name, "a time")?;
         if time.zone() == Zone::Utc { Ok(time) } else { Err(self.invalid(name, "a time in UTC")) }
     }
 
-    /// A text that may be absent.
+    /// Takes an optional text.
     pub(super) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Invalid> {
         match self.object.shift_remove(name) {
             None => Ok(None),
@@ -90,14 +90,14 @@ impl Fields {
         }
     }
 
-    /// A whole number.
+    /// Takes a non-negative integer.
     pub(super) fn count(&mut self, name: &str) -> Result<usize, Invalid> {
         let number = self.take(name).as_u64();
         let count = number.and_then(|number| usize::try_from(number).ok());
         count.ok_or_else(|| self.invalid(name, "a whole number"))
     }
 
-    /// A list of texts; absent is `None`.
+    /// Takes an optional list of texts.
     pub(super) fn optional_texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Invalid> {
         if !self.object.contains_key(name) {
             return Ok(None);
@@ -113,14 +113,14 @@ impl Fields {
         }
     }
 
-    /// A list of ids.
+    /// Takes a list of ids.
     pub(super) fn ids(&mut self, name: &str) -> Result<Vec<Id>, Invalid> {
         let wrong = self.invalid(name, "a list of ids");
         let texts = self.optional_texts(name)?.ok_or_else(|| wrong.clone())?;
         texts.iter().map(|text| text.parse().map_err(|_| wrong.clone())).collect()
     }
 
-    /// The items of a list.
+    /// Takes the items of a list.
     pub(super) fn list(&mut self, name: &str) -> Result<Vec<Value>, Invalid> {
         match self.take(name) {
             Value::Array(items) => Ok(items),
@@ -128,13 +128,13 @@ impl Fields {
         }
     }
 
-    /// The fields of an object.
+    /// Takes an object.
     pub(super) fn fields(&mut self, name: &str) -> Result<Fields, Invalid> {
         let value = self.take(name);
         Fields::new(value, self.place(name))
     }
 
-    /// The fields of each object in an object whose keys are ids.
+    /// Takes an object with ids as keys and objects as values.
     pub(super) fn each(&mut self, name: &str) -> Result<Vec<(Id, Fields)>, Invalid> {
         let inner = self.fields(name)?;
         let at = inner.at;
@@ -146,7 +146,7 @@ impl Fields {
         inner.object.into_iter().map(item).collect()
     }
 
-    /// What no call above has taken.
+    /// Returns the fields that were not taken.
     pub(super) fn rest(self) -> Object {
         self.object
     }

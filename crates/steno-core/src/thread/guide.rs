@@ -1,6 +1,6 @@
-//! The block in a project's `AGENTS.md` that tells agents how threads work.
+//! Installs the block in a project's `AGENTS.md` that explains threads to agents.
 //!
-//! Only the block is ours. Around it every byte stays, and a file that would not change is not written.
+//! Bytes outside of the block are never changed, and a file that would not change is not written.
 
 use std::fs;
 use std::io::Write;
@@ -20,57 +20,57 @@ const UNSTATED: &str = "0.0.0";
 /// A block and its version.
 #[derive(Clone, Copy, Debug)]
 pub struct Guide<'a> {
-    /// The text from tag to tag, without a newline at the end.
+    /// The text from opening to closing tag, without a final newline.
     pub block: &'a str,
-    /// The version that its tag states.
+    /// The version in the opening tag.
     pub version: &'a str,
 }
 
 /// What was done with the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuideStatus {
-    /// There was none; now it holds the block.
+    /// The file did not exist and was created with the block.
     Created,
-    /// It had no block; now it ends with it.
+    /// The block was appended to the file.
     Appended,
-    /// Its block is the new one now.
+    /// The block in the file was replaced.
     Updated,
-    /// The answer was no.
+    /// The user declined.
     Skipped,
 }
 
-/// What came of it.
+/// The result of installing the guide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// What was done.
     pub status: GuideStatus,
-    /// The version that stood there.
+    /// The version of the block that was in the file.
     pub previous: Option<String>,
-    /// Whether the file was written; not when its block was the new one already.
+    /// Whether the file was written. False if it already had the same block.
     pub written: bool,
 }
 
-/// Asks whether the block may go from one version to another.
+/// Asks the user whether the block may change from the first version to the second.
 pub type Confirm<'a> = &'a mut dyn FnMut(&str, &str) -> bool;
 
 impl Guide<'static> {
-    /// The guide of this program.
+    /// The guide of this version of Steno.
     pub fn ours() -> Self {
         Self { block: include_str!("guide/block.md").trim_ascii_end(), version: "2.0.0" }
     }
 }
 
 impl Guide<'_> {
-    /// Puts the block into the file at `path`.
+    /// Installs the block in the file at `path`.
     ///
-    /// A new major version, and an older one, are confirmed first where somebody can be asked.
+    /// If `confirm` is given, it is called before a new major version or an older version is installed.
     pub fn put(&self, path: &Path, confirm: Option<Confirm<'_>>) -> Result<Outcome, ThreadError> {
         remove_leftovers(parent(path));
         let outcome = |status, written| Outcome { status, previous: None, written };
         let Some(content) = read(path)? else {
             check_link(path)?;
             if !create_shared(path, format!("{}\n", self.block).as_bytes())? {
-                // Somebody else was faster.
+                // Another process created the file first.
                 return self.put(path, confirm);
             }
             return Ok(outcome(GuideStatus::Created, true));
@@ -95,7 +95,7 @@ impl Guide<'_> {
     }
 }
 
-/// How the lines of a file end.
+/// The line ending of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineEnding {
     Lf,
@@ -103,7 +103,7 @@ enum LineEnding {
 }
 
 impl LineEnding {
-    /// How the first line ends.
+    /// Detects the line ending from the first line.
     fn of(content: &[u8]) -> Self {
         match memchr::memchr(b'\n', content) {
             Some(at) if at > 0 && content[at - 1] == b'\r' => Self::CrLf,
@@ -119,7 +119,7 @@ impl LineEnding {
     }
 }
 
-/// A file's content with the block at its end.
+/// Appends the block to a file's content.
 fn appended(content: &[u8], block: &str) -> Vec<u8> {
     let newline = LineEnding::of(content).apply("\n");
     let mut text = content.to_vec();
@@ -130,7 +130,7 @@ fn appended(content: &[u8], block: &str) -> Vec<u8> {
     text
 }
 
-/// Refuses a link that leads nowhere: a new file in its place would not be what its user meant.
+/// Refuses a dangling symlink: replacing it with a file would not be what the user meant.
 fn check_link(path: &Path) -> Result<(), ThreadError> {
     match fs::read_link(path) {
         Ok(target) => Err(ThreadError::DanglingLink { path: path.to_owned(), target }),
@@ -139,7 +139,7 @@ fn check_link(path: &Path) -> Result<(), ThreadError> {
 }
 
 impl GuideStatus {
-    /// The word for it.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             GuideStatus::Created => "created",
@@ -150,7 +150,7 @@ impl GuideStatus {
     }
 }
 
-/// The first block that ends before another begins.
+/// Finds the byte range of the first block that is closed before another opens.
 fn find(content: &[u8]) -> Option<(usize, usize)> {
     let mut starts = memmem::find_iter(content, OPENING).peekable();
     while let Some(start) = starts.next() {
@@ -162,7 +162,7 @@ fn find(content: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// The version in the tag of a block.
+/// Parses the version in the tag of a block.
 fn stated_version(block: &[u8]) -> String {
     let tag = block.split(|byte| *byte == b'>').next().unwrap_or_default();
     let tag = String::from_utf8_lossy(tag);
@@ -171,13 +171,13 @@ fn stated_version(block: &[u8]) -> String {
     version.filter(|version| !version.is_empty()).unwrap_or(UNSTATED).to_owned()
 }
 
-/// Whether going from one version to another wants a confirmation.
+/// Whether a change from one version to another needs confirmation.
 fn is_delicate(old: &str, new: &str) -> Result<bool, ThreadError> {
     let (old, new) = (parse(old)?, parse(new)?);
     Ok(new.3 && (old.0 != new.0 || new < old))
 }
 
-/// A version's three numbers, and whether it is a release.
+/// Parses a version into its three numbers and whether it is a release.
 fn parse(version: &str) -> Result<(u64, u64, u64, bool), ThreadError> {
     let unreadable = || ThreadError::GuideVersion(version.to_owned());
     let text = version.trim().trim_start_matches(['v', '=']);
@@ -189,7 +189,7 @@ fn parse(version: &str) -> Result<(u64, u64, u64, bool), ThreadError> {
     if parts.next().is_some() { Err(unreadable()) } else { Ok(found) }
 }
 
-/// Replaces the file, or the file that a link leads to, and keeps its mode.
+/// Replaces the file, or the target of a symlink, and keeps its mode.
 fn replace(path: &Path, content: &[u8]) -> Result<(), ThreadError> {
     let path = fs::canonicalize(path).on("open", path)?;
     let mode = fs::metadata(&path).on("open", &path)?.permissions();

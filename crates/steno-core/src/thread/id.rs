@@ -1,4 +1,4 @@
-//! The ids of threads, objectives, operations and references, and where new ones come from.
+//! Ids of threads, objectives, operations and references, and the source of new ones.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-/// The id of a thread or an objective, which is also a folder's name; it can never lead out of its folder.
+/// The id of a thread or an objective. It is also a folder name and can never be a path to another folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(String);
 
-/// A text that cannot be an id.
+/// A text that is not a valid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id (one folder name, no dot in front, no control characters): {0:?}")]
 pub struct IdError(pub String);
@@ -54,22 +54,22 @@ impl Serialize for Id {
     }
 }
 
-/// Where new ids come from; the core never rolls dice by itself.
+/// Generates ids. The core uses no random numbers unless the caller passes [`IdSource::random`].
 #[derive(Clone)]
 pub struct IdSource(Arc<dyn Fn() -> u32 + Send + Sync>);
 
 impl IdSource {
-    /// Ids from the numbers that `next` gives.
+    /// Generates ids from the numbers that `next` returns.
     pub fn new(next: impl Fn() -> u32 + Send + Sync + 'static) -> Self {
         Self(Arc::new(next))
     }
 
-    /// Ids from the system's random numbers.
+    /// Generates ids from the system's random numbers.
     pub fn random() -> Self {
         Self::new(|| Uuid::new_v4().as_fields().0)
     }
 
-    /// A new id: `PREFIX-` and eight hexadecimal digits.
+    /// Generates an id: `PREFIX-` and eight hexadecimal digits.
     pub(super) fn next(&self, prefix: &str) -> String {
         format!("{prefix}-{:08x}", (self.0)())
     }

@@ -1,4 +1,4 @@
-//! What happens to a thread as a whole: its status, who works on it, what it is told.
+//! Operations on a whole thread: change its status, transfer it, inject a text.
 
 use std::path::Path;
 
@@ -11,51 +11,51 @@ use super::store::{THREADS, ThreadStore};
 use super::words::{Action, Direction, Executor, Operator, Status};
 use crate::timestamp::Timestamp;
 
-/// A change of a thread's status.
+/// A request to change a thread's status.
 #[derive(Clone, Debug)]
 pub struct Lifecycle {
-    /// The thread.
+    /// The thread's id.
     pub thread: String,
-    /// What is done with it.
+    /// The action.
     pub action: Action,
-    /// Why.
+    /// The reason, for the log of operations.
     pub reason: Option<String>,
-    /// Who asks for it.
+    /// Who requests it.
     pub operator: Operator,
 }
 
-/// A thread that is handed to somebody.
+/// A request to transfer a thread.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// The thread.
+    /// The thread's id.
     pub thread: String,
-    /// To whom.
+    /// The direction.
     pub direction: Direction,
-    /// What of it.
+    /// The parts to transfer.
     pub scope: Vec<String>,
-    /// Why.
+    /// The reason, for the log of operations.
     pub reason: Option<String>,
-    /// Who shall work on it.
+    /// The new executor.
     pub executor: Option<Executor>,
-    /// Who asks for it.
+    /// Who requests it.
     pub operator: Operator,
 }
 
-/// Something that a thread is told.
+/// A request to inject a text into a thread.
 #[derive(Clone, Debug)]
 pub struct Inject {
-    /// The thread.
+    /// The thread's id.
     pub thread: String,
-    /// What it is, such as `constraint`.
+    /// The kind of text, such as `constraint`.
     pub kind: String,
     /// The text.
     pub content: String,
-    /// Who tells it.
+    /// Who requests it.
     pub operator: Operator,
 }
 
 impl ThreadStore {
-    /// Changes a thread's status; its objective follows.
+    /// Changes a thread's status, and updates the status of its objective.
     pub fn lifecycle(&self, change: &Lifecycle) -> Result<Thread, ThreadError> {
         self.change(|draft| {
             let now = draft.now;
@@ -76,7 +76,7 @@ impl ThreadStore {
         })
     }
 
-    /// Makes a thread active because somebody begins to work in it; one that was completed is opened again.
+    /// Activates a thread because work in it begins. A completed thread is reopened.
     pub fn activate(&self, id: &str, operator: Operator) -> Result<Thread, ThreadError> {
         self.change(|draft| {
             let now = draft.now;
@@ -103,7 +103,7 @@ impl ThreadStore {
         })
     }
 
-    /// Hands a thread to somebody, whatever its status.
+    /// Transfers a thread, regardless of its status.
     pub fn transfer(&self, transfer: &Transfer) -> Result<Thread, ThreadError> {
         self.change(|draft| {
             let now = draft.now;
@@ -130,7 +130,7 @@ impl ThreadStore {
         })
     }
 
-    /// Tells a thread something, and gives the time: it stands in the thread's `.meta/injections.log`.
+    /// Appends a text to the thread's `.meta/injections.log`, and returns the time.
     pub fn inject(&self, inject: &Inject) -> Result<Timestamp, ThreadError> {
         self.change(|draft| {
             let id = draft.thread(&inject.thread)?.id.clone();
@@ -148,7 +148,7 @@ impl ThreadStore {
         })
     }
 
-    /// Remembers the agent's session, by which the thread can go on.
+    /// Stores the agent's session id, with which the thread can be resumed.
     pub fn set_session(&self, id: &str, session: &str) -> Result<Thread, ThreadError> {
         self.change(|draft| {
             let now = draft.now;

@@ -1,4 +1,4 @@
-//! How threads hang together: kept on both sides of each tie, and made again where it is lost.
+//! Links between threads. Each link is stored at both threads, and repaired if one side is lost.
 
 use serde::Serialize;
 
@@ -7,41 +7,41 @@ use super::id::Id;
 use super::relations::{Operation, Relations};
 use crate::json::Object;
 
-/// How a thread hangs together with others.
+/// The links of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Links {
-    /// The threads that were spawned from it.
+    /// Threads spawned from this one.
     pub children: Vec<Id>,
-    /// The threads that it refers to.
+    /// Threads that this one references.
     pub references_to: Vec<Id>,
-    /// The threads that refer to it.
+    /// Threads that reference this one.
     pub referenced_by: Vec<Id>,
-    /// The threads that it builds on.
+    /// Threads that this one depends on.
     pub depends_on: Vec<Id>,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Relations {
-    /// The links of a thread, made where they are missing.
+    /// Returns the links of a thread; empty ones are added if there are none.
     pub(super) fn links_of(&mut self, id: &Id) -> &mut Links {
         self.links.entry(id.clone()).or_default()
     }
 
-    /// Makes one thread the child of another.
+    /// Links a child to its parent.
     pub(super) fn descend(&mut self, child: &Id, parent: &Id) {
         add(&mut self.links_of(child).depends_on, parent);
         add(&mut self.links_of(parent).children, child);
     }
 
-    /// Makes one thread refer to another.
+    /// Links a thread to one that it references.
     pub(super) fn refer(&mut self, from: &Id, target: &Id) {
         add(&mut self.links_of(from).references_to, target);
         add(&mut self.links_of(target).referenced_by, from);
     }
 
-    /// Whether following references from one thread leads to the other; each leads to itself.
+    /// Whether references lead from one thread to the other. A thread leads to itself.
     pub(super) fn leads_to(&self, from: &Id, to: &Id) -> bool {
         let mut seen = vec![from];
         let mut next = 0;
@@ -56,7 +56,7 @@ impl Relations {
         false
     }
 
-    /// Makes the links of threads that have lost theirs again, from their parents and from what was done.
+    /// Restores the links of threads without any, from their parents and the log of operations.
     pub(super) fn mend(&mut self) {
         let lost = |id: &&Id| !self.links.contains_key(*id);
         let lost: Vec<Id> = self.threads.keys().filter(lost).cloned().collect();
@@ -78,7 +78,7 @@ impl Relations {
         references.iter().for_each(|(from, target)| self.refer(from, target));
     }
 
-    /// The two threads of an operation that made a reference.
+    /// Returns the two threads of an operation that added a reference.
     fn reference_in(&self, operation: &Operation) -> Option<(Id, Id)> {
         let thread = |name| self.threads.get(operation.params.get(name)?.as_str()?);
         let ends = (thread("from_id")?.id.clone(), thread("to_id")?.id.clone());

@@ -1,8 +1,8 @@
-//! The right to change both stores: a lock of the system on `.leslie`, and leslie's own `.lock` folders.
+//! The lock for both stores: a lock of the operating system on `.leslie`, and leslie's `.lock` folders.
 //!
-//! The system's lock ends with its process, so it alone decides among our processes. The folders keep leslie's
-//! processes out. Ours are made with a mode that leslie never gives, so that the next of us knows at once those which
-//! a killed one left; where the file system keeps no modes they count as abandoned after ten seconds, as leslie has it.
+//! The system lock ends with its process, so it is enough between Steno's processes. The folders keep leslie's
+//! processes out. Steno creates them with a mode that leslie never uses, so that the next process can remove those of
+//! a killed one at once. On file systems without modes they are stale after ten seconds, as for leslie.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,18 +16,18 @@ use crate::durable::{FileError, OnPath};
 use crate::step;
 use crate::timestamp::Clock;
 
-/// After so long without a sign of life a lock is abandoned.
+/// Age after which a lock folder is stale.
 const STALE: Duration = Duration::from_secs(10);
-/// How long is waited before each new try, in milliseconds.
+/// Delays before each retry, in milliseconds.
 const WAITS: [u64; 5] = [100, 200, 400, 800, 1000];
-/// How our lock folders differ from leslie's.
+/// Mode bit that marks Steno's lock folders.
 #[cfg(unix)]
 const STICKY: u32 = 0o1000;
 
-/// A held lock; given up when dropped.
+/// A held lock, released when dropped.
 pub(super) struct Held {
     folders: Vec<PathBuf>,
-    /// Keeps other threads and processes of ours waiting.
+    /// The system lock, on which other threads and processes of Steno wait.
     _base: Option<File>,
 }
 
@@ -65,7 +65,7 @@ fn lock_folder(base: &Path) -> io::Result<Option<File>> {
     Ok(Some(folder))
 }
 
-/// Removes the lock folders of one of us who was killed; whoever holds the system's lock may.
+/// Removes lock folders of a killed Steno process. Only the holder of the system lock may do this.
 fn remove_own(base: &Path) -> Result<(), FileError> {
     for store in [RELATIONS, OBJECTIVES] {
         let path = base.join(format!("{store}.lock"));
@@ -87,7 +87,7 @@ fn is_ours(_path: &Path) -> bool {
     false
 }
 
-/// Makes a lock folder that shows whose it is.
+/// Creates a lock folder with Steno's mode.
 fn create(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]

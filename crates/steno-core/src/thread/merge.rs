@@ -1,4 +1,4 @@
-//! Bringing the files of several threads together in one.
+//! Merges the files of several threads into one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,36 +15,36 @@ use super::store::{THREADS, ThreadStore};
 use super::words::{ConflictStrategy, Operator};
 use crate::durable::OnPath;
 
-/// A merge to be made.
+/// A request to merge threads.
 #[derive(Clone, Debug)]
 pub struct Merge {
-    /// The threads whose files are taken; of equal names the last one's.
+    /// The source threads. If several have a file of the same name, the last one wins.
     pub sources: Vec<String>,
-    /// The thread that gets them.
+    /// The target thread.
     pub target: String,
-    /// How the paths begin that are taken; all when there are none.
+    /// Path prefixes of the files to merge; all files if empty.
     pub scope: Vec<String>,
-    /// What happens when two sources differ.
+    /// What to do if two sources differ.
     pub strategy: ConflictStrategy,
-    /// Who asks for it.
+    /// Who requests it.
     pub operator: Operator,
 }
 
-/// A merge that was made.
+/// The result of a merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
-    /// The files, as paths from the project's folder, in the order in which they were taken.
+    /// The merged files, relative to the project's folder, in the order in which they were copied.
     pub files: Vec<String>,
-    /// The files in which sources differ, as paths from a thread's folder.
+    /// Files that differ between sources, relative to a thread's folder.
     pub conflicts: Vec<String>,
-    /// What was left out.
+    /// What was skipped.
     pub warnings: Vec<Warning>,
 }
 
 impl ThreadStore {
     /// Copies the sources' files into the target.
     ///
-    /// What the target had under the same name is kept in its `.meta/replaced`.
+    /// A file of the target that is replaced moves to its `.meta/replaced`.
     pub fn merge(&self, merge: &Merge) -> Result<Merged, ThreadError> {
         self.change(|draft| {
             let target = draft.thread(&merge.target)?.id.clone();

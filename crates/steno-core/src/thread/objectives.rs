@@ -1,4 +1,4 @@
-//! `objectives.json`: what threads work towards.
+//! The content of `objectives.json`: the objectives of the threads.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -10,12 +10,12 @@ use super::words::ObjectiveStatus;
 use crate::json::{Object, Style, Value};
 use crate::timestamp::Timestamp;
 
-/// What `objectives.json` says. Fields that nobody knows are kept.
+/// The content of `objectives.json`. Unknown fields are kept.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Objectives {
     /// The version of the format.
     pub version: String,
-    /// The objectives, in the order in which they were made.
+    /// The objectives, in the order of creation.
     pub objectives: IndexMap<Id, Objective>,
     metadata: Metadata,
     #[serde(flatten)]
@@ -35,23 +35,23 @@ struct Metadata {
 pub struct Objective {
     /// Its id.
     pub id: Id,
-    /// What is to be achieved.
+    /// The goal.
     pub title: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it or one of its threads was last changed.
+    /// When it or one of its threads last changed.
     pub updated_at: Timestamp,
-    /// Whether all its threads are over.
+    /// Completed if all its threads are.
     pub status: ObjectiveStatus,
     /// Its threads, sorted by id.
     pub thread_ids: Vec<Id>,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Objectives {
-    /// A store without objectives.
+    /// Makes a store without objectives.
     pub fn empty(now: Timestamp) -> Self {
         Self {
             version: VERSION.to_owned(),
@@ -61,7 +61,7 @@ impl Objectives {
         }
     }
 
-    /// Reads the file, and checks all that leslie checks.
+    /// Parses the file, and checks everything that leslie's schema checks.
     pub fn from_value(value: Value) -> Result<Self, Invalid> {
         let mut fields = Fields::new(value, "")?;
         let objectives = fields.each("objectives")?.into_iter();
@@ -78,18 +78,18 @@ impl Objectives {
         })
     }
 
-    /// The content of the file.
+    /// Renders the file.
     pub fn print(&self) -> String {
         Style::PRETTY.print(self) + "\n"
     }
 
-    /// Notes that something changed.
+    /// Updates the time and the count in the metadata.
     pub(super) fn touch(&mut self, now: Timestamp) {
         self.metadata.last_updated = now;
         self.metadata.objective_count = self.objectives.len();
     }
 
-    /// Makes every objective say what its threads are and how they stand.
+    /// Updates the threads and the status of every objective from `relations`.
     pub(super) fn agree_with(&mut self, relations: &Relations, now: Timestamp) {
         for objective in self.objectives.values_mut() {
             let threads = relations.threads.values();

@@ -1,4 +1,4 @@
-//! References from one thread to another, with or without a copy.
+//! References from one thread to another, with or without copies of files.
 
 use std::path::Path;
 
@@ -13,36 +13,36 @@ use super::store::{THREADS, ThreadStore};
 use super::words::{Binding, Operator};
 use crate::timestamp::Timestamp;
 
-/// A reference to be made.
+/// A request to add a reference.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// The thread that refers.
+    /// The thread that references.
     pub from: String,
-    /// The thread that is referred to.
+    /// The referenced thread.
     pub target: String,
     /// Whether the target's files are copied.
     pub binding: Binding,
-    /// The paths that are copied; all when there are none.
+    /// Paths to copy; all if empty.
     pub scope: Option<Vec<String>>,
-    /// Who asks for it.
+    /// Who requests it.
     pub operator: Operator,
 }
 
-/// A reference that was made.
+/// A reference that was added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Referenced {
     /// Its id.
     pub id: String,
     /// When the target's files were copied, if they were.
     pub snapshot: Option<Timestamp>,
-    /// What was copied, as paths from the project's folder.
+    /// The copied files, relative to the project's folder.
     pub copied: Vec<String>,
-    /// What was left out.
+    /// What was skipped.
     pub warnings: Vec<Warning>,
 }
 
 impl ThreadStore {
-    /// Makes a thread refer to another. A target that does not exist is only warned about.
+    /// Adds a reference to a thread. A missing target is only a warning.
     pub fn reference(&self, reference: &Reference) -> Result<Referenced, ThreadError> {
         self.change(|draft| {
             let made = draft.add_reference(reference)?;
@@ -52,7 +52,7 @@ impl ThreadStore {
 }
 
 impl Draft {
-    /// Makes a reference; warnings stay in the draft.
+    /// Adds a reference. Warnings are collected in the draft.
     pub(super) fn add_reference(
         &mut self,
         reference: &Reference,
@@ -92,7 +92,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Copies the target's files, and tells which.
+    /// Copies the target's files, and returns their paths.
     fn freeze(
         &mut self,
         from: &Id,

@@ -1,4 +1,4 @@
-//! `thread_relations.json`: the threads, what was done with them, and how they hang together.
+//! The content of `thread_relations.json`: threads, the log of operations, and links.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -10,20 +10,20 @@ use super::words::{Executor, Operator, Status};
 use crate::json::{Object, Style, Value};
 use crate::timestamp::Timestamp;
 
-/// The version of both stores that is written.
+/// The version that is written to both stores.
 pub(super) const VERSION: &str = "1.0";
 
-/// What `thread_relations.json` says. Fields that nobody knows are kept.
+/// The content of `thread_relations.json`. Unknown fields are kept.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Relations {
     /// The version of the format.
     pub version: String,
     metadata: Metadata,
-    /// The threads, in the order in which they were spawned.
+    /// The threads, in the order of creation.
     pub threads: IndexMap<Id, Thread>,
-    /// What was done, oldest first.
+    /// The operations, oldest first.
     pub operations: Vec<Operation>,
-    /// How each thread hangs together with others.
+    /// The links of each thread.
     #[serde(rename = "relations")]
     pub links: IndexMap<Id, Links>,
     #[serde(flatten)]
@@ -43,53 +43,53 @@ struct Metadata {
 pub struct Thread {
     /// Its id.
     pub id: Id,
-    /// What it is to achieve.
+    /// The goal.
     pub title: String,
-    /// The objective it belongs to.
+    /// The objective's id.
     pub objective: Id,
     /// When it was spawned.
     pub created_at: Timestamp,
-    /// Where it stands.
+    /// The current status.
     pub status: Status,
-    /// Words to find it by.
+    /// Tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
-    /// The thread that it was spawned from.
+    /// The thread that this one was spawned from.
     pub parent_id: Option<Id>,
-    /// Its folder, as leslie states it; the folder that is used follows from the id alone.
+    /// The thread's folder as leslie states it. Steno derives the folder from the id and ignores this field.
     pub storage_path: String,
     /// Who works on it.
     pub executor: Executor,
-    /// When it was last changed.
+    /// When it last changed.
     pub updated_at: Timestamp,
-    /// The agent's session, by which a run can go on.
+    /// The agent's session id, with which the thread can be resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// One thing that was done with threads.
+/// One operation on threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
     /// Its id.
     pub id: String,
     /// When it was done.
     pub timestamp: Timestamp,
-    /// The command.
+    /// The command's name.
     pub command: String,
-    /// Who asked for it.
+    /// Who requested it.
     pub operator: Operator,
-    /// What was asked.
+    /// The parameters.
     pub params: Object,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Relations {
-    /// A store without threads.
+    /// Makes a store without threads.
     pub fn empty(now: Timestamp) -> Self {
         let metadata = Metadata { last_updated: now, thread_count: 0, extra: Object::new() };
         Self {
@@ -102,7 +102,7 @@ impl Relations {
         }
     }
 
-    /// Reads the file, and checks all that leslie checks.
+    /// Parses the file, and checks everything that leslie's schema checks.
     pub fn from_value(value: Value) -> Result<Self, Invalid> {
         let mut fields = Fields::new(value, "")?;
         let mut metadata = fields.fields("metadata")?;
@@ -123,12 +123,12 @@ impl Relations {
         })
     }
 
-    /// The content of the file.
+    /// Renders the file.
     pub fn print(&self) -> String {
         Style::PRETTY.print(self) + "\n"
     }
 
-    /// Notes that something changed.
+    /// Updates the time and the count in the metadata.
     pub(super) fn touch(&mut self, now: Timestamp) {
         self.metadata.last_updated = now;
         self.metadata.thread_count = self.threads.len();
@@ -173,7 +173,7 @@ impl Operation {
 }
 
 impl Fields {
-    /// A thread's status; what was once called `pending` is active.
+    /// Takes a thread's status. `pending`, an old name, is active.
     fn status(&mut self) -> Result<Status, Invalid> {
         let text = self.text("status")?;
         match text.as_str() {

@@ -1,4 +1,4 @@
-//! New objectives and new threads.
+//! Creates objectives and threads.
 
 use std::path::{Path, PathBuf};
 
@@ -16,26 +16,26 @@ use super::store::{THREADS, TRANSCRIPTS, ThreadStore};
 use super::words::{Binding, Executor, Inherit, ObjectiveStatus, Operator, Status};
 use crate::json::Object;
 
-/// A thread to be spawned.
+/// A request to spawn a thread.
 #[derive(Clone, Debug)]
 pub struct Spawn {
-    /// What it is to achieve.
+    /// The goal.
     pub intent: String,
-    /// The objective it belongs to.
+    /// The objective's id.
     pub objective: String,
-    /// The thread it is spawned from.
+    /// The parent thread.
     pub parent: Option<String>,
-    /// What it takes over from its parent.
+    /// What it inherits from its parent.
     pub inherit: Inherit,
-    /// The paths that it takes over, where only some are.
+    /// The paths that it inherits if `inherit` is partial.
     pub scope: Vec<String>,
-    /// The threads that it refers to.
+    /// The threads that it references.
     pub references: Vec<String>,
-    /// Words to find it by.
+    /// Tags.
     pub tags: Option<Vec<String>>,
     /// Who will work on it.
     pub executor: Executor,
-    /// Who asks for it.
+    /// Who requests it.
     pub operator: Operator,
 }
 
@@ -44,12 +44,12 @@ pub struct Spawn {
 pub struct Spawned {
     /// The thread.
     pub thread: Thread,
-    /// What was left out.
+    /// What was skipped.
     pub warnings: Vec<Warning>,
 }
 
 impl Spawn {
-    /// A thread without a parent, for an agent, asked for by the user.
+    /// A request by the user for a thread without a parent, to be worked on by an agent.
     pub fn new(intent: impl Into<String>, objective: impl Into<String>) -> Self {
         Self {
             intent: intent.into(),
@@ -66,7 +66,7 @@ impl Spawn {
 }
 
 impl ThreadStore {
-    /// Makes an objective, and begins its log.
+    /// Creates an objective and its log.
     pub fn create_objective(&self, title: &str) -> Result<Objective, ThreadError> {
         if title.is_empty() {
             return Err(ThreadError::Empty("title"));
@@ -93,7 +93,7 @@ impl ThreadStore {
         self.base().join("logs").join(objective.as_str())
     }
 
-    /// Spawns a thread with its folder, what it inherits and what it refers to.
+    /// Spawns a thread, creates its folder, and copies what it inherits and references.
     pub fn spawn(&self, spawn: &Spawn) -> Result<Spawned, ThreadError> {
         if spawn.intent.is_empty() {
             return Err(ThreadError::Empty("intent"));
@@ -195,7 +195,7 @@ fn created_line(objective: &Objective) -> String {
     )
 }
 
-/// A text as logs show it: in quotes where it has spaces or `=`, always on one line.
+/// Formats a value for a log line: quoted if it has spaces or `=`, always on one line.
 fn log_value(text: &str) -> String {
     if !text.contains(|c: char| c.is_whitespace() || c == '=') {
         return text.to_owned();
@@ -203,7 +203,7 @@ fn log_value(text: &str) -> String {
     format!("\"{}\"", one_line(&text.replace('"', "\\\"")))
 }
 
-/// The text with its line ends shown as `\n` and `\r`.
+/// Replaces line breaks with `\n` and `\r` escapes.
 pub(super) fn one_line(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r")
 }

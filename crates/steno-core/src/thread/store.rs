@@ -1,4 +1,4 @@
-//! The threads of one project: what can be asked. The commands that change them stand in files of their own.
+//! Opens and reads the threads of one project. The operations that change them are in files of their own.
 
 use std::fs;
 use std::io;
@@ -20,12 +20,12 @@ use crate::problem::Problem;
 use crate::session::Transcript;
 use crate::timestamp::{Clock, Timestamp};
 
-/// The folder of all this in a project.
+/// The folder in a project that has the stores and the threads.
 pub(super) const BASE: &str = ".leslie";
 pub(super) const RELATIONS: &str = "thread_relations.json";
 pub(super) const OBJECTIVES: &str = "objectives.json";
 pub(super) const THREADS: &str = "threads";
-/// The folder of a thread's transcripts.
+/// Folder of a thread's transcripts.
 pub(super) const TRANSCRIPTS: &str = ".meta/transcripts";
 
 /// The threads of one project, in the `.leslie` folder of `root`.
@@ -36,17 +36,17 @@ pub struct ThreadStore {
     pub(super) ids: IdSource,
 }
 
-/// What a store's file says.
+/// A store's file, parsed.
 pub(super) struct Loaded<T> {
     pub(super) value: T,
-    /// Why it had to come from the backup, if it had to.
+    /// Why the backup was used instead of the file.
     pub(super) problem: Option<StoreProblem>,
-    /// The bytes of a file that cannot be read.
+    /// The bytes of a file that cannot be parsed.
     pub(super) damaged: Option<Vec<u8>>,
 }
 
 impl ThreadStore {
-    /// The threads of the project at `root`. Nothing is read or made yet.
+    /// Opens the threads of the project at `root`. Reads and creates nothing yet.
     pub fn new(root: &Path, clock: Clock, ids: IdSource) -> Self {
         Self { root: root.to_owned(), clock, ids }
     }
@@ -56,7 +56,7 @@ impl ThreadStore {
         &self.root
     }
 
-    /// Whether there are any stores, or backups of them.
+    /// Whether a store or a backup of one exists.
     pub fn exists(&self) -> bool {
         let base = self.base();
         let is_there = |name: &&str| {
@@ -66,7 +66,7 @@ impl ThreadStore {
         [RELATIONS, OBJECTIVES].iter().any(is_there) || commit::is_pending(&base)
     }
 
-    /// Makes the stores where they are missing; otherwise writes nothing.
+    /// Creates the stores that are missing. Writes nothing if both exist.
     pub fn init(&self) -> Result<(), ThreadError> {
         let base = self.base();
         let there = [RELATIONS, OBJECTIVES, THREADS].iter().all(|name| base.join(name).exists());
@@ -76,14 +76,14 @@ impl ThreadStore {
         self.change(|draft| Ok(draft.staging.folder(Path::new(THREADS))?))
     }
 
-    /// All that is known about threads.
+    /// Reads threads, operations and links.
     pub fn relations(&self) -> Result<Relations, ThreadError> {
         self.recover()?;
         let loaded = load(&self.base().join(RELATIONS), Relations::from_value)?;
         Ok(loaded.map_or_else(|| Relations::empty(self.now()), |loaded| loaded.value))
     }
 
-    /// The threads that stand so, or all, oldest first.
+    /// Lists the threads with a status, or all, oldest first.
     pub fn threads(&self, status: Option<Status>) -> Result<Vec<Thread>, ThreadError> {
         let threads = self.relations()?.threads.into_values();
         let asked = |thread: &Thread| status.is_none_or(|status| status == thread.status);
@@ -92,13 +92,13 @@ impl ThreadStore {
         Ok(threads)
     }
 
-    /// One thread.
+    /// Returns one thread; an error if it does not exist.
     pub fn thread(&self, id: &str) -> Result<Thread, ThreadError> {
         let thread = self.relations()?.threads.shift_remove(id);
         thread.ok_or_else(|| ThreadError::ThreadNotFound(id.to_owned()))
     }
 
-    /// All objectives, oldest first.
+    /// Lists all objectives, oldest first.
     pub fn objectives(&self) -> Result<Vec<Objective>, ThreadError> {
         self.recover()?;
         let loaded = load(&self.base().join(OBJECTIVES), Objectives::from_value)?;
@@ -108,13 +108,14 @@ impl ThreadStore {
         Ok(objectives)
     }
 
-    /// One objective.
+    /// Returns one objective; an error if it does not exist.
     pub fn objective(&self, id: &str) -> Result<Objective, ThreadError> {
         let found = self.objectives()?.into_iter().find(|objective| objective.id.as_str() == id);
         found.ok_or_else(|| ThreadError::ObjectiveNotFound(id.to_owned()))
     }
 
-    /// The stores that cannot be read, so that their backups had to do; the next change heals them.
+    /// Problems of stores that were read from their backups because the files cannot be parsed. The next change
+    /// repairs them.
     pub fn problems(&self) -> Result<Vec<Problem>, ThreadError> {
         self.recover()?;
         let (threads, objectives) = (self.base().join(RELATIONS), self.base().join(OBJECTIVES));
@@ -132,7 +133,7 @@ impl ThreadStore {
         self.base().join(THREADS).join(id.as_str()).join(TRANSCRIPTS)
     }
 
-    /// Writes a transcript of a thread, one file per unit, and gives the files' paths.
+    /// Writes a transcript of a thread, one file per unit, and returns the paths.
     pub fn write_transcript(
         &self,
         id: &str,
@@ -147,7 +148,7 @@ impl ThreadStore {
         Ok(leslie::write(transcript, &transcripts, &self.clock)?)
     }
 
-    /// The folder of a thread, which may be missing but is never a link.
+    /// The folder of a thread. It may be missing; an error if it is not a real folder.
     pub fn folder(&self, id: &Id) -> Result<PathBuf, ThreadError> {
         let path = self.base().join(THREADS).join(id.as_str());
         if fs::symlink_metadata(&path).is_ok_and(|data| !data.is_dir()) {
@@ -160,14 +161,14 @@ impl ThreadStore {
         self.root.join(BASE)
     }
 
-    /// Now, as the stores state it: in UTC, to the millisecond.
+    /// The current time in UTC, in milliseconds, as the stores state it.
     pub(super) fn now(&self) -> Timestamp {
         let now = self.clock.now().instant();
         let whole = jiff::Timestamp::from_millisecond(now.as_millisecond());
         Timestamp::from_instant(whole.unwrap_or(now), 3)
     }
 
-    /// Changes both stores and the threads' folders as a whole, or not at all.
+    /// Changes both stores and the threads' folders atomically.
     pub(super) fn change<T>(
         &self,
         work: impl FnOnce(&mut Draft) -> Result<T, ThreadError>,
@@ -192,14 +193,14 @@ impl ThreadStore {
     }
 }
 
-/// The backup of a store's file.
+/// The path of a store's backup.
 pub(super) fn backup(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".bak");
     name.into()
 }
 
-/// Reads a store, or its backup where the file is missing or bad; `None` when there is neither.
+/// Reads a store, or its backup if the file is missing or invalid; `None` if neither exists.
 pub(super) fn load<T>(
     path: &Path,
     parse: fn(Value) -> Result<T, Invalid>,

@@ -1,5 +1,6 @@
-//! What waits to be told to a thread's agent: what was injected, and the messages in its inbox. Nothing of it is removed
-//! when it is told; `.meta/delivered.json` notes how far that has come.
+//! Texts and messages that a thread's agent has not received yet: injections, and its inbox.
+//!
+//! They are not removed after delivery; `.meta/delivered.json` stores the last of each that was delivered.
 
 use std::path::{Path, PathBuf};
 
@@ -12,35 +13,35 @@ use crate::format::chibi::Message;
 use crate::json::{Style, Value};
 use crate::timestamp::Timestamp;
 
-/// Where a thread's messages are, one to a line as chibi writes them.
+/// Path of a thread's inbox: one message per line, as chibi writes them.
 const INBOX: &str = ".meta/inbox.jsonl";
 
-/// How far telling has come.
+/// Path of the file that marks what was delivered.
 const DELIVERED: &str = ".meta/delivered.json";
 
-/// What waits.
+/// The undelivered injections and messages of a thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Waiting {
-    /// What was injected, oldest first.
+    /// The injections, oldest first.
     pub injections: Vec<Injection>,
-    /// The messages in the inbox, oldest first.
+    /// The messages, oldest first.
     pub messages: Vec<Message>,
 }
 
-/// Something that was injected.
+/// A text that was injected into the thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injection {
-    /// The operation that did it.
+    /// The id of the operation.
     pub operation: String,
-    /// When.
+    /// When it was injected.
     pub at: Timestamp,
-    /// What it is, such as `constraint`.
+    /// The kind of text, such as `constraint`.
     pub kind: String,
     /// The text.
     pub content: String,
 }
 
-/// The last of each that was told.
+/// The last injection and message that were delivered.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Delivered {
     #[serde(default)]
@@ -50,12 +51,12 @@ struct Delivered {
 }
 
 impl Waiting {
-    /// Whether nothing waits.
+    /// Whether there is nothing to deliver.
     pub fn is_empty(&self) -> bool {
         self.injections.is_empty() && self.messages.is_empty()
     }
 
-    /// What an agent is told, each with an empty line after it.
+    /// Renders the prompt text for the agent, with an empty line after each block.
     pub fn text(&self) -> String {
         let injections = self.injections.iter().map(|it| {
             let (kind, content) = (escape(&it.kind), escape(&it.content));
@@ -75,7 +76,7 @@ fn block(name: &str, lines: String) -> String {
 }
 
 impl ThreadStore {
-    /// What the thread's agent was not told yet.
+    /// Returns what the thread's agent has not received yet.
     pub fn waiting(&self, id: &str) -> Result<Waiting, ThreadError> {
         let relations = self.relations()?;
         let Some(thread) = relations.threads.get(id) else {
@@ -106,7 +107,7 @@ impl ThreadStore {
         })
     }
 
-    /// Notes that the thread's agent was told what waited.
+    /// Marks the injections and messages as delivered.
     pub fn delivered(&self, id: &str, waiting: &Waiting) -> Result<(), ThreadError> {
         if waiting.is_empty() {
             return Ok(());
@@ -129,7 +130,7 @@ impl ThreadStore {
     }
 }
 
-/// The messages in an inbox; what is none is left alone.
+/// Reads the messages in an inbox. Lines that are not messages are skipped.
 fn messages(path: &Path) -> Result<Vec<Message>, ThreadError> {
     let bytes = read(path)?.unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n');
@@ -137,7 +138,7 @@ fn messages(path: &Path) -> Result<Vec<Message>, ThreadError> {
     Ok(objects.filter_map(|object| Message::from_object(object).ok()).collect())
 }
 
-/// What follows the last that was told; everything where that is not there.
+/// Drops everything up to the last delivered item; keeps all if that item is missing.
 fn after<T>(mut all: Vec<T>, is_told: impl Fn(&T) -> bool) -> Vec<T> {
     let begin = all.iter().rposition(is_told).map_or(0, |at| at + 1);
     all.split_off(begin)

@@ -1,17 +1,17 @@
-//! The words that the stores and the command line know, each a small enum.
+//! Enums for the fixed words in the stores and on the command line.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// A word that is none of the known ones.
+/// A word that is not one of the known ones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not one of {known}: {word}")]
 pub struct WordError {
     /// The known words.
     pub known: String,
-    /// What was said instead.
+    /// The unknown word.
     pub word: String,
 }
 
@@ -24,13 +24,13 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, in the order of the documentation.
+            /// All values, in the order of leslie's documentation.
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
-            /// How they are written, in the same order.
+            /// The words, in the same order.
             pub const WORDS: &[&str] = &[$($word,)+];
 
-            /// The word as it is written.
+            /// The word for the value.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
@@ -65,47 +65,47 @@ macro_rules! words {
 }
 
 words! {
-    /// Where a thread stands.
+    /// The status of a thread.
     Status {
-        /// Being worked on.
+        /// In progress.
         Active = "active",
-        /// Set aside for now.
+        /// Paused.
         Suspended = "suspended",
-        /// Done.
+        /// Finished.
         Completed = "completed",
         /// Given up.
         Cancelled = "cancelled",
-        /// Put away for good.
+        /// Archived.
         Archived = "archived",
-        /// Not to be changed any more.
+        /// Read-only.
         Frozen = "frozen",
-        /// Waiting for a person's answer.
+        /// Waiting for a person's decision.
         WaitingHuman = "waiting_human",
     }
 }
 
 words! {
-    /// What can be done with a thread as a whole.
+    /// An action that changes a thread's status.
     Action {
-        /// The work is done.
+        /// Complete it.
         Done = "done",
-        /// Put it away.
+        /// Archive it.
         Archive = "archive",
         /// Give it up.
         Cancel = "cancel",
-        /// Set it aside.
+        /// Pause it.
         Suspend = "suspend",
-        /// Go on with it.
+        /// Continue it.
         Resume = "resume",
     }
 }
 
 words! {
-    /// Where an objective stands.
+    /// The status of an objective.
     ObjectiveStatus {
-        /// Some thread is not over, or there is none yet.
+        /// It has no threads, or one that is not finished.
         Active = "active",
-        /// All its threads are over.
+        /// All its threads are finished.
         Completed = "completed",
     }
 }
@@ -117,17 +117,17 @@ words! {
         Human = "human",
         /// An agent.
         Agent = "agent",
-        /// The program itself.
+        /// Steno or leslie itself.
         System = "system",
     }
 }
 
 words! {
-    /// Who asked for an operation.
+    /// Who requested an operation.
     Operator {
         /// A person.
         User = "user",
-        /// The program itself.
+        /// Steno or leslie itself.
         System = "system",
         /// An agent.
         Agent = "agent",
@@ -135,60 +135,60 @@ words! {
 }
 
 words! {
-    /// What a new thread takes over from its parent.
+    /// What a new thread inherits from its parent.
     Inherit {
         /// Nothing.
         None = "none",
         /// All assets.
         Full = "full",
-        /// The paths that are named.
+        /// Only the given paths.
         Partial = "partial",
     }
 }
 
 words! {
-    /// How a reference follows its target.
+    /// How a reference treats the target's files.
     Binding {
-        /// The target's files are copied as they are now.
+        /// The files are copied when the reference is added.
         Frozen = "frozen",
-        /// Nothing is copied: the target is read where it is.
+        /// The files are not copied.
         Live = "live",
     }
 }
 
 words! {
-    /// To whom a thread is handed.
+    /// The direction of a transfer.
     Direction {
-        /// A person is asked.
+        /// Ask a person to approve.
         RequestApproval = "request_approval",
-        /// Somebody else does it.
+        /// Let another executor do it.
         Delegate = "delegate",
-        /// Somebody else takes it over.
+        /// Hand it over to another executor.
         Handoff = "handoff",
     }
 }
 
 words! {
-    /// What happens when two sources of a merge differ; all but `strict` take the last one and tell.
+    /// What to do if two sources of a merge differ. All but `strict` take the last source and report the conflict.
     ConflictStrategy {
-        /// Somebody will look at them.
+        /// A person will review the conflicts.
         Interactive = "interactive",
-        /// The agent's is preferred.
+        /// The agent's version is preferred.
         AgentFirst = "agent-first",
         /// A person decides.
         Human = "human",
-        /// Nothing is merged.
+        /// Merge nothing.
         Strict = "strict",
     }
 }
 
 impl Status {
-    /// Whether nothing more will happen in the thread.
+    /// Whether the thread is finished: completed, cancelled or archived.
     pub fn is_over(self) -> bool {
         matches!(self, Status::Completed | Status::Cancelled | Status::Archived)
     }
 
-    /// Where an action leads from here, if it can be taken.
+    /// Returns the status after an action; `None` if the action is not allowed.
     pub fn after(self, action: Action) -> Option<Status> {
         match (self, action) {
             (Status::Active, Action::Suspend) => Some(Status::Suspended),

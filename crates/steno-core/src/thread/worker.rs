@@ -1,7 +1,8 @@
-//! Who works in a thread: one process at a time, known by `.meta/worker.json`.
+//! The process that works in a thread: one at a time, identified by `.meta/worker.json`.
 //!
-//! The worker holds a lock of the system on that file, which ends with its process, and empties the file when it is done.
-//! So a file that says something and that nobody holds tells of a worker that was killed, and what it left unfinished.
+//! The worker holds a system lock on that file, which ends with its process, and truncates the file when it is done.
+//! A file with content and without a lock therefore belongs to a worker that was killed, and states what it left
+//! unfinished.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -22,43 +23,43 @@ use crate::json::Style;
 use crate::session::Transcript;
 use crate::timestamp::Timestamp;
 
-/// The file, in a thread's folder.
+/// Path of the worker file in a thread's folder.
 const WORKER: &str = ".meta/worker.json";
 
-/// How often, and after which pauses, a lock is tried before its thread counts as busy.
+/// Number of attempts to take a lock before the thread counts as busy, and the delay between them.
 const LOCK_TRIES: usize = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
-/// What a worker notes of itself.
+/// The state that a worker stores in its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerState {
-    /// Its process; 0 where it could not say so.
+    /// The process id; 0 if unknown.
     #[serde(default)]
     pub pid: u32,
-    /// When it began.
+    /// When it started.
     #[serde(default)]
     pub since: Option<Timestamp>,
-    /// How many prompts it is to give.
+    /// Number of prompts that it is going to send.
     #[serde(default)]
     pub prompts_planned: usize,
-    /// How many of them were answered.
+    /// Number of prompts that were answered.
     #[serde(default)]
     pub turns_ended: usize,
 }
 
-/// The right to work in a thread; given up when dropped, or when the process ends.
+/// The right to work in a thread, released when dropped or when the process ends.
 #[derive(Debug)]
 pub struct ThreadWorker {
     file: File,
     path: PathBuf,
-    /// What this worker notes of itself.
+    /// The state of this worker.
     state: WorkerState,
-    /// What a worker before it left that was killed.
+    /// The state that an earlier, killed worker left.
     killed: Option<WorkerState>,
 }
 
 impl ThreadStore {
-    /// Begins to work in a thread as the process `pid`. While another process works there, that is an error, or waited for.
+    /// Starts work in a thread as the process `pid`. If another process works in it, waits or returns an error.
     pub fn begin_work(
         &self,
         id: &Id,
@@ -76,7 +77,7 @@ impl ThreadStore {
         Ok(ThreadWorker { killed: read_state(&file), file, path, state })
     }
 
-    /// Takes over from a worker that was killed in the thread, to finish what it left; nothing where none was.
+    /// Takes over from a killed worker, to finish its work; `None` if there is none.
     pub fn take_over_killed(&self, id: &Id) -> Result<Option<ThreadWorker>, ThreadError> {
         let path = self.folder(id)?.join(WORKER);
         if fs::symlink_metadata(&path).map_or(0, |data| data.len()) == 0 {
@@ -90,7 +91,7 @@ impl ThreadStore {
         Ok(killed.map(|killed| ThreadWorker { killed: Some(killed), file, path, state }))
     }
 
-    /// Who works in the thread right now, if anybody does.
+    /// Returns the state of the process that works in the thread; `None` if there is none.
     pub fn worker(&self, id: &Id) -> Result<Option<WorkerState>, ThreadError> {
         let path = self.folder(id)?.join(WORKER);
         let Ok(file) = File::open(&path) else { return Ok(None) };
@@ -115,8 +116,10 @@ impl ThreadStore {
 }
 
 impl WorkerState {
-    /// Leaves of a session what this worker's prompts began: those since it began, and at least as many as were answered,
-    /// should the clock have been set back. One that could not say when it began may have given them all.
+    /// Removes the units that this worker did not start.
+    ///
+    /// Its units are those since it started, and at least as many as it completed, in case the clock was set back. If
+    /// its start is unknown, all units count as its own.
     pub fn retain_own_units(&self, transcript: &mut Transcript) {
         let entries = &transcript.entries;
         let prompts: Vec<usize> = (0..entries.len()).filter(|at| asks(&entries[*at])).collect();
@@ -134,17 +137,18 @@ impl WorkerState {
 }
 
 impl ThreadWorker {
-    /// What a worker before this one left that was killed. It has to be finished before [`ThreadWorker::note`] replaces it.
+    /// The state that an earlier, killed worker left. Finish its work before [`ThreadWorker::note`] overwrites the
+    /// state.
     pub fn killed(&self) -> Option<&WorkerState> {
         self.killed.as_ref()
     }
 
-    /// What this worker has noted of itself.
+    /// The state of this worker.
     pub fn state(&self) -> &WorkerState {
         &self.state
     }
 
-    /// Notes how far the work has come, durably.
+    /// Changes the state and writes it durably.
     pub fn note(&mut self, change: impl FnOnce(&mut WorkerState)) -> Result<(), FileError> {
         change(&mut self.state);
         self.killed = None;
@@ -152,7 +156,7 @@ impl ThreadWorker {
         self.write(text.as_bytes())
     }
 
-    /// The work is done, and nothing is left to finish.
+    /// Ends the work and clears the file.
     pub fn finish(mut self) -> Result<(), FileError> {
         self.write(b"")
     }
@@ -175,7 +179,7 @@ impl fmt::Display for WorkerState {
     }
 }
 
-/// The same, with some patience: whoever only looks at the thread holds the lock for an instant.
+/// Like [`try_lock`], with retries: a process that only inspects the thread holds the lock for a moment.
 fn try_lock_for_a_while(file: &File, path: &Path) -> Result<bool, FileError> {
     for _ in 0..LOCK_TRIES {
         if try_lock(file, path)? {
@@ -186,7 +190,7 @@ fn try_lock_for_a_while(file: &File, path: &Path) -> Result<bool, FileError> {
     try_lock(file, path)
 }
 
-/// Whether the lock is ours now. Where the file system knows no locks, everybody gets it.
+/// Tries to take the lock, and returns whether it was taken. On a file system without locks it always succeeds.
 fn try_lock(file: &File, path: &Path) -> Result<bool, FileError> {
     match file.try_lock() {
         Ok(()) => Ok(true),
@@ -196,7 +200,7 @@ fn try_lock(file: &File, path: &Path) -> Result<bool, FileError> {
     }
 }
 
-/// What the file says; of one that was torn, only that somebody worked there.
+/// Reads the state in the file; `None` if it is empty. A partially written state gives the default.
 fn read_state(mut file: &File) -> Option<WorkerState> {
     let mut text = Vec::new();
     let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut text));
