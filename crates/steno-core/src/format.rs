@@ -1,8 +1,8 @@
-//! The formats of other systems, one module each: a reader and a writer.
+//! Reads and writes the formats of other systems, one module each.
 //!
-//! Each module has a [`Reader`] that finds its sessions below a path by content and reads them item by item, and
-//! writes a session back (`write` or `render`). A bad record becomes a [`Problem`] of the transcript; only a source that
-//! cannot be read at all is an error.
+//! Each module has a [`Reader`], which detects its sessions by content and reads them item by item, and functions
+//! that write a session back. A record that cannot be parsed becomes a [`Problem`] of the transcript; only a session
+//! file that cannot be read at all is an error. Adding a format does not change the vault.
 
 pub mod chibi;
 pub mod devflow;
@@ -38,24 +38,26 @@ pub const VERSION: u32 = 6;
 /// Finds and reads the sessions of one format.
 #[derive(Debug)]
 pub struct Reader {
-    /// The agent that writes it.
+    /// The agent that writes the format.
     pub agent: &'static str,
-    /// The sessions among files, told by their content; empty when there is none.
+    /// Finds sessions among files by their content; empty if there are none.
     pub find: fn(&Tree) -> Result<Vec<Bundle>, FileError>,
-    /// Reads one session item by item. The session that it gives says only what the source states.
+    /// Reads one session item by item. The returned session has only the fields that the files state; totals from
+    /// entries are added by the caller.
     pub read: fn(&Bundle, Emit<'_>) -> Result<Session, FormatError>,
 }
 
 impl Reader {
-    /// The sessions at or below a path.
+    /// Finds the sessions at or below a path.
     pub fn find_at(&self, path: &Path) -> Result<Vec<Bundle>, FileError> {
         (self.find)(&Tree::at(path)?)
     }
 }
 
-/// Claude Code's, which has most files; every format of the seed systems, then every other agent's, then our own.
+/// All readers: Claude Code first, because it has the most files, then the seed systems, the other agents, and
+/// Steno's own formats.
 ///
-/// One that knows its files better comes before one that takes any file of its shape.
+/// A reader that identifies its files precisely comes before one that accepts any file of a similar shape.
 pub fn readers() -> impl Iterator<Item = &'static Reader> {
     const FIRST: [&Reader; 5] = [
         &agent::claude_code::READER,
@@ -70,12 +72,13 @@ pub fn readers() -> impl Iterator<Item = &'static Reader> {
         .chain([&traffic::READER, &native::READER])
 }
 
-/// The reader of what `agent` wrote; ours for those that only speak through `steno record`.
+/// Returns the reader for the files of `agent`. An agent that is only recorded by `steno record` has none of its own
+/// and uses [`native::READER`].
 pub fn reader_of(agent: &str) -> &'static Reader {
     readers().find(|reader| reader.agent == agent).unwrap_or(&native::READER)
 }
 
-/// The reader of a kept session of `agent`: that of the agent, unless it was kept from a document of ours.
+/// Returns the reader for a session in the vault: the agent's, unless the session was imported from a Steno document.
 pub(crate) fn reader_of_kept(agent: &str, bundle: &Bundle) -> &'static Reader {
     let is_ours = |source: &Source| native::is_document(source).unwrap_or(false);
     match bundle.sources.as_slice() {
@@ -84,21 +87,21 @@ pub(crate) fn reader_of_kept(agent: &str, bundle: &Bundle) -> &'static Reader {
     }
 }
 
-/// One thing that a reader found.
+/// One item that a reader emits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// Something said or done.
+    /// A message, tool call, tool result or other entry.
     Entry(Box<Entry>),
-    /// A record that could not be read.
+    /// A record that could not be parsed.
     Problem(Problem),
 }
 
-/// Takes what a reader finds, in the order of the source. A reader holds no more than it must.
+/// Receives the items of a reader, in file order. Readers buffer as little as possible.
 pub type Emit<'a> = &'a mut dyn FnMut(Item);
 
-/// Collects what a reader finds into a transcript.
+/// Collects the items of a reader into a transcript.
 ///
-/// The session that a reader gives says only what the source states; what entries tell is added here.
+/// Totals are computed from the entries. A cost or usage that the session files state takes precedence.
 fn collect(
     read: impl FnOnce(Emit<'_>) -> Result<Session, FormatError>,
 ) -> Result<Transcript, FormatError> {
@@ -118,56 +121,58 @@ fn collect(
     Ok(transcript)
 }
 
-/// Hands out entries alone.
+/// Returns a function that emits entries as items.
 pub(crate) fn entries_to(emit: Emit<'_>) -> impl FnMut(Entry) {
     move |entry| emit(Item::Entry(Box::new(entry)))
 }
 
-/// Hands out a transcript that was read as a whole.
+/// Emits the entries and problems of a transcript that was read as a whole, and returns its session.
 pub(crate) fn emit_all(transcript: Transcript, emit: Emit<'_>) -> Session {
     transcript.entries.into_iter().for_each(|entry| emit(Item::Entry(Box::new(entry))));
     transcript.problems.into_iter().for_each(|problem| emit(Item::Problem(problem)));
     transcript.session
 }
 
-/// A session that was found in files.
+/// A session found in files, with the reader for it.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What reads it.
+    /// The reader for the format.
     pub reader: &'static Reader,
-    /// Its files.
+    /// The session files.
     pub bundle: Bundle,
 }
 
 impl Found {
-    /// Reads it.
+    /// Reads the session as a transcript.
     pub fn read(&self) -> Result<Transcript, FormatError> {
         read(self.reader, &self.bundle)
     }
 }
 
-/// Reads a session with what its entries tell.
+/// Reads a session as a transcript, with totals computed from its entries.
 pub fn read(reader: &Reader, bundle: &Bundle) -> Result<Transcript, FormatError> {
     collect(|emit| (reader.read)(bundle, emit))
 }
 
-/// The file `path` itself, or all plain files below the folder `path`; links are not followed.
+/// Lists the file `path`, or all plain files below the folder `path`. Symlinks are not followed.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     tree::files(path)
 }
 
-/// As [`files`], with the folders that could not be listed.
+/// Like [`files`], and returns the folders that could not be listed.
 pub fn list_files(path: &Path) -> Result<FileListing, FileError> {
     tree::list_files(path)
 }
 
-/// Every session of any format at or below `path`. No file belongs to sessions of two formats, except a database: an editor
-/// keeps the chats of several programs in one, each under a key of its own.
+/// Finds the sessions of all formats at or below `path`.
+///
+/// A file belongs to sessions of one format only. A database is the exception: an editor stores the chats of several
+/// programs in one, each under its own key.
 pub fn find(path: &Path) -> Result<Vec<Found>, FileError> {
     look(path).map(|look| look.found)
 }
 
-/// What a look at a path has found.
+/// The sessions found at a path, and the files that could not be opened.
 #[derive(Debug)]
 pub struct Look {
     /// The sessions.
@@ -176,7 +181,7 @@ pub struct Look {
     pub failures: Vec<FileError>,
 }
 
-/// As [`find`], and tells what was passed over because it could not be opened.
+/// Like [`find`], and returns the files and folders that could not be opened.
 pub fn look(path: &Path) -> Result<Look, FileError> {
     let mut found = Vec::new();
     take_read_failures();
@@ -189,7 +194,7 @@ pub fn look(path: &Path) -> Result<Look, FileError> {
                 other => break other?,
             }
         };
-        // A session takes what stands beside its file too.
+        // A session may also claim files next to its main file.
         bundles.retain(|bundle| !bundle.files().iter().any(|file| taken.contains(file.path())));
         tree.take(&bundles);
         for bundle in bundles {
@@ -208,16 +213,16 @@ pub fn look(path: &Path) -> Result<Look, FileError> {
     Ok(Look { found, failures })
 }
 
-/// The longest file that may be a log without messages, in bytes.
+/// Largest size in bytes of a file that may count as a log without messages.
 const EMPTY_LOG_LIMIT: u64 = 4096;
 
-/// Whether there are files at `path`, and nothing in any of them: they may be logs of any format before the first message.
+/// Whether there are files at `path` and all of them are empty, as logs of any format are before the first message.
 pub fn holds_only_empty_logs(path: &Path) -> bool {
     let files = files(path).unwrap_or_default();
     !files.is_empty() && files.iter().all(|file| is_empty_log(file))
 }
 
-/// Whether a file is blank, or JSON that holds nothing but empty lists and objects.
+/// Whether a file is blank, or JSON that has only empty lists and objects.
 fn is_empty_log(file: &Path) -> bool {
     let is_small = std::fs::metadata(file).is_ok_and(|file| file.len() <= EMPTY_LOG_LIMIT);
     let Some(bytes) = is_small.then(|| std::fs::read(file).ok()).flatten() else { return false };

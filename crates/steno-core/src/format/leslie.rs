@@ -1,7 +1,7 @@
-//! leslie's transcripts: one readable text file per conversation unit, at most fifty to a folder.
+//! leslie's transcripts: one text file per conversation unit, at most fifty to a folder.
 //!
-//! The text is for people and agents to read, not a record: tool data is shortened to 200 characters, a file
-//! to 20 KiB, and thoughts, system texts and notices are left out. The vault keeps what is left out here.
+//! The text is for people and agents to read and is not complete: tool data is truncated to 200 characters and a file
+//! to 20 KiB, and thoughts, system texts and notices are omitted. The vault has the complete bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,17 +32,17 @@ pub use slug::{SLUG_LIMIT, slug, stem};
 pub use unit::AGENT_MODE;
 pub use unit::asks;
 
-/// The name of the agent whose sessions these are.
+/// The agent's name.
 pub const AGENT: &str = "leslie";
 
-/// Finds and reads its sessions.
+/// The reader of these files.
 pub const READER: Reader =
     Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
-/// How much of a file is looked at to see whether it is a transcript.
+/// Number of bytes that are read to detect a transcript.
 const HEAD: u64 = 8 << 10;
 
-/// The sessions at or below `path`: files of one folder that share thread and chat are one session.
+/// Finds the sessions. Files in one folder with the same thread and chat form one session.
 pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     if !tree.is_folder() {
         let path = tree.root();
@@ -54,7 +54,7 @@ pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
         if path.extension().is_none_or(|extension| extension != "txt") {
             continue;
         }
-        // A file that cannot be opened may be anybody's.
+        // An unreadable file may belong to any format.
         let Ok(Some(header)) = header_of(path) else {
             continue;
         };
@@ -103,10 +103,10 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
     Ok(transcript)
 }
 
-/// Writes one file per unit into `dir`, and gives their paths.
+/// Writes one file per unit into `dir`, and returns the paths.
 ///
-/// A unit that already stands there is not written again, so that writing twice gives the same folder; one of a run is
-/// brought up to date. Of more than fifty files the oldest are removed.
+/// A unit that the folder already has is not written again, so writing twice has no effect; a unit of a run is
+/// updated in place. If there are more than fifty files, the oldest are removed.
 pub fn write(
     transcript: &Transcript,
     dir: &Path,
@@ -120,8 +120,7 @@ pub fn write(
     }
 }
 
-/// States all times as a clock in `zone` shows them, to the second and with its offset. Times in leslie's own files stay
-/// as they were written.
+/// Converts all times to `zone`, in whole seconds with the offset. Sessions that leslie wrote are unchanged.
 pub fn localize(transcript: &mut Transcript, zone: &TimeZone) {
     let session = &mut transcript.session;
     if session.agent == AGENT {
@@ -132,13 +131,13 @@ pub fn localize(transcript: &mut Transcript, zone: &TimeZone) {
     times.flatten().for_each(|at| *at = at.to_local_seconds(zone));
 }
 
-/// Why the last turn of a run ended; nothing where it never did.
+/// The stop reason of the last turn of a run; `None` if it did not end.
 pub fn last_stop_reason(transcript: &Transcript) -> Option<String> {
     let units = unit::units(transcript, None);
     units.last().and_then(|unit| unit.file.header.stop_reason.clone())
 }
 
-/// All units in one text, each as its file would be.
+/// Renders all units as one text, each as in its file.
 pub fn render(transcript: &Transcript) -> String {
     let units = unit::units(transcript, None);
     let mut texts: Vec<_> = units.iter().map(|unit| unit.file.print()).collect();
@@ -167,7 +166,7 @@ fn session(header: &Header, root: &Path) -> Session {
     session
 }
 
-/// Takes over what the header of one more file says; the last one counts.
+/// Updates the session from the header of one more file; the last header takes precedence.
 fn add(session: &mut Session, header: &Header) {
     session.ended = header.end.parse().ok().or(session.ended);
     session.stop_reason = header.stop_reason.clone();

@@ -1,5 +1,6 @@
-//! Our own JSON: a transcript as one document, or its entries as JSON Lines. Lines of any shape that we know are read
-//! too, and so are documents that list messages of OpenAI's APIs.
+//! Steno's own JSON: a transcript as one document, or its entries as JSON Lines.
+//!
+//! Also reads JSON Lines of any shape that [`Shape`] detects, and documents that list messages of OpenAI's APIs.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -22,16 +23,16 @@ use crate::sums::SumSet;
 use crate::vault::notes::Note;
 use steno_vault::{Bundle, Source};
 
-/// The agent of files that name none.
+/// The agent name for files that do not state one.
 pub const AGENT: &str = "steno";
 
-/// Finds and reads its sessions.
+/// The reader of these files.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
-/// How far into a file of lines we look for one that we know.
+/// Number of lines to check for a known shape before a file is rejected.
 const PROBED_LINES: usize = 20;
 
-/// The longest line that is looked at for that.
+/// Longest line that is checked for a known shape, in bytes.
 const PROBED_BYTES: usize = 8 << 20;
 
 #[derive(Serialize)]
@@ -42,18 +43,18 @@ struct Document<'a> {
     notes: &'a [Note],
 }
 
-/// The transcript as one JSON document.
+/// Renders the transcript as one JSON document.
 pub fn render_json(transcript: &Transcript) -> String {
     let Transcript { session, entries, notes, .. } = transcript;
     Style::PRETTY.print(&Document { session, entries, notes }) + "\n"
 }
 
-/// The transcript's entries, one to a line.
+/// Renders the entries as JSON Lines.
 pub fn render_lines(transcript: &Transcript) -> String {
     transcript.entries.iter().map(|entry| Style::COMPACT.print(entry) + "\n").collect()
 }
 
-/// The session in `path`, when it is a file of ours or one of lines whose shape is known.
+/// Finds Steno documents, and JSON Lines files with a line of a known shape.
 pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut bundles = Vec::new();
     for file in tree.files() {
@@ -74,13 +75,13 @@ fn recognises(source: &Source) -> Result<bool, FileError> {
     }
 }
 
-/// Whether an object is a document of ours.
+/// Whether an object is a Steno document.
 pub(crate) fn recognises_document(object: &Object) -> bool {
     object.get("session").is_some_and(Value::is_object)
         && object.get("entries").is_some_and(Value::is_array)
 }
 
-/// The entries of a document that came as one record.
+/// Decodes the entries of a document that is one record.
 pub(crate) fn document_entries(mut object: Object) -> Result<Vec<Entry>, EntryError> {
     let Some(Value::Array(entries)) = object.shift_remove("entries") else {
         return Err(EntryError::MissingField("entries"));
@@ -92,7 +93,7 @@ pub(crate) fn document_entries(mut object: Object) -> Result<Vec<Entry>, EntryEr
     read.collect()
 }
 
-/// Whether a document is a list of messages, or an object that has one.
+/// Whether a document is a list of messages, or an object with such a list.
 fn lists_messages(source: &Source) -> Result<bool, FileError> {
     let head = Head::of_document(source)?;
     let begins = |item: Head| {
@@ -107,7 +108,7 @@ fn lists_messages(source: &Source) -> Result<bool, FileError> {
     Ok(openai::LISTS.iter().any(|name| head.list_start(name).is_some_and(begins)))
 }
 
-/// Whether a source is a document of ours. It names its agent, which may be any.
+/// Whether a file is a Steno document. The document states its agent, which can be any.
 pub(crate) fn is_document(source: &Source) -> Result<bool, FileError> {
     let mut start = vec![0; 64];
     let count = source.open()?.read(&mut start).on("read", source.path())?;
@@ -115,7 +116,7 @@ pub(crate) fn is_document(source: &Source) -> Result<bool, FileError> {
     Ok(start.split_whitespace().collect::<String>().starts_with("{\"session\":{"))
 }
 
-/// The shape of the first line that has one.
+/// Returns the shape of the first line that has a known one.
 fn first_shape(source: &Source) -> Result<Option<Shape>, FileError> {
     for line in Lines::with_limit(source.open()?, PROBED_BYTES).take(PROBED_LINES) {
         let line = line.on("read", source.path())?;
@@ -150,7 +151,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     }
 }
 
-/// Reads a document twice, first for its session, then entry by entry.
+/// Reads a document in two passes: the session, then each entry.
 fn read_document(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError> {
     let session = document_session(source)?;
     let mut numbering = Numbering::new(&session.agent, session.id.as_str());
@@ -194,7 +195,7 @@ fn entry_from(value: Value) -> Result<Entry, String> {
     entry.map_err(|error| error.to_string())
 }
 
-/// The session of a document that has entries, too.
+/// Reads the session of a document. Fails if the document has no entries.
 fn document_session(source: &Source) -> Result<Session, FormatError> {
     let (mut document, mut has_entries) = (Object::new(), false);
     let passed = Walk::over(source, &mut |walk| {
@@ -271,14 +272,14 @@ fn read_messages(source: &Source, emit: Emit<'_>) -> Result<Session, FormatError
     Ok(reading.session)
 }
 
-/// What reading records of any shape has come to.
+/// State while records of any shape are decoded and emitted.
 struct RecordsReading<'a> {
     source: &'a Source,
     session: Session,
     numbering: Numbering,
-    /// Fields that were reported.
+    /// Hashes of unknown fields that were reported already.
     unknown: SumSet,
-    /// Calls of earlier records.
+    /// Hashes of the call ids of earlier records.
     calls: SumSet,
     emit: Emit<'a>,
 }
@@ -299,7 +300,7 @@ impl<'a> RecordsReading<'a> {
         }
     }
 
-    /// Takes what a record has, which stands at `line`; 0 where there are no lines.
+    /// Emits the entries of the record at `line`, or the error as a problem. `line` is 0 in a file without lines.
     fn take(&mut self, entries: Result<Vec<Entry>, String>, line: u64) {
         let (path, line) = (self.source.path(), Some(line).filter(|line| *line > 0));
         let mut entries = match entries {
@@ -324,10 +325,10 @@ impl<'a> RecordsReading<'a> {
         }
     }
 
-    /// Tells calls of one conversation from those of others in the same file, which may have the same ids.
+    /// Makes call ids unique across the conversations in one file.
     ///
-    /// Each line of a file for fine-tuning is a conversation of its own. Only an id that an earlier line has called
-    /// already is changed; it then begins with the number of its line.
+    /// In a fine-tuning file each line is a conversation, and two lines may use the same ids. An id that an earlier
+    /// line used gets the line number as a prefix; other ids are unchanged.
     fn scope_calls(&mut self, entries: &mut [Entry], line: u64) {
         let called = |entry: &&Entry| entry.kind == Kind::ToolCall;
         let ids: Vec<String> =
@@ -345,7 +346,7 @@ impl<'a> RecordsReading<'a> {
     }
 }
 
-/// The entries of one line, or why it has none.
+/// Decodes the entries of one line.
 fn line_entries(line: &Line) -> Result<Vec<Entry>, String> {
     if line.bytes.trim_ascii().is_empty() || line.continues {
         return Ok(Vec::new());

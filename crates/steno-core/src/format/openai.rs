@@ -1,8 +1,8 @@
-//! Messages as OpenAI's APIs take and give them, in lines and files that programs write of their own accord.
+//! Messages of OpenAI's APIs in files that other programs write.
 //!
 //! A record is a chat message with `tool_calls`, an item of the Responses API, or an object that lists either under
-//! `messages` or `input`, as each line of a file for fine-tuning does. A field that is not understood is shown as an
-//! entry of its own, so that nothing is lost from view; [`unknown_fields`] names it.
+//! `messages` or `input`, such as a line of a fine-tuning file. A field that is not decoded becomes an entry of its
+//! own, so that it stays visible; [`unknown_fields`] returns its name.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use crate::entry::{Entry, FIELDS, Kind, Role};
 use crate::json::{Object, Style, Value};
 use crate::timestamp::Timestamp;
 
-/// Marks the entry that shows the fields of a message that were not understood.
+/// Extra field of the entry that shows the undecoded fields of a message.
 const UNKNOWN_FIELDS: &str = "unknown_fields";
 
 /// Fields that list messages or items.
 pub(crate) const LISTS: [&str; 2] = ["messages", "input"];
 
-/// Fields of a chat message that the entries hold, or that say nothing about what was said.
+/// Fields of a chat message that are decoded, or that have no content to show.
 const MESSAGE_FIELDS: [&str; 18] = [
     "role",
     "content",
@@ -41,7 +41,7 @@ const MESSAGE_FIELDS: [&str; 18] = [
     "type",
 ];
 
-/// Fields of an item that the entries hold, or that say nothing about what was said.
+/// Fields of a Responses API item that are decoded, or that have no content to show.
 const ITEM_FIELDS: [&str; 22] = [
     "type",
     "id",
@@ -67,11 +67,11 @@ const ITEM_FIELDS: [&str; 22] = [
     "created_at",
 ];
 
-/// Names that only our own entries have.
+/// Fields that only Steno's entries have.
 const ENTRY_FIELDS: [&str; 7] =
     ["tool_name", "tool_input", "entry_id", "source", "sequence", "message_id", "parent_id"];
 
-/// Whether a record is a chat message, and not an entry of ours, which has a role too.
+/// Whether a record is a chat message. Steno's own entries, which have a role too, are not.
 pub(crate) fn is_message(object: &Object) -> bool {
     let Some(role) = text(object, "role").filter(|_| !object.contains_key("kind")) else {
         return false;
@@ -127,7 +127,7 @@ fn is_said(object: &Object) -> bool {
     text(object, "role").is_some() && said.iter().any(|name| object.contains_key(*name))
 }
 
-/// The entries of a message or an item; `record` names it within its session.
+/// Decodes the entries of a message or an item. `record` identifies it within its session.
 pub(crate) fn message_entries(message: &Object, record: &dyn fmt::Display) -> Vec<Entry> {
     let is_item = is_item(message);
     let mut entries = match is_item {
@@ -159,7 +159,7 @@ pub(crate) fn message_entries(message: &Object, record: &dyn fmt::Display) -> Ve
     entries
 }
 
-/// The entries of all messages that an object lists.
+/// Decodes the entries of all messages that an object lists.
 pub(crate) fn list_entries(object: &Object, record: &dyn fmt::Display) -> Vec<Entry> {
     let mut entries = Vec::new();
     for field in ["system", "instructions"] {
@@ -180,7 +180,7 @@ pub(crate) fn list_entries(object: &Object, record: &dyn fmt::Display) -> Vec<En
     entries
 }
 
-/// The entries of messages or items in a list.
+/// Decodes the entries of a list of messages or items.
 pub(crate) fn conversation_entries(messages: &[Value], record: &dyn fmt::Display) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -195,7 +195,7 @@ pub(crate) fn conversation_entries(messages: &[Value], record: &dyn fmt::Display
     entries
 }
 
-/// The fields of messages that were not understood, which an entry shows instead.
+/// Names of the fields that were not decoded, taken from the entries that show them.
 pub fn unknown_fields(entries: &[Entry]) -> impl Iterator<Item = &str> {
     let shown = entries.iter().filter(|entry| entry.extra.contains_key(UNKNOWN_FIELDS));
     shown
@@ -203,12 +203,12 @@ pub fn unknown_fields(entries: &[Entry]) -> impl Iterator<Item = &str> {
         .flat_map(|fields| fields.keys().map(String::as_str))
 }
 
-/// How such a field is reported.
+/// The problem text for an unknown field.
 pub fn unknown_field_reason(name: &str) -> String {
     format!("field {name} is not understood; it is kept and shown as it is")
 }
 
-/// An entry that shows fields which were not understood.
+/// Builds the entry that shows undecoded fields.
 pub(crate) fn show_unknown(fields: Object) -> Entry {
     let mut entry = Entry::new(Role::System, Kind::Other, Style::COMPACT.print(&fields));
     entry.metadata = Some(fields);

@@ -1,4 +1,4 @@
-//! Tells from one JSON value alone which system wrote it.
+//! Detects from one JSON value which system wrote it, and decodes it. Knows nothing about files.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::agent::{api_log, repair};
 use crate::entry::{Entry, EntryError, Kind, Role};
 use crate::json::{Object, Style, Value};
 
-/// Whose record an object is.
+/// The system that wrote a record, and the kind of record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A line of a context, inbox or debug file.
@@ -19,22 +19,22 @@ pub enum Shape {
     DevflowRun,
     /// A `TranscriptEntry`, a log record or a snapshot.
     Weakincentives,
-    /// What a model API was asked and answered.
+    /// A request to a model API and its response.
     ApiLog,
     /// A chat message or an item of the Responses API.
     Message,
     /// An object that lists such messages or items.
     MessageList,
-    /// A line of Claude Code.
+    /// A line of Claude Code's session file.
     Claude,
-    /// An entry of ours.
+    /// An entry in Steno's own JSON.
     Entry,
-    /// A document of ours.
+    /// A Steno document.
     Document,
 }
 
 impl Shape {
-    /// The shape of an object, if it is one that we know.
+    /// Detects the shape of an object; `None` if it is unknown.
     pub fn of(object: &Object) -> Option<Self> {
         if chibi::recognises(object) {
             Some(Shape::Chibi)
@@ -55,7 +55,7 @@ impl Shape {
         }
     }
 
-    /// The shape of an object that holds a whole conversation.
+    /// Detects the shape of an object that has a whole conversation.
     fn of_whole(object: &Object) -> Option<Self> {
         if devflow::recognises_run(object) {
             Some(Shape::DevflowRun)
@@ -69,9 +69,9 @@ impl Shape {
     }
 }
 
-/// The entries in one record of any shape that we know; an unknown one is kept whole as kind `other`.
+/// Decodes the entries of one record. A record of unknown shape becomes one entry of kind `other`.
 ///
-/// `record` is a name for it that no other record of the session has.
+/// `record` identifies it within the session; no other record has the same name.
 pub fn entries(value: Value, record: &dyn fmt::Display) -> Result<Vec<Entry>, EntryError> {
     match value {
         Value::Object(object) => object_entries(object, record),
@@ -98,7 +98,8 @@ fn object_entries(object: Object, record: &dyn fmt::Display) -> Result<Vec<Entry
     }
 }
 
-/// An entry of ours; fields that are not are shown beside it, unless we wrote them.
+/// Decodes an entry of Steno's own format. In a record that Steno did not write, unknown fields become a second
+/// entry.
 fn entry(object: Object) -> Result<Vec<Entry>, EntryError> {
     let is_written_by_us = object.contains_key("kind");
     let entry = Entry::from_object(object)?;
@@ -110,7 +111,7 @@ fn entry(object: Object) -> Result<Vec<Entry>, EntryError> {
     Ok(vec![entry, openai::show_unknown(others)])
 }
 
-/// Whether the object is weakincentives', of any version; one with fields that only ours have is an entry of ours.
+/// Whether an object is a record of weakincentives, of any version. One with fields that only Steno writes is not.
 fn is_weakincentives(object: &Object) -> bool {
     let ours = ["kind", "model", "message_id", "parent_id", "usage"];
     weakincentives::recognises(object) && !ours.iter().any(|field| object.contains_key(*field))

@@ -1,4 +1,4 @@
-//! Files and folders below a path, for formats that look for their sessions there.
+//! The files and folders below a path, in which readers look for sessions.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -8,18 +8,18 @@ use crate::backup;
 use crate::durable::{self, FileError, OnPath};
 use steno_vault::{Bundle, Schema, sqlite};
 
-/// Folders that hold other people's files by the thousand and no transcripts.
+/// Folders with many files and no sessions.
 const SKIPPED: [&str; 2] = [".git", "node_modules"];
 
-/// A folder and the plain files that stand directly in it, sorted by name.
+/// A folder and the plain files directly in it, sorted by name.
 pub(crate) struct Folder {
     pub(crate) path: PathBuf,
     pub(crate) files: Vec<PathBuf>,
-    /// Why it could not be listed.
+    /// Why the folder could not be listed.
     failure: Option<FileError>,
 }
 
-/// `root` and all folders below it, in the order of their paths; links are not followed.
+/// Lists `root` and all folders below it, sorted by path. Symlinks are not followed.
 pub(crate) fn folders(root: &Path) -> Result<Vec<Folder>, FileError> {
     let mut found = Vec::new();
     let mut waiting = vec![root.to_owned()];
@@ -48,7 +48,7 @@ pub(crate) fn folders(root: &Path) -> Result<Vec<Folder>, FileError> {
     Ok(found)
 }
 
-/// The file `path` itself, or all plain files below the folder `path`, in the order of their paths.
+/// Lists the file `path`, or all plain files below the folder `path`, sorted by path.
 pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     Tree::at(path).map(|tree| tree.files)
 }
@@ -58,23 +58,23 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
 pub struct FileListing {
     /// The files, sorted.
     pub files: Vec<PathBuf>,
-    /// What could not be listed.
+    /// Folders that could not be listed.
     pub failures: Vec<FileError>,
 }
 
-/// As [`files`], with what could not be listed.
+/// Like [`files`], and returns the folders that could not be listed.
 pub(crate) fn list_files(path: &Path) -> Result<FileListing, FileError> {
     Tree::at(path).map(|Tree { files, failures, .. }| FileListing { files, failures })
 }
 
-/// What stands at or below a path, for readers that look for their sessions there.
+/// The files at or below a path that no reader has claimed yet.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
     is_folder: bool,
     files: Vec<PathBuf>,
     failures: Vec<FileError>,
-    /// Whether all files were opened once, after one could not be.
+    /// Whether every file was opened once to check access. Set after the first failure.
     is_checked: bool,
 }
 
@@ -100,7 +100,7 @@ impl Tree {
         Ok(Self { root, is_folder: true, files, failures, is_checked: false })
     }
 
-    /// The path itself.
+    /// The path that was listed.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -110,7 +110,7 @@ impl Tree {
         self.is_folder
     }
 
-    /// The folders in which a file is that nobody has taken and whose name `is_mark` knows, in the order of their paths.
+    /// Returns the folders with an unclaimed file whose name satisfies `is_mark`, sorted by path.
     pub(crate) fn folders_with(&self, is_mark: impl Fn(&str) -> bool) -> Vec<&Path> {
         let name =
             |file: &Path| file.file_name().and_then(|name| name.to_str()).is_some_and(&is_mark);
@@ -119,23 +119,24 @@ impl Tree {
         folders.into_iter().collect()
     }
 
-    /// The files that no reader has taken yet, in the order of their paths.
+    /// The files that no reader has claimed yet, sorted by path.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// What could not be opened so far.
+    /// Returns the failures to open or list files so far.
     pub(crate) fn into_failures(self) -> Vec<FileError> {
         self.failures
     }
 
-    /// Leaves out a file below the root that cannot be read, so that it costs only itself; whether there is such a file.
+    /// Removes the file that `error` is about, so that the other files can still be read. Returns whether it was
+    /// below the root.
     pub(crate) fn pass_over(&mut self, error: &FileError) -> bool {
-        // The files are sorted, whatever was left out.
+        // Binary search works because the list stays sorted.
         let place = self.files.binary_search(&error.path).ok().filter(|_| self.is_folder);
         let Some(place) = place else { return false };
         self.files.remove(place);
-        // One that has vanished meanwhile is none that could not be read.
+        // A file that was deleted meanwhile is not a failure.
         self.failures.extend(Some(error.again()).filter(|error| !error.is_missing()));
         if !std::mem::replace(&mut self.is_checked, true) {
             self.leave_out_unreadable();
@@ -143,8 +144,9 @@ impl Tree {
         true
     }
 
-    /// Leaves out all files that cannot be opened. Where one is, there may be many, and after each of them its reader
-    /// begins anew.
+    /// Removes all files that cannot be opened.
+    ///
+    /// Where one file is unreadable, many may be, and a reader starts over after each of them.
     fn leave_out_unreadable(&mut self) {
         let failures = &mut self.failures;
         self.files.retain(|file| match fs::File::open(file).on("open", file) {
@@ -156,7 +158,8 @@ impl Tree {
         });
     }
 
-    /// Leaves out the files of sessions that were found. A database stays: others may have sessions in it too.
+    /// Removes the files of sessions that were found. A database stays, because several programs may store sessions
+    /// in it.
     pub(crate) fn take(&mut self, bundles: &[Bundle]) {
         let sources =
             bundles.iter().filter(|bundle| bundle.origin.is_none()).flat_map(Bundle::files);
@@ -167,7 +170,7 @@ impl Tree {
     }
 }
 
-/// Whether Steno has put a file there: what somebody else wrote stands elsewhere too.
+/// Whether Steno wrote the file: a backup, or a leftover of an interrupted write. The original is elsewhere.
 fn is_own(path: &Path) -> bool {
     backup::is_backup(path) || durable::is_leftover(path)
 }

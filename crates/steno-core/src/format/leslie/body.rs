@@ -1,11 +1,11 @@
-//! The part of a transcript file below its header, taken apart at its markers.
+//! Parses the part of a transcript file below its header.
 //!
-//! A marker counts at the beginning and after an empty line. Inside a query none counts, up to the line that
-//! closes it.
+//! A marker is recognised at the beginning and after an empty line, but not inside a query, which ends at its closing
+//! tag.
 
 use super::file::{CLOSE_QUERY, Item, OPEN_QUERY, TOOL_CALL, TOOL_RESULT};
 
-/// The lines below the header, and which of them begin an item.
+/// The lines below the header, and which of them start an item.
 pub(super) struct Body<'a> {
     lines: Vec<&'a str>,
     markers: Vec<bool>,
@@ -14,12 +14,12 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Splits a text; `cut` says that its end is missing.
+    /// Splits a text into lines. `cut` is true if the end of the text is missing.
     pub(super) fn new(text: &'a str, cut: bool) -> Self {
         let lines: Vec<_> = text.split('\n').collect();
         let end = lines.len();
         let mut body = Self { markers: vec![false; end + 2], closes: vec![end; end + 4], lines };
-        // From the end, because a query is closed only where another item or the end follows.
+        // Backwards, because a query is closed only where another item or the end follows.
         for at in (0..end).rev() {
             let ends = at + 1 == end && !cut;
             let goes_on = body.lines.get(at + 1) == Some(&"") && body.markers[at + 2];
@@ -45,7 +45,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The items in order.
+    /// Parses the items in order.
     pub(super) fn items(&self) -> Vec<Item> {
         let mut items = Vec::new();
         let mut at = 0;
@@ -57,7 +57,7 @@ impl<'a> Body<'a> {
         items
     }
 
-    /// The item that begins at a line, and the line at which the next one begins.
+    /// Parses the item that starts at a line, and returns the line at which the next one starts.
     fn item(&self, at: usize) -> (Item, usize) {
         let line = self.lines[at];
         if !self.markers[at] {
@@ -82,13 +82,13 @@ impl<'a> Body<'a> {
         (item, next)
     }
 
-    /// The lines up to the empty one before `next`.
+    /// The lines from `from` up to the empty line before `next`.
     fn text(&self, from: usize, next: usize) -> String {
         let end = if next < self.lines.len() { next - 1 } else { next };
         self.lines.get(from..end).unwrap_or_default().join("\n")
     }
 
-    /// The first marker at or after a line that stands below an empty line.
+    /// The first marker at or after a line that follows an empty line.
     fn next_marker(&self, from: usize) -> usize {
         (from..self.lines.len())
             .find(|at| self.lines[at - 1].is_empty() && self.markers[*at])

@@ -1,14 +1,14 @@
-//! One transcript file: a header, `---`, and what was said, as plain text.
+//! One transcript file: a header, `---`, and the conversation as plain text.
 //!
-//! Texts are not escaped, so a text that looks like a marker is read as one. Printing what was parsed gives
-//! the same bytes all the same, for every file that [`UnitFile::print`] wrote.
+//! Texts are not escaped, so a text that looks like a marker is parsed as one. Printing a parsed file still gives the
+//! same bytes, for every file that [`UnitFile::print`] wrote.
 
 use super::body::Body;
 
-/// The most bytes of one file.
+/// Maximum size of a file in bytes.
 pub const FILE_LIMIT: usize = 20_480;
 
-/// The most characters of a tool's arguments, a tool's result or an error.
+/// Maximum length of a tool's arguments, a tool's result or an error, in characters.
 pub const TOOL_LIMIT: usize = 200;
 
 pub(super) const OPEN_QUERY: &str = "<user_query>";
@@ -17,57 +17,57 @@ pub(super) const TOOL_CALL: &str = "[Tool call] ";
 pub(super) const TOOL_RESULT: &str = "[Tool result] ";
 const ELLIPSIS: &str = "...";
 
-/// The content of one file.
+/// The parsed content of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitFile {
     /// The lines above `---`.
     pub header: Header,
-    /// What was said and done, in order.
+    /// The messages and tool calls, in order.
     pub items: Vec<Item>,
-    /// The file was cut at its limit: the last text has no end.
+    /// Whether the file was truncated at its limit, so that the last text is incomplete.
     pub cut: bool,
 }
 
-/// What the header says about the unit.
+/// The fields of the header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The thread of work.
+    /// The thread's id.
     pub thread_id: String,
-    /// The conversation; several files share one.
+    /// The conversation's id; several files share one.
     pub chat_id: String,
-    /// When the unit began, as its writer stated it.
+    /// When the unit started, as written in the file.
     pub start: String,
-    /// When it ended.
+    /// When the unit ended.
     pub end: String,
     /// `agent`, `plan`, `duet` or `review`.
     pub agent_mode: String,
     /// Why the model stopped; absent when unknown.
     pub stop_reason: Option<String>,
-    /// How many tool calls the file holds.
+    /// Number of tool calls in the unit.
     pub tool_calls: u64,
-    /// Lines that are none of the above.
+    /// Header lines with other names, verbatim.
     pub other: Vec<String>,
 }
 
-/// One thing said or done.
+/// One message, tool call, tool result or error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// What the user asked.
+    /// The user's query.
     User(String),
-    /// What the agent answered.
+    /// The agent's reply.
     Assistant(String),
-    /// A tool's name and the arguments that it was called with.
+    /// A tool's name and arguments.
     ToolCall(String, String),
-    /// A tool's name and what it answered.
+    /// A tool's name and result.
     ToolResult(String, String),
-    /// A failure.
+    /// An error message.
     Error(String),
-    /// Text before the first marker, which belongs to nobody.
+    /// Text before the first marker.
     Unmarked(String),
 }
 
 impl UnitFile {
-    /// The file as text; at most [`FILE_LIMIT`] bytes unless it was read as a cut one.
+    /// Renders the file; at most [`FILE_LIMIT`] bytes, unless it was parsed from a truncated one.
     pub fn print(&self) -> String {
         let mut text = self.header.print();
         text.push('\n');
@@ -88,7 +88,7 @@ impl UnitFile {
         text
     }
 
-    /// Reads a file; `None` when it does not begin with the header.
+    /// Parses a file; `None` if it does not start with a header.
     pub fn parse(text: &str) -> Option<Self> {
         let unix = text.split('\n').next()?.ends_with('\r').then(|| text.replace("\r\n", "\n"));
         let text = unix.as_deref().unwrap_or(text);
@@ -100,7 +100,7 @@ impl UnitFile {
         Some(Self { header, items, cut })
     }
 
-    /// The first thing that the user asked.
+    /// The first query of the user.
     pub fn query(&self) -> Option<&str> {
         self.items.iter().find_map(|item| match item {
             Item::User(text) => Some(text.as_str()),
@@ -108,7 +108,7 @@ impl UnitFile {
         })
     }
 
-    /// How many tool calls the file shows.
+    /// Counts the tool calls among the items.
     pub fn count_tool_calls(&self) -> u64 {
         let calls = self.items.iter().filter(|item| matches!(item, Item::ToolCall(..)));
         calls.count() as u64
@@ -192,7 +192,7 @@ impl Item {
     }
 }
 
-/// `text`, or its beginning and `...` when it has more than `limit` characters.
+/// Returns `text`, truncated to `limit` characters with `...` at the end if it is longer.
 pub fn truncate(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();

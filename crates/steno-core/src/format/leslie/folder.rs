@@ -1,4 +1,4 @@
-//! A folder of transcript files: at most fifty, none written twice, none overwritten.
+//! A folder of transcript files: at most fifty. No unit is written twice, and no other file is overwritten.
 
 use std::fs;
 use std::io;
@@ -10,23 +10,23 @@ use super::unit::Unit;
 use crate::durable::{FileError, OnPath, create_atomic, remove_file, write_atomic};
 use crate::timestamp::Timestamp;
 
-/// The most files of one folder; the oldest go first.
+/// Maximum number of files in a folder; the oldest are removed first.
 pub const FOLDER_LIMIT: usize = 50;
 
-/// Where what a transcript had to cut stands in full, entry by entry.
+/// Path of the file next to a transcript that has its entries without truncation.
 pub fn full_path(transcript: &Path) -> PathBuf {
     transcript.with_extension("jsonl")
 }
 
-/// Writes units into `dir` and says under which names they stand there.
+/// Writes units into `dir` and returns their paths.
 pub(super) fn write(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileError> {
     write_beside(dir, units, Vec::new())
 }
 
-/// As [`write()`], for units of a run: one that stands in `dir` already is brought up to date under its name.
+/// Like [`write()`], for the units of a run: a unit that is already in `dir` is updated under its name.
 ///
-/// A unit is known by its thread, chat, second and query, so that a run that was killed, and whoever finishes it, write
-/// one file between them.
+/// Thread, chat, start second and query identify a unit. So a run that was killed, and the process that finishes it,
+/// write one file.
 pub(super) fn update(dir: &Path, units: &[Unit]) -> Result<Vec<PathBuf>, FileError> {
     write_beside(dir, units, existing_files(dir)?)
 }
@@ -50,7 +50,7 @@ fn write_beside(
     Ok(written)
 }
 
-/// A transcript that stands in the folder.
+/// A transcript file in the folder.
 struct ExistingFile {
     path: PathBuf,
     text: String,
@@ -58,7 +58,7 @@ struct ExistingFile {
 }
 
 impl ExistingFile {
-    /// Whether it is of the same unit as the file of this text.
+    /// Whether the file has the same unit as `text`.
     fn holds(&self, text: &str) -> bool {
         let second =
             |file: &UnitFile| file.header.start.parse().map(|at: Timestamp| at.unix_seconds()).ok();
@@ -79,7 +79,7 @@ impl ExistingFile {
     }
 }
 
-/// The transcripts in a folder, in the order in which they were written.
+/// Reads the transcript files in a folder, in the order in which they were written.
 fn existing_files(dir: &Path) -> Result<Vec<ExistingFile>, FileError> {
     let mut files = Vec::new();
     for path in transcript_paths(dir)? {
@@ -90,7 +90,7 @@ fn existing_files(dir: &Path) -> Result<Vec<ExistingFile>, FileError> {
     Ok(files)
 }
 
-/// Finds a free name, or the file that already says the same.
+/// Creates the file of a unit under the first free name, or returns the file that already has this content.
 fn place(dir: &Path, unit: &Unit, taken: &[PathBuf]) -> Result<PathBuf, FileError> {
     let text = unit.file.print();
     for name in names(unit) {
@@ -119,7 +119,7 @@ fn says(path: &Path, text: &str) -> Result<bool, FileError> {
     }
 }
 
-/// Whether a name is one of ours, `YYYYMMDD-HHmm-slug.txt`; other people's files are never removed.
+/// Whether a file name has the form `YYYYMMDD-HHmm-slug.txt`. Other files are never removed.
 fn is_transcript_name(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let digits =
@@ -129,7 +129,7 @@ fn is_transcript_name(path: &Path) -> bool {
     digits(next(), 8) && digits(next(), 4) && !next().is_empty()
 }
 
-/// The transcripts in a folder, in the order of their names.
+/// Lists the transcript files in a folder, sorted by name.
 fn transcript_paths(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut files = Vec::new();
     for item in fs::read_dir(dir).on("open", dir)? {
@@ -146,14 +146,14 @@ fn transcript_paths(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     Ok(files)
 }
 
-/// Removes the surplus in the order of names, but nothing of what was just written.
+/// Removes the oldest files above the limit, but none that was just written.
 fn remove_oldest(dir: &Path, written: &[PathBuf]) -> Result<(), FileError> {
     let files = transcript_paths(dir)?;
     let surplus = files.len().saturating_sub(FOLDER_LIMIT);
     let old = files.iter().filter(|path| !written.contains(path));
     old.take(surplus).try_for_each(|path| {
         remove_file(path)?;
-        // What was said in full may stand beside it.
+        // The untruncated entries may be next to it.
         let full = full_path(path);
         if full.is_file() { remove_file(&full) } else { Ok(()) }
     })

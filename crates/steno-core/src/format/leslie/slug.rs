@@ -4,15 +4,15 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use crate::timestamp::Timestamp;
 
-/// The most characters that a query gives to a file's name.
+/// Maximum number of characters of a slug.
 pub const SLUG_LIMIT: usize = 50;
 
-/// What a file is called whose query has nothing to say.
+/// The slug of a query without letters or digits.
 const FALLBACK: &str = "task";
 
-/// The part of a file's name that a query gives.
+/// Makes the slug of a file name from a query.
 ///
-/// Letters, marks and numbers of all scripts, `_` and `-` stay; each run of anything else becomes one `-`.
+/// Letters, marks and numbers of all scripts, `_` and `-` are kept; each run of other characters becomes one `-`.
 pub fn slug(query: &str) -> String {
     let mut slug = String::new();
     for c in query.chars() {
@@ -29,13 +29,14 @@ pub fn slug(query: &str) -> String {
     }
 }
 
-/// The name, without `.txt`, of a unit that began at `start` with `query`, in `start`'s own offset.
+/// The file name, without `.txt`, of a unit that started at `start` with `query`. The time is in `start`'s own
+/// offset.
 pub fn stem(start: Timestamp, query: &str) -> String {
     let minute = start.wall().strftime("%Y%m%d-%H%M");
     format!("{minute}-{}", slug(query))
 }
 
-/// Sorts names as their files were written: by minute and query, then by the number that sets equals apart.
+/// Sort key for file names: minute and slug, then the number that is appended to duplicate names.
 pub(super) fn order(name: &str) -> (&str, u64) {
     let stem = name.strip_suffix(".txt").unwrap_or(name);
     let (base, number) = stem.rsplit_once('-').unwrap_or((stem, ""));

@@ -1,8 +1,8 @@
-//! Conversation units: entries to files and back.
+//! Converts entries to conversation units and back.
 //!
-//! A unit is a user message and all that follows, up to the next; what stands before the first user message
-//! belongs to the first unit. Thoughts, notices, compactions and texts of anybody but user and assistant have no
-//! place in the format and are left out.
+//! A unit is a user message and everything up to the next one; entries before the first user message belong to the
+//! first unit. The format has no field for thoughts, notices, compactions and texts of other roles, so they are
+//! omitted.
 
 use serde_json::json;
 
@@ -15,35 +15,35 @@ use crate::prompt::without_thread_blocks;
 use crate::session::{Session, Transcript};
 use crate::timestamp::Timestamp;
 
-/// On each entry that was read from a file: the file's name.
+/// Extra field of each entry that was read from a file: the file's name.
 const FILE: &str = "leslie_file";
-/// On the first entry of a file: what its header says.
+/// Extra field of the first entry of a file: its header.
 const HEADER: &str = "leslie_header";
-/// In a session: the agent mode that its headers state.
+/// Extra field of a session: the agent mode from the headers.
 pub const AGENT_MODE: &str = "agent_mode";
-/// In a session: how the user has called the agent that was run.
+/// Extra field of a session: the command that started the agent.
 const LAUNCH: &str = "launch";
 const UNNAMED: &str = "unknown";
-/// The stop reason of a turn that the agent did not end.
+/// The stop reason of a turn that the agent did not finish.
 pub(super) const FAILED: &str = "error";
 
-/// One unit as a file, and what that file is called.
+/// One unit as a file, and the file's name.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) file: UnitFile,
-    /// The name without `.txt`, and without the number that sets equal names apart.
+    /// The name without `.txt`, and without the number that is appended to duplicates.
     pub(super) stem: String,
-    /// The name that the file had when it was read.
+    /// The file's name when it was read.
     pub(super) name: Option<String>,
 }
 
-/// Whether `steno run` made the session: its prompts tell of the thread before they say what the user wrote.
+/// Whether `steno run` created the session. Its prompts start with a description of the thread.
 pub(super) fn is_run(session: &Session) -> bool {
     let is_named = |name| session.extra.contains_key(name);
     session.thread.is_some() && (is_named(acp::AGENT) || is_named(LAUNCH))
 }
 
-/// The units of a transcript; `now` stands in where no time at all is known.
+/// Splits a transcript into units. `now` is used if no time is known.
 pub(super) fn units(transcript: &Transcript, now: Option<Timestamp>) -> Vec<Unit> {
     let groups = groups(&transcript.entries);
     let mut units = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn units(transcript: &Transcript, now: Option<Timestamp>) -> Vec<Unit
     units
 }
 
-/// The entries that a file tells of; `own` says that it is in exactly the form that we write.
+/// Converts a file to entries. `own` is true if the file is exactly as Steno would write it.
 pub(super) fn entries(file: &UnitFile, name: &str, own: bool) -> Vec<Entry> {
     let mut entries: Vec<_> = file.items.iter().map(entry).collect();
     for entry in &mut entries {
@@ -79,7 +79,7 @@ pub(super) fn entries(file: &UnitFile, name: &str, own: bool) -> Vec<Entry> {
     entries
 }
 
-/// Splits where a user speaks, or where entries that were read from files change the file.
+/// Splits entries at each user message, and where the file that they were read from changes.
 fn groups(entries: &[Entry]) -> Vec<&[Entry]> {
     let mut groups = Vec::new();
     let mut start = 0;
@@ -103,24 +103,24 @@ fn groups(entries: &[Entry]) -> Vec<&[Entry]> {
     groups
 }
 
-/// The entry in which the user asks.
+/// The entry with the user's query.
 fn prompt(group: &[Entry]) -> Option<&Entry> {
     group.iter().find(|entry| asks(entry))
 }
 
-/// Whether it is a user who asks the agent itself.
+/// Whether an entry is a user's message to the main agent.
 pub fn asks(entry: &Entry) -> bool {
     entry.role == Role::User && entry.kind == Kind::Text && entry.source == PRIMARY
 }
 
-/// Whether an entry is one more block of the message before it.
+/// Whether an entry is another block of the previous message.
 fn continues(entry: &Entry, previous: Option<&Entry>) -> bool {
     previous.is_some_and(|previous| {
         asks(previous) && entry.message_id.is_some() && previous.message_id == entry.message_id
     })
 }
 
-/// When a unit began and ended.
+/// When a unit started and ended.
 #[derive(Clone, Copy)]
 struct TimeRange {
     start: Option<Timestamp>,
@@ -137,7 +137,7 @@ impl TimeRange {
 
 fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Unit {
     let read = group[0].extra.get(HEADER).and_then(Value::as_object);
-    // The count is kept for files of our own form only; see `header_value`.
+    // Only files that Steno wrote keep the count; see `header_value`.
     let own = read.and_then(|header| header.get("tool_calls")).and_then(Value::as_u64);
     let is_run = is_run(session);
     let mut file = UnitFile {
@@ -178,7 +178,7 @@ fn header(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> H
     }
 }
 
-/// Why a turn on the wire ended; nothing while it goes on.
+/// The stop reason of a turn as the agent protocol (ACP) stated it; `None` while the turn is running.
 fn turn_end(group: &[Entry]) -> Option<&str> {
     let own = || group.iter().rev().filter(|entry| entry.source == PRIMARY);
     let stated = own().find_map(|entry| acp::wire_note(entry, acp::STOP_REASON));
@@ -186,10 +186,10 @@ fn turn_end(group: &[Entry]) -> Option<&str> {
     stated.or_else(|| own().any(has_failed).then_some(FAILED))
 }
 
-/// What the first entry of a file keeps of its header.
+/// The header fields that the first entry of a file keeps.
 ///
-/// The stated number of tool calls is kept only where the file is in our own form: then the file comes back
-/// under its name and byte for byte. Any other file is set right when it is written again.
+/// The stated number of tool calls is kept only if the file is exactly as Steno would write it, so that it is written
+/// back byte for byte. In any other file the number is corrected when it is written again.
 fn header_value(file: &UnitFile, own: bool) -> Value {
     let header = &file.header;
     let mut value = json!({
@@ -212,7 +212,7 @@ fn header_value(file: &UnitFile, own: bool) -> Value {
     value
 }
 
-/// What an entry is in the text: what was said with a tool call stands before the call.
+/// Converts an entry to items. The text of a message with a tool call comes before the call.
 fn items(entry: &Entry, verbatim: bool, is_run: bool) -> Vec<Item> {
     if is_run && asks(entry) {
         return vec![Item::User(without_thread_blocks(&entry.content).to_owned())];
@@ -273,7 +273,7 @@ fn file_of(entry: &Entry) -> Option<&str> {
     entry.extra.get(FILE).and_then(Value::as_str)
 }
 
-/// Whether a name from a transcript may become a file's name.
+/// Whether a name from a transcript is safe as a file name.
 fn is_plain(name: &str) -> bool {
     let hidden = name.starts_with('.') || name.len() > 255;
     name.ends_with(".txt") && !hidden && !name.contains(['/', '\\', '\0'])
