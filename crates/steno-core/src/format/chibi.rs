@@ -1,7 +1,7 @@
-//! chibi's contexts: JSON Lines of who said what to whom, an archive, an inbox and debug files.
+//! chibi's contexts: JSON Lines with sender and recipient, an archive, an inbox and debug files.
 //!
-//! All releases are read, whichever files they left; what is written has the documented layout. Each entry comes
-//! back whole: what a line has no field for stands under one key of its metadata, and the other way round.
+//! Reads the files of all releases, and writes the documented layout. Entries survive a round trip: fields that one
+//! side lacks are stored under one key of the other side's metadata.
 
 mod context;
 mod convert;
@@ -38,10 +38,10 @@ use crate::entry::{Entry, EntryError};
 use crate::format::{Reader, emit_all};
 use crate::json::{Object, Value};
 
-/// The name of the agent whose sessions these are.
+/// The agent's name.
 pub const AGENT: &str = "chibi";
 
-/// Finds and reads its sessions.
+/// The reader of these files.
 pub const READER: Reader =
     Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
@@ -50,7 +50,7 @@ pub fn recognises(object: &Object) -> bool {
     is_message(object) || DebugFile::of(object).is_some()
 }
 
-/// The entries that one such record tells of.
+/// Decodes the entries of one such record.
 pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
     let entry = if DebugFile::of(&object).is_some() {
         debug::entry_of(object)?

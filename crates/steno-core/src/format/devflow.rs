@@ -1,7 +1,7 @@
 //! devflow: run transcripts in `runs/<run id>/transcript.json`, as ADR-011 defines them.
 //!
-//! [`find`], [`read`] and [`write()`] turn runs into transcripts and back. [`Store`] records and
-//! keeps runs in a `.devflow` folder, and [`View`] shows them.
+//! [`find`], [`read`] and [`write()`] convert runs to transcripts and back. [`Store`] records and stores runs in a
+//! `.devflow` folder, and [`View`] renders them.
 
 mod archive;
 mod artifact;
@@ -63,11 +63,11 @@ use steno_vault::{Bundle, Source};
 /// The agent's name.
 pub const AGENT: &str = "devflow";
 
-/// Finds and reads its sessions.
+/// The reader of these files.
 pub const READER: Reader =
     Reader { agent: AGENT, find, read: |bundle, emit| Ok(emit_all(read(bundle)?, emit)) };
 
-/// The runs at or below a path: a run folder, any folder above one, or a single transcript file.
+/// Finds runs: a run folder, any folder above one, or a single transcript file.
 pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     if !tree.is_folder() && is_transcript(tree.root()) {
         return Ok(vec![Bundle::file(tree.root())]);
@@ -75,7 +75,7 @@ pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     let mut found: Vec<Bundle> = Vec::new();
     let marks = [folder::METADATA, folder::PLAIN, folder::COMPRESSED];
     for folder in tree.folders_with(|name| marks.contains(&name)) {
-        // What a run folder holds belongs to the run.
+        // Files inside a run folder belong to that run.
         let within = found.last().is_some_and(|run| folder.starts_with(&run.root));
         if !within && is_run_folder(folder) {
             found.push(folder::bundle(folder));
@@ -91,7 +91,7 @@ pub fn recognises(object: &Object) -> bool {
     numbered && ["role", "content", "timestamp"].into_iter().all(text)
 }
 
-/// The entries of one turn.
+/// Decodes one turn.
 pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
     let mut fields = Fields::new(object);
     let turn = Turn::take(&mut fields);
@@ -107,7 +107,7 @@ pub fn recognises_run(object: &Object) -> bool {
         && object.get("turns").is_some_and(|turns| turns.is_array() || turns.is_null())
 }
 
-/// The entries of all turns of a run.
+/// Decodes all turns of a run.
 pub fn run_entries(mut object: Object) -> Result<Vec<Entry>, EntryError> {
     let run_id = Fields::new(object.clone()).string("runId");
     let Some(Value::Array(turns)) = object.shift_remove("turns") else {
@@ -129,16 +129,17 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
     folder::load(bundle).map(entries::transcript)
 }
 
-/// The session from which a run was written, where that was one of another agent; else the transcript as it is.
+/// Returns the original session, if the run was written from a session of another agent; else the transcript
+/// unchanged.
 ///
-/// A store keeps such a run under its own name, beside the session; a conversion gives the session back.
+/// The vault stores such a run under its own name, next to the session. A conversion returns the session.
 pub fn give_back(transcript: Transcript) -> Transcript {
     entries::give_back(transcript)
 }
 
-/// Writes a transcript as a run below `base`, and says where.
+/// Writes a transcript as a run below `base`, and returns the folder.
 ///
-/// A run of the same name is only replaced when it is an earlier state of this one.
+/// A run of the same name is replaced only if it is an earlier state of this one.
 pub fn write(transcript: &Transcript, base: &Path, shape: Shape) -> Result<PathBuf, StoreError> {
     let run = Run::from(transcript);
     let id: RunId = run.run_id.parse()?;
@@ -154,12 +155,12 @@ pub fn write(transcript: &Transcript, base: &Path, shape: Shape) -> Result<PathB
         Err(error) => return Err(StoreError::unreadable(id, error)),
     }
     folder::save(&folder, &run, shape)?;
-    // It does not have the run as it is now; a missing one is legal.
+    // The index is outdated now; a missing one is valid.
     durable::remove_file(&runs.join(index::NAME))?;
     Ok(folder)
 }
 
-/// Whether a run begins with all that another one says.
+/// Whether a run starts with all turns of another one.
 fn continues(run: &Run, before: &Run) -> bool {
     let alike = |(a, b): (&Turn, &Turn)| {
         (&a.role, &a.content) == (&b.role, &b.content)

@@ -1,7 +1,7 @@
 //! weakincentives: one `TranscriptEntry` per line, in a file that is a LOG slice.
 //!
-//! Its later versions keep log records instead (`transcript.jsonl`), also in debug bundles; both are read, the first is
-//! written. The lines carry no session id, so one file is one session, named by its first entry.
+//! Later versions write log records instead (`transcript.jsonl`), also inside debug bundles. Both are read; only the
+//! first is written. Lines have no session id, so each file is one session, named by its first entry.
 
 pub mod capture;
 pub mod claude;
@@ -42,18 +42,18 @@ use steno_vault::Bundle;
 /// The agent's name.
 pub const AGENT: &str = "weakincentives";
 
-/// Finds and reads its sessions.
+/// The reader of these files.
 pub const READER: Reader = Reader { agent: AGENT, find, read: read_into };
 
-/// The file of a folder that holds the transcript.
+/// Name of the transcript file in a folder.
 pub const FILE_NAME: &str = "weakincentives.transcript.TranscriptEntry.jsonl";
 
-/// Whether a line looks like an entry of this system, of any version.
+/// Whether a record belongs to this system, of any version.
 pub fn recognises(object: &Object) -> bool {
     line::recognises(object) || log_record::recognises(object) || snapshot::recognises(object)
 }
 
-/// The entries of one line: one of a `TranscriptEntry`, several of a log record or a snapshot.
+/// Decodes one line: one entry for a `TranscriptEntry`, several for a log record or a snapshot.
 pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
     if log_record::is_record(&object) {
         log_record::entries(object)
@@ -64,12 +64,12 @@ pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
     }
 }
 
-/// Reads a session. Numbers and ids that the file states are kept.
+/// Reads a session. Sequence numbers and ids in the file are kept.
 pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
     format::read(&READER, bundle)
 }
 
-/// Reads a session twice, first for its name.
+/// Reads a session in two passes: its identity, then its entries.
 fn read_into(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     let unpacked = debug_bundle::unpack(bundle);
     let bundle = unpacked.as_ref().unwrap_or(bundle);
@@ -94,7 +94,7 @@ fn read_into(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
     Ok(session)
 }
 
-/// Gives each object of a session's files to `take`, and returns what could not be read or taken.
+/// Calls `take` for each object in the session's files, and returns parse errors and rejected objects as problems.
 fn each_object(
     bundle: &Bundle,
     mut take: impl FnMut(Object) -> Result<(), EntryError>,
@@ -106,10 +106,10 @@ fn each_object(
     Ok(problems)
 }
 
-/// The transcript as JSON Lines, byte for byte as Python writes them.
+/// Renders the transcript as JSON Lines, byte for byte as Python does.
 ///
-/// `with_type` puts `__type__` first in every line, as the oldest versions did; without it only the
-/// lines that were read with one keep it.
+/// With `with_type`, every line starts with `__type__`, as in the oldest versions; without it, only lines that were
+/// read with one.
 pub fn render(transcript: &Transcript, with_type: bool) -> String {
     let mut moment = transcript
         .entries
@@ -126,20 +126,19 @@ pub fn render(transcript: &Transcript, with_type: bool) -> String {
     text
 }
 
-/// Writes the transcript to the file `path`, or into the folder `path` under [`FILE_NAME`]; says
-/// which file it was.
+/// Writes the transcript to the file `path`, or to [`FILE_NAME`] in the folder `path`. Returns the file's path.
 pub fn write(transcript: &Transcript, path: &Path) -> Result<PathBuf, FileError> {
     let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
     durable::write_atomic(&file, render(transcript, false).as_bytes())?;
     Ok(file)
 }
 
-/// The moment that stands where nothing is known; reading never takes it for a fact.
+/// Placeholder for an unknown time. Readers treat it as no time.
 fn epoch() -> Timestamp {
     Timestamp::from_unix(0).expect("the epoch is a moment")
 }
 
-/// What the lines of a file tell of their session.
+/// What the lines of a file state about their session.
 #[derive(Default)]
 struct Facts {
     session_id: Option<String>,
@@ -167,7 +166,7 @@ impl Facts {
         let native_id = self.native_id(root);
         let mut session = Session::new(SessionId::for_native(AGENT, &native_id), AGENT);
         session.native_id = Some(native_id);
-        // Where no entry had a time, the writer put the session's start into the lines.
+        // If no entry had a time, the writer used the session's start for all lines.
         let stated = self.first_time.filter(|time| time.instant() != epoch().instant());
         session.started = stated.filter(|_| !self.is_timed);
         session

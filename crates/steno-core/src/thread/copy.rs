@@ -82,7 +82,7 @@ impl Origin<'_> {
     }
 }
 
-/// Lists the plain files below a thread's folder, sorted, without its metadata and copies from other threads.
+/// Lists the plain files below a thread's folder, without its metadata, sorted.
 pub(super) fn files(
     folder: &Path,
     warnings: &mut Vec<Warning>,

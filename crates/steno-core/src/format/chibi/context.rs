@@ -1,4 +1,4 @@
-//! A context that is being written: messages appended, compacted, archived, without ever losing one.
+//! A context that Steno writes: appends, compacts and archives messages. A crash loses no message.
 
 use std::fs;
 use std::io;
@@ -29,13 +29,13 @@ mod compaction;
 /// Why a context could not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
-    /// The file system said no.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The folder's name names no context.
+    /// The folder's name is not a valid context name.
     #[error(transparent)]
     Name(#[from] ContextNameError),
-    /// Somebody else is writing.
+    /// Another process is writing.
     #[error("context is locked by another process: {0}")]
     Locked(PathBuf),
 }
@@ -49,7 +49,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Opens the context whose folder is `dir`, and makes it if there is none.
+    /// Opens the context in the folder `dir`, and creates the folder if it is missing.
     pub fn open(dir: &Path, clock: Clock) -> Result<Self, ContextError> {
         let name = dir.file_name().unwrap_or_default().to_string_lossy().parse()?;
         let context = Self { dir: dir.to_owned(), name, clock };
@@ -65,14 +65,14 @@ impl Context {
         &self.name
     }
 
-    /// The active conversation, and what of it could not be read.
+    /// Reads the active conversation, and returns lines that could not be parsed as problems.
     pub fn lines(&self) -> Result<(Vec<Line>, Vec<Problem>), FileError> {
         lines(&self.file(CONTEXT))
     }
 
-    /// Appends an entry and returns it as it was written, once it is on disk.
+    /// Appends an entry durably, and returns it as written.
     ///
-    /// An entry without id or time gets both here. A torn last line stays a bad line of its own.
+    /// An entry without an id or time gets one. A partially written last line stays a bad line of its own.
     pub fn append(&self, mut entry: Entry) -> Result<Entry, ContextError> {
         let _held = lock::take(&self.dir, &self.clock)?;
         if entry.entry_id.is_nil() {
@@ -84,7 +84,7 @@ impl Context {
         Ok(entry)
     }
 
-    /// Appends a prompt with the waiting messages in front, and clears the inbox once both are on disk.
+    /// Appends a prompt with the messages of the inbox prepended, and clears the inbox when both are on disk.
     pub fn prompt(&self, mut entry: Entry) -> Result<Entry, ContextError> {
         self.take_inbox(|messages| {
             entry.content = inbox::inject(messages, &entry.content);
@@ -92,7 +92,7 @@ impl Context {
         })
     }
 
-    /// Leaves a message for this context.
+    /// Adds a message to this context's inbox.
     pub fn push(&self, from: &str, content: &str) -> Result<Message, FileError> {
         let message = Message {
             id: Uuid::new_v4().hyphenated().to_string(),
@@ -106,22 +106,22 @@ impl Context {
         Ok(message)
     }
 
-    /// The messages that wait for this context; nothing is taken.
+    /// Reads the messages in the inbox without removing them.
     pub fn waiting(&self) -> Result<Vec<Message>, FileError> {
         let lines = split_lines(&self.file(INBOX))?;
         Ok(lines.iter().filter_map(|line| message(line)).collect())
     }
 
-    /// Hands the waiting messages to `record`, and removes them once that has succeeded.
+    /// Passes the messages of the inbox to `record`, and removes them if it succeeds.
     ///
-    /// A crash in between leaves them waiting. Lines that are no messages stay, and so do messages that arrive
-    /// meanwhile.
+    /// After a crash the messages are still in the inbox. Lines that are not messages, and messages that arrive
+    /// meanwhile, stay.
     pub fn take_inbox<T>(
         &self,
         record: impl FnOnce(&[Message]) -> Result<T, ContextError>,
     ) -> Result<T, ContextError> {
-        // Whoever takes messages holds this until they are cleared, so that nobody takes them twice; whoever leaves
-        // one does not wait for it.
+        // Held until the messages are removed, so that no other process takes them too. Adding a message does not
+        // wait for it.
         let _taking = lock_file(&self.file(".inbox.take"))?;
         let waiting = {
             let _held = self.lock_inbox()?;
@@ -152,7 +152,7 @@ impl Context {
         Ok(recorded)
     }
 
-    /// Takes down a request to the model or what its response says about itself.
+    /// Appends a request to the model, or the metadata of its response, to a debug file.
     pub fn log_debug(&self, file: DebugFile, body: &Value) -> Result<(), FileError> {
         append_lines(&self.file(file.name()), file.line(body, self.second()).as_bytes())
     }
@@ -165,7 +165,7 @@ impl Context {
         self.clock.now().unix_seconds()
     }
 
-    /// Now, as exactly as a line can say it.
+    /// The current time in whole seconds, which is what a line can store.
     fn whole_second(&self) -> Option<Timestamp> {
         Timestamp::from_unix(self.clock.now().unix_seconds())
     }
@@ -185,7 +185,8 @@ fn lock_file(path: &Path) -> Result<fs::File, FileError> {
     Ok(file)
 }
 
-/// The conversation in a `context.jsonl`, and what of it could not be read; a missing file is an empty one.
+/// Reads the lines of a `context.jsonl`, and returns those that could not be parsed as problems. A missing file is an
+/// empty one.
 pub fn lines(path: &Path) -> Result<(Vec<Line>, Vec<Problem>), FileError> {
     let mut problems = Vec::new();
     let source = Source::on_disk(CONTEXT, path);
@@ -195,7 +196,7 @@ pub fn lines(path: &Path) -> Result<(Vec<Line>, Vec<Problem>), FileError> {
     }
 }
 
-/// `context_meta.json`, as chibi writes it.
+/// Renders `context_meta.json` as chibi does.
 pub(super) fn meta(second: i64) -> String {
     Style::PRETTY.print(&json!({ "created_at": second }))
 }
@@ -204,7 +205,7 @@ fn message(bytes: &[u8]) -> Option<Message> {
     Message::from_object(records::parse(bytes).ok()?).ok()
 }
 
-/// The lines of a file that may be missing, blank ones aside.
+/// Reads the non-blank lines of a file; none if it is missing.
 fn split_lines(path: &Path) -> Result<Vec<Vec<u8>>, FileError> {
     let bytes = read_or_empty(path)?;
     let lines = bytes.split(|byte| *byte == b'\n');

@@ -1,9 +1,9 @@
-//! Lines to entries and back, without loss in either direction.
+//! Converts lines to entries and back without loss.
 //!
-//! What an entry has no field for (who spoke to whom, a release's own entry type) stays under [`NATIVE`] in the
-//! entry's extra fields. What a line has no field for (model, usage, exact time, ...) stays under [`OURS`] in the
-//! line's metadata: exactly those fields of the entry that the plain line does not tell. Thoughts, errors,
-//! notices and unknown records are lines of the types `thinking`, `error`, `notice` and `other`.
+//! Data that an entry has no field for (sender, recipient, entry types of a release) is stored under [`NATIVE`] in
+//! the entry's extra fields. Data that a line has no field for (model, usage, exact time, ...) is stored under
+//! [`OURS`] in the line's metadata, but only the fields that the plain line does not imply. Thoughts, errors, notices
+//! and unknown records are lines of the types `thinking`, `error`, `notice` and `other`.
 
 use uuid::Uuid;
 
@@ -13,17 +13,17 @@ use super::second::UnixSecond;
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Style, Value};
 
-/// The key under which an entry keeps what only chibi knows.
+/// Extra field of an entry with chibi's own data.
 pub(super) const NATIVE: &str = "chibi";
-/// The key under which a line keeps what only an entry knows.
+/// Metadata field of a line with Steno's own data.
 const OURS: &str = "steno";
-/// Fields that the line itself or the order of lines tells.
+/// Fields that follow from the line itself or from the order of lines.
 const TOLD: [&str; 3] = ["entry_id", "sequence", NATIVE];
-/// Who speaks for the program, and who speaks where nobody is named.
+/// Sender of the program's own lines, and the default sender.
 const SYSTEM: &str = "system";
 const USER: &str = "user";
 
-/// The entry that a line tells of; its number comes later, and its id where the line's is no UUID.
+/// Converts a line to an entry. The caller assigns its number, and an id if the line's is not a UUID.
 pub fn entry_of(mut line: Line) -> Entry {
     let Some(ours) = take_ours(&mut line) else {
         return plain_entry(line);
@@ -34,14 +34,14 @@ pub fn entry_of(mut line: Line) -> Entry {
         object.insert(key.clone(), value.clone());
     }
     Entry::from_object(object).unwrap_or_else(|_| {
-        // Not what we wrote: kept where it was found.
+        // Not written by Steno: keep it where it was.
         let mut told = told;
         told.metadata.get_or_insert_default().insert(OURS.to_owned(), ours.into());
         told
     })
 }
 
-/// The line that tells of an entry of the context `context`.
+/// Converts an entry to a line of the context `context`.
 ///
 /// An entry without a time gets the second `earlier`, so that lines stay in order.
 pub fn line_of(entry: &Entry, context: &str, earlier: i64) -> Line {
@@ -73,12 +73,12 @@ fn take_ours(line: &mut Line) -> Option<Object> {
     }
 }
 
-/// What chibi knows about an entry and we do not.
+/// The fields of an entry that only chibi has.
 pub(super) fn native(entry: &Entry) -> Option<&Object> {
     entry.extra.get(NATIVE)?.as_object()
 }
 
-/// The same, to be added to.
+/// Like [`native`], for changing.
 pub(super) fn native_mut(entry: &mut Entry) -> &mut Object {
     let value = entry.extra.entry(NATIVE).or_insert_with(|| Object::new().into());
     if !value.is_object() {
@@ -87,7 +87,7 @@ pub(super) fn native_mut(entry: &mut Entry) -> &mut Object {
     value.as_object_mut().expect("it was just made one")
 }
 
-/// The id that a line of this entry has.
+/// The id of an entry's line.
 pub(super) fn id_of(entry: &Entry) -> String {
     match native(entry).and_then(|native| native.get("id")?.as_str()) {
         Some(id) => id.to_owned(),
@@ -95,19 +95,19 @@ pub(super) fn id_of(entry: &Entry) -> String {
     }
 }
 
-/// The id that tells an entry from all others; some have none.
+/// The id of an entry's line; `None` if it is empty or nil.
 pub(super) fn identity(entry: &Entry) -> Option<String> {
     let id = id_of(entry);
     let nobody = id.is_empty() || id == Uuid::nil().hyphenated().to_string();
     (!nobody).then_some(id)
 }
 
-/// The line of `response_meta.jsonl` that an entry's model and usage came from.
+/// The line of `response_meta.jsonl` that the entry's model and usage came from.
 pub(super) fn response_of(entry: &Entry) -> Option<&Object> {
     native(entry)?.get("response")?.as_object()
 }
 
-/// The fields of `entry` that `told` does not hold already.
+/// The fields of `entry` that differ from `told` or are missing there.
 fn difference(told: &Entry, entry: &Entry) -> Object {
     let (mut told, wanted) = (told.to_object(), entry.to_object());
     let mut difference = Object::new();
@@ -145,7 +145,7 @@ fn plain_entry(line: Line) -> Entry {
     entry
 }
 
-/// The fields of a line that no field of an entry holds as they are.
+/// The fields of a line that no field of an entry can store unchanged.
 fn native_fields(line: &Line, kind: Kind) -> Object {
     let mut native = Object::new();
     let mut keep = |field: &str, value: Value| {
@@ -175,7 +175,7 @@ fn native_fields(line: &Line, kind: Kind) -> Object {
     native
 }
 
-/// A compaction says its summary; the text beside it, if any, says nothing more.
+/// Uses the summary of a compaction as its content. The text next to it has no other information.
 fn take_summary(entry: &mut Entry, native: &mut Object) {
     let metadata = entry.metadata.as_mut();
     let summary = metadata.and_then(|metadata| match metadata.get("summary") {
@@ -246,7 +246,7 @@ fn put_summary(line: &mut Line, native: Option<&Object>) {
     line.metadata = Some(metadata);
 }
 
-/// Who says an entry that came from elsewhere, and to whom.
+/// Sender and recipient of an entry from another agent.
 fn speakers(entry: &Entry, context: &str) -> (String, String) {
     let tool = entry.tool_name.as_deref().unwrap_or_default();
     let (from, to) = match (entry.kind, &entry.role) {
@@ -283,7 +283,7 @@ fn type_of(kind: Kind) -> &'static str {
     }
 }
 
-/// The stated role first, then what type and speakers tell: who speaks to `user` is the assistant.
+/// The role of a line: as stated, or derived from type and recipient. A message to `user` is from the assistant.
 fn role_of(line: &Line, kind: Kind) -> Role {
     match (line.role.as_deref(), kind) {
         (Some("agent"), _) => Role::Assistant,

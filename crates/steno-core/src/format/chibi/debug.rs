@@ -1,4 +1,5 @@
-//! Lines of `requests.jsonl` and `response_meta.jsonl`: what was sent to the model, and what it billed.
+//! Lines of `requests.jsonl` and `response_meta.jsonl`: the requests to the model, and usage and cost of its
+//! responses.
 
 use crate::entry::{Entry, EntryError, Kind, Role, Usage};
 use crate::json::{Object, Style, Value, sorted};
@@ -6,10 +7,10 @@ use crate::timestamp::Timestamp;
 
 use super::convert::native_mut;
 
-/// Which of the two debug files a line belongs to.
+/// One of the two debug files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DebugFile {
-    /// Full bodies of requests.
+    /// Request bodies.
     Requests,
     /// Usage and model of responses.
     Responses,
@@ -34,7 +35,7 @@ impl DebugFile {
         }
     }
 
-    /// The file that a record belongs to, told by its shape.
+    /// Detects the file that a record belongs to by its fields.
     pub(super) fn of(object: &Object) -> Option<Self> {
         let stamped = object.get("timestamp").is_some_and(Value::is_number);
         Self::ALL
@@ -42,7 +43,7 @@ impl DebugFile {
             .find(|file| stamped && object.get(file.field()).is_some_and(Value::is_object))
     }
 
-    /// Refuses a record that does not belong into this file.
+    /// Returns an error if a record does not belong into this file.
     pub(super) fn check(self, object: Object) -> Result<Object, EntryError> {
         if Self::of(&object) == Some(self) {
             Ok(object)
@@ -51,7 +52,7 @@ impl DebugFile {
         }
     }
 
-    /// A line of this file, with all keys in alphabetical order, as chibi's JSON values print.
+    /// Renders a line of this file with sorted keys, as chibi's JSON values print.
     pub(crate) fn line(self, body: &Value, timestamp: i64) -> String {
         let mut object = Object::new();
         object.insert(self.field().to_owned(), sorted(body));
@@ -60,7 +61,7 @@ impl DebugFile {
     }
 }
 
-/// The notice that a debug line stands for on its own; the whole line is kept in it.
+/// Converts a debug line to a notice, which keeps the whole line.
 pub(super) fn entry_of(object: Object) -> Result<Entry, EntryError> {
     let file = DebugFile::of(&object).ok_or(EntryError::MissingField("request"))?;
     let mut entry = Entry::new(Role::System, Kind::Notice, "");
@@ -81,7 +82,7 @@ pub(super) fn entry_of(object: Object) -> Result<Entry, EntryError> {
     Ok(entry)
 }
 
-/// Gives an entry the model, id and tokens that a response line states.
+/// Copies model, id and tokens of a response line into an entry.
 pub(super) fn attach(entry: &mut Entry, line: &Object) {
     let Some(response) = line.get("response") else {
         return;
@@ -92,12 +93,12 @@ pub(super) fn attach(entry: &mut Entry, line: &Object) {
     entry.usage = response.get("usage").and_then(Value::as_object).map(usage);
 }
 
-/// What a response line says the call cost, in dollars.
+/// The cost in a response line, in dollars.
 pub(super) fn cost(line: &Object) -> Option<f64> {
     line.get("response")?.get("usage")?.get("cost")?.as_f64()
 }
 
-/// The second at which a debug line was written.
+/// The time of a debug line, in seconds.
 pub(super) fn second(line: &Object) -> Option<i64> {
     line.get("timestamp")?.as_i64()
 }

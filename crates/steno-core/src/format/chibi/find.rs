@@ -1,4 +1,4 @@
-//! Contexts below a path, told by what stands in their files.
+//! Finds contexts below a path by the content of their files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ pub(super) const ACTIVE: &str = "transcript/active.jsonl";
 pub(super) const MANIFEST: &str = "transcript/manifest.json";
 pub(super) const PARTITIONS: &str = "transcript/partitions/";
 
-/// Every file of a context that tells of its conversation, partitions aside.
+/// The files of a context that have parts of its conversation, without partitions.
 const FILES: [&str; 11] = [
     CONTEXT,
     ARCHIVE,
@@ -36,10 +36,10 @@ const FILES: [&str; 11] = [
     "response_meta.jsonl",
 ];
 
-/// How many records of a file are looked at to see whether they are chibi's.
+/// Number of records to check before a file is accepted or rejected.
 const PROBED: usize = 5;
 
-/// The contexts at or below `path`, each as one session.
+/// Finds the contexts at or below `path`. Each is one session.
 pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     if !tree.is_folder() {
         let bundle = Bundle::file(tree.root());
@@ -51,7 +51,7 @@ pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(folders.into_iter().map(bundle).filter(is_context).collect())
 }
 
-/// The folder of the context that a file may belong to, by its name.
+/// The context folder that a file would belong to, judging by its name.
 fn context_of(file: &Path) -> Option<&Path> {
     file.ancestors().skip(1).take(3).find(|folder| {
         let name = file.strip_prefix(folder).ok().and_then(Path::to_str).unwrap_or_default();
@@ -59,7 +59,7 @@ fn context_of(file: &Path) -> Option<&Path> {
     })
 }
 
-/// The name of the context that a bundle holds: its folder's, or that of a file that could be anybody's.
+/// The name of the context in a bundle: the folder's name, or the file's if its name is not one of chibi's.
 pub(super) fn context_name(bundle: &Bundle) -> String {
     let single = bundle.sources.len() == 1 && bundle.sources[0].path() == bundle.root;
     let known = bundle.sources.first().is_some_and(is_named);
@@ -71,7 +71,7 @@ pub(super) fn context_name(bundle: &Bundle) -> String {
     part.unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Whether a file is called as chibi calls its own.
+/// Whether a file has one of the names that chibi uses.
 pub(super) fn is_named(source: &Source) -> bool {
     FILES.contains(&source.name())
 }
@@ -91,7 +91,7 @@ fn bundle(folder: &Path) -> Bundle {
     Bundle::new(folder, sources)
 }
 
-/// The names of all partitions, whether a manifest lists them or not.
+/// Lists the names of all partitions, whether or not the manifest lists them.
 fn partitions(dir: &Path) -> Vec<String> {
     let listing = fs::read_dir(dir).into_iter().flatten().flatten();
     let names = listing.filter_map(|item| item.file_name().into_string().ok());
@@ -118,7 +118,7 @@ fn first_line(source: &Source) -> Option<String> {
     Some(String::from_utf8_lossy(&line.bytes).into_owned())
 }
 
-/// A context of the first releases: one object with a name and messages.
+/// Reads a context of the first releases: one object with a name and messages.
 pub(super) fn old_context(source: &Source) -> Option<Value> {
     let context: Value = bounds::from_slice(&source.bytes().ok()?).ok()?;
     (context["name"].is_string() && context["messages"].is_array()).then_some(context)

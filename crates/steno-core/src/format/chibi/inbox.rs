@@ -1,4 +1,4 @@
-//! Messages that other contexts left for this one, and how a prompt takes them in.
+//! Messages from other contexts, and how they are prepended to a prompt.
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -18,16 +18,16 @@ pub struct Message {
     pub id: String,
     /// Seconds since the Unix epoch.
     pub timestamp: UnixSecond,
-    /// The context that sends it.
+    /// The sending context.
     pub from: String,
-    /// The context that it is for.
+    /// The receiving context.
     pub to: String,
     /// The text.
     pub content: String,
 }
 
 impl Message {
-    /// Reads a message; all five fields must be there.
+    /// Parses a message. All five fields are required.
     pub fn from_object(mut object: Object) -> Result<Self, EntryError> {
         let mut text =
             |field| take_string(&mut object, field)?.ok_or(EntryError::MissingField(field));
@@ -40,13 +40,13 @@ impl Message {
         })
     }
 
-    /// The message as chibi writes it, with the newline.
+    /// Renders the message as chibi does, with a final newline.
     pub fn print(&self) -> String {
         Style::COMPACT.print(self) + "\n"
     }
 }
 
-/// The prompt with the messages in front, as the model sees it and the user's entry holds it.
+/// Prepends messages to a prompt. The result is what the model receives and what the user's entry stores.
 pub fn inject(messages: &[Message], prompt: &str) -> String {
     if messages.is_empty() {
         return prompt.to_owned();
@@ -58,7 +58,7 @@ pub fn inject(messages: &[Message], prompt: &str) -> String {
     text + "--- END INBOX ---\n\n" + prompt
 }
 
-/// The notice that a waiting message is; the whole line is kept in it.
+/// Converts an undelivered message to a notice, which keeps the whole line.
 pub(super) fn entry_of(object: Object) -> Result<Entry, EntryError> {
     let message = Message::from_object(object.clone())?;
     let mut entry = Entry::new(Role::User, Kind::Notice, message.content);

@@ -1,6 +1,6 @@
-//! One line of `context.jsonl`, as chibi's structs print it.
+//! One line of `context.jsonl`, as chibi's structs serialize it.
 //!
-//! The order of fields is theirs; fields that they do not know follow at the end.
+//! Fields are in chibi's order; unknown fields follow at the end.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -23,20 +23,20 @@ pub struct Line {
     pub content: String,
     /// `message`, `tool_call`, `tool_result`, `compaction` and others.
     pub entry_type: String,
-    /// A compaction's summary and what else was to be said.
+    /// A compaction's summary and other data.
     pub metadata: Option<Object>,
-    /// Joins a tool's result to its call.
+    /// Links a tool result to its call.
     pub tool_call_id: Option<String>,
     /// `user`, `agent` or `system`; only late releases write it.
     pub role: Option<String>,
-    /// Whether the message hands over the turn; only late releases write it.
+    /// Whether the message ends the turn; only late releases write it.
     pub flow_control: Option<bool>,
-    /// Fields that chibi does not know.
+    /// Unknown fields.
     pub extra: Object,
 }
 
 impl Line {
-    /// Reads a record; the first six fields must be there.
+    /// Parses a record. The first six fields are required.
     pub fn from_object(mut object: Object) -> Result<Self, EntryError> {
         let mut text =
             |field| take_string(&mut object, field)?.ok_or(EntryError::MissingField(field));
@@ -63,7 +63,7 @@ impl Line {
         Ok(line)
     }
 
-    /// The record as chibi writes it, with the newline.
+    /// Renders the record as chibi does, with a final newline.
     pub fn print(&self) -> String {
         Style::COMPACT.print(self) + "\n"
     }

@@ -1,7 +1,7 @@
-//! The right to change a context: chibi's `.lock` file, and a lock of the system below it.
+//! The lock of a context: chibi's `.lock` file, and a system lock on the folder.
 //!
-//! chibi rewrites the time in `.lock` while it works, and takes over a lock whose time is old. We hold it only
-//! for the moment of one change, so nothing needs to be rewritten.
+//! chibi rewrites the time in `.lock` while it works, and takes over a lock with an old time. Steno holds the lock
+//! only during one change, so it does not rewrite the time.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,33 +11,33 @@ use super::context::ContextError;
 use crate::durable::{OnPath, private_options};
 use crate::timestamp::Clock;
 
-/// The age in seconds after which a lock's holder is gone: one and a half of chibi's heartbeats.
+/// Age in seconds after which a lock is stale: one and a half of chibi's heartbeats.
 const STALE: i64 = 45;
-/// How often a lock that was just taken over or given up is tried for.
+/// Number of attempts to take a lock, because another process may take or release it in between.
 const TRIES: usize = 3;
 
-/// Whether a lock is held by somebody who works.
+/// Whether the holder of a lock is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockStatus {
-    /// Its holder works.
+    /// The holder is alive.
     Active,
-    /// Its holder is gone.
+    /// The holder is gone.
     Stale,
 }
 
-/// How the lock of the context in `dir` stands; `None` when there is none.
+/// The status of the lock of the context in `dir`; `None` if there is no lock.
 pub fn lock_status(dir: &Path, clock: &Clock) -> Option<LockStatus> {
     let path = dir.join(".lock");
     let stale = path.exists().then(|| is_stale(&path, clock.now().unix_seconds()))?;
     Some(if stale { LockStatus::Stale } else { LockStatus::Active })
 }
 
-/// A held lock; given up when dropped.
+/// A held lock, released when dropped.
 #[derive(Debug)]
 pub(super) struct Held {
     path: PathBuf,
     stamp: String,
-    /// Keeps other threads and processes of ours waiting instead of failing.
+    /// The system lock, on which other threads and processes of Steno wait.
     _folder: Option<File>,
 }
 
@@ -62,14 +62,14 @@ pub(super) fn take(dir: &Path, clock: &Clock) -> Result<Held, ContextError> {
         if !is_stale(&path, now) {
             break;
         }
-        // Somebody else may be quicker; then the next try fails or finds a fresh lock.
+        // Another process may take the lock first; then the next attempt fails or finds a fresh lock.
         let _ = fs::remove_file(&path);
     }
     Err(ContextError::Locked(path))
 }
 
 impl Drop for Held {
-    /// Removes the lock, unless somebody found it stale and took it over.
+    /// Removes the lock, unless another process found it stale and took it over.
     fn drop(&mut self) {
         if fs::read_to_string(&self.path).is_ok_and(|stamp| stamp == self.stamp) {
             let _ = fs::remove_file(&self.path);
@@ -86,7 +86,7 @@ fn wait_for_folder(dir: &Path) -> io::Result<Option<File>> {
     Ok(Some(folder))
 }
 
-/// A lock is stale when its time is old, or is no time at all.
+/// Whether a lock's time is old or cannot be parsed.
 fn is_stale(path: &Path, now: i64) -> bool {
     let stamp = fs::read_to_string(path).ok();
     let taken = stamp.and_then(|stamp| stamp.trim().parse::<i64>().ok());

@@ -1,11 +1,11 @@
-//! What `chibi -g` prints: the active conversation, by the names of those who spoke.
+//! Renders the output of `chibi -g`: the active conversation with the names of the senders.
 
 use super::line::Line;
 
-/// The most bytes of a tool's arguments that are shown on the tool's line.
+/// Maximum number of bytes of a tool's arguments on the tool's line.
 const PREVIEW: usize = 60;
 
-/// The last `count` lines, the first when it is negative, all when it is zero.
+/// Selects the last `count` lines, the first if `count` is negative, all if it is zero.
 pub fn select(lines: &[Line], count: i64) -> &[Line] {
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(lines.len());
     match count {
@@ -15,17 +15,17 @@ pub fn select(lines: &[Line], count: i64) -> &[Line] {
     }
 }
 
-/// How the log looks: releases differ.
+/// The layout of the log, which depends on the release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogStyle {
-    /// As in the documented layout and up to v0.5.0: the name and the text on one line.
+    /// The documented layout, and that of releases up to v0.5.0: name and text on one line.
     #[default]
     Documented,
-    /// As v0.10.10 prints it to a pipe: the name on a line of its own.
+    /// The layout that v0.10.10 prints to a pipe: the name on its own line.
     V0_10_10,
 }
 
-/// Lines as text; `verbose` shows tools in full, and records that are no messages.
+/// Renders lines. `verbose` shows tools in full, and records that are not messages.
 pub fn render(lines: &[Line], style: LogStyle, verbose: bool) -> String {
     lines.iter().map(|line| show(line, style, verbose)).collect()
 }

@@ -1,4 +1,4 @@
-//! `transcript.md`: the readable archive, `[USER]: ...` and `[ASSISTANT]: ...` with an empty line after each.
+//! `transcript.md`, the readable archive: `[USER]: ...` and `[ASSISTANT]: ...`, with an empty line after each.
 
 use crate::entry::{Entry, Kind, Role};
 
@@ -8,7 +8,7 @@ const MARKS: [(&str, Role, Kind); 3] = [
     ("[TOOL RESULT]: ", Role::Tool, Kind::ToolResult),
 ];
 
-/// The messages among `entries` as chibi appends them; tools and system texts do not appear.
+/// Renders the messages among `entries` as chibi appends them. Tool calls and system texts are omitted.
 pub fn render<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let mut text = String::new();
     for entry in entries {
@@ -21,7 +21,7 @@ pub fn render<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     text
 }
 
-/// Reads the messages back; text before the first mark is a notice.
+/// Parses the messages. Text before the first mark becomes a notice.
 pub(super) fn entries(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut after_blank = true;
@@ -44,7 +44,7 @@ pub(super) fn entries(text: &str) -> Vec<Entry> {
     entries
 }
 
-/// Whether a text begins as chibi's archives do.
+/// Whether a text starts as chibi's archives do.
 pub(super) fn recognises(text: &str) -> bool {
     MARKS[..2].iter().any(|(mark, ..)| text.starts_with(mark))
 }

@@ -1,14 +1,14 @@
-//! The log and the window of a context as one conversation.
+//! Merges the log and the window of a context into one conversation.
 
 use std::collections::{HashMap, HashSet};
 
 use super::convert::{identity, native_mut};
 use crate::entry::Entry;
 
-/// On entries that stand in the log only: they have left the active conversation.
+/// Marks entries that are only in the log: they are not in the active conversation any more.
 pub(super) const ARCHIVED: &str = "archived";
 
-/// Puts what only the window holds where it was said: after its neighbour that the log knows too.
+/// Inserts entries that only the window has after the neighbour that is also in the log.
 pub(super) fn merge(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
     let numbered = log.iter().enumerate();
     let known: HashMap<_, _> =
@@ -16,7 +16,7 @@ pub(super) fn merge(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
     let known = |entry: &Entry| known.get(&identity(entry)?).copied();
     let active: HashSet<_> = window.iter().filter_map(identity).collect();
 
-    // Sorted by the neighbour in the log; 0 stands before it, 1 is itself, 2 stands after it.
+    // Sort key: the neighbour's index in the log, then 0 for before it, 1 for itself, 2 for after it.
     let mut place = (window.iter().find_map(known).unwrap_or(log.len()), 0);
     let mut placed = Vec::with_capacity(log.len() + window.len());
     for entry in window {

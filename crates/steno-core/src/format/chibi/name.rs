@@ -1,18 +1,18 @@
-//! Names of contexts: letters, digits, `_` and `-`, as every release of chibi accepts them.
+//! Names of contexts: letters, digits, `_` and `-`, which every release of chibi accepts.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::session::Session;
 
-/// The most characters of a name: more no file system takes for a folder.
+/// Maximum number of characters, the limit of file systems for a folder's name.
 const LONGEST: usize = 255;
 
-/// The name of a context, which is also its folder's.
+/// The name of a context and of its folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContextName(String);
 
-/// A text that cannot name a context.
+/// A text that is not a valid context name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a context name (letters, digits, '_' and '-', no '-' in front, not 'system'): {0:?}")]
 pub struct ContextNameError(pub String);
@@ -23,7 +23,7 @@ impl ContextName {
         &self.0
     }
 
-    /// The name under which a session is written: its own where it can be one, else one like it.
+    /// The name for a session: its own if that is valid, else a similar one.
     pub(super) fn for_session(session: &Session) -> Self {
         let own = session.native_id.as_deref().unwrap_or(session.id.as_str());
         own.parse().unwrap_or_else(|_| {
@@ -34,7 +34,7 @@ impl ContextName {
         })
     }
 
-    /// The same name with a number, for when it is taken.
+    /// The name with a number appended, for when it is taken.
     pub(super) fn numbered(&self, number: u64) -> Self {
         let ending = format!("_{number}");
         let room = LONGEST.saturating_sub(ending.len()).min(self.0.len());

@@ -1,4 +1,4 @@
-//! The order of partitions: the manifest's, with those that it forgot put where their names say.
+//! Sorts partitions by the manifest; those that it does not list are inserted by the start time in their names.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::find::PARTITIONS;
 use crate::json::Value;
 use steno_vault::Source;
 
-/// Partitions from the oldest to the newest; a crash may have left some that no manifest lists.
+/// Sorts partitions from oldest to newest. After a crash some may be missing in the manifest.
 pub(super) fn in_order<'a>(
     partitions: Vec<&'a Source>,
     manifest: Option<&[u8]>,
@@ -21,7 +21,7 @@ pub(super) fn in_order<'a>(
         partitions.into_iter().partition(|source| place(source).is_some());
     listed.sort_by_key(|source| place(source));
     forgotten.sort_by_cached_key(|source| start(source));
-    // Each goes before the first listed one that begins later.
+    // Each is inserted before the first listed one that starts later.
     let (mut order, mut latest) = (Vec::new(), 0);
     let mut forgotten = forgotten.into_iter().peekable();
     for source in listed {
@@ -50,7 +50,7 @@ fn file_name(file: &str) -> &str {
     file.rsplit('/').next().unwrap_or(file)
 }
 
-/// The second at which a partition begins, from its name `<start>-<end>.jsonl`.
+/// The second at which a partition starts, from its name `<start>-<end>.jsonl`.
 fn start(source: &Source) -> u64 {
     let name = name(source);
     let digits = name.split('-').next().unwrap_or(name);

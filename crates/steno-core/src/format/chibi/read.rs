@@ -1,7 +1,7 @@
-//! One context as one session, from whichever files its release of chibi left.
+//! Reads one context as one session, from the files of any release of chibi.
 //!
-//! The log comes first (`transcript.jsonl`, partitions, the active one, the archive), then the window of
-//! `context.jsonl` for all that the log does not hold: some releases wrote entries to one of the two only.
+//! The log comes first (`transcript.jsonl`, partitions, the active partition, the archive), then the window in
+//! `context.jsonl` for entries that the log lacks: some releases wrote entries to only one of them.
 
 use std::collections::HashSet;
 
@@ -49,7 +49,7 @@ pub fn read(bundle: &Bundle) -> Result<Transcript, FormatError> {
     Ok(transcript)
 }
 
-/// An id that was given twice names the first entry only.
+/// Clears an id that an earlier entry already has, and keeps it as the line's id.
 fn keep_second_id(entry: &mut Entry) {
     let id = std::mem::take(&mut entry.entry_id);
     native_mut(entry).insert("id".to_owned(), id.hyphenated().to_string().into());
@@ -86,7 +86,8 @@ impl<'a> Reading<'a> {
         let sources = &self.bundle.sources;
         let manifest = self.bundle.get(MANIFEST).and_then(|source| source.bytes().ok());
         let partitions = sources.iter().filter(|source| source.name().starts_with(PARTITIONS));
-        // Windows that chibi rewrote since they were kept: what they held is still part of the conversation.
+        // Earlier versions of the window, which chibi has rewritten since. Their lines are still part of the
+        // conversation.
         let earlier = self.bundle.earlier.iter().filter(|source| source.name() == CONTEXT);
         let mut log: Vec<_> = earlier.chain(self.bundle.get(LOG)).collect();
         log.extend(partition::in_order(partitions.collect(), manifest.as_deref()));
@@ -95,7 +96,7 @@ impl<'a> Reading<'a> {
         log
     }
 
-    /// The active conversation, if the context has a file for it.
+    /// Reads the active conversation; `None` if the context has no file for it.
     fn window(&mut self) -> Result<Option<Vec<Entry>>, FileError> {
         let single = match self.bundle.sources.as_slice() {
             [source] if !is_named(source) => Some(source),
@@ -108,9 +109,9 @@ impl<'a> Reading<'a> {
         Ok(old.map(|context| old_messages(&context)))
     }
 
-    /// The readable archive, where nothing else holds what was archived.
+    /// Reads the Markdown archive, if no other file has the archived messages.
     ///
-    /// Its end may repeat the beginning of the window: chibi archives before it knows that it can compact.
+    /// Its end may repeat the start of the window, because chibi archives before it knows whether it can compact.
     fn markdown(&mut self, window: &[Entry]) -> Result<Vec<Entry>, FileError> {
         let Some(source) = self.bundle.get(MARKDOWN) else {
             return Ok(Vec::new());
@@ -130,7 +131,7 @@ impl<'a> Reading<'a> {
         Timestamp::from_unix(second)
     }
 
-    /// Adds what the debug files tell, and gives the cost that they state.
+    /// Adds the lines of the debug files, and returns the cost that they state.
     fn add_debug_lines(&mut self, entries: &mut Vec<Entry>) -> Result<Option<f64>, FileError> {
         let mut lines = Vec::new();
         for file in DebugFile::ALL {
@@ -141,7 +142,7 @@ impl<'a> Reading<'a> {
         Ok(responses::add(entries, lines))
     }
 
-    /// All records of a source; those that `convert` refuses become problems.
+    /// Reads all records of a file. Those that `convert` rejects become problems.
     fn each<T>(
         &mut self,
         source: &Source,
@@ -151,13 +152,13 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// How many of the last entries are the first of `window`, found in one pass (Knuth, Morris and Pratt).
+/// Counts how many of the last entries equal the first of `window`, in one pass (Knuth-Morris-Pratt).
 fn count_repeated(entries: &[Entry], window: &[&Entry]) -> usize {
     let is_same = |a: &Entry, b: &Entry| a.role == b.role && a.content == b.content;
     if window.is_empty() {
         return 0;
     }
-    // For each beginning of the window, how long a shorter beginning is with which it ends.
+    // For each prefix of the window, the length of its longest proper prefix that is also its suffix.
     let mut borders = vec![0; window.len()];
     let next = |borders: &[usize], mut matched: usize, entry: &Entry| {
         while matched > 0 && (matched == window.len() || !is_same(entry, window[matched])) {
@@ -175,7 +176,7 @@ fn entry(object: Object) -> Result<Entry, EntryError> {
     Line::from_object(object).map(entry_of)
 }
 
-/// Messages of the first releases: an id, a role and a text.
+/// Decodes the messages of the first releases: id, role and text.
 fn old_messages(context: &Value) -> Vec<Entry> {
     let messages = context["messages"].as_array().into_iter().flatten();
     let text =

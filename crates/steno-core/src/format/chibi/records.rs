@@ -1,4 +1,4 @@
-//! JSON Lines of one source: each record with its line, each bad line as a problem.
+//! Reads JSON Lines with line numbers. A bad line becomes a problem.
 
 use crate::agent::repair;
 use crate::durable::{FileError, OnPath};
@@ -8,7 +8,7 @@ use crate::lines::{LINE_LIMIT, LineEnd, Lines};
 use crate::problem::Problem;
 use steno_vault::Source;
 
-/// What `convert` makes of each record of a source; lines that it or JSON refuses are added to `problems`.
+/// Converts each record of a file. Lines that JSON or `convert` rejects are added to `problems`.
 pub(super) fn records<T>(
     source: &Source,
     problems: &mut Vec<Problem>,
@@ -37,7 +37,7 @@ pub(super) fn records<T>(
     Ok(records)
 }
 
-/// Reads one line as a JSON object, or says why it is none.
+/// Parses one line as a JSON object.
 pub(super) fn parse(bytes: &[u8]) -> Result<Object, String> {
     std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
     repair::parse(bytes)

@@ -1,4 +1,5 @@
-//! Debug lines among the entries: a response's model and tokens belong to the entry that came of it.
+//! Matches debug lines with entries: the model and tokens of a response belong to the entry that was written right
+//! after it.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +8,12 @@ use super::debug::{self, DebugFile, second};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// How many seconds after its response an entry may have been written.
+/// Maximum delay in seconds between a response and its entry.
 const DELAY: i64 = 2;
 
-/// Attaches each response to the entry that followed it at once; all other lines become notices at their time.
+/// Attaches each response to the entry that directly follows it. All other lines become notices at their time.
 ///
-/// Gives the cost that the responses state.
+/// Returns the cost that the responses state.
 pub(super) fn add(entries: &mut Vec<Entry>, lines: Vec<Object>) -> Option<f64> {
     let cost = lines.iter().filter_map(debug::cost).reduce(|sum, cost| sum + cost);
     let mut waiting = answers(entries);
@@ -37,7 +38,7 @@ pub(super) fn add(entries: &mut Vec<Entry>, lines: Vec<Object>) -> Option<f64> {
     cost
 }
 
-/// What the model said, by the second and place at which it stands.
+/// The model's entries, by second and index.
 fn answers(entries: &[Entry]) -> BTreeSet<(i64, usize)> {
     let answers = entries.iter().enumerate().filter(|(_, entry)| {
         let said = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
@@ -48,7 +49,7 @@ fn answers(entries: &[Entry]) -> BTreeSet<(i64, usize)> {
     placed.collect()
 }
 
-/// Puts each notice before the first entry that is later than it.
+/// Inserts each notice before the first later entry.
 fn insert(entries: &mut Vec<Entry>, notices: Vec<Entry>) {
     let mut latest = i64::MIN;
     let seconds: Vec<_> = entries

@@ -7,13 +7,13 @@ use crate::entry::EntryError;
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-/// Seconds since the Unix epoch; negative before it. chibi writes whole ones.
+/// Seconds since the Unix epoch, negative before it. chibi writes integers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct UnixSecond(Number);
 
 impl UnixSecond {
-    /// Takes the time of a record.
+    /// Takes the time field of a record.
     pub(super) fn take(object: &mut Object) -> Result<Self, EntryError> {
         let field = "timestamp";
         match object.shift_remove(field) {
@@ -23,7 +23,7 @@ impl UnixSecond {
         }
     }
 
-    /// The time that a value states.
+    /// Converts a JSON number.
     pub(super) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Number(number) => Some(Self(number.clone())),
@@ -31,13 +31,13 @@ impl UnixSecond {
         }
     }
 
-    /// The moment, in whole seconds, where the calendar has it.
+    /// The time in whole seconds; `None` if it is out of range.
     pub fn moment(&self) -> Option<Timestamp> {
         let floor = || self.0.as_f64().map(|second| second.floor() as i64);
         self.0.as_i64().or_else(floor).and_then(Timestamp::from_unix)
     }
 
-    /// The number, unless the moment alone tells it.
+    /// The number, unless it equals the time in whole seconds.
     pub(super) fn beyond_moment(&self) -> Option<Value> {
         let whole = self.moment().map(|at| at.unix_seconds().to_string());
         (whole != Some(self.0.to_string())).then(|| Value::Number(self.0.clone()))

@@ -1,7 +1,7 @@
-//! A whole transcript as a context's folder, in the layout of chibi's documentation.
+//! Writes a transcript as a context's folder, in the layout of chibi's documentation.
 //!
-//! What stands before the last compaction goes to `transcript_archive.jsonl` and `transcript.md`, the rest to
-//! `context.jsonl`. Debug files and the inbox are written only for transcripts that came with them.
+//! Entries before the last compaction go to `transcript_archive.jsonl` and `transcript.md`, the rest to
+//! `context.jsonl`. Debug files and the inbox are written only if the transcript was read with them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,9 +22,9 @@ use crate::json::{Object, Style};
 use crate::session::Transcript;
 use steno_vault::FormatError;
 
-/// Writes `transcript` below `base` and gives the folder: `contexts/<name>`.
+/// Writes `transcript` to `contexts/<name>` below `base`, and returns that folder.
 ///
-/// A context of that name that holds anything else is left alone; then the name gets a number.
+/// If a context of that name has other content, it is unchanged, and a number is appended to the name.
 pub fn write(transcript: &Transcript, base: &Path) -> Result<PathBuf, FormatError> {
     let name = ContextName::for_session(&transcript.session);
     let entries = identified(transcript);
@@ -62,7 +62,7 @@ fn holds_nothing_else(dir: &Path, known: &HashSet<String>) -> Result<bool, Forma
     Ok(true)
 }
 
-/// What names the records that an entry is written as: ids, or whole lines where there is none.
+/// Keys of the records that an entry is written as: ids, or whole lines without an id.
 fn records(entry: &Entry) -> Vec<String> {
     let line = |line: &Object| Style::COMPACT.print(line);
     if let Some(beside) = beside_line(entry) {
@@ -73,7 +73,7 @@ fn records(entry: &Entry) -> Vec<String> {
     records
 }
 
-/// The files' names and contents, in the order in which they can be written safely.
+/// Names and contents of the files, in an order that is safe if a crash interrupts the writing.
 fn files(
     transcript: &Transcript,
     entries: &[Entry],
@@ -107,7 +107,7 @@ fn files(
     files
 }
 
-/// Writes what differs from what is there.
+/// Writes the files that differ from those on disk.
 fn write_files(dir: &Path, files: &[(&str, String)]) -> Result<(), FileError> {
     create_private_dir(dir)?;
     for (name, text) in files {
@@ -119,7 +119,8 @@ fn write_files(dir: &Path, files: &[(&str, String)]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Where the active conversation begins: at the last compaction, or after what was archived without one.
+/// The index at which the active conversation starts: at the last compaction, or after entries that were archived
+/// without one.
 fn window_start(spoken: &[&Entry]) -> usize {
     let archived =
         |entry: &&Entry| native(entry).is_some_and(|native| native.contains_key(ARCHIVED));
@@ -128,7 +129,7 @@ fn window_start(spoken: &[&Entry]) -> usize {
     compaction.unwrap_or(0).max(after)
 }
 
-/// The transcript's entries as lines of a context, the whole conversation.
+/// Converts the transcript's entries to lines, archived ones included.
 pub fn lines_of_transcript(transcript: &Transcript) -> Vec<Line> {
     let spoken: Vec<_> =
         transcript.entries.iter().filter(|entry| file_of(entry).is_none()).collect();
@@ -145,17 +146,18 @@ fn context_lines(entries: &[&Entry], name: &ContextName) -> Vec<Line> {
     lines.collect()
 }
 
-/// The file that an entry came from, where that is not the conversation's.
+/// The file that an entry came from, if it is not part of the conversation.
 fn file_of(entry: &Entry) -> Option<&str> {
     native(entry)?.get("file")?.as_str()
 }
 
-/// The line that such an entry stands for.
+/// The line that such an entry came from.
 fn beside_line(entry: &Entry) -> Option<&Object> {
     native(entry)?.get("line")?.as_object()
 }
 
-/// The lines of a file beside the conversation: those attached to what the model said, and the rest, by time.
+/// Renders a debug file or the inbox: lines attached to the model's entries, and those of other entries, sorted by
+/// time.
 fn lines_of(file: &str, beside: &[&Entry], attached: Vec<&Object>) -> String {
     let of_file = beside.iter().filter(|entry| file_of(entry) == Some(file));
     let mut lines = attached;

@@ -1,7 +1,7 @@
 //! Archives: one run folder as `archive/<first seven characters>/<run id>.tar.gz`.
 //!
-//! A run leaves its folder only after its archive is on disk. What comes out of an archive can only
-//! be files and folders of that run; links are refused both ways.
+//! A run's folder is removed only after its archive is on disk. Only files and folders of that run are unpacked, and
+//! symlinks are refused in both directions.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -18,18 +18,18 @@ use super::run_id::RunId;
 use super::store::Store;
 use crate::durable::{self, FileError, OnPath};
 
-/// The folder of the archives below the store's own.
+/// Folder of the archives in the store.
 pub(super) const ARCHIVE: &str = "archive";
 
 impl Store {
-    /// Packs a run into an archive, removes its folder, and says where the archive is.
+    /// Packs a run into an archive, removes its folder, and returns the archive's path.
     pub fn archive(&self, id: &RunId) -> Result<PathBuf, StoreError> {
         let path = self.archive_run(id)?;
         self.update_index();
         Ok(path)
     }
 
-    /// As [`Store::archive`], but leaves the index to the caller.
+    /// Like [`Store::archive`], but does not update the index.
     pub(super) fn archive_run(&self, id: &RunId) -> Result<PathBuf, StoreError> {
         let folder = self.folder(id);
         if folder::bundle(&folder).sources.is_empty() {
@@ -47,7 +47,7 @@ impl Store {
         Ok(path)
     }
 
-    /// Unpacks the archive of a run, leaves the archive where it is, and says where the run is.
+    /// Unpacks the archive of a run, keeps the archive, and returns the run's folder.
     pub fn restore(&self, id: &RunId) -> Result<PathBuf, StoreError> {
         let folder = self.folder(id);
         if fs::symlink_metadata(&folder).is_ok() {
@@ -62,14 +62,14 @@ impl Store {
             .on("create folder", &runs)?;
         unpack(&path, id, temp.path())?;
         fs::rename(temp.path(), &folder).on("create folder", &folder)?;
-        // The folder has its name now; there is nothing left to clean up.
+        // The folder has its final name, so there is nothing to clean up.
         let _ = temp.keep();
         durable::sync_dir(&runs)?;
         self.update_index();
         Ok(folder)
     }
 
-    /// The runs that are archived, by name.
+    /// Lists the archived runs by name.
     pub fn archives(&self) -> Result<Vec<RunId>, StoreError> {
         let paths = all(&self.base)?;
         let names =
@@ -79,7 +79,7 @@ impl Store {
         Ok(ids)
     }
 
-    /// Removes the archive of a run; the run itself, if it is there, stays.
+    /// Removes the archive of a run, but not the run itself.
     pub fn delete_archive(&self, id: &RunId) -> Result<(), StoreError> {
         let path = find(&self.base, id).ok_or_else(|| StoreError::ArchiveNotFound(id.clone()))?;
         durable::remove_file(&path)?;
@@ -98,14 +98,14 @@ impl Store {
     }
 }
 
-/// The archive of a run, in whichever folder it is.
+/// Finds the archive of a run in any of the archive folders.
 pub(super) fn find(base: &Path, id: &RunId) -> Option<PathBuf> {
     let months = children(&base.join(ARCHIVE)).unwrap_or_default();
     let mut paths = months.into_iter().map(|month| month.join(file_name(id)));
     paths.find(|path| folder::is_plain_file(path))
 }
 
-/// All archives.
+/// Lists all archive files.
 pub(super) fn all(base: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
     for month in children(&base.join(ARCHIVE))? {
@@ -122,7 +122,7 @@ fn file_name(id: &RunId) -> String {
     format!("{id}.tar.gz")
 }
 
-/// What stands in a folder, in order; nothing when it is not there.
+/// Lists a folder, sorted; empty if it does not exist.
 fn children(dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     match fs::read_dir(dir).on("read folder", dir) {
         Ok(entries) => {
@@ -142,7 +142,7 @@ struct Item {
     metadata: fs::Metadata,
 }
 
-/// Everything in a run folder in the order of its names, the folder itself first.
+/// Lists everything in a run folder sorted by name, the folder itself first.
 fn walk(folder: &Path, id: &RunId) -> Result<Vec<Item>, StoreError> {
     let mut items = Vec::new();
     let mut waiting = vec![(id.to_string(), folder.to_owned())];
@@ -206,7 +206,7 @@ fn unpack(path: &Path, id: &RunId, target: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The path below the run's folder; `None` when it would leave it.
+/// The path inside the run's folder; `None` if it would be outside.
 fn inside(name: &str, id: &RunId) -> Option<PathBuf> {
     let mut parts = Path::new(name).components();
     if parts.next() != Some(Component::Normal(id.as_str().as_ref())) {

@@ -1,6 +1,6 @@
-//! Artifacts of a run: files that a flow left in `runs/<run id>/artifacts`, large ones compressed.
+//! Artifacts: files that a flow wrote to `runs/<run id>/artifacts`. Large ones are compressed.
 //!
-//! Names are relative paths that stay in that folder. Links are not followed. What `files/` holds is never compressed.
+//! Names are relative paths inside that folder. Symlinks are not followed. Files in `files/` are never compressed.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -14,20 +14,20 @@ use super::store::Store;
 use crate::durable::{self, FileError, OnPath};
 use crate::timestamp::Timestamp;
 
-/// The folder of the artifacts in that of a run.
+/// Folder of the artifacts in a run's folder.
 const ARTIFACTS: &str = "artifacts";
-/// The folder of generated files among them.
+/// Folder of generated files among the artifacts.
 const FILES: &str = "files";
-/// What the name of a compressed artifact ends with.
+/// Suffix of a compressed artifact.
 const GZ: &str = ".gz";
-/// Artifacts of so many bytes are compressed.
+/// Size in bytes from which artifacts are compressed.
 const COMPRESS_FROM: usize = 10 * 1024;
 
-/// What is known of an artifact.
+/// Name, size and type of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactInfo {
-    /// Its name, without the ending of a compressed file.
+    /// The name, without the suffix of a compressed file.
     pub name: String,
     /// Bytes on disk.
     pub size: u64,
@@ -35,12 +35,12 @@ pub struct ArtifactInfo {
     pub compressed: bool,
     /// When it was written.
     pub created_at: Option<Timestamp>,
-    /// What its ending says: `specification`, `diff`, `json`, `text`, `code`, `binary` or `unknown`.
+    /// The type, from the suffix: `specification`, `diff`, `json`, `text`, `code`, `binary` or `unknown`.
     #[serde(rename = "type")]
     pub kind: &'static str,
 }
 
-/// The type of an artifact by its name, and whether it is worth compressing.
+/// The type of an artifact from its name, and whether it should be compressed.
 pub fn artifact_type(name: &str) -> (&'static str, bool) {
     let ending = Path::new(name).extension().map(|ending| ending.to_string_lossy().to_lowercase());
     match ending.as_deref().unwrap_or_default() {
@@ -55,7 +55,7 @@ pub fn artifact_type(name: &str) -> (&'static str, bool) {
 }
 
 impl Store {
-    /// Saves an artifact of a run, compressed where that is worth it.
+    /// Saves an artifact of a run, compressed if that is worthwhile.
     pub fn save_artifact(&self, id: &RunId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.artifact_path(id, name)?;
         durable::create_private_dir(durable::parent(&path))?;
@@ -76,7 +76,7 @@ impl Store {
         self.save_artifact(id, &format!("{FILES}/{name}"), bytes)
     }
 
-    /// Loads an artifact of a run, unpacked.
+    /// Loads an artifact of a run, decompressed.
     pub fn load_artifact(&self, id: &RunId, name: &str) -> Result<Vec<u8>, StoreError> {
         let path = self.artifact_path(id, name)?;
         let packed = compressed_path(&path);
@@ -86,7 +86,7 @@ impl Store {
             let corrupt = |problem| StoreError::CorruptArtifact { id: id.clone(), problem };
             match folder::plain_bytes(&packed, bytes) {
                 Ok(bytes) => return Ok(bytes),
-                // What another program could not finish may still be there as it was.
+                // Another program may have been interrupted before it removed the uncompressed file.
                 Err(_) if folder::is_plain_file(&path) => {}
                 Err(problem) => return Err(corrupt(problem)),
             }
@@ -97,14 +97,14 @@ impl Store {
         Ok(fs::read(&path).on("read", &path)?)
     }
 
-    /// What is known of one artifact.
+    /// Describes one artifact.
     pub fn artifact_info(&self, id: &RunId, name: &str) -> Result<ArtifactInfo, StoreError> {
         let artifacts = self.artifacts(id)?;
         let found = artifacts.into_iter().find(|artifact| artifact.name == name);
         found.ok_or_else(|| self.no_artifact(id, name))
     }
 
-    /// All artifacts of a run by name, generated files included.
+    /// Lists all artifacts of a run by name, generated files included.
     pub fn artifacts(&self, id: &RunId) -> Result<Vec<ArtifactInfo>, StoreError> {
         let base = self.folder(id).join(ARTIFACTS);
         let mut found = Vec::new();
@@ -123,13 +123,13 @@ impl Store {
                 }
             }
         }
-        // Of two files of one name the compressed one counts, as it does when the artifact is loaded.
+        // If there are two files of one name, the compressed one is used, as in `load_artifact`.
         found.sort_by(|a, b| (&a.name, b.compressed).cmp(&(&b.name, a.compressed)));
         found.dedup_by(|a, b| a.name == b.name);
         Ok(found)
     }
 
-    /// Removes an artifact, in whichever form it is stored.
+    /// Removes an artifact, compressed or not.
     pub fn delete_artifact(&self, id: &RunId, name: &str) -> Result<(), StoreError> {
         let path = self.artifact_path(id, name)?;
         let packed = Some(compressed_path(&path)).filter(|_| artifact_type(name).1);
@@ -144,7 +144,7 @@ impl Store {
         Ok(())
     }
 
-    /// Where an artifact stands uncompressed.
+    /// The path of an uncompressed artifact.
     fn artifact_path(&self, id: &RunId, name: &str) -> Result<PathBuf, StoreError> {
         let path = Path::new(name);
         let is_plain = |part: Component| matches!(part, Component::Normal(_));
@@ -158,7 +158,7 @@ impl Store {
         }
         let mut place = self.folder(id).join(ARTIFACTS);
         for part in path.components() {
-            // A link on the way would lead out of the run.
+            // A symlink on the way would lead outside of the run.
             if fs::symlink_metadata(&place).is_ok_and(|it| it.is_symlink()) {
                 return Err(unsafe_name());
             }
@@ -172,7 +172,7 @@ impl Store {
     }
 }
 
-/// What is known of the file of an artifact below `base`.
+/// Describes the file of an artifact below `base`; `None` if its path is not UTF-8.
 fn describe(base: &Path, path: &Path) -> Result<Option<ArtifactInfo>, FileError> {
     let Some(stored) = path.strip_prefix(base).ok().and_then(Path::to_str) else {
         return Ok(None);
@@ -181,7 +181,7 @@ fn describe(base: &Path, path: &Path) -> Result<Option<ArtifactInfo>, FileError>
     let metadata = fs::metadata(path).on("open", path)?;
     let modified = metadata.modified().on("open", path)?;
     let created_at = jiff::Timestamp::try_from(modified).ok();
-    // What is not worth compressing and ends in `.gz` was saved under that name.
+    // A name that ends in `.gz` and is not worth compressing was saved under that name.
     let unpacked = stored.strip_suffix(GZ).filter(|name| artifact_type(name).1);
     let unpacked = unpacked.filter(|name| !Path::new(name).starts_with(FILES));
     let name = unpacked.unwrap_or(&stored).to_owned();

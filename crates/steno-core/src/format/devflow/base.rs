@@ -1,13 +1,13 @@
-//! Where a store stands: the folder that holds `runs/`.
+//! Finds the folder of a store: the one with `runs/`.
 
 use std::path::{Path, PathBuf};
 
 use super::{folder, index, store};
 
-/// The store's folder for a folder that a user names.
+/// Returns the store's folder for a folder that the user names.
 ///
-/// devflow's own examples open a store on `.devflow/runs` or `.devflow/transcripts`, so that its
-/// runs stand one folder deeper than they should; those are found too.
+/// devflow's examples open a store on `.devflow/runs` or `.devflow/transcripts`, so that runs are one folder deeper
+/// than documented. Those are found too.
 pub fn base_of(folder: &Path) -> PathBuf {
     let deeper = [store::RUNS, "transcripts"].map(|name| folder.join(name));
     if !has_runs(folder)

@@ -1,7 +1,7 @@
-//! Reading devflow's JSON as Go would, but one bad record at a time.
+//! Parses devflow's JSON as Go does, except that one bad record does not affect the others.
 //!
-//! Field names match in any case, missing fields are zero, `null` is missing, year 1 is no time. A
-//! file that was cut off gives the turns before the cut.
+//! Field names match in any case, missing fields are zero, `null` is missing, and year 1 is no time. A truncated file
+//! gives the turns before the cut.
 
 use std::fmt;
 use std::path::Path;
@@ -16,16 +16,16 @@ use crate::entry::EntryError;
 use crate::json::{Object, Value};
 use crate::problem::{Problem, json_reason};
 
-/// A run, and what of it could not be read.
+/// A run, and the records that could not be parsed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decoded {
     /// The run.
     pub run: Run,
-    /// What could not be read.
+    /// Records that could not be parsed.
     pub problems: Vec<Problem>,
 }
 
-/// Reads the bytes of a `transcript.json`; `Err` when they hold no run at all.
+/// Parses a `transcript.json`; an error if the bytes have no run at all.
 pub fn transcript(path: &Path, bytes: &[u8]) -> Result<Decoded, Problem> {
     let mut problems = Vec::new();
     let text = text(path, bytes, &mut problems);
@@ -47,17 +47,17 @@ pub fn transcript(path: &Path, bytes: &[u8]) -> Result<Decoded, Problem> {
     Ok(Decoded { run, problems })
 }
 
-/// Whether the bytes are a `transcript.json`, whole or cut off.
+/// Whether the bytes are a `transcript.json`, complete or truncated.
 pub(super) fn is_transcript(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let mut draft = Draft::default();
     let mut reader = serde_json::Deserializer::from_str(&text);
-    // How far the file can be read does not matter here, only what stands in it.
+    // A parse error does not matter here, only the fields before it.
     let _ = DraftSeed(&mut draft).deserialize(&mut reader);
     draft.is_run() && (draft.seen_turns || draft.metadata.is_some())
 }
 
-/// Reads the bytes of a `metadata.json`.
+/// Parses a `metadata.json`.
 pub fn metadata(path: &Path, bytes: &[u8]) -> Result<(RunMeta, Vec<Problem>), Problem> {
     let mut problems = Vec::new();
     let text = text(path, bytes, &mut problems);
@@ -72,7 +72,7 @@ pub fn metadata(path: &Path, bytes: &[u8]) -> Result<(RunMeta, Vec<Problem>), Pr
     Ok((meta, problems))
 }
 
-/// The text, with U+FFFD for bytes that are none and for halves of surrogate pairs.
+/// Decodes UTF-8. Invalid bytes and unpaired surrogates become U+FFFD.
 fn text(path: &Path, bytes: &[u8], problems: &mut Vec<Problem>) -> String {
     if std::str::from_utf8(bytes).is_err() {
         problems.push(Problem::of(path, "not UTF-8: bad bytes read as U+FFFD"));
@@ -82,7 +82,7 @@ fn text(path: &Path, bytes: &[u8], problems: &mut Vec<Problem>) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// The parts of a transcript before any of them is understood.
+/// The fields of a transcript, still as raw JSON.
 #[derive(Default)]
 struct Draft<'a> {
     run_id: Option<&'a RawValue>,
@@ -92,7 +92,7 @@ struct Draft<'a> {
     extra: Vec<(String, &'a RawValue)>,
 }
 
-/// Where a raw value stands.
+/// The text of a file, to report a raw value with its line.
 struct Place<'a> {
     path: &'a Path,
     text: &'a str,
@@ -159,7 +159,7 @@ impl<'a> Draft<'a> {
 }
 
 impl Run {
-    /// Takes what one place leaves out from the other: name and number of turns.
+    /// Fills in a name that only the run or only the metadata has, and drops a stated turn count that is redundant.
     pub(super) fn settle(&mut self) {
         if self.run_id.is_empty() {
             self.run_id.clone_from(&self.metadata.run_id);

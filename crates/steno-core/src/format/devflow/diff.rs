@@ -1,10 +1,10 @@
-//! Two runs side by side.
+//! Compares two runs.
 
 use super::go_time::rounded;
 use super::run::{Run, Turn};
 use crate::timestamp::Timestamp;
 
-/// What two runs have in common and where they differ, turn by turn; lengths are bytes.
+/// Renders what two runs have in common and where they differ, turn by turn. Lengths are in bytes.
 pub fn diff(a: &Run, b: &Run, now: Timestamp) -> String {
     let (meta_a, meta_b) = (&a.metadata, &b.metadata);
     let mut out = format!(

@@ -1,5 +1,4 @@
-//! Writing JSON as Go's `encoding/json` prints devflow's types: field order, omitted zeros, sorted
-//! maps.
+//! Renders JSON as Go's `encoding/json` prints devflow's types: field order, omitted zeros, sorted maps.
 
 use serde_json::Number;
 
@@ -7,32 +6,31 @@ use super::run::{Run, RunMeta, ToolCall, Turn};
 use crate::json::{Object, Style, Value, go_float};
 use crate::timestamp::Timestamp;
 
-/// Which of the published shapes is written.
+/// The published shape that is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// What the program ships: `metadata` has `runId` and `turnCount`, and fields that devflow does
-    /// not know are kept.
+    /// The shape that devflow writes: `metadata` has `runId` and `turnCount`, and unknown fields are kept.
     #[default]
     Shipped,
-    /// ADR-011 to the letter: nothing but the fields of its type definitions.
+    /// Exactly ADR-011: only the fields of its type definitions.
     Adr011,
 }
 
-/// What Go writes for a time that was never set.
+/// Go's text for a time that was never set.
 const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
 impl Run {
-    /// The content of `transcript.json`, without a newline at the end.
+    /// Renders `transcript.json`, without a final newline.
     pub fn to_json(&self, shape: Shape) -> String {
         Style::GO_INDENT.print(&self.to_object(shape))
     }
 
-    /// The content of `metadata.json`, without a newline at the end.
+    /// Renders `metadata.json`, without a final newline.
     pub fn metadata_json(&self, shape: Shape) -> String {
         Style::GO_INDENT.print(&self.metadata_object(shape))
     }
 
-    /// The metadata with what the run as a whole tells: its name and its number of turns.
+    /// The metadata with the run's name and number of turns.
     pub fn metadata_object(&self, shape: Shape) -> Object {
         let mut meta = self.metadata.clone();
         if meta.run_id.is_empty() {
@@ -55,7 +53,7 @@ impl Run {
 }
 
 impl RunMeta {
-    /// The metadata as a JSON object.
+    /// Converts the metadata to a JSON object.
     pub fn to_object(&self, shape: Shape) -> Object {
         let mut out = Writer::new(shape, &self.extra);
         if shape == Shape::Shipped {
@@ -79,7 +77,7 @@ impl RunMeta {
 }
 
 impl Turn {
-    /// The turn as a JSON object.
+    /// Converts the turn to a JSON object.
     pub fn to_object(&self, shape: Shape) -> Object {
         let calls = self.tool_calls.iter().map(|call| call.to_object(shape));
         let mut out = Writer::new(shape, &self.extra);
@@ -96,7 +94,7 @@ impl Turn {
 }
 
 impl Turn {
-    /// The turn as it is read from what is printed of it: zeros at the end of its time are gone.
+    /// The turn as it is parsed back after printing: trailing zeros of its time are gone.
     pub(super) fn as_printed(&self) -> Self {
         let timestamp = self.timestamp.map(|at| at.to_rfc3339_nano().parse().unwrap_or(at));
         Self { timestamp, ..self.clone() }
@@ -104,7 +102,7 @@ impl Turn {
 }
 
 impl ToolCall {
-    /// The call as a JSON object.
+    /// Converts the call to a JSON object.
     pub fn to_object(&self, shape: Shape) -> Object {
         let mut out = Writer::new(shape, &self.extra);
         out.text("id", &self.id);
@@ -116,7 +114,7 @@ impl ToolCall {
     }
 }
 
-/// The object with its keys in bytewise order at every depth, as Go writes a map.
+/// Sorts the keys bytewise at every depth, as Go does for a map.
 pub(super) fn sorted(object: &Object) -> Object {
     let mut pairs: Vec<_> = object.iter().collect();
     pairs.sort_by_key(|(key, _)| key.as_bytes());
@@ -135,18 +133,18 @@ pub(super) fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| ZERO_TIME.to_owned(), |at| at.to_rfc3339_nano())
 }
 
-/// The number as Go prints it; what JSON has no number for is zero.
+/// Formats a number as Go does. Infinity and NaN become zero.
 pub(super) fn float(value: f64) -> Value {
     let number = go_float(value).parse::<Number>();
     Value::Number(number.unwrap_or_else(|_| Number::from(0)))
 }
 
-/// Puts fields into an object in the order of the calls.
+/// Adds fields to an object in the order of the calls.
 ///
-/// What was read of a field that its type could not hold, such as a negative count, is written in its place.
+/// If a field's original value did not fit its type, such as a negative count, the original is written.
 struct Writer<'a> {
     shape: Shape,
-    /// Fields that devflow does not know, and such values.
+    /// Unknown fields, and original values that did not fit.
     extra: &'a Object,
     object: Object,
 }
@@ -186,7 +184,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a value says no more than an absent one.
+/// Whether a value equals an absent one.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -198,7 +196,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Whether two texts of a number say the same.
+/// Whether two numbers are equal, regardless of their text.
 fn is_same(kept: &Value, value: &Value) -> bool {
     kept.is_number() && kept.as_f64() == value.as_f64()
 }

@@ -1,10 +1,9 @@
-//! From turns to entries.
+//! Converts turns to entries.
 //!
-//! A turn gives one entry of its role, and for each of its tool calls a call and what came of it,
-//! all with one message id. A failed call's result has `is_error` in its metadata. An assistant
-//! turn that says nothing and only calls tools gives no text entry. A call without an id gets one
-//! from its place. The run's metadata stay whole in the session's `extra`. A run that was written from a session of another
-//! agent gives that session back.
+//! A turn gives one entry with its role, and for each tool call a call and a result, all with one message id. The
+//! result of a failed call has `is_error` in its metadata. An assistant turn that only calls tools gives no text
+//! entry. A call without an id gets one from its position. The session's `extra` keeps the run's complete metadata. A
+//! run that was written from a session of another agent gives that session back.
 
 use super::AGENT;
 use super::decode::Decoded;
@@ -17,7 +16,7 @@ use crate::format::native;
 use crate::json::{Object, Style, Value};
 use crate::session::{Session, SessionId, Transcript};
 
-/// The run as a transcript.
+/// Converts a run to a transcript.
 pub(super) fn transcript(decoded: Decoded) -> Transcript {
     let Decoded { run, problems } = decoded;
     let mut transcript = match foreign_session(&run.metadata.extra) {
@@ -28,7 +27,7 @@ pub(super) fn transcript(decoded: Decoded) -> Transcript {
     transcript
 }
 
-/// The transcript of the session that a run was written from, if it was written from one of another agent.
+/// Returns the transcript of the original session, if the run was written from a session of another agent.
 pub(super) fn give_back(transcript: Transcript) -> Transcript {
     let Some(session) = original_session(&transcript.session) else {
         return transcript;
@@ -42,7 +41,7 @@ pub(super) fn give_back(transcript: Transcript) -> Transcript {
     original
 }
 
-/// The session of another agent from which the run was written that this session was read from.
+/// Returns the original session of another agent, if this session was read from a run written from it.
 pub(super) fn original_session(session: &Session) -> Option<Session> {
     let is_run = session.agent == AGENT;
     foreign_session(session.extra.get(METADATA).filter(|_| is_run)?.as_object()?)
@@ -57,7 +56,7 @@ fn native_transcript(run: &Run) -> Transcript {
             transcript.push(entry);
         }
     }
-    // What the run states as a whole may be more than its turns tell, and never less.
+    // The stated totals may be larger than the sum of the turns, but never smaller.
     let stated = &run.metadata;
     let usage = &mut transcript.session.totals.usage;
     usage.input = usage.input.max(stated.total_tokens_in);
@@ -65,7 +64,7 @@ fn native_transcript(run: &Run) -> Transcript {
     transcript
 }
 
-/// The session of another agent that a run's metadata name.
+/// The session of another agent in a run's metadata.
 fn foreign_session(metadata: &Object) -> Option<Session> {
     let Value::Object(known) = metadata.get(SESSION)?.clone() else {
         return None;
@@ -80,7 +79,7 @@ fn foreign_session(metadata: &Object) -> Option<Session> {
     Some(session)
 }
 
-/// The entries of another agent, as they were before they became turns; the session is the run's own.
+/// Restores the entries of another agent from turns. The session is the run's own.
 fn foreign_transcript(run: &Run, original: Session) -> Transcript {
     let mut found = Vec::new();
     for (position, turn) in run.turns.iter().enumerate() {
@@ -126,7 +125,7 @@ fn session(run: &Run) -> Session {
     session
 }
 
-/// The entries of a turn, which stands at `position` of its run.
+/// Converts the turn at index `position` of its run.
 pub(super) fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> {
     let mut entries = Vec::new();
     if reads_as_text(turn) {
@@ -154,7 +153,7 @@ pub(super) fn entries(run_id: &str, position: usize, turn: &Turn) -> Vec<Entry> 
     entries
 }
 
-/// The role and kind that a turn's role tells.
+/// The role and kind of an entry for a turn's role.
 pub(super) fn meaning(role: &str) -> (Role, Kind) {
     match role {
         "system" => (Role::System, Kind::Text),
@@ -171,7 +170,7 @@ pub(super) fn meaning(role: &str) -> (Role, Kind) {
     }
 }
 
-/// Gives the turn's first entry what the turn as a whole tells.
+/// Copies the turn's own fields to its first entry.
 fn describe(entry: &mut Entry, turn: &Turn, mut fields: Object) {
     if let Some(speaker) = take_text(&mut fields, "speaker") {
         entry.role = Role::from(speaker);
@@ -237,12 +236,12 @@ fn call_id(turn: u64, index: usize, call: &ToolCall) -> String {
     if call.id.is_empty() { place_id(turn, index) } else { call.id.clone() }
 }
 
-/// The id of a call that has none: where it stands.
+/// The id of a call without one, made from its position.
 pub(super) fn place_id(turn: u64, index: usize) -> String {
     format!("turn-{turn}-call-{}", index + 1)
 }
 
-/// What marks a tool's result as a failure.
+/// The metadata of a failed tool result.
 fn error_mark() -> Object {
     Object::from_iter([("is_error".to_owned(), Value::Bool(true))])
 }

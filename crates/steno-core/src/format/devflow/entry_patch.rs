@@ -1,7 +1,7 @@
-//! What a turn cannot say about entries of other agents, kept in its `metadata` where devflow ignores it.
+//! Stores what a turn cannot represent about entries of other agents in its `metadata`, which devflow ignores.
 //!
-//! `metadata.entries` has one object for each entry that the turn reads as, with the fields that are different there. So a
-//! session that went through devflow comes back as it was, and a turn that somebody has edited reads as edited.
+//! `metadata.entries` has one object for each entry of the turn, with the fields that differ. So a session survives a
+//! round trip through devflow, and a turn that was edited is read as edited.
 
 use std::collections::HashMap;
 
@@ -9,26 +9,26 @@ use super::run::{ToolCall, Turn};
 use crate::entry::Entry;
 use crate::json::{Object, Value};
 
-/// The field of a turn that holds ours.
+/// The field of a turn with Steno's data.
 const TURN_METADATA: &str = "metadata";
-/// The field in there that lists what is different.
+/// The field in it that lists the patches.
 const PATCHES: &str = "entries";
-/// The place of an entry among all, where it is not the one that it is read at.
+/// The index of an entry in the session, if it differs from the order in which it is read.
 const INDEX: &str = "index";
-/// Marks an entry that the session does not have: its text stands in the call that follows.
+/// Marks an entry that the session does not have, because its text belongs to the call that follows.
 const OMITTED: &str = "omitted";
 
-/// Which entry each part of a turn was, by its place in the session.
+/// The entry that each part of a turn came from, by its index in the session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TurnParts {
-    /// The text; absent where it only repeats what a call holds.
+    /// The text; absent if it only repeats the text of a call.
     pub(super) text: Option<usize>,
     /// Each call, its output and its error.
     pub(super) calls: Vec<[Option<usize>; 3]>,
 }
 
 impl TurnParts {
-    /// The places in the order in which a turn is read; `None` for a text that was no entry of its own.
+    /// The indexes in the order in which the turn is read; `None` for a text without an entry of its own.
     fn in_order(&self, turn: &Turn) -> Vec<Option<usize>> {
         let text = reads_as_text(turn).then_some(self.text);
         let calls = self.calls.iter().zip(&turn.tool_calls).flat_map(|(parts, call)| {
@@ -39,18 +39,18 @@ impl TurnParts {
     }
 }
 
-/// Whether a turn reads as a text beside its calls.
+/// Whether a turn is read with a text entry.
 pub(super) fn reads_as_text(turn: &Turn) -> bool {
     turn.role != "assistant" || !turn.content.is_empty() || turn.tool_calls.is_empty()
 }
 
-/// Writes into turns what they cannot say about the entries of a session.
+/// Writes patches for the entries of a session into turns.
 #[derive(Debug)]
 pub(super) struct PatchWriter<'a> {
     entries: &'a [Entry],
-    /// The number that each entry has by its place.
+    /// The sequence number that each entry has by its position.
     natural: Vec<u64>,
-    /// How many entries were read before.
+    /// Number of entries read before.
     count: usize,
 }
 
@@ -65,7 +65,7 @@ impl<'a> PatchWriter<'a> {
         Self { entries, natural: natural.collect(), count: 0 }
     }
 
-    /// Adds to a turn what the entries that it `reads` as do not tell.
+    /// Adds patches to a turn for the entries that differ from `reads`, which is what the turn is read as.
     pub(super) fn describe(&mut self, turn: &mut Turn, parts: &TurnParts, reads: Vec<Entry>) {
         let places = parts.in_order(turn);
         let patches = places.into_iter().zip(reads).map(|(place, read)| {
@@ -96,17 +96,17 @@ impl<'a> PatchWriter<'a> {
     }
 }
 
-/// An entry as a turn and its patch tell it.
+/// An entry with its patch applied.
 #[derive(Debug)]
 pub(super) struct PatchedEntry {
     pub(super) entry: Entry,
-    /// Its place among all entries.
+    /// Its index among all entries.
     pub(super) index: Option<usize>,
-    /// Its number, where that is not its place among those of its source.
+    /// Its sequence number, if it differs from its position within its source.
     pub(super) sequence: Option<u64>,
 }
 
-/// The turn without what is ours, and what was in there.
+/// Returns the turn without Steno's data, and the patches.
 pub(super) fn take_patches(turn: &Turn) -> (Turn, Vec<Value>) {
     let mut plain = turn.clone();
     let ours = plain.extra.shift_remove(TURN_METADATA);
@@ -117,7 +117,7 @@ pub(super) fn take_patches(turn: &Turn) -> (Turn, Vec<Value>) {
     }
 }
 
-/// Applies the patches of a turn to what it reads as; a turn that was changed since reads as it is.
+/// Applies the patches of a turn to its entries. If the turn was edited since, the entries are unchanged.
 pub(super) fn apply_patches(reads: Vec<Entry>, patches: Vec<Value>) -> Vec<PatchedEntry> {
     let as_read = |entry| PatchedEntry { entry, index: None, sequence: None };
     if reads.len() != patches.len() {
@@ -127,7 +127,7 @@ pub(super) fn apply_patches(reads: Vec<Entry>, patches: Vec<Value>) -> Vec<Patch
     pairs.filter_map(|(entry, patch)| apply(entry, patch)).collect()
 }
 
-/// The entry with its patch; `None` when the session has no such entry.
+/// Applies a patch to an entry; `None` if the session has no such entry.
 fn apply(entry: Entry, patch: Value) -> Option<PatchedEntry> {
     let Value::Object(mut patch) = patch else {
         return Some(PatchedEntry { entry, index: None, sequence: None });
@@ -143,10 +143,10 @@ fn apply(entry: Entry, patch: Value) -> Option<PatchedEntry> {
     Some(PatchedEntry { entry, index: index.map(|index| index as usize), sequence })
 }
 
-/// Whether arguments that are no object stand in one field of it, because Go reads nothing else.
+/// Marks arguments that are not an object and are stored in one field of it, because Go requires an object.
 pub(super) const WRAPPED: &str = "wrapped";
 
-/// The call with arguments that Go can read.
+/// Sets a call's arguments, wrapped if Go could not parse them.
 pub(super) fn wrap_input(call: &mut ToolCall, input: Option<Value>) {
     call.input = match input {
         None | Some(Value::Null) => None,

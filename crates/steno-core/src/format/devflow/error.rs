@@ -1,37 +1,37 @@
-//! What the store can say no to, in devflow's words and with the run's name.
+//! Errors of the store, with devflow's texts and the run's name.
 
 use super::run_id::{RunId, RunIdError};
 use crate::durable::FileError;
 use crate::problem::Problem;
 use steno_vault::FormatError;
 
-/// An operation on a run that failed.
+/// A failed operation on a run.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no such run.
+    /// The run does not exist.
     #[error("run not found: {0}")]
     NotFound(RunId),
-    /// There is such a run already, on disk or being recorded.
+    /// The run exists already, on disk or being recorded.
     #[error("run already exists: {0}")]
     AlreadyExists(RunId),
-    /// Nobody has started this run.
+    /// The run was not started.
     #[error("run not started: {0}")]
     NotStarted(RunId),
-    /// The run is over; nothing more can be recorded.
+    /// The run has ended and cannot be recorded any more.
     #[error("run already ended: {0}")]
     AlreadyEnded(RunId),
-    /// A tool call needs a turn to stand in.
+    /// A tool call needs a turn to belong to.
     #[error("no turns to add tool call to: {0}")]
     NoTurns(RunId),
-    /// Somebody is recording the run, so it cannot be moved or removed.
+    /// A process is recording the run, so it cannot be moved or removed.
     #[error("run is being recorded: {0}")]
     Recording(RunId),
-    /// The run is there but none of its files can be read.
+    /// The run exists, but none of its files can be read.
     #[error("run is corrupt: {id}")]
     Corrupt {
         /// The run.
         id: RunId,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: FormatError,
     },
@@ -43,40 +43,40 @@ pub enum StoreError {
         /// The artifact.
         name: String,
     },
-    /// The artifact is there but cannot be unpacked.
+    /// The artifact exists but cannot be decompressed.
     #[error("artifact is corrupt: {problem}")]
     CorruptArtifact {
         /// The run.
         id: RunId,
-        /// What is wrong with it.
+        /// The problem.
         problem: Problem,
     },
-    /// There is no archive of such a run.
+    /// The run has no archive.
     #[error("archive not found: {0}")]
     ArchiveNotFound(RunId),
-    /// An archive, or a run folder, holds something that must not be unpacked or packed.
+    /// An archive or run folder has an entry that must not be unpacked or packed.
     #[error("{what} in {path}: {name:?}")]
     Unsafe {
-        /// What it is.
+        /// The kind of entry.
         what: &'static str,
         /// The archive or folder.
         path: std::path::PathBuf,
-        /// Its name there.
+        /// The entry's name.
         name: String,
     },
-    /// A cost that is not a number.
+    /// A cost that is not a finite number.
     #[error("not a cost: {0}")]
     Cost(f64),
-    /// A name that cannot be a run's.
+    /// The name is not a valid run id.
     #[error(transparent)]
     Id(#[from] RunIdError),
-    /// The file system said no.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
 impl StoreError {
-    /// A run whose files could not be read.
+    /// Converts an error of reading a run's files.
     pub(super) fn unreadable(id: RunId, error: FormatError) -> Self {
         match error {
             FormatError::File(error) => StoreError::File(error),
@@ -86,7 +86,7 @@ impl StoreError {
 }
 
 impl StoreError {
-    /// A run that could not be read, reported beside those that could.
+    /// Converts the error to a problem, so that other runs can still be listed.
     pub(super) fn problem(self, folder: &std::path::Path) -> Problem {
         match self {
             StoreError::Corrupt { source: FormatError::Invalid(problem), .. } => problem,
@@ -97,7 +97,7 @@ impl StoreError {
     }
 }
 
-/// A file that could not be used, told beside what could.
+/// Converts a file error to a problem, so that other files can still be used.
 pub(super) fn file_problem(error: &FileError) -> Problem {
     let FileError { action, path, source } = error;
     Problem::of(path, format_args!("could not {action}: {source}"))

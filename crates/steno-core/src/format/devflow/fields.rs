@@ -1,16 +1,16 @@
-//! The fields of one JSON object, taken out one by one as Go would match them.
+//! Takes the fields of a JSON object one by one, matching names as Go does.
 
 use super::run::ToolCall;
 use crate::entry::EntryError;
 use crate::json::{Object, Style, Value, go_float};
 use crate::timestamp::Timestamp;
 
-/// The fields of one object; those of a wrong type are noted, read as absent, and left to [`Fields::rest`].
+/// The fields of one object. A field of a wrong type is an error, is read as absent, and stays in [`Fields::rest`].
 pub(super) struct Fields {
     object: Object,
-    /// Values that the type of their field cannot hold as they are.
+    /// Values that do not fit the type of their field.
     kept: Object,
-    /// What was wrong, field by field.
+    /// Type errors, one per field.
     pub(super) wrong: Vec<EntryError>,
 }
 
@@ -19,7 +19,7 @@ impl Fields {
         Self { object, kept: Object::new(), wrong: Vec::new() }
     }
 
-    /// The last field of this name in any case, unless it is `null`.
+    /// Takes the last field of this name in any case; `None` if it is `null`.
     fn take(&mut self, name: &str) -> Option<Value> {
         let mut last = None;
         while let Some(key) = self.key(name) {
@@ -39,7 +39,7 @@ impl Fields {
         None
     }
 
-    /// The text, empty when absent.
+    /// Takes a text; empty if absent.
     pub(super) fn string(&mut self, name: &'static str) -> String {
         match self.take(name) {
             None => None,
@@ -49,7 +49,7 @@ impl Fields {
         .unwrap_or_default()
     }
 
-    /// The whole number; a negative one is only kept.
+    /// Takes a non-negative integer. A negative one counts as absent and is kept.
     pub(super) fn count(&mut self, name: &'static str) -> Option<u64> {
         let value = self.take(name)?;
         match value.as_u64() {
@@ -62,7 +62,7 @@ impl Fields {
         }
     }
 
-    /// The number, zero when absent.
+    /// Takes a number; zero if absent.
     pub(super) fn float(&mut self, name: &'static str) -> f64 {
         match self.take(name) {
             None => None,
@@ -79,7 +79,7 @@ impl Fields {
         .unwrap_or_default()
     }
 
-    /// The object.
+    /// Takes an object.
     pub(super) fn object(&mut self, name: &'static str) -> Option<Object> {
         match self.take(name)? {
             Value::Object(object) => Some(object),
@@ -87,7 +87,7 @@ impl Fields {
         }
     }
 
-    /// The time, unless it is Go's zero time.
+    /// Takes a time; `None` for Go's zero time.
     pub(super) fn time(&mut self, name: &'static str) -> Option<Timestamp> {
         let text = self.take(name)?;
         let parsed = text.as_str().and_then(|text| text.parse().ok());
@@ -97,7 +97,7 @@ impl Fields {
         }
     }
 
-    /// The tool calls that can be read.
+    /// Takes the tool calls. Invalid ones are skipped.
     pub(super) fn tool_calls(&mut self, name: &'static str) -> Vec<ToolCall> {
         let items = match self.take(name) {
             None => Vec::new(),
@@ -118,7 +118,7 @@ impl Fields {
         calls
     }
 
-    /// What no call above has taken, and what they could not hold.
+    /// Returns the fields that were not taken, and values that did not fit.
     pub(super) fn rest(&mut self) -> Object {
         let mut rest = std::mem::take(&mut self.object);
         rest.extend(std::mem::take(&mut self.kept));

@@ -1,5 +1,4 @@
-//! The run folder: `metadata.json`, `transcript.json` or `transcript.json.gz`, and the journal
-//! while it is recorded.
+//! The run folder: `metadata.json`, `transcript.json` or `transcript.json.gz`, and the journal during recording.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,21 +18,20 @@ use crate::problem::Problem;
 use steno_vault::FormatError;
 use steno_vault::{Bundle, DOCUMENT_LIMIT, Source};
 
-/// The run's metadata.
+/// File of the run's metadata.
 pub(super) const METADATA: &str = "metadata.json";
-/// The run, when it is small.
+/// File of a small run.
 pub(super) const PLAIN: &str = "transcript.json";
-/// The run, when it is large.
+/// File of a large run.
 pub(super) const COMPRESSED: &str = "transcript.json.gz";
 
-/// The most bytes of JSON that are stored uncompressed.
+/// Largest size of a transcript that is stored uncompressed, in bytes.
 const PLAIN_LIMIT: usize = 100 * 1024;
 
-/// How much of a file is looked at to see whether it is a transcript.
+/// Number of bytes that are read to detect a transcript.
 const START: u64 = 1 << 20;
 
-/// Writes a run's two files; each is replaced all or nothing, and the other form of the transcript
-/// goes last.
+/// Writes a run's two files, each atomically, and then removes the other form of the transcript.
 pub(super) fn save(folder: &Path, run: &Run, shape: Shape) -> Result<(), FileError> {
     durable::create_private_dir(folder)?;
     let json = run.to_json(shape);
@@ -53,7 +51,7 @@ pub(super) fn save_metadata(folder: &Path, run: &Run, shape: Shape) -> Result<()
     durable::write_atomic(&folder.join(METADATA), run.metadata_json(shape).as_bytes())
 }
 
-/// The files of a run folder that are there.
+/// Collects the existing files of a run folder.
 pub(super) fn bundle(folder: &Path) -> Bundle {
     let names = [METADATA, PLAIN, COMPRESSED, journal::NAME];
     let sources = names
@@ -64,15 +62,15 @@ pub(super) fn bundle(folder: &Path) -> Bundle {
     Bundle::new(folder.to_owned(), sources.collect())
 }
 
-/// Whether a file, not a link to one, stands there.
+/// Whether the path is a plain file and not a symlink.
 pub(super) fn is_plain_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Reads a run from its files, whichever there are.
+/// Reads a run from whichever files exist.
 ///
-/// The compressed transcript comes first, then the plain one, then the journal, then the bare
-/// metadata. A file that cannot be read is a problem when another one can; `Err` when none can.
+/// The compressed transcript is preferred, then the plain one, then the journal, then the metadata alone. A file that
+/// cannot be read is a problem if another one can; an error if none can.
 pub(super) fn load(bundle: &Bundle) -> Result<Decoded, FormatError> {
     let mut failed = Vec::new();
     let mut found = None;
@@ -143,7 +141,7 @@ fn load_one(source: &Source) -> Result<Decoded, FormatError> {
     }
 }
 
-/// The bytes, decompressed when they are gzip.
+/// Decompresses the bytes if they are gzip.
 pub(super) fn plain_bytes(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Problem> {
     let named = path.extension().is_some_and(|ending| ending == "gz");
     if !named && !bytes.starts_with(&[0x1f, 0x8b]) {
@@ -160,19 +158,19 @@ pub(super) fn plain_bytes(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Proble
     Ok(plain)
 }
 
-/// The first bytes of a file, decompressed when they are gzip: enough to tell what it is.
+/// Reads the first bytes of a file, decompressed if they are gzip, to detect its format.
 pub(super) fn plain_start(path: &Path) -> io::Result<Vec<u8>> {
     let mut input = BufReader::new(File::open(path)?);
     let is_gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
     let input: Box<dyn Read> =
         if is_gzip { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
     let mut start = Vec::new();
-    // One that is corrupt further on still begins as it does.
+    // A file that is corrupt further on still has a valid start.
     let _ = input.take(START).read_to_end(&mut start);
     Ok(start)
 }
 
-/// Writes one gzip member whose header is Go's: no name, no time, unknown system.
+/// Writes one gzip member with Go's header: no name, no time, unknown system.
 pub(super) fn compress(bytes: &[u8], out: &mut fs::File) -> io::Result<()> {
     let mut encoder: GzEncoder<_> =
         flate2::GzBuilder::new().mtime(0).operating_system(255).write(out, Compression::default());

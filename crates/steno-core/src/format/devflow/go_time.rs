@@ -1,9 +1,8 @@
-//! Durations as Go prints them.
+//! Formats durations as Go does.
 
 use jiff::SignedDuration;
 
-/// The duration in whole seconds, as Go's `Duration.Round(time.Second).String()`: `0s`, `15m32s`,
-/// `1h0m1s`.
+/// Formats the duration in whole seconds, as Go's `Duration.Round(time.Second).String()`: `0s`, `15m32s`, `1h0m1s`.
 pub(super) fn rounded(duration: SignedDuration) -> String {
     let half = if duration.is_negative() { -1 } else { 1 };
     let carried = duration.saturating_add(SignedDuration::from_millis(500 * half));

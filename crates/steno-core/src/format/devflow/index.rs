@@ -1,7 +1,7 @@
-//! `runs/index.json`: name, flow, status and start of every run, for programs that read ADR-012.
+//! `runs/index.json`: name, flow, status and start of every run, for programs that follow ADR-012.
 //!
-//! The file is only written, after a run was recorded, moved or removed. Steno itself reads every
-//! run's own files, because other programs change runs without touching the index.
+//! Steno only writes the file, after a run was recorded, moved or removed. It reads each run's own files, because
+//! other programs change runs without updating the index.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ struct RunIndex<'a> {
     last_updated: String,
 }
 
-/// One run in short.
+/// One row of the index.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RunIndexRow<'a> {
@@ -36,7 +36,7 @@ struct RunIndexRow<'a> {
     started_at: String,
 }
 
-/// Writes the index of `runs`, which stand in this folder.
+/// Writes the index of `runs` into this folder.
 pub(super) fn write_index(
     folder: &Path,
     runs: &[RunMeta],
@@ -52,7 +52,7 @@ pub(super) fn write_index(
     durable::write_atomic(&folder.join(NAME), Style::GO_INDENT.print(&index).as_bytes())
 }
 
-/// The names of all folders that can be runs; none when there is no such folder.
+/// Lists the names of all folders that can be runs; empty if the folder does not exist.
 pub(super) fn run_names(runs: &Path) -> Result<Vec<RunId>, FileError> {
     let entries = match fs::read_dir(runs).on("read folder", runs) {
         Ok(entries) => entries,

@@ -1,8 +1,6 @@
-//! The journal of a run that is being recorded: one JSON line per turn, on disk before the call
-//! returns.
+//! The journal of a run during recording: one JSON line per record, on disk before the call returns.
 //!
-//! The recorder holds a lock on the file. Whoever finds a journal without a lock finds a run whose
-//! recorder is gone.
+//! The recorder holds a lock on the file. A journal without a lock belongs to a recorder that is gone.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -23,40 +21,40 @@ pub(super) const NAME: &str = "journal.jsonl";
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Record {
-    /// The run began.
+    /// The run started.
     Start(RunMeta),
-    /// A turn was said.
+    /// A turn.
     Turn(Turn),
-    /// A tool was called in the last turn.
+    /// A tool call in the last turn.
     ToolCall(ToolCall),
-    /// All that the run has cost so far.
+    /// The total cost so far.
     Cost(f64),
     /// The run ended.
     End(RunMeta),
 }
 
-/// A journal that this process writes, and nobody else can take over.
+/// A journal that this process writes. No other process can take it over.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
     file: File,
-    /// Whether the last write may have left half a line.
+    /// Whether the last write may have left a partial line.
     torn: bool,
 }
 
-/// A run as far as its journal tells it.
+/// A run rebuilt from its journal.
 #[derive(Debug)]
 pub(super) struct Replayed {
     pub(super) decoded: Decoded,
-    /// Whether the end of the run was written down.
+    /// Whether the journal has the end of the run.
     pub(super) ended: bool,
 }
 
 impl Journal {
-    /// Begins the journal of a run in its folder; `None` when there is one already.
+    /// Creates the journal of a run in its folder; `None` if there is one already.
     ///
-    /// The file appears under its name with its first line written and its lock held, so that
-    /// nobody can take it for a run whose recorder is gone.
+    /// The file gets its name only after its first line is written and its lock is held, so that no process mistakes
+    /// it for a run without a recorder.
     pub(super) fn create(folder: &Path, meta: &RunMeta) -> Result<Option<Self>, FileError> {
         let path = folder.join(NAME);
         let mut temp = tempfile::Builder::new()
@@ -79,8 +77,7 @@ impl Journal {
         Ok(Some(Self::new(path, file)))
     }
 
-    /// Takes over a journal whose recorder is gone; `None` when somebody still records, or it was
-    /// just finished.
+    /// Takes over the journal of a recorder that is gone; `None` if a process still records, or has just finished.
     pub(super) fn take_over(folder: &Path) -> Result<Option<Self>, FileError> {
         let path = folder.join(NAME);
         let opened = OpenOptions::new().read(true).append(true).open(&path);
@@ -94,11 +91,11 @@ impl Journal {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error).on("lock", &path),
         }
-        // Between opening and locking the recorder may have finished the run and removed the file.
+        // Between opening and locking, the recorder may have finished the run and removed the file.
         Ok(path.exists().then(|| Self::new(path, file)))
     }
 
-    /// Writes one record; it is on disk when this returns.
+    /// Appends one record durably.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), FileError> {
         let mut line = record.to_line();
         if self.torn {
@@ -114,26 +111,26 @@ impl Journal {
         Self { path, file, torn: false }
     }
 
-    /// Where the journal stands.
+    /// The journal's path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Whether somebody is recording into this folder.
+/// Whether a process is recording into this folder.
 pub(super) fn is_live(folder: &Path) -> Result<bool, FileError> {
     Ok(is_locked(folder)? == Some(true))
 }
 
-/// Whether the run in this folder was recorded by somebody who is gone.
+/// Whether the recorder of the run in this folder is gone.
 pub(super) fn is_abandoned(folder: &Path) -> Result<bool, FileError> {
     Ok(is_locked(folder)? == Some(false))
 }
 
-/// Whether somebody holds the journal's lock; `None` when there is no journal.
+/// Whether a process holds the journal's lock; `None` if there is no journal.
 ///
-/// A shared lock on a file that was opened for reading: this works in folders that may not be
-/// written, and several readers do not take each other for recorders.
+/// Takes a shared lock on a file opened for reading. This works in read-only folders, and readers do not mistake each
+/// other for recorders.
 fn is_locked(folder: &Path) -> Result<Option<bool>, FileError> {
     let path = folder.join(NAME);
     let file = match File::open(&path) {
@@ -146,11 +143,11 @@ fn is_locked(folder: &Path) -> Result<Option<bool>, FileError> {
         Err(TryLockError::WouldBlock) => true,
         Err(TryLockError::Error(error)) => return Err(error).on("lock", &path),
     };
-    // In the meantime the recorder may have finished the run and removed the file.
+    // The recorder may have finished the run and removed the file meanwhile.
     Ok(path.exists().then_some(is_locked))
 }
 
-/// Builds the run that a journal tells; a torn last line is dropped.
+/// Rebuilds the run from a journal. A partial last line is dropped.
 pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, Problem> {
     let mut lines = Lines::new(bytes);
     let mut problems = Vec::new();
@@ -177,12 +174,12 @@ pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, Problem> {
     Ok(Replayed { decoded, ended })
 }
 
-/// A run that has just begun.
+/// A run without turns.
 pub(super) fn begun(metadata: RunMeta) -> Run {
     Run { run_id: metadata.run_id.clone(), metadata, ..Run::default() }
 }
 
-/// Does to a run what a record tells; whether that ended it.
+/// Applies a record to a run, and returns whether it ended the run.
 pub(super) fn apply(run: &mut Run, record: Record) -> bool {
     match record {
         Record::Start(_) => {}

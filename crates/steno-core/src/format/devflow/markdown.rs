@@ -1,11 +1,11 @@
-//! A run as Markdown.
+//! Renders a run as Markdown.
 
 use super::go_time::rounded;
 use super::run::{Run, ToolCall};
 use super::view::input_json;
 use crate::timestamp::Timestamp;
 
-/// The whole run as Markdown; a run that has no end has lasted until `now`.
+/// Renders the whole run as Markdown. The duration of a run without an end is up to `now`.
 pub fn markdown(run: &Run, now: Timestamp) -> String {
     let mut out = format!("# Transcript: {}\n\n## Metadata\n\n", run.run_id);
     out += "| Field | Value |\n|-------|-------|\n";
@@ -65,7 +65,7 @@ fn tool_call(call: &ToolCall) -> String {
     out
 }
 
-/// The text with its first letter in upper case.
+/// Converts the first letter to upper case.
 fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {

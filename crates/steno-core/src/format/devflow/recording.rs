@@ -1,5 +1,4 @@
-//! Recording into a store: starting a run, its turns, its end, and the end of a run whose recorder
-//! died.
+//! Records runs into a store: start, turns, end, and recovery after the recorder died.
 
 use std::path::Path;
 
@@ -16,10 +15,10 @@ use crate::json::Object;
 use crate::problem::Problem;
 use crate::session::Status;
 
-/// What the error of a run says whose recorder died.
+/// Error text of a run after its recorder died.
 const ABANDONED: &str = "the recorder stopped without ending the run";
 
-/// What a journal is called of which some lines could not be read.
+/// File name of a journal with lines that could not be parsed.
 const DAMAGED: &str = "journal-damaged.jsonl";
 
 /// A run that this process records.
@@ -29,16 +28,16 @@ pub(super) struct Recording {
     journal: Journal,
 }
 
-/// What a run is started with.
+/// The parameters of a new run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewRun {
-    /// The flow that runs.
+    /// The flow's name.
     pub flow: String,
-    /// What the run is about, such as a ticket; eight random hex digits when absent.
+    /// The run's subject, such as a ticket; eight random hex digits if absent.
     pub identifier: Option<String>,
-    /// The node of the flow, where only one runs.
+    /// The flow's node, if only one runs.
     pub node: Option<String>,
-    /// What the flow is given.
+    /// The flow's input.
     pub input: Object,
 }
 
@@ -51,7 +50,7 @@ impl Store {
             let id = RunId::fresh(now, &new.flow, &identifier, |id| self.is_taken(id));
             let id: RunId = id.as_str().parse()?;
             match self.start_as(&id, new) {
-                // Another process was quicker; the name is taken now.
+                // Another process has taken the name meanwhile.
                 Err(StoreError::AlreadyExists(_)) => {}
                 other => return other.map(|()| id),
             }
@@ -88,7 +87,7 @@ impl Store {
         Ok(())
     }
 
-    /// Records a turn and gives its number; a turn without a time is said now.
+    /// Records a turn, and returns its number. A turn without a time gets the current one.
     pub fn record_turn(&self, id: &RunId, mut turn: Turn) -> Result<u64, StoreError> {
         turn.timestamp.get_or_insert_with(|| self.clock.now());
         let mut number = 0;
@@ -100,7 +99,7 @@ impl Store {
         Ok(number)
     }
 
-    /// Records a tool call, answered or failed, in the last turn.
+    /// Records a tool call with its output or error in the last turn.
     pub fn record_tool_call(&self, id: &RunId, call: ToolCall) -> Result<(), StoreError> {
         self.record(id, |run| match run.turns.last() {
             Some(_) => Ok(Record::ToolCall(call)),
@@ -108,32 +107,32 @@ impl Store {
         })
     }
 
-    /// Adds to what the run has cost.
+    /// Adds to the run's cost.
     pub fn add_cost(&self, id: &RunId, dollars: f64) -> Result<(), StoreError> {
         self.record(id, |run| cost(run.metadata.total_cost + dollars))
     }
 
-    /// Sets what the run has cost.
+    /// Sets the run's cost.
     pub fn set_cost(&self, id: &RunId, dollars: f64) -> Result<(), StoreError> {
         self.record(id, |_| cost(dollars))
     }
 
-    /// Ends a run well.
+    /// Ends a run as completed.
     pub fn complete(&self, id: &RunId) -> Result<(), StoreError> {
         self.end(id, Status::Completed, "")
     }
 
-    /// Ends a run that went wrong.
+    /// Ends a run as failed.
     pub fn fail(&self, id: &RunId, error: &str) -> Result<(), StoreError> {
         self.end(id, Status::Failed, error)
     }
 
-    /// Ends a run that somebody stopped.
+    /// Ends a run as canceled.
     pub fn cancel(&self, id: &RunId) -> Result<(), StoreError> {
         self.end(id, Status::Canceled, "")
     }
 
-    /// Does something with a run that this process records.
+    /// Calls `act` with a run that this process records.
     fn with<T>(&self, id: &RunId, act: impl FnOnce(&mut Recording) -> T) -> Result<T, StoreError> {
         if let Some(recording) = self.active().get_mut(id) {
             return Ok(act(recording));
@@ -146,7 +145,7 @@ impl Store {
         })
     }
 
-    /// Writes a record that depends on the run so far.
+    /// Appends a record that depends on the current state of the run.
     fn record(
         &self,
         id: &RunId,
@@ -161,7 +160,7 @@ impl Store {
         })?
     }
 
-    /// Ends a run; one whose files could not be written can be ended again.
+    /// Ends a run. If its files could not be written, it can be ended again.
     fn end(&self, id: &RunId, status: Status, error: &str) -> Result<(), StoreError> {
         let (now, folder) = (self.clock.now(), self.folder(id));
         self.with(id, |recording| {
@@ -185,7 +184,7 @@ impl Store {
 }
 
 impl Recording {
-    /// Writes a record, first to the journal and then to the run in memory.
+    /// Appends a record to the journal, then applies it to the run in memory.
     fn write(&mut self, record: Record) -> Result<(), StoreError> {
         self.journal.append(&record)?;
         journal::apply(&mut self.run, record);
@@ -193,8 +192,8 @@ impl Recording {
     }
 }
 
-/// Ends the run in a folder if its recorder died, and returns what of it could not be read; `None`
-/// when somebody records it.
+/// Ends the run in a folder if its recorder died, and returns records that could not be parsed as problems; `None` if
+/// a process is recording it.
 pub(super) fn recover(folder: &Path) -> Result<Option<Vec<Problem>>, FileError> {
     let Some(journal) = Journal::take_over(folder)? else {
         return Ok(None);
@@ -213,14 +212,14 @@ pub(super) fn recover(folder: &Path) -> Result<Option<Vec<Problem>>, FileError> 
     if problems.is_empty() {
         durable::remove_file(path)?;
     } else {
-        // The lines that nobody could read are still somebody's words.
+        // Lines that could not be parsed must not be lost.
         std::fs::rename(path, folder.join(DAMAGED)).on("rename", path)?;
         durable::sync_dir(folder)?;
     }
     Ok(Some(problems))
 }
 
-/// Ends a run whose recorder died: it failed, when it was last heard of.
+/// Ends a run after its recorder died: it failed at the time of its last record.
 pub(super) fn end_abandoned(run: &mut Run) {
     let last = run.turns.iter().rev().find_map(|turn| turn.timestamp);
     if let Some(at) = last.or(run.metadata.started_at) {
@@ -232,7 +231,7 @@ fn cost(dollars: f64) -> Result<Record, StoreError> {
     if dollars.is_finite() { Ok(Record::Cost(dollars)) } else { Err(StoreError::Cost(dollars)) }
 }
 
-/// What stands in for an identifier that nobody gave: eight hex digits.
+/// Generates an identifier of eight hex digits.
 fn random_identifier() -> String {
     let id = uuid::Uuid::new_v4().simple().to_string();
     id[..8].to_owned()

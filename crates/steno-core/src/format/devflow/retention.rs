@@ -1,8 +1,7 @@
-//! Retention: old runs go into the archive, and nothing is deleted unless the caller asks for it.
+//! Retention: archives old runs, and deletes only if the caller asks for it.
 //!
-//! ADR-016 demands an explicit flag for deletion, and that rule holds here: without it, a run past
-//! its retention is archived like any other old run. With it, such a run is deleted, and so is an
-//! archive past its own.
+//! ADR-016 requires an explicit flag for deletion. Without it, a run past its retention is archived like any other
+//! old run. With it, such a run is deleted, and so is an archive past its own retention.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +20,7 @@ use crate::session::Status;
 use crate::timestamp::Timestamp;
 use steno_vault::FormatError;
 
-/// How long runs are kept: the `artifacts` part of `config.json`, or its `retention`.
+/// How long runs are stored: `artifacts` in `config.json`, or `retention`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Retention {
@@ -31,9 +30,9 @@ pub struct Retention {
     pub archive_after_days: u32,
     /// Days after which an archive may be deleted.
     pub archive_retention_days: u32,
-    /// Whether failed runs stay for ever.
+    /// Whether failed runs are exempt.
     pub keep_failed: bool,
-    /// How many ended runs stay whatever their age; running and kept failed ones do not count.
+    /// Number of ended runs that are exempt regardless of age. Running and exempt failed runs do not count.
     pub keep_min_runs: usize,
 }
 
@@ -49,10 +48,10 @@ impl Default for Retention {
     }
 }
 
-/// How a cleanup is done.
+/// Options of a cleanup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CleanupOptions {
-    /// Only tell what would be done.
+    /// Only report what would be done.
     pub dry_run: bool,
     /// Delete what is past its retention.
     pub delete: bool,
@@ -61,34 +60,34 @@ pub struct CleanupOptions {
 /// What a cleanup did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleanup {
-    /// Runs that went into the archive, the oldest first.
+    /// Archived runs, oldest first.
     pub archived: Vec<RunId>,
-    /// Runs that were deleted, the oldest first.
+    /// Deleted runs, oldest first.
     pub deleted: Vec<RunId>,
-    /// Runs that stayed.
+    /// Unchanged runs.
     pub kept: Vec<RunId>,
-    /// Archives that were deleted.
+    /// Deleted archives.
     pub archives_deleted: Vec<String>,
-    /// What could not be done, as `load <run id>: <why>`.
+    /// Errors, as `load <run id>: <reason>`.
     pub errors: Vec<String>,
-    /// Bytes that were freed; an archive is taken as half of its run.
+    /// Freed bytes. An archive is estimated as half the size of its run.
     pub space_saved: u64,
 }
 
-/// How much room the runs take.
+/// Disk usage of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskUsage {
-    /// Runs that are not archived.
+    /// Number of runs that are not archived.
     pub run_count: usize,
-    /// Archives.
+    /// Number of archives.
     pub archive_count: usize,
-    /// Bytes of the runs.
+    /// Size of the runs in bytes.
     pub active_size: u64,
-    /// Bytes of the archives.
+    /// Size of the archives in bytes.
     pub archive_size: u64,
 }
 
-/// What is to happen to a run.
+/// What a cleanup does with a run.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Keep,
@@ -97,7 +96,7 @@ enum Fate {
 }
 
 impl Store {
-    /// Archives old runs and, only when asked, deletes what is past its retention.
+    /// Archives old runs and, if requested, deletes what is past its retention.
     pub fn cleanup(
         &self,
         retention: &Retention,
@@ -135,7 +134,7 @@ impl Store {
         Ok(cleanup)
     }
 
-    /// How much room the runs and their archives take.
+    /// Measures the runs and their archives.
     pub fn disk_usage(&self) -> Result<DiskUsage, StoreError> {
         let runs = index::run_names(&self.runs())?;
         let archives = archive::all(&self.base)?;
@@ -153,7 +152,7 @@ impl Store {
         Ok(usage)
     }
 
-    /// Does to a run what it is to suffer; whether it left its folder.
+    /// Archives, deletes or keeps a run, and returns whether it left its folder.
     fn settle(
         &self,
         id: &RunId,
@@ -204,7 +203,7 @@ impl Store {
     }
 }
 
-/// The part of `config.json` that is about runs.
+/// The part of `config.json` about runs.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Config {
@@ -213,7 +212,7 @@ struct Config {
 }
 
 impl Retention {
-    /// What `config.json` in the store's folder says, the defaults where it says nothing.
+    /// Reads `config.json` in the store's folder. Missing fields have the default values.
     pub fn configured(base: &Path) -> Result<Self, FormatError> {
         let path = base.join("config.json");
         let bytes = match fs::read(&path).on("read", &path) {
@@ -227,7 +226,7 @@ impl Retention {
         Ok(config.artifacts.or(config.retention).unwrap_or_default())
     }
 
-    /// Whether a run stays whatever its age.
+    /// Whether a run is exempt regardless of its age.
     fn spares(&self, meta: &RunMeta) -> bool {
         let failed = meta.known_status() == Status::Failed;
         meta.known_status() == Status::Running || (self.keep_failed && failed)
@@ -263,7 +262,7 @@ fn told(action: &str, id: &RunId, error: &StoreError) -> String {
     text
 }
 
-/// The bytes of a file, or of all files in a folder; links count nothing.
+/// The size of a file, or of all files in a folder, in bytes. Symlinks count as zero.
 fn size_of(path: &Path) -> Result<u64, FileError> {
     if folder::is_plain_file(path) {
         return fs::metadata(path).map(|metadata| metadata.len()).on("open", path);

@@ -1,100 +1,100 @@
-//! The run as devflow's files state it: metadata, turns and tool calls.
+//! A run as in devflow's files: metadata, turns and tool calls.
 //!
-//! A zero value and an absent field are the same thing here, as they are in Go.
+//! A zero value and an absent field are the same, as in Go.
 
 use crate::json::Object;
 use crate::session::Status;
 use crate::timestamp::Timestamp;
 
-/// One run of a flow: what `transcript.json` holds.
+/// One run of a flow: the content of `transcript.json`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
-    /// The run's name, which is also its folder's.
+    /// The run's name and folder name.
     pub run_id: String,
-    /// What is known about the run as a whole.
+    /// The run's metadata.
     pub metadata: RunMeta,
-    /// What was said, in order.
+    /// The turns, in order.
     pub turns: Vec<Turn>,
-    /// Fields that devflow does not know.
+    /// Unknown fields.
     pub extra: Object,
 }
 
-/// What is known about a run as a whole: `metadata.json`, and a part of `transcript.json`.
+/// A run's metadata: the content of `metadata.json`, and a part of `transcript.json`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunMeta {
-    /// The run's name; ADR-011 leaves it out here.
+    /// The run's name; ADR-011 omits it here.
     pub run_id: String,
-    /// The flow that ran.
+    /// The flow's name.
     pub flow_id: String,
-    /// The node of the flow, where only one ran.
+    /// The flow's node, if only one ran.
     pub node_id: String,
-    /// What the flow was given.
+    /// The flow's input.
     pub input: Object,
-    /// When the run began.
+    /// When the run started.
     pub started_at: Option<Timestamp>,
-    /// When the run ended; absent while it runs.
+    /// When the run ended; absent while it is running.
     pub ended_at: Option<Timestamp>,
-    /// `running`, `completed`, `failed` or `canceled`; upstream checks none of them.
+    /// `running`, `completed`, `failed` or `canceled`; upstream accepts any text.
     pub status: String,
     /// Prompt tokens of all turns.
     pub total_tokens_in: u64,
-    /// Answer tokens of all turns.
+    /// Output tokens of all turns.
     pub total_tokens_out: u64,
-    /// Dollars, as the caller stated them.
+    /// Cost in dollars, as the caller stated it.
     pub total_cost: f64,
-    /// The number of turns, where it was stated and is not simply the number of turns at hand.
+    /// The stated number of turns, if it differs from the number of turns in the file.
     pub turn_count: Option<u64>,
-    /// What went wrong.
+    /// The error of a failed run.
     pub error: String,
-    /// Fields that devflow does not know.
+    /// Unknown fields.
     pub extra: Object,
 }
 
 /// One turn of the conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
-    /// Counted from 1.
+    /// The turn's number, starting at 1.
     pub id: u64,
     /// `system`, `user`, `assistant`, `tool_result`, or any other text.
     pub role: String,
-    /// What was said.
+    /// The text.
     pub content: String,
     /// Prompt tokens.
     pub tokens_in: u64,
-    /// Answer tokens.
+    /// Output tokens.
     pub tokens_out: u64,
-    /// When it was said.
+    /// The time of the turn.
     pub timestamp: Option<Timestamp>,
-    /// The tools that were called in it.
+    /// Tool calls of the turn.
     pub tool_calls: Vec<ToolCall>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// Fields that devflow does not know.
+    /// Unknown fields.
     pub extra: Object,
 }
 
-/// One call of a tool, with what came of it.
+/// One tool call with its result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolCall {
-    /// The provider's name for the call.
+    /// The provider's call id.
     pub id: String,
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// Its arguments; absent is not the same as none.
+    /// The arguments. Absent and empty are different.
     pub input: Option<Object>,
-    /// What it answered.
+    /// The output.
     pub output: String,
-    /// How it failed.
+    /// The error of a failed call.
     pub error: String,
-    /// Fields that devflow does not know.
+    /// Unknown fields.
     pub extra: Object,
 }
 
 impl Run {
-    /// Adds a turn: numbers it, and counts its tokens.
+    /// Adds a turn, numbers it, and adds its tokens to the totals.
     ///
-    /// Every token that a turn states is counted. Upstream forgets those of tool results and the
-    /// prompt tokens of assistant turns.
+    /// All tokens that a turn states are counted. Upstream omits those of tool results and the prompt tokens of
+    /// assistant turns.
     pub fn push(&mut self, mut turn: Turn) -> &mut Turn {
         turn.id = self.turns.len() as u64 + 1;
         self.metadata.total_tokens_in += turn.tokens_in;
@@ -104,7 +104,7 @@ impl Run {
         self.turns.last_mut().expect("a turn was just added")
     }
 
-    /// The number of turns, as stated or as counted.
+    /// The number of turns, as stated or counted.
     pub fn turn_count(&self) -> u64 {
         self.metadata.turn_count.unwrap_or(self.turns.len() as u64)
     }
@@ -123,7 +123,7 @@ impl RunMeta {
         self.status == Status::Running.as_str()
     }
 
-    /// The status in our words; one that nobody knows is told from whether the run ended.
+    /// The status as Steno's enum. An unknown one is derived from whether the run ended.
     pub fn known_status(&self) -> Status {
         match self.status.as_str() {
             "running" => Status::Running,
@@ -135,7 +135,7 @@ impl RunMeta {
         }
     }
 
-    /// Seconds from start to end, or to `now` while there is no end.
+    /// Duration from start to end, or to `now` if there is no end.
     pub fn duration(&self, now: Timestamp) -> jiff::SignedDuration {
         let end = self.ended_at.unwrap_or(now).instant();
         let start = self.started_at.map_or(jiff::Timestamp::MIN, |at| at.instant());
@@ -144,8 +144,7 @@ impl RunMeta {
 }
 
 impl Turn {
-    /// A turn with the tokens that a caller counted for it: an assistant's are answer tokens, all
-    /// others prompt tokens.
+    /// A turn with a token count: output tokens for an assistant, prompt tokens for all other roles.
     pub fn new(role: impl Into<String>, content: impl Into<String>, tokens: u64) -> Self {
         let role = role.into();
         let (tokens_in, tokens_out) = match role.as_str() {
@@ -157,7 +156,7 @@ impl Turn {
 }
 
 impl ToolCall {
-    /// A call that was answered.
+    /// A call with an output.
     pub fn answered(
         name: impl Into<String>,
         input: Option<Object>,

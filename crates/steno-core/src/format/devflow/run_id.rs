@@ -1,15 +1,15 @@
-//! The name of a run, which is also a folder's name: `{date}-{flow}-{identifier}[-{suffix}]`.
+//! The name of a run and of its folder: `{date}-{flow}-{identifier}[-{suffix}]`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::timestamp::Timestamp;
 
-/// The name of a run; it can never lead out of its folder.
+/// The name of a run. It can never be a path to another folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(String);
 
-/// A text that cannot name a run.
+/// A text that is not a valid run name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a run id (one folder name without control characters): {0:?}")]
 pub struct RunIdError(pub String);
@@ -20,8 +20,8 @@ impl RunId {
         &self.0
     }
 
-    /// A name as ADR-011 makes it, from the writer's date: `TK-421` in the flow `ticket-to-pr`
-    /// gives `2025-01-15-ticket-to-pr-TK421`.
+    /// Builds a name as in ADR-011, with the writer's date: `TK-421` in the flow `ticket-to-pr` gives
+    /// `2025-01-15-ticket-to-pr-TK421`.
     pub(super) fn name(at: Timestamp, flow: &str, identifier: &str) -> String {
         let identifier: String = identifier.chars().filter(|c| c.is_alphanumeric()).collect();
         let flow: String = flow.chars().map(plain).collect();
@@ -33,8 +33,7 @@ impl RunId {
         name
     }
 
-    /// A new name for a run that begins now, with the first suffix that makes it one that `taken`
-    /// does not know.
+    /// Builds a name for a new run, with the first suffix for which `taken` returns false.
     pub(super) fn fresh(
         at: Timestamp,
         flow: &str,
@@ -51,7 +50,7 @@ impl RunId {
     }
 }
 
-/// The character, or `-` where it would not do in a folder's name.
+/// The character, or `-` if a folder name should not have it.
 fn plain(c: char) -> char {
     if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }
 }

@@ -1,4 +1,4 @@
-//! Finding text in runs: in what was said, not in how it is stored.
+//! Searches runs for text: in the content of turns, not in the JSON.
 
 use super::error::StoreError;
 use super::run::{ToolCall, Turn};
@@ -7,39 +7,39 @@ use super::store::{Filter, Store};
 use crate::json::Value;
 use crate::problem::Problem;
 
-/// Characters shown on either side of a match.
+/// Characters of context on either side of a match.
 const AROUND: usize = 30;
 
-/// What is looked for.
+/// A search query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// The text, taken literally.
+    /// The text, not a pattern.
     pub text: String,
-    /// Whether `A` and `a` are different.
+    /// Whether case matters.
     pub case_sensitive: bool,
-    /// At most so many hits.
+    /// Maximum number of hits.
     pub limit: Option<usize>,
-    /// The runs in which it is looked for.
+    /// The runs to search.
     pub runs: Filter,
 }
 
-/// How many tokens a run may have; an end that is absent is open.
+/// A range of token counts. An absent bound is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenRange {
-    /// At least so many.
+    /// The lower bound.
     pub least: Option<u64>,
-    /// At most so many.
+    /// The upper bound.
     pub most: Option<u64>,
 }
 
 impl TokenRange {
-    /// Whether a count is in the range, its ends included.
+    /// Whether a count is within the range, bounds included.
     pub fn contains(&self, count: u64) -> bool {
         self.least.is_none_or(|least| count >= least) && self.most.is_none_or(|most| count <= most)
     }
 }
 
-/// A turn that holds what was looked for.
+/// A turn that contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// The run.
@@ -48,27 +48,27 @@ pub struct Hit {
     pub turn_id: u64,
     /// The turn's role.
     pub role: String,
-    /// The match with a little of what stands around it, on one line.
+    /// The match with some context, on one line.
     pub excerpt: String,
 }
 
-/// What a search has found, and what it could not look into.
+/// The hits of a search, and the runs that could not be read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchResult {
-    /// The turns, those of the newest run first.
+    /// The hits, newest run first.
     pub hits: Vec<Hit>,
     /// Runs and turns that could not be read.
     pub problems: Vec<Problem>,
 }
 
 impl Store {
-    /// The turns that hold a text, newest run first; compressed runs and runs being recorded are
-    /// searched too.
+    /// Finds the turns that contain a text, newest run first. Compressed runs and runs being recorded are searched
+    /// too.
     pub fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
         Ok(self.search_all(query)?.hits)
     }
 
-    /// As [`Store::search`], with what could not be read.
+    /// Like [`Store::search`], and returns runs that could not be read as problems.
     pub fn search_all(&self, query: &Query) -> Result<SearchResult, StoreError> {
         let list = self.list_all(&query.runs)?;
         let mut found = SearchResult { hits: Vec::new(), problems: list.problems };
@@ -106,7 +106,7 @@ impl Query {
         std::iter::once(turn.content.as_str()).chain(calls).find_map(|text| self.excerpt(text))
     }
 
-    /// The first match in a text with what stands around it.
+    /// The first match in a text with its context.
     fn excerpt(&self, text: &str) -> Option<String> {
         let (start, end) = self.range(text)?;
         let before: Vec<char> = text[..start].chars().rev().take(AROUND + 1).collect();
@@ -124,7 +124,7 @@ impl Query {
         Some(out.replace(['\n', '\r', '\t'], " "))
     }
 
-    /// Where the first match stands.
+    /// The byte range of the first match.
     fn range(&self, text: &str) -> Option<(usize, usize)> {
         if self.case_sensitive {
             let start = text.find(&self.text)?;
@@ -140,7 +140,7 @@ impl Query {
     }
 }
 
-/// The place in `text` of a byte of its lower-case form, which may have another length.
+/// The offset in `text` of a byte of its lower-case form, which may have a different length.
 fn original_offset(text: &str, lower_offset: usize, end: bool) -> usize {
     let mut lower = 0;
     for (at, c) in text.char_indices() {
@@ -154,7 +154,7 @@ fn original_offset(text: &str, lower_offset: usize, end: bool) -> usize {
     text.len()
 }
 
-/// Every text in a tool call.
+/// All texts in a tool call.
 fn texts(call: &ToolCall) -> Vec<&str> {
     let mut texts = vec![call.name.as_str(), call.output.as_str(), call.error.as_str()];
     let mut waiting: Vec<&Value> = call.input.iter().flat_map(|input| input.values()).collect();

@@ -1,31 +1,31 @@
-//! What a set of runs adds up to.
+//! Totals of a set of runs.
 
 use super::run::RunMeta;
 use crate::session::Status;
 
-/// Counts, tokens and cost of some runs.
+/// Counts, tokens and cost of several runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// All of them.
+    /// All runs.
     pub total_runs: u64,
-    /// Those that ended well.
+    /// Completed runs.
     pub completed_runs: u64,
-    /// Those that went wrong.
+    /// Failed runs.
     pub failed_runs: u64,
-    /// Those that somebody stopped.
+    /// Canceled runs.
     pub canceled_runs: u64,
-    /// Those that still run.
+    /// Running runs.
     pub active_runs: u64,
     /// Prompt tokens.
     pub total_tokens_in: u64,
-    /// Answer tokens.
+    /// Output tokens.
     pub total_tokens_out: u64,
     /// Dollars.
     pub total_cost: f64,
 }
 
 impl Stats {
-    /// Adds up some runs.
+    /// Adds up runs.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a RunMeta>) -> Self {
         let mut stats = Self::default();
         for run in runs {
@@ -43,12 +43,12 @@ impl Stats {
         stats
     }
 
-    /// Prompt tokens per run, cut to a whole number.
+    /// Prompt tokens per run, rounded down.
     pub fn average_tokens_in(&self) -> u64 {
         self.total_tokens_in / self.total_runs.max(1)
     }
 
-    /// Answer tokens per run, cut to a whole number.
+    /// Output tokens per run, rounded down.
     pub fn average_tokens_out(&self) -> u64 {
         self.total_tokens_out / self.total_runs.max(1)
     }

@@ -1,13 +1,13 @@
-//! The store: runs are recorded, found, loaded and removed under `BASE/runs`.
+//! The store: records, lists, loads and removes runs in `BASE/runs`.
 //!
 //! # Durability
-//! A turn is on disk when `record_turn` returns: it stands in the run's journal, which becomes
-//! `transcript.json` when the run ends. A run whose recorder died reads as failed, and is ended as
-//! failed when the store is next opened for writing.
+//! A turn is on disk when `record_turn` returns: it is in the run's journal, which becomes `transcript.json` when the
+//! run ends. A run is read as failed after its recorder died, and is ended as failed when the store is next opened
+//! for writing.
 //!
 //! # Locking
-//! One store can be shared by threads, and several processes can use one folder: the recorder of a
-//! run holds a lock on its journal, and nobody touches a run that is being recorded.
+//! Threads can share one store, and several processes can use one folder. The recorder of a run holds a lock on its
+//! journal, and no other process changes a run that is being recorded.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::durable::{self, OnPath};
 use crate::problem::Problem;
 use crate::timestamp::{Clock, Timestamp};
 
-/// The folder of the runs below the store's own.
+/// Folder of the runs in the store.
 pub(super) const RUNS: &str = "runs";
 
 /// The runs of one `.devflow` folder.
@@ -38,52 +38,50 @@ pub struct Store {
     problems: Vec<Problem>,
 }
 
-/// The runs that were listed, and those that could not be read.
+/// The listed runs, and those that could not be read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunList {
     /// The runs, newest first.
     pub runs: Vec<RunMeta>,
-    /// Why runs are missing from the list.
+    /// Runs that could not be read.
     pub problems: Vec<Problem>,
 }
 
-/// Which runs are listed; the default is all.
+/// Which runs to list; all by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Runs of this flow.
     pub flow: Option<String>,
     /// Runs with this status.
     pub status: Option<String>,
-    /// Runs that started then or later.
+    /// Runs that started at this time or later.
     pub after: Option<Timestamp>,
-    /// Runs that started then or earlier.
+    /// Runs that started at this time or earlier.
     pub before: Option<Timestamp>,
-    /// Runs with so many prompt tokens.
+    /// Runs with a number of prompt tokens in this range.
     pub tokens_in: TokenRange,
-    /// Runs with so many answer tokens.
+    /// Runs with a number of output tokens in this range.
     pub tokens_out: TokenRange,
-    /// At most so many, the newest.
+    /// Maximum number of runs; the newest are listed.
     pub limit: Option<usize>,
 }
 
 impl Store {
-    /// Opens the store under `base` and ends the runs whose recorder died.
+    /// Opens the store in `base`, and ends runs after their recorder died.
     ///
-    /// Nothing is created before the first run. A run that cannot be recovered is told by
-    /// [`Store::problems`].
+    /// Nothing is created before the first run. [`Store::problems`] returns the runs that could not be recovered.
     pub fn open(base: &Path, clock: Clock) -> Result<Self, StoreError> {
         let mut store = Self::open_read_only(base, clock);
         store.problems = store.recover()?;
         Ok(store)
     }
 
-    /// Opens the store under `base` for reading: nothing in it is changed, unless by a later call
-    /// that is there to change it.
+    /// Opens the store in `base` for reading. Opening changes nothing; later calls still can.
     pub fn open_read_only(base: &Path, clock: Clock) -> Self {
         Self { base: base.to_owned(), clock, active: Mutex::default(), problems: Vec::new() }
     }
 
-    /// Ends the runs whose recorder died, and returns why some could not be ended.
+    /// Ends runs after their recorder died, and returns those that could not be ended as problems.
     fn recover(&self) -> Result<Vec<Problem>, StoreError> {
         let mut problems = Vec::new();
         let mut has_changed = false;
@@ -112,24 +110,24 @@ impl Store {
         &self.base
     }
 
-    /// What was wrong with runs that should have been recovered.
+    /// Runs that could not be recovered when the store was opened.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// The folder of a run, whether it exists or not.
+    /// The folder of a run, which may not exist.
     pub fn folder(&self, id: &RunId) -> PathBuf {
         self.runs().join(id.as_str())
     }
 
-    /// Loads a run, as far as it is recorded.
+    /// Loads a run, or what has been recorded of it so far.
     pub fn load(&self, id: &RunId) -> Result<Decoded, StoreError> {
         if let Some(recording) = self.active().get(id) {
             let run = recording.run.clone();
             return Ok(Decoded { run, problems: Vec::new() });
         }
         let folder = self.folder(id);
-        // Asked before reading: once a recorder is gone, nobody but `recover` changes the run.
+        // Checked before reading: when a recorder is gone, only recovery changes the run.
         let is_abandoned = journal::is_abandoned(&folder)?;
         let bundle = folder::bundle(&folder);
         if bundle.sources.is_empty() {
@@ -143,7 +141,7 @@ impl Store {
         Ok(decoded)
     }
 
-    /// Loads what is known about a run as a whole.
+    /// Loads the metadata of a run.
     pub fn load_metadata(&self, id: &RunId) -> Result<RunMeta, StoreError> {
         let folder = self.folder(id);
         let stored = folder.join(folder::METADATA).exists();
@@ -156,7 +154,7 @@ impl Store {
             let unreadable = |error| StoreError::unreadable(id.clone(), error);
             folder::load_metadata(&folder).map_err(unreadable)?
         };
-        // devflow writes the transcript first: a crash in between leaves metadata of a running run.
+        // devflow writes the transcript first, so a crash may leave the metadata of a running run.
         if meta.is_running()
             && !recorded
             && let Ok(Decoded { run, .. }) = self.load(id)
@@ -164,25 +162,25 @@ impl Store {
             let turn_count = Some(run.turn_count());
             meta = RunMeta { turn_count, ..run.metadata };
         }
-        // Whatever the file says, this is the name under which the run is found.
+        // The folder's name identifies the run, whatever the file states.
         meta.run_id = id.to_string();
         Ok(meta)
     }
 
-    /// The runs that a filter lets through, newest first; those that cannot be read are left out.
+    /// Lists the runs that match a filter, newest first. Runs that cannot be read are skipped.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunMeta>, StoreError> {
         Ok(self.list_all(filter)?.runs)
     }
 
-    /// The runs that a filter lets through, and why others could not be read.
+    /// Lists the runs that match a filter, and returns runs that cannot be read as problems.
     ///
-    /// Every run is read from its own files: what other programs changed is seen.
+    /// Each run is read from its own files, so changes by other programs are seen.
     pub fn list_all(&self, filter: &Filter) -> Result<RunList, StoreError> {
         let mut list = RunList::default();
         for id in index::run_names(&self.runs())? {
             match self.load_metadata(&id) {
                 Ok(meta) if filter.lets(&meta) => list.runs.push(meta),
-                // A folder without a run's files, such as one that was made for artifacts.
+                // A folder without a run's files, such as one created for artifacts.
                 Ok(_) | Err(StoreError::NotFound(_)) => {}
                 Err(error) => list.problems.push(error.problem(&self.folder(&id))),
             }
@@ -193,14 +191,14 @@ impl Store {
         Ok(list)
     }
 
-    /// Removes a run; one that does not exist is fine, one that another process records is not.
+    /// Removes a run. A missing run is fine; one that another process records is an error.
     pub fn delete(&self, id: &RunId) -> Result<(), StoreError> {
         self.delete_run(id)?;
         self.update_index();
         Ok(())
     }
 
-    /// As [`Store::delete`], but leaves the index to the caller.
+    /// Like [`Store::delete`], but does not update the index.
     pub(super) fn delete_run(&self, id: &RunId) -> Result<(), StoreError> {
         self.active().remove(id);
         let folder = self.folder(id);
@@ -219,7 +217,7 @@ impl Store {
         ids
     }
 
-    /// Whether anybody records the run.
+    /// Whether any process records the run.
     pub fn is_recording(&self, id: &RunId) -> Result<bool, StoreError> {
         Ok(self.active().contains_key(id) || journal::is_live(&self.folder(id))?)
     }
@@ -235,8 +233,8 @@ impl Store {
         self.base.join(RUNS)
     }
 
-    /// Writes `index.json` anew. Nobody depends on it, so a failure is not one of the operation
-    /// that changed the runs.
+    /// Rewrites `index.json`. No reader depends on it, so a failure does not fail the operation that changed the
+    /// runs.
     pub(super) fn update_index(&self) {
         if self.runs().is_dir()
             && let Ok(runs) = self.list(&Filter::default())
@@ -246,7 +244,7 @@ impl Store {
     }
 
     pub(super) fn active(&self) -> MutexGuard<'_, HashMap<RunId, Recording>> {
-        // A thread that panicked left the map as it was before its own call.
+        // A thread that panicked left the map in a consistent state.
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,10 @@
-//! Lists of runs, and what they add up to, as devflow's viewer prints them.
+//! Renders lists of runs and their totals as devflow's viewer does.
 
 use super::run::RunMeta;
 use super::stats::Stats;
 use super::view::{head, started};
 
-/// The runs as a table of six columns.
+/// Renders runs as a table of six columns.
 pub fn meta_list(runs: &[RunMeta]) -> String {
     if runs.is_empty() {
         return "No runs found.\n".to_owned();
@@ -26,7 +26,7 @@ pub fn meta_list(runs: &[RunMeta]) -> String {
     out + &format!("\nTotal: {} runs\n", runs.len())
 }
 
-/// Counts, tokens and cost as text.
+/// Renders counts, tokens and cost.
 pub fn stats_text(stats: &Stats) -> String {
     let counts = [
         ("Total Runs:      ", stats.total_runs),
@@ -55,7 +55,7 @@ fn row([id, status, started, tokens, cost, turns]: [&str; 6]) -> String {
     format!("{id:<40} {status:<12} {started:<20} {tokens:>8} {cost:>8} {turns:>8}\n")
 }
 
-/// A name in at most forty bytes.
+/// Truncates a name to forty bytes.
 fn short(id: &str) -> String {
     if id.len() <= 40 {
         return id.to_owned();

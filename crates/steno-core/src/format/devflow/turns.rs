@@ -1,9 +1,9 @@
-//! From entries to turns, whatever format the entries came from.
+//! Converts entries of any format to turns.
 //!
-//! What is said becomes a turn of one of devflow's four roles: `system`, `user`, `assistant`, `tool_result`. Tool calls
-//! fold into the turn of their message, and results into their call. What devflow has no field for stands in the
-//! `metadata` of the turn and of the run, which its reader ignores, and nowhere in the shape of ADR-011. A session that was
-//! read from a run gives that run back.
+//! A message becomes a turn with one of devflow's four roles: `system`, `user`, `assistant`, `tool_result`. Tool
+//! calls are added to the turn of their message, and results to their call. Data without a devflow field is stored in
+//! the `metadata` of the turn and of the run, which devflow's reader ignores; in the shape of ADR-011 it is omitted.
+//! A session that was read from a run gives the same run.
 
 use std::collections::HashMap;
 
@@ -18,20 +18,20 @@ use crate::json::{Object, Value};
 use crate::session::{Session, Status, Transcript};
 use crate::usage::{Tally, Usage};
 
-/// Where a session keeps the metadata of the run that it was read from.
+/// Extra field of a session: the metadata of the run that it was read from.
 pub(super) const METADATA: &str = "metadata";
-/// Where an entry keeps its turn's `durationMs`.
+/// Extra field of an entry: its turn's `durationMs`.
 pub(super) const DURATION: &str = "durationMs";
-/// Where an entry keeps its turn's `id`, when it is not the turn's place.
+/// Extra field of an entry: its turn's `id`, if it differs from the turn's position.
 pub(super) const TURN_ID: &str = "id";
-/// Where a tool call keeps fields that devflow does not know.
+/// Extra field of a tool call: its unknown fields.
 pub(super) const TOOL_CALL: &str = "toolCall";
 
-/// Where a run's metadata keep the session of another agent that it was written from.
+/// Metadata field of a run: the session of another agent that it was written from.
 pub(super) const SESSION: &str = "session";
 
 impl From<&Transcript> for Run {
-    /// The transcript as a run; one that was read from a run comes back as it was.
+    /// Converts a transcript to a run. A session that was read from a run gives the same run.
     fn from(transcript: &Transcript) -> Self {
         let original = entries::original_session(&transcript.session)
             .map(|_| entries::give_back(transcript.clone()));
@@ -61,7 +61,7 @@ impl From<&Transcript> for Run {
     }
 }
 
-/// The name of the run that a session is written as.
+/// The name of the run for a session.
 pub(super) fn run_id(session: &Session) -> String {
     let native = session.native_id.as_deref().unwrap_or_default();
     if session.agent == AGENT && !native.is_empty() {
@@ -102,15 +102,15 @@ fn metadata(session: &Session, turns: &[Turn]) -> RunMeta {
     meta
 }
 
-/// The turns so far, and where the tool calls in them are.
+/// The turns so far, and the positions of their tool calls.
 #[derive(Default)]
 struct Fold {
     is_native: bool,
     drafts: Vec<Draft>,
     calls: HashMap<String, (usize, usize)>,
-    /// The call that the entry before made or answered, when it has no id.
+    /// The call of the previous entry, if it has no id.
     unnamed: Option<(usize, usize)>,
-    /// Tokens of messages that several entries state count once.
+    /// Counts the tokens of a message once, even if several entries state them.
     tally: Tally,
 }
 
@@ -133,7 +133,7 @@ impl Fold {
         }
     }
 
-    /// Puts a tool's answer into its call, or into a turn of its own where there is none.
+    /// Adds a tool result to its call, or to a turn of its own if there is none.
     fn add_result(&mut self, index: usize, entry: &Entry, unnamed: Option<(usize, usize)>) {
         let place = match &entry.tool_call_id {
             Some(id) => self.calls.get(id).copied(),
@@ -147,7 +147,7 @@ impl Fold {
         }
     }
 
-    /// Begins a turn with an entry, whose text is the turn's unless `text` is none.
+    /// Starts a turn with an entry. The entry's text becomes the turn's, unless `text` is `None`.
     fn begin(&mut self, text: Option<usize>, entry: &Entry, content: &str) {
         let role = if self.is_native { native_role(entry) } else { role_of(entry) };
         let mut turn = Turn {
@@ -170,7 +170,7 @@ impl Fold {
         self.describe(entry);
     }
 
-    /// Adds to the last turn what an entry tells about its message.
+    /// Adds an entry's message data to the last turn.
     fn describe(&mut self, entry: &Entry) {
         let Some(Draft { turn, .. }) = self.drafts.last_mut() else {
             return;
@@ -221,7 +221,7 @@ impl Fold {
         turn.tool_calls.push(call);
     }
 
-    /// Writes a result into its call; whether there was room.
+    /// Writes a result into its call. Returns false if the result is empty or the call has one already.
     fn answer(&mut self, index: usize, (turn, place): (usize, usize), entry: &Entry) -> bool {
         let Draft { turn, parts, .. } = &mut self.drafts[turn];
         let call = &mut turn.tool_calls[place];
@@ -241,11 +241,10 @@ impl Fold {
 }
 
 impl Draft {
-    /// Whether a tool call belongs to this turn: one message, or no message ids and an assistant's
-    /// turn.
+    /// Whether a tool call belongs to this turn: same message, or an assistant's turn if there are no message ids.
     fn takes(&self, call: &Entry) -> bool {
         let said = matches!(self.kind, Kind::Text | Kind::ToolResult | Kind::ToolCall);
-        // Beside calls, an empty text of the assistant would not be read any more.
+        // An empty assistant text in a turn with calls would not be read back.
         let is_lost = self.parts.text.is_some()
             && self.turn.role == "assistant"
             && self.turn.content.is_empty();
@@ -258,7 +257,7 @@ impl Draft {
     }
 }
 
-/// The one of devflow's four roles that comes nearest to what an entry is.
+/// The closest of devflow's four roles.
 fn role_of(entry: &Entry) -> String {
     let role = match (entry.kind, &entry.role) {
         (Kind::ToolResult, _) => "tool_result",
@@ -273,7 +272,7 @@ fn role_of(entry: &Entry) -> String {
     role.to_owned()
 }
 
-/// The role that the turn of an entry had which was read from a run.
+/// The original role of the turn that an entry was read from.
 fn native_role(entry: &Entry) -> String {
     match entry.kind {
         Kind::Text => entry.role.to_string(),
@@ -282,7 +281,7 @@ fn native_role(entry: &Entry) -> String {
     }
 }
 
-/// The fields that earlier versions of ours wrote beside those of a turn.
+/// Adds the fields that earlier versions of Steno wrote next to those of a turn.
 fn describe_native(extra: &mut Object, role: &str, entry: &Entry) {
     if meaning(role).0 != entry.role {
         put(extra, "speaker", Some(entry.role.as_str()));
@@ -301,7 +300,8 @@ fn describe_native(extra: &mut Object, role: &str, entry: &Entry) {
     }
 }
 
-/// The call without its id. Arguments that are no object are wrapped, for Go reads nothing else.
+/// Converts an entry to a call without an id. Arguments that are not an object are wrapped, because Go requires an
+/// object.
 fn call(entry: &Entry) -> ToolCall {
     let mut call =
         ToolCall { name: entry.tool_name.clone().unwrap_or_default(), ..ToolCall::default() };
@@ -341,7 +341,7 @@ fn put(fields: &mut Object, name: &str, value: Option<&str>) {
     }
 }
 
-/// Takes a count out of fields; one that is no count stays there, and stands for it.
+/// Takes a count out of fields. An invalid count stays there and sets `count` to zero.
 fn take_count(fields: &mut Object, name: &str, count: &mut u64) {
     match fields.get(name).map(Value::as_u64) {
         Some(Some(stated)) => {

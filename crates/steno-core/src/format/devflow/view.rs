@@ -1,6 +1,6 @@
-//! A run on a terminal, as devflow's viewer prints it.
+//! Renders a run for a terminal, as devflow's viewer does.
 //!
-//! Previews are cut at characters; upstream cuts at bytes and may leave half a character.
+//! Previews are truncated at characters; upstream truncates at bytes and may split a character.
 
 use std::fmt::Write;
 
@@ -10,29 +10,29 @@ use super::run::{Run, ToolCall, Turn};
 use crate::json::{Object, Style};
 use crate::timestamp::Timestamp;
 
-/// Which of the two published looks is printed.
+/// Which of the two published layouts is rendered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Look {
-    /// Rules of `=` and `-`, plain numbers: what the program prints.
+    /// The layout that devflow prints: rules of `=` and `-`, plain numbers.
     #[default]
     Shipped,
-    /// Box-drawing rules and thousands separators: what ADR-013 shows.
+    /// The layout of ADR-013: box-drawing rules and thousands separators.
     Adr013,
 }
 
-/// A run as text.
+/// A run to render.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The run.
     pub run: &'a Run,
-    /// Up to when a run that has no end has lasted.
+    /// The end of a run that has none, for its duration.
     pub now: Timestamp,
-    /// How it looks.
+    /// The layout.
     pub look: Look,
 }
 
 impl View<'_> {
-    /// Header and all turns.
+    /// Renders the header and all turns.
     pub fn full(&self) -> String {
         let mut out = self.header();
         for turn in &self.run.turns {
@@ -41,7 +41,7 @@ impl View<'_> {
         out
     }
 
-    /// Header and what the assistant said.
+    /// Renders the header and the assistant's turns.
     pub fn assistant_only(&self) -> String {
         let mut out = self.header();
         let turns = self.run.turns.iter();
@@ -51,7 +51,7 @@ impl View<'_> {
         out
     }
 
-    /// Header and one line per turn.
+    /// Renders the header and one line per turn.
     pub fn summary(&self) -> String {
         let mut out = self.header() + "\nTurn Summary:\n";
         for turn in &self.run.turns {
@@ -61,7 +61,7 @@ impl View<'_> {
         out
     }
 
-    /// What is known about the run as a whole.
+    /// Renders the metadata.
     pub fn header(&self) -> String {
         let meta = &self.run.metadata;
         let rule = self.look.rule("=", "═");
@@ -93,7 +93,7 @@ impl View<'_> {
 }
 
 impl Look {
-    /// One turn with its tool calls.
+    /// Renders one turn with its tool calls.
     pub fn turn(self, turn: &Turn) -> String {
         let time = turn.timestamp.map_or_else(midnight, |at| at.clock());
         let mut out = format!("\n[{}] {} ({time})", turn.id, turn.role.to_uppercase());
@@ -117,7 +117,7 @@ impl Look {
         out
     }
 
-    /// One tool call with what came of it.
+    /// Renders one tool call with its result.
     pub fn tool_call(self, call: &ToolCall) -> String {
         let mark = match self {
             Look::Shipped => "",
@@ -153,7 +153,7 @@ impl Look {
     }
 }
 
-/// A number with a comma between each three digits: `523,400`.
+/// Formats a number with a comma between groups of three digits: `523,400`.
 pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
@@ -166,12 +166,12 @@ pub fn thousands(count: u64) -> String {
     out
 }
 
-/// The arguments of a call as Go prints them, over several lines.
+/// Renders the arguments of a call as Go does, indented.
 pub(super) fn input_json(input: &Object) -> String {
     Style::GO_INDENT.print(&sorted(input))
 }
 
-/// As much of a text as fits into `limit` bytes, with `...` when that is not all.
+/// Truncates a text to `limit` bytes, with `...` at the end if it was longer.
 pub(super) fn preview(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -179,7 +179,7 @@ pub(super) fn preview(text: &str, limit: usize) -> String {
     head(text, limit).to_owned() + "..."
 }
 
-/// The characters that fit into the first `limit` bytes.
+/// The longest prefix with whole characters in at most `limit` bytes.
 pub(super) fn head(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {
@@ -188,7 +188,7 @@ pub(super) fn head(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
-/// `YYYY-MM-DD HH:MM:SS`, Go's zero time when there is none.
+/// Formats a time as `YYYY-MM-DD HH:MM:SS`; Go's zero time if there is none.
 pub(super) fn started(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "0001-01-01 00:00:00".to_owned(), |at| at.date_and_clock())
 }

@@ -137,7 +137,7 @@ impl TimeRange {
 
 fn unit(session: &Session, group: &[Entry], range: TimeRange, last: bool) -> Unit {
     let read = group[0].extra.get(HEADER).and_then(Value::as_object);
-    // Only files that Steno wrote keep the count; see `header_value`.
+    // Only files that Steno wrote keep the count; see `header_to_value`.
     let own = read.and_then(|header| header.get("tool_calls")).and_then(Value::as_u64);
     let is_run = is_run(session);
     let mut file = UnitFile {

@@ -1,5 +1,4 @@
-//! Capture: events and Claude Code's files become entries in a session's LOG slice. Off unless
-//! asked for.
+//! Capture: converts events and Claude Code's files to entries in a session's LOG slice. Off by default.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,12 +15,12 @@ use crate::problem::Problem;
 use steno_vault::Bundle;
 use steno_vault::FormatError;
 
-/// What is captured.
+/// What to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaptureSettings {
-    /// The conversation itself.
+    /// The main conversation.
     pub capture_transcript: bool,
-    /// The conversations of subagents too.
+    /// The conversations of subagents.
     pub capture_subagent_transcripts: bool,
 }
 
@@ -34,13 +33,13 @@ pub enum CaptureError {
     /// The slice could not be set up.
     #[error(transparent)]
     Slice(#[from] SliceError),
-    /// An entry could not be kept.
+    /// An entry could not be stored.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
 }
 
-/// Lets a session turn each event of an adapter's loop into entries, numbered after those that are
-/// there. Asking again changes nothing.
+/// Registers reducers that convert each event of an adapter's loop to entries, numbered after the existing ones.
+/// Calling it again has no effect.
 pub fn capture_events(
     session: &mut SliceSession,
     settings: CaptureSettings,
@@ -56,8 +55,8 @@ pub fn capture_events(
     capture(session, &counter, PromptExecuted::entries)
 }
 
-/// Puts what Claude Code wrote about a session into the slice, and says what could not be read. What the slice has
-/// already is not put there again.
+/// Copies a Claude Code session into the slice, and returns records that could not be read as problems. Entries that
+/// the slice already has are skipped.
 pub fn capture_claude(
     session: &mut SliceSession,
     settings: CaptureSettings,

@@ -1,7 +1,7 @@
-//! Claude Code lines as entries: the flat shape that weakincentives' specification assumed, and the
-//! nested one that is really written.
+//! Converts Claude Code lines to entries: the flat shape that weakincentives' specification assumed, and the nested
+//! one that Claude Code writes.
 //!
-//! Only the conversion: it neither follows forks nor counts what resumed sessions copied.
+//! Does not follow forks, and does not detect lines that resumed sessions copied.
 
 pub(super) mod blocks;
 mod files;
@@ -17,7 +17,7 @@ use crate::timestamp::Timestamp;
 /// The agent's name.
 pub const AGENT: &str = "claude";
 
-/// Whether a line looks like one of Claude Code's, flat or nested.
+/// Whether a line is one of Claude Code's, flat or nested.
 pub fn recognises(object: &Object) -> bool {
     let Some(raw_type) = object.get("type").and_then(Value::as_str) else {
         return false;
@@ -32,7 +32,7 @@ pub fn recognises(object: &Object) -> bool {
         || has(&"leafUuid")
 }
 
-/// The entries of one line; a time that it does not state stays absent.
+/// Decodes one line. A missing time stays absent.
 pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
     if !object.contains_key("type") && !object.contains_key("content") {
         return Err(EntryError::MissingField("type"));
@@ -40,9 +40,9 @@ pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
     Ok(convert(object, None))
 }
 
-/// The entries of one line: one of a flat line, one per block of a nested one.
+/// Converts one line: one entry for a flat line, one per block for a nested one.
 ///
-/// `now` stands for a time that is missing or no time. Ids of flat lines stay nil.
+/// `now` replaces a missing or invalid time. Ids of flat lines stay nil.
 pub fn convert(raw: Object, now: Option<Timestamp>) -> Vec<Entry> {
     let created_at = time_of(&raw).or(now);
     let mut entries = if is_nested(&raw) { nested(raw) } else { vec![flat(&raw)] };
@@ -93,8 +93,7 @@ fn metadata(raw_type: &str, session_id: Option<&Value>) -> Object {
     ])
 }
 
-/// Content as that specification prints it: objects as JSON, the texts of a list one below the
-/// other.
+/// Formats content as the specification does: objects as JSON, the texts of a list joined by newlines.
 pub(super) fn content_text(content: &Value) -> String {
     match content {
         Value::Object(object) => Style::PYTHON_INDENT.print(object),
@@ -141,7 +140,7 @@ fn nested(mut line: Object) -> Vec<Entry> {
     entries
 }
 
-/// Takes the blocks, the model and the tokens out of a message; what is left stays in it.
+/// Takes blocks, model and tokens out of a message. The remaining fields stay in it.
 fn message_entries(message: &mut Object, raw_type: &str, uuid: Option<&str>) -> Vec<Entry> {
     let content = message.shift_remove("content").unwrap_or_default();
     let role = match raw_type {
@@ -164,7 +163,7 @@ fn message_entries(message: &mut Object, raw_type: &str, uuid: Option<&str>) -> 
     entries
 }
 
-/// A line without a message: what the program itself notes.
+/// Converts a line without a message, such as an event of the program itself.
 fn event_entry(line: &mut Object, raw_type: &str) -> Entry {
     let subtype = line.get("subtype").and_then(Value::as_str);
     let kind = match (raw_type, subtype) {
@@ -186,7 +185,7 @@ fn source(line: &Object) -> String {
     }
 }
 
-/// The line's own id for its first entry, ids made from it for the others.
+/// The line's id for its first entry, and ids derived from it for the others.
 fn entry_id(uuid: Option<&str>, index: usize) -> Uuid {
     let own = uuid.and_then(|uuid| Uuid::try_parse(uuid).ok());
     match (own, index) {

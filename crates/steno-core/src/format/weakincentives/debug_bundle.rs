@@ -1,4 +1,4 @@
-//! Debug bundles: ZIP archives that later versions write about one request, with its transcript in them.
+//! Debug bundles: ZIP archives of one request, with its transcript, that later versions write.
 
 use crate::agent::zip_archive;
 use crate::durable::FileError;
@@ -7,13 +7,13 @@ use crate::problem::Problem;
 use crate::session::{Session, Status};
 use steno_vault::{Bundle, Source};
 
-/// The folder in the archive that holds everything.
+/// The top folder in the archive.
 const ROOT: &str = "debug_bundle/";
-/// What the archive says about itself and its request.
+/// The manifest: describes the archive and its request.
 const MANIFEST: &str = "manifest.json";
-/// Why the request failed.
+/// The error of a failed request.
 const ERROR: &str = "error.json";
-/// Members that may hold the transcript; the first that is there tells it.
+/// Members that may have the transcript, in order of preference.
 const TRANSCRIPTS: [&str; 4] =
     ["transcript.jsonl", "session/after.jsonl", "logs/app.jsonl", "session/before.jsonl"];
 
@@ -26,7 +26,7 @@ pub(super) fn is_debug_bundle(source: &Source) -> bool {
     is_archive && zip_archive::names(source).is_some_and(|names| names.contains(&manifest()))
 }
 
-/// The members of a bundle that are read, in place of the archive.
+/// Returns a bundle of the members to read, instead of the archive.
 pub(super) fn unpack(bundle: &Bundle) -> Option<Bundle> {
     let [archive] = bundle.sources.as_slice() else {
         return None;
@@ -42,12 +42,12 @@ pub(super) fn unpack(bundle: &Bundle) -> Option<Bundle> {
     Some(Bundle::new(bundle.root.clone(), members.collect()))
 }
 
-/// The members that hold lines of a transcript.
+/// The members with lines of a transcript.
 pub(super) fn transcripts(bundle: &Bundle) -> impl Iterator<Item = &Source> {
     bundle.sources.iter().filter(|source| ![MANIFEST, ERROR].contains(&source.name()))
 }
 
-/// Fills in what the manifest and the error say about the session.
+/// Adds fields from the manifest and the error to the session.
 pub(super) fn describe(
     session: &mut Session,
     bundle: &Bundle,
@@ -83,7 +83,7 @@ pub(super) fn describe(
     }
 }
 
-/// The session that the manifest names.
+/// The session id in the manifest.
 pub(super) fn session_id(bundle: &Bundle) -> Option<String> {
     let manifest = document(bundle, MANIFEST).ok()??.ok()?;
     let request = manifest.get("request");

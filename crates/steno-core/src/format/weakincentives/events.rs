@@ -1,4 +1,4 @@
-//! The events of an adapter's loop, and the entries that each of them stands for.
+//! The events of an adapter's loop, and how they are converted to entries.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,7 +15,7 @@ pub struct PromptRendered {
     pub prompt_name: String,
     /// The adapter that sends it.
     pub adapter: String,
-    /// The messages that open the conversation.
+    /// The first messages of the conversation.
     pub messages: Vec<Message>,
     /// When it happened.
     pub created_at: Timestamp,
@@ -24,47 +24,47 @@ pub struct PromptRendered {
 /// One message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who says it, in the provider's words.
+    /// The role, as the provider names it.
     pub role: String,
-    /// What is said.
+    /// The text.
     pub content: Option<String>,
 }
 
-/// The model called a tool, and the tool answered.
+/// The model called a tool, and the tool returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolInvoked {
     /// The prompt's name.
     pub prompt_name: String,
     /// The adapter that ran the tool.
     pub adapter: String,
-    /// What the model said along with its calls; on the first of them only.
+    /// The model's text in the same message; only in the first of several calls.
     pub text: Option<String>,
-    /// The tool; absent where the call was malformed.
+    /// The tool's name; absent if the call was malformed.
     pub name: Option<String>,
     /// The arguments as the provider sent them.
     pub arguments: Option<String>,
-    /// The provider's id of the call.
+    /// The provider's call id.
     pub call_id: Option<String>,
-    /// What the tool answered, all of it.
+    /// The tool's complete output.
     pub output: String,
-    /// Whether it did what it was asked for.
+    /// Whether the tool succeeded.
     pub success: bool,
     /// When it happened.
     pub created_at: Timestamp,
 }
 
-/// The conversation ended with an answer.
+/// The conversation ended with a response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptExecuted {
     /// The prompt's name.
     pub prompt_name: String,
     /// The adapter that ran it.
     pub adapter: String,
-    /// The answer.
+    /// The text of the response.
     pub text: Option<String>,
-    /// Whether the answer was also given as structured output.
+    /// Whether the response also has structured output.
     pub has_structured_output: bool,
-    /// The tokens billed.
+    /// The billed tokens.
     pub usage: Option<Usage>,
     /// When it happened.
     pub created_at: Timestamp,
@@ -88,7 +88,7 @@ impl PromptRendered {
 }
 
 impl ToolInvoked {
-    /// What was said with the call, the call, and the result.
+    /// The model's text, the call, and the result.
     pub fn entries(&self) -> Vec<Entry> {
         let metadata = json!({"adapter": self.adapter});
         let text = self.text.iter().filter(|text| !text.is_empty());
@@ -128,7 +128,7 @@ impl ToolInvoked {
 }
 
 impl PromptExecuted {
-    /// The last answer.
+    /// The final response.
     pub fn entries(&self) -> Vec<Entry> {
         let text = self.text.clone().unwrap_or_default();
         let mut answer = Entry::new(Role::Assistant, Kind::Text, text);

@@ -1,4 +1,4 @@
-//! Which files are sessions of this system: by name, or by what their first lines look like.
+//! Detects session files of this system by name or by their first lines.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -10,7 +10,7 @@ use crate::format::tree::Tree;
 use crate::lines::{Line, Lines};
 use steno_vault::Bundle;
 
-/// Names under which versions and platforms keep the file.
+/// Names of the transcript file, which differ between versions and platforms.
 const NAMES: [&str; 6] = [
     FILE_NAME,
     "weakincentives.transcript:TranscriptEntry.jsonl",
@@ -20,15 +20,15 @@ const NAMES: [&str; 6] = [
     "weakincentives.runtime.transcript_TranscriptEntry.jsonl",
 ];
 
-/// How many lines are looked at before a file is taken for something else.
+/// Number of lines to check before a file is rejected.
 const PROBED_LINES: usize = 8;
 
-/// The longest line that is looked at; a file of anything may be asked about.
+/// Longest line that is checked, in bytes. Files of other programs may have huge lines.
 const PROBED_BYTES: usize = 8 << 20;
 
-/// The sessions at or below `path`, one per file. Links are not followed.
+/// Finds the sessions, one per file. Symlinks are not followed.
 pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
-    // A snapshot is one line in a file of its own.
+    // A snapshot is a single line in its own file.
     let files = files_ending(tree, &["json", "jsonl"]);
     let bundles = files.filter(|file| is_ours(file)).map(|file| Bundle::file(file));
     let is_archive = |file: &&PathBuf| file.extension().is_some_and(|end| end == "zip");
@@ -37,7 +37,7 @@ pub fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {
     Ok(bundles.chain(archives).collect())
 }
 
-/// The file `path`, or all `.jsonl` files below the folder `path`, in order.
+/// Lists the file `path`, or all `.jsonl` files below the folder `path`, sorted.
 pub(super) fn jsonl_files(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     Ok(files_ending(&Tree::at(path)?, &["jsonl"]).cloned().collect())
 }
@@ -66,7 +66,8 @@ fn is_ours(path: &Path) -> bool {
     }
 }
 
-/// Whether a line has a word that each of ours has. Lines are long; most are told apart by this alone.
+/// Whether a line contains a word that all of this system's lines have. Most long lines are rejected by this check
+/// without parsing.
 fn may_be_ours(line: &Line) -> bool {
     let words: [&[u8]; 3] = [b"\"created_at\"", b"\"transcript.", b"\"slices\""];
     words.iter().any(|word| memchr::memmem::find(&line.bytes, word).is_some())

@@ -1,7 +1,6 @@
-//! What an entry says beyond the ten fields, folded into its metadata under one key of ours.
+//! Stores the parts of an entry that have none of the ten fields, under one key in its metadata.
 //!
-//! An entry that the ten fields hold whole is left alone, so that it is written exactly as upstream
-//! writes it.
+//! An entry that the ten fields can represent is unchanged, so that it is written exactly as upstream writes it.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -13,7 +12,8 @@ use crate::timestamp::Timestamp;
 /// The key in `metadata`.
 const FOLD_KEY: &str = "steno";
 
-/// Each field is present only where the line alone would be read as something else.
+/// Fields of an entry that would be lost otherwise. A field is present only if the plain line would be decoded
+/// differently.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Fold {
@@ -35,13 +35,13 @@ pub(super) struct Fold {
     usage: Option<Usage>,
     #[serde(skip_serializing_if = "Object::is_empty")]
     extra: Object,
-    /// The whole metadata, where our key beside it would not be told from it.
+    /// The whole metadata, if it is empty or has the key already.
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Object>,
 }
 
 impl Fold {
-    /// What the ten fields cannot say about `entry`; nothing when they say all.
+    /// Returns what the ten fields cannot represent; `None` if they can represent everything.
     pub(super) fn of(entry: &Entry) -> Option<Self> {
         let role = line::written_role(&entry.role);
         let mut fold = Fold {
@@ -85,7 +85,7 @@ impl Fold {
     }
 }
 
-/// The metadata to write: the entry's own, with the fold in it.
+/// Returns the metadata to write, with the extension added.
 pub(super) fn with_fold(metadata: &Option<Object>, fold: Option<Fold>) -> Option<Object> {
     let Some(fold) = fold else {
         return metadata.clone();
@@ -99,8 +99,7 @@ pub(super) fn with_fold(metadata: &Option<Object>, fold: Option<Fold>) -> Option
     Some(written)
 }
 
-/// Gives an entry back what was folded into its metadata; a value that is not ours stays where it
-/// is.
+/// Restores the fields stored in an entry's metadata. A value that Steno did not write stays there.
 pub(super) fn unfold(entry: &mut Entry) {
     let Some(metadata) = &mut entry.metadata else {
         return;
@@ -115,18 +114,18 @@ pub(super) fn unfold(entry: &mut Entry) {
     fold.apply(entry);
 }
 
-/// The model that the metadata names.
+/// The model in the metadata.
 pub(super) fn implied_model(metadata: &Option<Object>) -> Option<String> {
     let model = metadata.as_ref()?.get("model")?.as_str()?;
     Some(model.to_owned())
 }
 
-/// Whether Python's form of a time, with its microseconds, is the same moment.
+/// Whether a time survives Python's format, which has microseconds.
 fn holds(time: Option<Timestamp>) -> bool {
     time.is_some_and(|time| time.wall().subsec_nanosecond() % 1000 == 0)
 }
 
-/// Tells a field that is `null` from one that is not there.
+/// Distinguishes a `null` field from a missing one.
 fn even_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -1,4 +1,4 @@
-//! JSON Lines: one object per line, blank lines skipped, a bad line reported and the rest read.
+//! Reads JSON Lines: one object per line. Blank lines are skipped, and a bad line becomes a problem.
 
 use std::fmt::Display;
 use std::io::BufRead;
@@ -11,7 +11,7 @@ use crate::json::{Object, Style, Value};
 use crate::lines::{LINE_LIMIT, Line, LineEnd, Lines};
 use crate::problem::{Problem, ProblemList};
 
-/// Gives each object of `input` to `take`, and returns what could not be read or taken.
+/// Calls `take` for each object, and returns parse errors and rejected objects as problems.
 pub(super) fn read_objects<E: Display>(
     input: impl BufRead,
     path: &Path,
@@ -39,7 +39,7 @@ pub(super) fn read_objects<E: Display>(
     Ok(problems)
 }
 
-/// Objects as Python writes them, one per line.
+/// Renders objects as Python does, one per line.
 pub(super) fn lines<'a>(objects: impl IntoIterator<Item = &'a Object>) -> String {
     let mut text = String::new();
     for object in objects {
@@ -49,7 +49,7 @@ pub(super) fn lines<'a>(objects: impl IntoIterator<Item = &'a Object>) -> String
     text
 }
 
-/// The object of a line, or why there is none; nothing for a blank line.
+/// Parses the object of a line; `None` for a blank line.
 pub(super) fn object(line: &Line) -> Option<Result<Object, String>> {
     if line.end == LineEnd::Limit {
         return Some(Err(format!("line longer than {LINE_LIMIT} bytes")));

@@ -1,7 +1,6 @@
-//! One line: a `TranscriptEntry` with its ten fields, none of them ever left out.
+//! One line: a `TranscriptEntry` with its ten fields, all of them always present.
 //!
-//! Reading is as lenient as upstream's parser, but an empty text stays an empty text and unknown
-//! keys are kept.
+//! Parsing is as lenient as upstream's, except that an empty text stays empty and unknown keys are kept.
 
 use uuid::Uuid;
 
@@ -10,19 +9,19 @@ use crate::entry::{Entry, EntryError, FIELDS, Role};
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-/// The name of the entry's type, which the oldest versions put into every line.
+/// The type name of an entry, which the oldest versions write in every line.
 pub const TYPE_ID: &str = "weakincentives.transcript:TranscriptEntry";
 
-/// The key that holds a line's type.
+/// The key of a line's type.
 const TYPE_KEY: &str = "__type__";
 
-/// The key that holds a line's number within its source.
+/// The key of a line's sequence number within its source.
 const SEQUENCE: &str = "sequence";
 
-/// Where [`Entry::extra`] keeps the keys of a line besides the ten.
+/// Field of [`Entry::extra`] with the keys of a line besides the ten.
 const LINE_KEY: &str = super::AGENT;
 
-/// Whether an object has the fields that no other format has together.
+/// Whether an object has a combination of fields that no other format has.
 pub fn recognises(object: &Object) -> bool {
     let has = |key: &&str| object.contains_key(*key);
     ["role", "content", "created_at"].iter().all(has)
@@ -30,7 +29,7 @@ pub fn recognises(object: &Object) -> bool {
         && !object.contains_key("kind")
 }
 
-/// Reads one line. A missing `entry_id` stays nil.
+/// Parses one line. A missing `entry_id` stays nil.
 pub fn from_object(mut object: Object) -> Result<Entry, EntryError> {
     check_role(&object)?;
     if object.get("created_at").is_none_or(Value::is_null) {
@@ -50,9 +49,9 @@ pub fn from_object(mut object: Object) -> Result<Entry, EntryError> {
     Ok(entry)
 }
 
-/// The line of an entry, `__type__` included if it was read with one or `with_type` asks for it.
+/// Converts an entry to a line. `__type__` is included if the line was read with it or `with_type` is set.
 ///
-/// `moment` stands for a time that the entry does not have.
+/// `moment` replaces a missing time.
 pub fn to_object(entry: &Entry, with_type: bool, moment: Timestamp) -> Object {
     let empty = Object::new();
     let others = kept_keys(entry).unwrap_or(&empty);
@@ -69,7 +68,7 @@ pub fn to_object(entry: &Entry, with_type: bool, moment: Timestamp) -> Object {
     object
 }
 
-/// Fields of [`Entry::extra`] that did not stand in a line of this format.
+/// Fields of [`Entry::extra`] that did not come from a line of this format.
 pub(super) fn foreign_extra(entry: &Entry) -> Object {
     let mut extra = entry.extra.clone();
     if kept_keys(entry).is_some() {
@@ -78,7 +77,7 @@ pub(super) fn foreign_extra(entry: &Entry) -> Object {
     extra
 }
 
-/// The role under which an entry is written: upstream knows only four.
+/// The role to write: upstream has only four.
 pub(super) fn written_role(role: &Role) -> Role {
     match role {
         Role::Other(name) if name == "developer" => Role::System,
@@ -87,7 +86,7 @@ pub(super) fn written_role(role: &Role) -> Role {
     }
 }
 
-/// Any scalar as text, `null` as nothing.
+/// Formats a scalar as text; `null` is empty.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -133,8 +132,8 @@ fn check_role(object: &Object) -> Result<(), EntryError> {
     }
 }
 
-/// Numbers where a text should be, texts where a number should be, and ids in any form that Python
-/// takes.
+/// Converts numbers to texts and texts to numbers where the field needs it, and parses ids in any form that Python
+/// accepts.
 fn coerce(object: &mut Object) {
     for field in ["content", "tool_name", "tool_call_id", "source"] {
         if let Some(value) = object.get_mut(field)
@@ -155,7 +154,7 @@ fn coerce(object: &mut Object) {
     }
 }
 
-/// The line's number, where it is less than ours can be: it stays among the keys of the line.
+/// Takes a negative sequence number, which Steno cannot represent. It stays among the keys of the line.
 fn take_negative(object: &mut Object) -> Option<Value> {
     let is_negative = object.get(SEQUENCE).and_then(Value::as_i64).is_some_and(|it| it < 0);
     if is_negative { object.insert(SEQUENCE.to_owned(), 0.into()) } else { None }

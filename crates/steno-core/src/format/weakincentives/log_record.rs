@@ -1,7 +1,6 @@
 //! Log records of later versions: `event: transcript.entry` with the entry in `context`.
 //!
-//! A Claude message that came whole in `detail` is split into its blocks; all of them have the
-//! record's number.
+//! A Claude message that is complete in `detail` is split into its blocks, which share the record's sequence number.
 
 use super::claude::blocks;
 use super::line::text_of;
@@ -9,7 +8,7 @@ use crate::entry::{Entry, EntryError, Kind, PRIMARY, Role, take_object, take_str
 use crate::json::{Object, Style, Value};
 use crate::timestamp::Timestamp;
 
-/// Whether an object is a log record, about whatever.
+/// Whether an object is a log record of any kind.
 pub(super) fn is_record(object: &Object) -> bool {
     object.get("event").is_some_and(Value::is_string)
         && object.get("context").is_some_and(Value::is_object)
@@ -21,13 +20,13 @@ pub(super) fn recognises(object: &Object) -> bool {
     is_record(object) && event(object).is_some_and(|event| event.starts_with("transcript."))
 }
 
-/// The session that a record names.
+/// The session id in a record.
 pub(super) fn session_id(record: &Object) -> Option<String> {
     let id = record.get("context")?.get("session_id")?.as_str()?;
     Some(id.to_owned())
 }
 
-/// The entries of a record; none if it does not tell of something said, done or failed.
+/// Decodes a record; no entries if it is not about a message, a tool or a failure.
 pub(super) fn entries(mut record: Object) -> Result<Vec<Entry>, EntryError> {
     let mut context =
         take_object(&mut record, "context")?.ok_or(EntryError::MissingField("context"))?;
@@ -56,7 +55,7 @@ fn event(record: &Object) -> Option<&str> {
     record.get("event")?.as_str()
 }
 
-/// What was said or done; takes out of the context what the entries themselves hold.
+/// Decodes the entries, and removes from the context what they contain.
 fn told(context: &mut Object) -> Result<Vec<Entry>, EntryError> {
     let source = match required(context, "source")? {
         main if main == "main" => PRIMARY.to_owned(),
@@ -74,7 +73,7 @@ fn told(context: &mut Object) -> Result<Vec<Entry>, EntryError> {
     Ok(entries)
 }
 
-/// Something that the recorder itself tells: that it began, ended or found a file.
+/// An event of the recorder itself: it started, stopped or found a file.
 fn notice(record: &Object) -> Entry {
     let text = record.get("message").or_else(|| record.get("event"));
     Entry::new(Role::System, Kind::Notice, text.map(text_of).unwrap_or_default())
@@ -93,7 +92,7 @@ fn moment(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
-/// The context without what only the first entry of a record keeps.
+/// The context for all entries but the first, which keeps the complete one.
 fn brief(context: &Object) -> Object {
     let brief = context.iter().filter(|(key, _)| *key != "detail" && *key != "raw");
     brief.map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -133,7 +132,7 @@ fn role_and_kind(entry_type: &str, detail: Option<&Object>) -> (Role, Kind) {
     }
 }
 
-/// The blocks of a Claude line, or the one block that a call or a result was split off as.
+/// The blocks of a Claude line, or the single block that a tool call or result was split off as.
 fn from_sdk_entry(sdk_entry: &Object, role: &Role) -> Vec<Entry> {
     let message = sdk_entry.get("message").and_then(Value::as_object);
     let mut entries = match message.and_then(|message| message.get("content")) {
@@ -150,7 +149,7 @@ fn from_sdk_entry(sdk_entry: &Object, role: &Role) -> Vec<Entry> {
     entries
 }
 
-/// What a bridge put into `detail`: text, a tool's output or input, or else all of it.
+/// The text in `detail`: text, a tool's output or input, or else everything as JSON.
 fn plain_text(kind: Kind, detail: &Object) -> String {
     let item = detail.get("notification").and_then(|n| n.get("item"));
     let spoken = match kind {

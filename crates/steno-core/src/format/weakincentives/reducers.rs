@@ -1,4 +1,4 @@
-//! Reducers: what an event does to a slice.
+//! Reducers: how an event changes a slice.
 
 use super::slice::{Change, SliceError, SliceItem, View};
 
@@ -12,7 +12,7 @@ pub fn replace_latest<T: SliceItem>(_: &View<'_, T>, item: &T) -> Result<Change<
     Ok(Change::Replace(vec![item.clone()]))
 }
 
-/// Keeps one item per key; a new one takes the place of the old.
+/// Keeps one item per key; a new item replaces the old one in place.
 pub fn upsert_by<T: SliceItem, K: PartialEq>(
     key: impl Fn(&T) -> K + Send + 'static,
 ) -> impl Fn(&View<'_, T>, &T) -> Result<Change<T>, SliceError> + Send + 'static {
@@ -26,7 +26,7 @@ pub fn upsert_by<T: SliceItem, K: PartialEq>(
     }
 }
 
-/// Keeps one item per key; a new one comes last.
+/// Keeps one item per key; a new item is moved to the end.
 pub fn replace_latest_by<T: SliceItem, K: PartialEq>(
     key: impl Fn(&T) -> K + Send + 'static,
 ) -> impl Fn(&View<'_, T>, &T) -> Result<Change<T>, SliceError> + Send + 'static {

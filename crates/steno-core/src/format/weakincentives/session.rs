@@ -1,7 +1,7 @@
-//! A session of slices: events come in, reducers turn them into items, subscribers hear of them.
+//! A session of slices: reducers turn events into items, and subscribers are notified.
 //!
-//! Unlike upstream's, it settles a slice's policy before the slice exists, never rewrites a LOG
-//! slice, and returns the errors of its reducers.
+//! Unlike upstream's, it fixes a slice's policy before the slice exists, never rewrites a LOG slice, and returns the
+//! errors of its reducers.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -26,17 +26,17 @@ pub struct SliceSession {
     slices: BTreeMap<&'static str, Slice>,
     reducers: HashMap<TypeId, Vec<(&'static str, Reducer)>>,
     subscribers: HashMap<TypeId, Vec<Subscriber>>,
-    /// Whether events become entries already.
+    /// Whether events are captured as entries already.
     pub(super) is_capturing: bool,
 }
 
-/// An event that not every reducer could take in.
+/// An event that at least one reducer failed to process.
 #[derive(Debug, thiserror::Error)]
 #[error("could not take in {event}: {}", reasons(.errors))]
 pub struct DispatchError {
     /// The type of the event.
     pub event: &'static str,
-    /// What went wrong, one per reducer.
+    /// The errors, one per failed reducer.
     pub errors: Vec<SliceError>,
 }
 
@@ -60,12 +60,12 @@ impl SliceSession {
         self.id
     }
 
-    /// Where its times come from.
+    /// The clock for its times.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Says what may happen to the items of type `T`; only before their slice exists.
+    /// Sets the policy for items of type `T`. Fails if their slice exists already.
     pub fn set_policy<T: SliceItem>(&mut self, policy: Policy) -> Result<(), SliceError> {
         match self.slices.get(T::TYPE_ID) {
             Some(slice) if slice.policy() != policy => Err(SliceError::PolicySettled(T::TYPE_ID)),
@@ -76,7 +76,8 @@ impl SliceSession {
         }
     }
 
-    /// Lets events of type `E` change the slice of type `T`, in order of registration.
+    /// Registers a reducer by which events of type `E` change the slice of type `T`. Reducers run in the order of
+    /// registration.
     pub fn register<E: SliceItem, T: SliceItem>(
         &mut self,
         policy: Policy,
@@ -88,7 +89,7 @@ impl SliceSession {
         Ok(())
     }
 
-    /// Tells `hear` of every event of type `E`, after the reducers.
+    /// Calls `hear` for every event of type `E`, after the reducers.
     pub fn subscribe<E: SliceItem>(&mut self, mut hear: impl FnMut(&E) + Send + 'static) {
         let subscriber: Subscriber = Box::new(move |event| {
             if let Some(event) = event.downcast_ref() {
@@ -99,10 +100,10 @@ impl SliceSession {
         subscribers.push(subscriber);
     }
 
-    /// Takes in an event: every reducer for its type, else it is appended to its own slice; then
-    /// the subscribers.
+    /// Dispatches an event to all reducers for its type, or appends it to its own slice if there are none; then
+    /// notifies the subscribers.
     ///
-    /// A reducer that fails keeps neither the others nor the subscribers from the event.
+    /// If a reducer fails, the other reducers and the subscribers still receive the event.
     pub fn dispatch<E: SliceItem>(&mut self, mut event: E) -> Result<(), DispatchError> {
         event.identify();
         let errors = match self.reducers.remove(&TypeId::of::<E>()) {
@@ -123,19 +124,19 @@ impl SliceSession {
         Err(DispatchError { event: E::TYPE_ID, errors })
     }
 
-    /// The items of type `T`.
+    /// Returns a view of the items of type `T`.
     pub fn query<T: SliceItem>(&mut self) -> View<'_, T> {
         View::new(self.slice(T::TYPE_ID, T::POLICY))
     }
 
-    /// Puts items in place of those of type `T`; a LOG slice refuses.
+    /// Replaces the items of type `T`. Fails for a LOG slice.
     pub fn replace<T: SliceItem>(&mut self, items: &[T]) -> Result<(), SliceError> {
         let items = items.iter().cloned().map(identified).collect();
         self.slice(T::TYPE_ID, T::POLICY).apply(Change::Replace(items))
     }
 
-    /// Gives the slice of type `T` its first items, past all reducers. A STATE slice loses what it had; a LOG slice
-    /// that has items refuses.
+    /// Sets the first items of the slice of type `T` without running reducers. Replaces the items of a STATE slice;
+    /// fails for a LOG slice that has items.
     pub fn seed<T: SliceItem>(&mut self, items: &[T]) -> Result<(), SliceError> {
         let has_items = !self.query::<T>().is_empty()?;
         let slice = self.slice(T::TYPE_ID, T::POLICY);
@@ -148,7 +149,8 @@ impl SliceSession {
         slice.apply(Change::Append(items.iter().cloned().map(identified).collect()))
     }
 
-    /// Takes away the items of type `T` for which `unwanted` holds, and returns how many; a LOG slice refuses.
+    /// Removes the items of type `T` for which `unwanted` returns true, and returns their number. Fails for a LOG
+    /// slice.
     pub fn clear_where<T: SliceItem>(
         &mut self,
         mut unwanted: impl FnMut(&T) -> bool,
@@ -163,13 +165,12 @@ impl SliceSession {
         Ok(count - items.len())
     }
 
-    /// Takes away all items of type `T`; a LOG slice refuses.
+    /// Removes all items of type `T`. Fails for a LOG slice.
     pub fn clear<T: SliceItem>(&mut self) -> Result<(), SliceError> {
         self.slice(T::TYPE_ID, T::POLICY).apply(Change::Clear)
     }
 
-    /// Takes away all items of all types; refuses, and changes nothing, if one of them is a LOG
-    /// slice.
+    /// Removes all items of all types. Fails and changes nothing if there is a LOG slice.
     pub fn reset(&mut self) -> Result<(), SliceError> {
         for slice in self.slices.values() {
             slice.refuse_log("reset")?;
@@ -178,13 +179,13 @@ impl SliceSession {
         slices.try_for_each(|slice| slice.apply(Change::Clear))
     }
 
-    /// The slice of a type; made now if it is not there, under the policy that holds now.
+    /// The slice of a type, created under the current policy if it does not exist.
     pub(super) fn slice(&mut self, type_id: &'static str, default: Policy) -> &mut Slice {
         let policy = *self.policies.entry(type_id).or_insert(default);
         self.slices.entry(type_id).or_insert_with(|| Slice::new(type_id, policy, &self.config))
     }
 
-    /// The items of a type as JSON, also those in a file that nobody has asked for yet.
+    /// The items of a type as JSON, including those in a file that was not opened yet.
     pub(super) fn objects(
         &self,
         type_id: &'static str,
@@ -220,7 +221,7 @@ impl fmt::Debug for SliceSession {
     }
 }
 
-/// The item as JSON, with an id of its own.
+/// Converts the item to JSON, with an id if it needs one.
 fn identified<T: SliceItem>(mut item: T) -> Object {
     item.identify();
     item.to_json()

@@ -1,6 +1,6 @@
 //! A slice: all items of one type, in memory or in a file, under a policy.
 //!
-//! A LOG slice only grows. Files are never cached: each read sees what other processes appended.
+//! A LOG slice only grows. Files are not cached: each read sees what other processes appended.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -15,31 +15,31 @@ use crate::entry::Entry;
 use crate::json::Object;
 use crate::problem::Problem;
 
-/// Something that a slice can hold.
+/// A type that a slice can store.
 pub trait SliceItem: Clone + Send + 'static {
     /// The type's name, as `module:Name`.
     const TYPE_ID: &'static str;
-    /// What holds for its slice unless somebody says otherwise.
+    /// The default policy of its slice.
     const POLICY: Policy = Policy::State;
-    /// The item as a JSON object.
+    /// Converts the item to a JSON object.
     fn to_json(&self) -> Object;
-    /// The item that an object describes.
+    /// Converts a JSON object to an item.
     fn from_json(object: Object) -> Result<Self, serde_json::Error>;
-    /// Gives the item an id of its own, if it should have one and has none.
+    /// Assigns an id to the item if it needs one and has none.
     fn identify(&mut self) {}
 }
 
-/// What may happen to the items of a slice.
+/// The changes that a slice allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// They may be replaced, and are rolled back by a restore.
+    /// Items may be replaced, and a restore rolls them back.
     State,
-    /// They are only ever appended.
+    /// Items can only be appended.
     Log,
 }
 
-/// Where the slices of one policy are kept.
+/// Where the slices of one policy are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SliceFactory {
     /// In memory, until the session is dropped.
@@ -49,7 +49,7 @@ pub enum SliceFactory {
     Jsonl(PathBuf),
 }
 
-/// Where the slices of each policy are kept.
+/// Where the slices of each policy are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceFactoryConfig {
     /// For STATE slices.
@@ -58,32 +58,32 @@ pub struct SliceFactoryConfig {
     pub log: SliceFactory,
 }
 
-/// What a reducer wants done with a slice.
+/// A change of a slice, as a reducer returns it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change<T> {
-    /// Put these behind what is there.
+    /// Append these items.
     Append(Vec<T>),
-    /// Put these in place of what is there.
+    /// Replace all items with these.
     Replace(Vec<T>),
-    /// Take everything away.
+    /// Remove all items.
     Clear,
 }
 
-/// Something that a slice or its session refused or failed to do.
+/// An operation that a slice or its session refused, or that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SliceError {
-    /// A LOG slice only grows.
+    /// The slice is a LOG slice and only grows.
     #[error("cannot {operation} a log slice: {slice}")]
     AppendOnly {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
         /// The type of its items.
         slice: &'static str,
     },
-    /// The slice exists, so that its policy is settled.
+    /// The slice exists already, so its policy is fixed.
     #[error("cannot change the policy of a slice that exists: {0}")]
     PolicySettled(&'static str),
-    /// A snapshot holds types that the session does not know.
+    /// A snapshot has types that are not registered in the session.
     #[error("Slice types not registered: {}", .0.join(", "))]
     NotRegistered(Vec<String>),
     /// The file could not be read or written.
@@ -91,7 +91,7 @@ pub enum SliceError {
     File(#[from] FileError),
 }
 
-/// The items of one type, and what may happen to them.
+/// The items of one type, and their policy.
 #[derive(Debug)]
 pub struct Slice {
     type_id: &'static str,
@@ -105,24 +105,24 @@ enum Store {
     Jsonl(JsonlSlice),
 }
 
-/// A slice seen as items of one type; reads only when asked.
+/// A typed view of a slice. Reads lazily.
 #[derive(Debug)]
 pub struct View<'a, T> {
     slice: &'a Slice,
     item: PhantomData<fn() -> T>,
 }
 
-/// All items of a slice, and the lines that are none.
+/// All items of a slice, and the lines that could not be parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Items<T> {
     /// The items, oldest first.
     pub items: Vec<T>,
-    /// What could not be read.
+    /// Lines that could not be parsed.
     pub problems: Vec<Problem>,
 }
 
 impl Slice {
-    /// A slice kept where `config` says for its policy.
+    /// Creates a slice that is stored where `config` says for its policy.
     pub fn new(type_id: &'static str, policy: Policy, config: &SliceFactoryConfig) -> Self {
         let factory = match policy {
             Policy::State => &config.state,
@@ -135,12 +135,12 @@ impl Slice {
         Self { type_id, policy, store }
     }
 
-    /// What may happen to the items.
+    /// The policy.
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Does what a reducer wants, if the policy allows it.
+    /// Applies a change if the policy allows it.
     pub fn apply(&mut self, change: Change<Object>) -> Result<(), SliceError> {
         match change {
             Change::Append(items) => self.append(items),
@@ -149,7 +149,7 @@ impl Slice {
         }
     }
 
-    /// All items as JSON; lines that are none are left out.
+    /// All items as JSON. Invalid lines are skipped.
     pub fn objects(&self) -> Result<Vec<Object>, SliceError> {
         let mut objects = Vec::new();
         self.read(|object| {
@@ -198,12 +198,12 @@ impl Slice {
 }
 
 impl<'a, T: SliceItem> View<'a, T> {
-    /// A slice seen as items of type `T`.
+    /// Creates a view with items of type `T`.
     pub fn new(slice: &'a Slice) -> Self {
         Self { slice, item: PhantomData }
     }
 
-    /// All items, and what could not be read.
+    /// Reads all items, and returns invalid lines as problems.
     pub fn read(&self) -> Result<Items<T>, SliceError> {
         let mut items = Vec::new();
         let problems = self.slice.read(|object| {
@@ -213,17 +213,17 @@ impl<'a, T: SliceItem> View<'a, T> {
         Ok(Items { items, problems })
     }
 
-    /// All items, oldest first; [`View::read`] also tells what could not be read.
+    /// Reads all items, oldest first. [`View::read`] also returns invalid lines.
     pub fn all(&self) -> Result<Vec<T>, SliceError> {
         Ok(self.read()?.items)
     }
 
-    /// How many items there are; lines that are none do not count.
+    /// Number of items, without invalid lines.
     pub fn len(&self) -> Result<usize, SliceError> {
         Ok(self.all()?.len())
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     pub fn is_empty(&self) -> Result<bool, SliceError> {
         Ok(self.len()? == 0)
     }
@@ -233,7 +233,7 @@ impl<'a, T: SliceItem> View<'a, T> {
         Ok(self.all()?.pop())
     }
 
-    /// The items for which `wanted` holds.
+    /// The items for which `wanted` returns true.
     pub fn where_(&self, wanted: impl FnMut(&T) -> bool) -> Result<Vec<T>, SliceError> {
         let mut items = self.all()?;
         items.retain(wanted);

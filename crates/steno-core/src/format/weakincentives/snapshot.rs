@@ -1,4 +1,4 @@
-//! A snapshot: the slices of a session at one moment, as one line of JSON with sorted keys.
+//! A snapshot: the slices of a session at one time, as one line of JSON with sorted keys.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::timestamp::Timestamp;
 /// The only version of the format.
 const VERSION: &str = "1";
 
-/// How the type of transcript entries ends, in whichever module they stand.
+/// Suffix of the type name of transcript entries, after any module name.
 const ENTRY_TYPE: &str = ":TranscriptEntry";
 
-/// The slices of a session at one moment.
+/// The slices of a session at one time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Sessions that this one spawned.
@@ -29,12 +29,12 @@ pub struct Snapshot {
     /// The session that spawned this one.
     #[serde(default)]
     pub parent_id: Option<String>,
-    /// The policy of every type that the session knows; some versions do not write it.
+    /// The policy of every registered type; some versions do not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<BTreeMap<String, Policy>>,
-    /// Slices that hold something, sorted by type.
+    /// The non-empty slices, sorted by type.
     pub slices: Vec<SnapshotSlice>,
-    /// Words about the session; `session_id` is one.
+    /// Tags of the session, `session_id` among them.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
     /// The version of the format.
@@ -55,22 +55,22 @@ pub struct SnapshotSlice {
 /// A text that is not a snapshot of a known version.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// Not JSON, or not of this shape.
+    /// The text is not JSON, or has the wrong shape.
     #[error("not a snapshot")]
     Shape(#[from] serde_json::Error),
-    /// Made by a version that this one does not know.
+    /// The snapshot has an unknown version.
     #[error("snapshot version is not {VERSION}: {0}")]
     Version(String),
 }
 
 impl Snapshot {
-    /// The snapshot as Python's `json.dumps(v, sort_keys=True)` prints it.
+    /// Renders the snapshot as Python's `json.dumps(v, sort_keys=True)` does.
     pub fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("a snapshot has string keys only");
         Style::PYTHON.print(&sorted(value))
     }
 
-    /// Reads what [`Snapshot::to_json`] wrote.
+    /// Parses the output of [`Snapshot::to_json`].
     pub fn from_json(text: &str) -> Result<Self, SnapshotError> {
         let snapshot: Snapshot = serde_json::from_str(text)?;
         if snapshot.version != VERSION {
@@ -92,12 +92,12 @@ pub(super) fn recognises(object: &Object) -> bool {
     is_known || (slices.is_some() && holds("policies", Value::is_object))
 }
 
-/// The session that a snapshot names.
+/// The session id in a snapshot.
 pub(super) fn session_id(object: &Object) -> Option<String> {
     Some(object.get("tags")?.get("session_id")?.as_str()?.to_owned())
 }
 
-/// The transcript that a snapshot holds.
+/// Decodes the transcript in a snapshot.
 pub(super) fn entries(object: &Object) -> Result<Vec<Entry>, EntryError> {
     let slices = object.get("slices").and_then(Value::as_array).into_iter().flatten();
     let of_entries = |slice: &&Value| {
@@ -115,7 +115,7 @@ pub(super) fn entries(object: &Object) -> Result<Vec<Entry>, EntryError> {
 }
 
 impl SliceSession {
-    /// The STATE slices as they are now; with `include_all` the LOG slices too.
+    /// Takes a snapshot of the STATE slices; with `include_all`, of the LOG slices too.
     pub fn snapshot(&self, include_all: bool) -> Result<Snapshot, SliceError> {
         let mut slices = Vec::new();
         for (type_id, policy) in &self.policies {
@@ -144,7 +144,7 @@ impl SliceSession {
         })
     }
 
-    /// Rolls the STATE slices back to a snapshot; LOG slices stay as they are.
+    /// Rolls the STATE slices back to a snapshot. LOG slices are unchanged.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), SliceError> {
         let known = |slice: &&SnapshotSlice| self.policies.contains_key(&*slice.slice_type);
         let unknown = snapshot.slices.iter().filter(|slice| !known(slice));

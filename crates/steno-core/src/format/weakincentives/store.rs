@@ -1,4 +1,4 @@
-//! Where the items of a slice are: in memory, or in a file of JSON Lines.
+//! Storage of a slice's items: in memory, or in a file of JSON Lines.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -9,21 +9,21 @@ use crate::durable::{self, FileError, OnPath};
 use crate::json::Object;
 use crate::problem::Problem;
 
-/// Items that a program keeps to itself.
+/// Items in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemorySlice(Vec<Object>);
 
-/// Items in a file, one line each.
+/// Items in a file, one per line.
 #[derive(Clone, Debug)]
 pub struct JsonlSlice(PathBuf);
 
 impl MemorySlice {
-    /// Puts items behind what is there.
+    /// Appends items.
     pub fn append(&mut self, items: Vec<Object>) {
         self.0.extend(items);
     }
 
-    /// Puts items in place of what is there.
+    /// Replaces all items.
     pub fn replace(&mut self, items: Vec<Object>) {
         self.0 = items;
     }
@@ -35,17 +35,17 @@ impl MemorySlice {
 }
 
 impl JsonlSlice {
-    /// The file of a type in a folder. Nothing is created before the first item.
+    /// The file of a type in a folder. It is created with the first item.
     pub fn new(folder: &Path, type_id: &str) -> Self {
         Self(folder.join(type_id.replace(':', ".") + ".jsonl"))
     }
 
-    /// The file.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Appends items durably; a torn last line is closed first.
+    /// Appends items durably. A partially written last line is terminated first.
     pub fn append(&self, items: &[Object]) -> Result<(), FileError> {
         if items.is_empty() {
             return Ok(());
@@ -54,13 +54,13 @@ impl JsonlSlice {
         durable::append_lines(&self.0, jsonl::lines(items).as_bytes())
     }
 
-    /// Puts items in place of what is there, all or nothing.
+    /// Replaces all items atomically.
     pub fn replace(&self, items: &[Object]) -> Result<(), FileError> {
         durable::create_private_dir(durable::parent(&self.0))?;
         durable::write_atomic(&self.0, jsonl::lines(items).as_bytes())
     }
 
-    /// Gives each item to `take`, and returns what could not be read or taken.
+    /// Calls `take` for each item, and returns parse errors and rejected items as problems.
     pub fn read(
         &self,
         take: impl FnMut(Object) -> Result<(), serde_json::Error>,
@@ -69,7 +69,7 @@ impl JsonlSlice {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             file => {
                 let file = file.on("open", &self.0)?;
-                // A writer in another process holds the lock until its last line is whole.
+                // A writer in another process holds the lock until its last line is complete.
                 file.lock_shared().on("lock", &self.0)?;
                 let problems = jsonl::read_objects(BufReader::new(file), &self.0, take)?;
                 Ok(problems.into_problems())

@@ -1,8 +1,8 @@
-//! The transcript for people: a header with time and speaker, the content, an empty line.
+//! Renders a transcript for people: a header with time and speaker, the content, an empty line.
 
 use crate::entry::{Entry, PRIMARY, Role};
 
-/// Formats entries for reading, each time in its own offset, content as it is.
+/// Renders entries. Times are in their own offsets, and content is unchanged.
 pub fn format_transcript<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let mut blocks =
         entries.into_iter().map(|entry| format!("{}\n{}\n", header(entry), entry.content));

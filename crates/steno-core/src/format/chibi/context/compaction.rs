@@ -1,7 +1,7 @@
-//! Shortening a context: older entries move to the archive, verbatim, before they leave the window.
+//! Compaction: copies older lines to the archive verbatim before it removes them from the window.
 //!
-//! A crash in between leaves entries in both places. Readers join them by id, and the next move first finishes the
-//! one that was interrupted.
+//! A crash in between leaves lines in both files. Readers merge them by id, and the next compaction first completes
+//! the interrupted one.
 
 use std::collections::HashSet;
 
@@ -15,17 +15,17 @@ use crate::format::chibi::find::{ARCHIVE, CONTEXT, MARKDOWN};
 use crate::format::chibi::line::Line;
 use crate::format::chibi::{lock, markdown, records};
 
-/// One line of the active conversation, good or bad.
+/// One line of the active conversation, parsed if it is valid.
 struct RawLine {
     bytes: Vec<u8>,
     line: Option<Line>,
 }
 
 impl Context {
-    /// Moves all but the last `keep` entries to the archive and puts `summary` in their place.
+    /// Moves all but the last `keep` entries to the archive, and puts `summary` in their place.
     ///
-    /// Calls of tools stay with their results. What an interrupted move has archived already goes in any case.
-    /// Returns how many entries moved; with none, nothing changes.
+    /// A tool call is not separated from its result. Lines that an interrupted compaction has already archived are
+    /// removed in any case. Returns how many entries moved; if none, nothing changes.
     pub fn compact(&self, summary: &str, keep: usize) -> Result<usize, ContextError> {
         let _held = lock::take(&self.dir, &self.clock)?;
         let archived = self.archived()?;
@@ -46,7 +46,7 @@ impl Context {
         Ok(count)
     }
 
-    /// Moves the whole conversation to the archive; returns how many entries moved.
+    /// Moves the whole conversation to the archive, and returns how many entries moved.
     pub fn archive(&self) -> Result<usize, ContextError> {
         let _held = lock::take(&self.dir, &self.clock)?;
         let removed = self.raw_lines()?;
@@ -74,7 +74,7 @@ impl Context {
         Ok(split_lines(&self.file(ARCHIVE))?.into_iter().collect())
     }
 
-    /// Appends lines to both archives, except those that an interrupted move has left there already.
+    /// Appends lines to both archives, except those that an interrupted compaction has already appended.
     fn move_to_archive(
         &self,
         removed: &[RawLine],
@@ -91,7 +91,7 @@ impl Context {
         self.append_markdown(removed, leading(removed, archived))
     }
 
-    /// Appends messages to `transcript.md`; of the first `there` some may stand at its end already.
+    /// Appends messages to `transcript.md`. Its end may already have some of the first `there` lines.
     fn append_markdown(&self, removed: &[RawLine], there: usize) -> Result<(), FileError> {
         let path = self.file(MARKDOWN);
         let text = |raw: &[RawLine]| {
@@ -110,13 +110,13 @@ impl Context {
     }
 }
 
-/// How many lines in front an interrupted move has left in the archive.
+/// Counts the leading lines that are already in the archive.
 fn leading(lines: &[RawLine], archived: &HashSet<Vec<u8>>) -> usize {
     let there = lines.iter().take_while(|raw| archived.contains(&raw.bytes));
     there.count()
 }
 
-/// Where the kept part begins: after `there`, and never between a tool's call and its result.
+/// Finds the first line to keep: not before `there`, and not between a tool call and its result.
 fn cut(lines: &[RawLine], keep: usize, there: usize) -> usize {
     let is = |at: usize, entry_type: &str| {
         let line = lines.get(at).and_then(|raw: &RawLine| raw.line.as_ref());

@@ -1,15 +1,15 @@
-//! Content blocks of a Claude message, one entry each.
+//! Converts the content blocks of a Claude message, one entry each.
 
 use super::content_text;
 use crate::entry::{Entry, Kind, Role, take_string};
 use crate::json::{Object, Style, Value};
 
-/// Whether an object is a block that calls a tool or answers a call.
+/// Whether an object is a tool call or tool result block.
 pub(in crate::format::weakincentives) fn is_block(object: &Object) -> bool {
     matches!(object.get("type").and_then(Value::as_str), Some("tool_use" | "tool_result"))
 }
 
-/// The entries of a message's content: a text, or a list of blocks and texts.
+/// Converts a message's content, which is a text or a list of blocks and texts.
 pub(in crate::format::weakincentives) fn from_content(content: &Value, role: &Role) -> Vec<Entry> {
     let said = |text: &str| Entry::new(role.clone(), Kind::Text, text);
     match content {
@@ -25,7 +25,7 @@ pub(in crate::format::weakincentives) fn from_content(content: &Value, role: &Ro
     }
 }
 
-/// The entry of one block. What no field holds of it stays in `extra`.
+/// Converts one block. Fields without an equivalent stay in `extra`.
 pub(in crate::format::weakincentives) fn from_block(mut block: Object, role: &Role) -> Entry {
     let name = block.get("type").and_then(Value::as_str).unwrap_or("text");
     let mut entry = match name {

@@ -1,4 +1,4 @@
-//! Claude Code's files: where weakincentives' specification looks for them, and where they are.
+//! Finds Claude Code's session files, both where weakincentives' specification expects them and where they are.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -13,7 +13,7 @@ use crate::timestamp::Timestamp;
 use steno_vault::FormatError;
 use steno_vault::{Bundle, Source};
 
-/// The sessions of a `.claude` folder: `projects/P/S.jsonl`, or `projects/P/transcripts/S.jsonl`.
+/// Finds the sessions of a `.claude` folder: `projects/P/S.jsonl`, or `projects/P/transcripts/S.jsonl`.
 ///
 /// A session's subagents (`projects/P/S/subagents/agent-A.jsonl`) belong to its bundle.
 pub fn find(claude: &Path) -> Result<Vec<Bundle>, FileError> {
@@ -27,10 +27,9 @@ pub fn find(claude: &Path) -> Result<Vec<Bundle>, FileError> {
     Ok(sessions.iter().map(|path| bundle(path, &agents)).collect())
 }
 
-/// Reads one session; each tool result gets the name of its tool, each message's tokens count once.
+/// Reads one session, adds tool names to tool results, and counts the tokens of each message once.
 ///
-/// `now` stands for a time that a line does not state. Entries are in the order of the files, the
-/// subagents' last.
+/// `now` replaces a missing time. Entries are in file order, with the subagents' last.
 pub fn read(bundle: &Bundle, now: Option<Timestamp>) -> Result<Transcript, FormatError> {
     let mut entries = Vec::new();
     let mut problems = Vec::new();
@@ -72,7 +71,7 @@ fn bundle(session: &Path, agents: &[PathBuf]) -> Bundle {
     bundle
 }
 
-/// The subagent whose file this is.
+/// The id of the subagent that a file belongs to.
 fn agent_of(path: &Path) -> Option<&str> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
     let folder = path.parent()?.file_name()?;
@@ -111,7 +110,7 @@ fn name_results(entries: &mut [Entry]) {
     }
 }
 
-/// A message's tokens are repeated in each of its lines, growing; only the last count stays.
+/// Keeps only the last usage of each message. Every line of a message repeats the usage with growing counts.
 fn count_once(entries: &mut [Entry]) {
     let mut counted: HashMap<String, usize> = HashMap::new();
     for index in 0..entries.len() {
