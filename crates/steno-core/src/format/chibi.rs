@@ -64,9 +64,9 @@ pub fn entries(object: Object) -> Result<Vec<Entry>, EntryError> {
 
 fn is_message(object: &Object) -> bool {
     let text = |field: &str| object.get(field).is_some_and(Value::is_string);
-    let said = ["id", "from", "to", "content"].into_iter().all(text);
-    let typed = text("entry_type") || !object.contains_key("entry_type");
-    said && typed && object.get("timestamp").is_some_and(Value::is_number)
+    let has_texts = ["id", "from", "to", "content"].into_iter().all(text);
+    let has_valid_type = text("entry_type") || !object.contains_key("entry_type");
+    has_texts && has_valid_type && object.get("timestamp").is_some_and(Value::is_number)
 }
 
 #[cfg(test)]

@@ -96,16 +96,16 @@ pub(crate) fn document_entries(mut object: Object) -> Result<Vec<Entry>, EntryEr
 /// Whether a document is a list of messages, or an object with such a list.
 fn lists_messages(source: &Source) -> Result<bool, FileError> {
     let head = Head::of_document(source)?;
-    let begins = |item: Head| {
+    let is_message = |item: Head| {
         let has = |name| item.field(name).is_some();
-        let is_said =
+        let has_content =
             has("role") && ["content", "tool_calls", "function_call"].iter().any(|name| has(*name));
-        is_said || openai::is_item(&item.fields())
+        has_content || openai::is_item(&item.fields())
     };
     if let Some(first) = head.first_item() {
-        return Ok(begins(first));
+        return Ok(is_message(first));
     }
-    Ok(openai::LISTS.iter().any(|name| head.list_start(name).is_some_and(begins)))
+    Ok(openai::LISTS.iter().any(|name| head.list_start(name).is_some_and(is_message)))
 }
 
 /// Whether a file is a Steno document. The document states its agent, which can be any.

@@ -77,11 +77,12 @@ pub(crate) fn is_message(object: &Object) -> bool {
         return false;
     };
     let has = |name: &str| object.contains_key(name);
-    let is_said_so = match object.get("content") {
+    let has_chat_content = match object.get("content") {
         Some(Value::Array(_)) => true,
         None | Some(Value::Null) => {
-            let said = ["tool_calls", "function_call", "audio", "refusal", "reasoning_content"];
-            said.iter().any(|name| has(name)) || (role == "assistant" && has("content"))
+            let alternatives =
+                ["tool_calls", "function_call", "audio", "refusal", "reasoning_content"];
+            alternatives.iter().any(|name| has(name)) || (role == "assistant" && has("content"))
         }
         Some(Value::String(_)) => {
             let only_ours = object.keys().all(|name| FIELDS.contains(&name.as_str()));
@@ -90,11 +91,11 @@ pub(crate) fn is_message(object: &Object) -> bool {
         }
         Some(_) => false,
     };
-    let is_billed_so = object
+    let has_token_counts = object
         .get("usage")
         .and_then(Value::as_object)
         .is_some_and(|usage| usage.keys().any(|name| name.ends_with("_tokens")));
-    !has("tool_input") && (is_said_so || is_billed_so)
+    !has("tool_input") && (has_chat_content || has_token_counts)
 }
 
 /// Whether a record is an item of the Responses API.
@@ -123,8 +124,8 @@ pub(crate) fn is_list_of_messages(list: &[Value]) -> bool {
 }
 
 fn is_said(object: &Object) -> bool {
-    let said = ["content", "tool_calls", "function_call"];
-    text(object, "role").is_some() && said.iter().any(|name| object.contains_key(*name))
+    let content_fields = ["content", "tool_calls", "function_call"];
+    text(object, "role").is_some() && content_fields.iter().any(|name| object.contains_key(*name))
 }
 
 /// Decodes the entries of a message or an item. `record` identifies it within its session.

@@ -133,9 +133,9 @@ impl Tree {
     /// below the root.
     pub(crate) fn pass_over(&mut self, error: &FileError) -> bool {
         // Binary search works because the list stays sorted.
-        let place = self.files.binary_search(&error.path).ok().filter(|_| self.is_folder);
-        let Some(place) = place else { return false };
-        self.files.remove(place);
+        let index = self.files.binary_search(&error.path).ok().filter(|_| self.is_folder);
+        let Some(index) = index else { return false };
+        self.files.remove(index);
         // A file that was deleted meanwhile is not a failure.
         self.failures.extend(Some(error.again()).filter(|error| !error.is_missing()));
         if !std::mem::replace(&mut self.is_checked, true) {

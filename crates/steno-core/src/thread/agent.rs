@@ -33,9 +33,9 @@ impl ThreadStore {
         self.change(|draft| {
             let id = draft.thread(id)?.id.clone();
             draft.folder(&id)?;
-            let place = Path::new(THREADS).join(id.as_str()).join(RUN);
+            let path = Path::new(THREADS).join(id.as_str()).join(RUN);
             let run = Style::PRETTY.print(&Run { agent: agent.to_owned() }) + "\n";
-            Ok(draft.staging.write(&place, run.as_bytes())?)
+            Ok(draft.staging.write(&path, run.as_bytes())?)
         })
     }
 }

@@ -76,12 +76,12 @@ impl ThreadStore {
     /// Lists the assets that exist in a thread's folder.
     pub(super) fn assets(&self, id: &Id) -> Result<Vec<Asset>, ThreadError> {
         let folder = self.folder(id)?;
-        let there = PLACES.iter().filter(|(place, _)| folder.join(place).exists());
-        let asset = |(place, kind): &(&str, AssetKind)| Asset {
+        let existing = PLACES.iter().filter(|(path, _)| folder.join(path).exists());
+        let asset = |(path, kind): &(&str, AssetKind)| Asset {
             kind: *kind,
-            path: format!("{}/{place}", storage_path(id)),
+            path: format!("{}/{path}", storage_path(id)),
         };
-        Ok(there.map(asset).collect())
+        Ok(existing.map(asset).collect())
     }
 }
 

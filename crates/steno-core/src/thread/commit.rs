@@ -34,15 +34,15 @@ impl Staging {
     }
 
     /// Stages a folder.
-    pub(super) fn folder(&self, place: &Path) -> Result<(), FileError> {
-        create_folders(&self.path(place))?;
+    pub(super) fn folder(&self, relative: &Path) -> Result<(), FileError> {
+        create_folders(&self.path(relative))?;
         step::done();
         Ok(())
     }
 
     /// Stages a file with this content.
-    pub(super) fn write(&self, place: &Path, content: &[u8]) -> Result<(), FileError> {
-        let path = self.path(place);
+    pub(super) fn write(&self, relative: &Path, content: &[u8]) -> Result<(), FileError> {
+        let path = self.path(relative);
         create_folders(parent(&path))?;
         let mut file = private_options()
             .write(true)
@@ -57,8 +57,8 @@ impl Staging {
     }
 
     /// Stages a copy of a file, with its mode.
-    pub(super) fn copy(&self, from: &Path, place: &Path) -> Result<(), FileError> {
-        let path = self.path(place);
+    pub(super) fn copy(&self, from: &Path, relative: &Path) -> Result<(), FileError> {
+        let path = self.path(relative);
         create_folders(parent(&path))?;
         // An earlier copy may be read-only.
         let _ = fs::remove_file(&path);
@@ -82,8 +82,8 @@ impl Staging {
         finish(&self.base)
     }
 
-    fn path(&self, place: &Path) -> PathBuf {
-        self.base.join(STAGING).join(place)
+    fn path(&self, relative: &Path) -> PathBuf {
+        self.base.join(STAGING).join(relative)
     }
 
     fn discard(&self) -> Result<(), FileError> {

@@ -113,8 +113,8 @@ impl Draft {
     }
 
     /// Appends a line to a file below `.leslie`.
-    pub(super) fn append(&self, place: &Path, line: &str) -> Result<(), ThreadError> {
-        let path = self.store.base().join(place);
+    pub(super) fn append(&self, relative: &Path, line: &str) -> Result<(), ThreadError> {
+        let path = self.store.base().join(relative);
         // A symlink is not followed; the commit moves it aside.
         let bytes = if path.is_symlink() { None } else { read(&path)? };
         let mut bytes = bytes.unwrap_or_default();
@@ -123,7 +123,7 @@ impl Draft {
         }
         bytes.extend_from_slice(line.as_bytes());
         bytes.push(b'\n');
-        Ok(self.staging.write(place, &bytes)?)
+        Ok(self.staging.write(relative, &bytes)?)
     }
 
     /// Commits the change.

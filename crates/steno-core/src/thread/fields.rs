@@ -139,9 +139,9 @@ impl Fields {
         let inner = self.fields(name)?;
         let at = inner.at;
         let item = |(key, value): (String, Value)| {
-            let place = format!("{at}.{key}");
-            let id = key.parse().map_err(|_| Invalid { at: place.clone(), expected: "an id" })?;
-            Ok((id, Fields::new(value, place)?))
+            let path = format!("{at}.{key}");
+            let id = key.parse().map_err(|_| Invalid { at: path.clone(), expected: "an id" })?;
+            Ok((id, Fields::new(value, path)?))
         };
         inner.object.into_iter().map(item).collect()
     }

@@ -135,9 +135,9 @@ impl ThreadStore {
         self.change(|draft| {
             let id = draft.thread(&inject.thread)?.id.clone();
             draft.folder(&id)?;
-            let place = Path::new(THREADS).join(id.as_str()).join(".meta/injections.log");
+            let path = Path::new(THREADS).join(id.as_str()).join(".meta/injections.log");
             let (kind, content) = (one_line(&inject.kind), one_line(&inject.content));
-            draft.append(&place, &format!("{} type={kind} content={content}", draft.now))?;
+            draft.append(&path, &format!("{} type={kind} content={content}", draft.now))?;
             let params = [
                 ("thread_id", json!(inject.thread)),
                 ("type", json!(inject.kind)),

@@ -87,7 +87,7 @@ impl Relations {
 }
 
 impl Links {
-    pub(super) fn take((key, mut fields): (Id, Fields)) -> Result<(Id, Self), Invalid> {
+    pub(super) fn take(key: Id, mut fields: Fields) -> Result<(Id, Self), Invalid> {
         let links = Self {
             children: fields.ids("children")?,
             references_to: fields.ids("references_to")?,

@@ -92,8 +92,8 @@ impl Draft {
                     }
                     merged.conflicts.push(name.clone());
                 }
-                let place = Path::new(THREADS).join(target.as_str()).join(&file);
-                self.staging.copy(&path, &place)?;
+                let copy = Path::new(THREADS).join(target.as_str()).join(&file);
+                self.staging.copy(&path, &copy)?;
                 merged.files.push(format!("{}/{name}", storage_path(target)));
             }
         }

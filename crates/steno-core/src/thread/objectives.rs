@@ -68,7 +68,9 @@ impl Objectives {
         let mut metadata = fields.fields("metadata")?;
         Ok(Self {
             version: fields.text("version")?,
-            objectives: objectives.map(Objective::take).collect::<Result<_, _>>()?,
+            objectives: objectives
+                .map(|(id, fields)| Objective::take(id, fields))
+                .collect::<Result<_, _>>()?,
             metadata: Metadata {
                 last_updated: metadata.time("last_updated")?,
                 objective_count: metadata.count("objective_count")?,
@@ -111,7 +113,7 @@ impl Objective {
         (self.status, self.thread_ids) = (status, ids);
     }
 
-    fn take((key, mut fields): (Id, Fields)) -> Result<(Id, Self), Invalid> {
+    fn take(key: Id, mut fields: Fields) -> Result<(Id, Self), Invalid> {
         let objective = Self {
             id: fields.parsed("id", "an id")?,
             title: fields.text("title")?,

@@ -116,9 +116,13 @@ impl Relations {
                 thread_count: metadata.count("thread_count")?,
                 extra: metadata.rest(),
             },
-            threads: threads.map(Thread::take).collect::<Result<_, _>>()?,
-            operations: operations.map(Operation::take).collect::<Result<_, _>>()?,
-            links: links.map(Links::take).collect::<Result<_, _>>()?,
+            threads: threads
+                .map(|(id, fields)| Thread::take(id, fields))
+                .collect::<Result<_, _>>()?,
+            operations: operations
+                .map(|(index, value)| Operation::take(index, value))
+                .collect::<Result<_, _>>()?,
+            links: links.map(|(id, fields)| Links::take(id, fields)).collect::<Result<_, _>>()?,
             extra: fields.rest(),
         })
     }
@@ -136,7 +140,7 @@ impl Relations {
 }
 
 impl Thread {
-    fn take((key, mut fields): (Id, Fields)) -> Result<(Id, Self), Invalid> {
+    fn take(key: Id, mut fields: Fields) -> Result<(Id, Self), Invalid> {
         let thread = Self {
             id: fields.parsed("id", "an id")?,
             title: fields.text("title")?,
@@ -159,7 +163,7 @@ impl Thread {
 }
 
 impl Operation {
-    fn take((index, value): (usize, Value)) -> Result<Self, Invalid> {
+    fn take(index: usize, value: Value) -> Result<Self, Invalid> {
         let mut fields = Fields::new(value, format!("operations[{index}]"))?;
         Ok(Self {
             id: fields.text("id")?,

@@ -171,8 +171,8 @@ impl Draft {
         match spawn.inherit {
             Inherit::None => {}
             Inherit::Full => {
-                for (place, _) in PLACES {
-                    origin.copy(place, &to)?;
+                for (path, _) in PLACES {
+                    origin.copy(path, &to)?;
                 }
             }
             Inherit::Partial => {

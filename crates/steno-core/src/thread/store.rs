@@ -69,8 +69,8 @@ impl ThreadStore {
     /// Creates the stores that are missing. Writes nothing if both exist.
     pub fn init(&self) -> Result<(), ThreadError> {
         let base = self.base();
-        let there = [RELATIONS, OBJECTIVES, THREADS].iter().all(|name| base.join(name).exists());
-        if there && !commit::is_pending(&base) {
+        let exists = [RELATIONS, OBJECTIVES, THREADS].iter().all(|name| base.join(name).exists());
+        if exists && !commit::is_pending(&base) {
             return Ok(());
         }
         self.change(|draft| Ok(draft.staging.folder(Path::new(THREADS))?))
@@ -86,8 +86,8 @@ impl ThreadStore {
     /// Lists the threads with a status, or all, oldest first.
     pub fn threads(&self, status: Option<Status>) -> Result<Vec<Thread>, ThreadError> {
         let threads = self.relations()?.threads.into_values();
-        let asked = |thread: &Thread| status.is_none_or(|status| status == thread.status);
-        let mut threads: Vec<_> = threads.filter(asked).collect();
+        let has_status = |thread: &Thread| status.is_none_or(|status| status == thread.status);
+        let mut threads: Vec<_> = threads.filter(has_status).collect();
         threads.sort_by_key(|thread| thread.created_at.instant());
         Ok(threads)
     }
@@ -122,10 +122,10 @@ impl ThreadStore {
         let of_threads = load(&threads, Relations::from_value)?.and_then(|it| it.problem);
         let of_objectives = load(&objectives, Objectives::from_value)?.and_then(|it| it.problem);
         let found = [(threads, of_threads), (objectives, of_objectives)];
-        let told = found.into_iter().filter_map(|(path, problem)| {
+        let problems = found.into_iter().filter_map(|(path, problem)| {
             Some(Problem::of(&path, format_args!("{}; its backup is used", problem?)))
         });
-        Ok(told.collect())
+        Ok(problems.collect())
     }
 
     /// The folder of a thread's transcripts.

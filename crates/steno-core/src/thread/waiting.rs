@@ -83,9 +83,9 @@ impl ThreadStore {
             return Err(ThreadError::ThreadNotFound(id.to_owned()));
         };
         let folder = self.folder(&thread.id)?;
-        let told = read(&folder.join(DELIVERED))?;
-        let told: Delivered =
-            told.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let delivered = read(&folder.join(DELIVERED))?;
+        let delivered: Delivered =
+            delivered.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         let text = |params: &crate::json::Object, name: &str| {
             params.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
@@ -102,8 +102,8 @@ impl ThreadStore {
             .collect();
         let messages = messages(&folder.join(INBOX))?;
         Ok(Waiting {
-            injections: after(injections, |it| Some(&it.operation) == told.injection.as_ref()),
-            messages: after(messages, |it| Some(&it.id) == told.message.as_ref()),
+            injections: after(injections, |it| Some(&it.operation) == delivered.injection.as_ref()),
+            messages: after(messages, |it| Some(&it.id) == delivered.message.as_ref()),
         })
     }
 
@@ -115,17 +115,17 @@ impl ThreadStore {
         self.change(|draft| {
             let id = draft.thread(id)?.id.clone();
             let folder = draft.folder(&id)?;
-            let told = read(&folder.join(DELIVERED))?;
-            let mut told: Delivered =
-                told.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+            let delivered = read(&folder.join(DELIVERED))?;
+            let mut delivered: Delivered =
+                delivered.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
             let injection = waiting.injections.last().map(|it| it.operation.clone());
             let message = waiting.messages.last().map(|it| it.id.clone());
-            told = Delivered {
-                injection: injection.or(told.injection.take()),
-                message: message.or(told.message.take()),
+            delivered = Delivered {
+                injection: injection.or(delivered.injection.take()),
+                message: message.or(delivered.message.take()),
             };
-            let place = PathBuf::from(THREADS).join(id.as_str()).join(DELIVERED);
-            Ok(draft.staging.write(&place, (Style::PRETTY.print(&told) + "\n").as_bytes())?)
+            let path = PathBuf::from(THREADS).join(id.as_str()).join(DELIVERED);
+            Ok(draft.staging.write(&path, (Style::PRETTY.print(&delivered) + "\n").as_bytes())?)
         })
     }
 }
@@ -139,7 +139,7 @@ fn messages(path: &Path) -> Result<Vec<Message>, ThreadError> {
 }
 
 /// Drops everything up to the last delivered item; keeps all if that item is missing.
-fn after<T>(mut all: Vec<T>, is_told: impl Fn(&T) -> bool) -> Vec<T> {
-    let begin = all.iter().rposition(is_told).map_or(0, |at| at + 1);
+fn after<T>(mut all: Vec<T>, is_delivered: impl Fn(&T) -> bool) -> Vec<T> {
+    let begin = all.iter().rposition(is_delivered).map_or(0, |at| at + 1);
     all.split_off(begin)
 }

@@ -25,19 +25,19 @@ const USER: &str = "user";
 
 /// Converts a line to an entry. The caller assigns its number, and an id if the line's is not a UUID.
 pub fn entry_of(mut line: Line) -> Entry {
-    let Some(ours) = take_ours(&mut line) else {
+    let Some(steno_fields) = take_ours(&mut line) else {
         return plain_entry(line);
     };
-    let told = plain_entry(line);
-    let mut object = told.to_object();
-    for (key, value) in &ours {
+    let derived = plain_entry(line);
+    let mut object = derived.to_object();
+    for (key, value) in &steno_fields {
         object.insert(key.clone(), value.clone());
     }
     Entry::from_object(object).unwrap_or_else(|_| {
         // Not written by Steno: keep it where it was.
-        let mut told = told;
-        told.metadata.get_or_insert_default().insert(OURS.to_owned(), ours.into());
-        told
+        let mut derived = derived;
+        derived.metadata.get_or_insert_default().insert(OURS.to_owned(), steno_fields.into());
+        derived
     })
 }
 
@@ -46,14 +46,14 @@ pub fn entry_of(mut line: Line) -> Entry {
 /// An entry without a time gets the second `earlier`, so that lines stay in order.
 pub fn line_of(entry: &Entry, context: &str, earlier: i64) -> Line {
     let mut line = plain_line(entry, context, earlier);
-    let mut told = plain_entry(line.clone());
+    let mut derived = plain_entry(line.clone());
     if let Some(response) = response_of(entry) {
-        debug::attach(&mut told, response);
+        debug::attach(&mut derived, response);
     }
-    let ours = difference(&told, entry);
-    if !ours.is_empty() {
+    let steno_fields = difference(&derived, entry);
+    if !steno_fields.is_empty() {
         let metadata = line.metadata.get_or_insert_default();
-        metadata.insert(OURS.to_owned(), Value::Object(ours));
+        metadata.insert(OURS.to_owned(), Value::Object(steno_fields));
     }
     line
 }
@@ -63,12 +63,12 @@ fn take_ours(line: &mut Line) -> Option<Object> {
     let Some(Value::Object(_)) = metadata.get(OURS) else {
         return None;
     };
-    let ours = metadata.shift_remove(OURS);
+    let steno_fields = metadata.shift_remove(OURS);
     if metadata.is_empty() {
         line.metadata = None;
     }
-    match ours {
-        Some(Value::Object(ours)) => Some(ours),
+    match steno_fields {
+        Some(Value::Object(steno_fields)) => Some(steno_fields),
         _ => None,
     }
 }
@@ -98,8 +98,8 @@ pub(super) fn id_of(entry: &Entry) -> String {
 /// The id of an entry's line; `None` if it is empty or nil.
 pub(super) fn identity(entry: &Entry) -> Option<String> {
     let id = id_of(entry);
-    let nobody = id.is_empty() || id == Uuid::nil().hyphenated().to_string();
-    (!nobody).then_some(id)
+    let is_missing = id.is_empty() || id == Uuid::nil().hyphenated().to_string();
+    (!is_missing).then_some(id)
 }
 
 /// The line of `response_meta.jsonl` that the entry's model and usage came from.
@@ -107,12 +107,12 @@ pub(super) fn response_of(entry: &Entry) -> Option<&Object> {
     native(entry)?.get("response")?.as_object()
 }
 
-/// The fields of `entry` that differ from `told` or are missing there.
-fn difference(told: &Entry, entry: &Entry) -> Object {
-    let (mut told, wanted) = (told.to_object(), entry.to_object());
+/// The fields of `entry` that differ from `derived` or are missing there.
+fn difference(derived: &Entry, entry: &Entry) -> Object {
+    let (mut derived, fields) = (derived.to_object(), entry.to_object());
     let mut difference = Object::new();
-    for (key, value) in wanted {
-        if told.shift_remove(&key).as_ref() != Some(&value) && !TOLD.contains(&key.as_str()) {
+    for (key, value) in fields {
+        if derived.shift_remove(&key).as_ref() != Some(&value) && !TOLD.contains(&key.as_str()) {
             difference.insert(key, value);
         }
     }

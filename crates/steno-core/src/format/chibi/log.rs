@@ -7,11 +7,11 @@ const PREVIEW: usize = 60;
 
 /// Selects the last `count` lines, the first if `count` is negative, all if it is zero.
 pub fn select(lines: &[Line], count: i64) -> &[Line] {
-    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(lines.len());
+    let selected = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(lines.len());
     match count {
         0 => lines,
-        1.. => &lines[lines.len() - wanted..],
-        _ => &lines[..wanted],
+        1.. => &lines[lines.len() - selected..],
+        _ => &lines[..selected],
     }
 }
 

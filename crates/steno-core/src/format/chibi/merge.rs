@@ -17,12 +17,12 @@ pub(super) fn merge(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
     let active: HashSet<_> = window.iter().filter_map(identity).collect();
 
     // Sort key: the neighbour's index in the log, then 0 for before it, 1 for itself, 2 for after it.
-    let mut place = (window.iter().find_map(known).unwrap_or(log.len()), 0);
+    let mut position = (window.iter().find_map(known).unwrap_or(log.len()), 0);
     let mut placed = Vec::with_capacity(log.len() + window.len());
     for entry in window {
         match known(&entry) {
-            Some(at) => place = (at, 2),
-            None => placed.push((place, entry)),
+            Some(at) => position = (at, 2),
+            None => placed.push((position, entry)),
         }
     }
     for (at, mut entry) in log.into_iter().enumerate() {
@@ -31,7 +31,7 @@ pub(super) fn merge(log: Vec<Entry>, window: Vec<Entry>) -> Vec<Entry> {
         }
         placed.push(((at, 1), entry));
     }
-    placed.sort_by_key(|(place, _)| *place);
+    placed.sort_by_key(|(position, _)| *position);
     placed.into_iter().map(|(_, entry)| entry).collect()
 }
 

@@ -12,26 +12,26 @@ pub(super) fn in_order<'a>(
     manifest: Option<&[u8]>,
 ) -> Vec<&'a Source> {
     let names = listed(manifest);
-    let mut places = HashMap::new();
-    for (place, file) in names.iter().enumerate() {
-        places.entry(file_name(file)).or_insert(place);
+    let mut indexes = HashMap::new();
+    for (index, file) in names.iter().enumerate() {
+        indexes.entry(file_name(file)).or_insert(index);
     }
-    let place = |source: &Source| places.get(name(source)).copied();
-    let (mut listed, mut forgotten): (Vec<_>, Vec<_>) =
-        partitions.into_iter().partition(|source| place(source).is_some());
-    listed.sort_by_key(|source| place(source));
-    forgotten.sort_by_cached_key(|source| start(source));
+    let index_of = |source: &Source| indexes.get(name(source)).copied();
+    let (mut listed, mut unlisted): (Vec<_>, Vec<_>) =
+        partitions.into_iter().partition(|source| index_of(source).is_some());
+    listed.sort_by_key(|source| index_of(source));
+    unlisted.sort_by_cached_key(|source| start(source));
     // Each is inserted before the first listed one that starts later.
     let (mut order, mut latest) = (Vec::new(), 0);
-    let mut forgotten = forgotten.into_iter().peekable();
+    let mut unlisted = unlisted.into_iter().peekable();
     for source in listed {
         latest = latest.max(start(source));
-        while let Some(earlier) = forgotten.next_if(|forgotten| start(forgotten) < latest) {
+        while let Some(earlier) = unlisted.next_if(|unlisted| start(unlisted) < latest) {
             order.push(earlier);
         }
         order.push(source);
     }
-    order.extend(forgotten);
+    order.extend(unlisted);
     order
 }
 

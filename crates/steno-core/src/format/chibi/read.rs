@@ -118,8 +118,8 @@ impl<'a> Reading<'a> {
         };
         let bytes = source.bytes()?;
         let mut entries = markdown::entries(&String::from_utf8_lossy(&bytes));
-        let said: Vec<_> = window.iter().filter(|entry| entry.kind == Kind::Text).collect();
-        entries.truncate(entries.len() - count_repeated(&entries, &said));
+        let texts: Vec<_> = window.iter().filter(|entry| entry.kind == Kind::Text).collect();
+        entries.truncate(entries.len() - count_repeated(&entries, &texts));
         Ok(entries)
     }
 

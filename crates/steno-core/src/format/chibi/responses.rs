@@ -16,18 +16,18 @@ const DELAY: i64 = 2;
 /// Returns the cost that the responses state.
 pub(super) fn add(entries: &mut Vec<Entry>, lines: Vec<Object>) -> Option<f64> {
     let cost = lines.iter().filter_map(debug::cost).reduce(|sum, cost| sum + cost);
-    let mut waiting = answers(entries);
+    let mut unmatched = answers(entries);
     let mut notices = Vec::new();
     for line in lines {
         let answer = match (DebugFile::of(&line), second(&line)) {
             (Some(DebugFile::Responses), Some(at)) => {
                 let near = (at, 0)..=(at.saturating_add(DELAY), usize::MAX);
-                waiting.range(near).next().copied()
+                unmatched.range(near).next().copied()
             }
             _ => None,
         };
         if let Some((second, at)) = answer {
-            waiting.remove(&(second, at));
+            unmatched.remove(&(second, at));
             debug::attach(&mut entries[at], &line);
             native_mut(&mut entries[at]).insert("response".to_owned(), Value::Object(line));
         } else if let Ok(notice) = debug::entry_of(line) {
@@ -41,9 +41,9 @@ pub(super) fn add(entries: &mut Vec<Entry>, lines: Vec<Object>) -> Option<f64> {
 /// The model's entries, by second and index.
 fn answers(entries: &[Entry]) -> BTreeSet<(i64, usize)> {
     let answers = entries.iter().enumerate().filter(|(_, entry)| {
-        let said = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
+        let is_output = matches!(entry.kind, Kind::Text | Kind::Thinking | Kind::ToolCall);
         let open = entry.usage.is_none() && entry.model.is_none() && entry.message_id.is_none();
-        entry.role == Role::Assistant && said && open
+        entry.role == Role::Assistant && is_output && open
     });
     let placed = answers.filter_map(|(at, entry)| Some((entry.created_at?.unix_seconds(), at)));
     placed.collect()
@@ -59,14 +59,14 @@ fn insert(entries: &mut Vec<Entry>, notices: Vec<Entry>) {
             latest
         })
         .collect();
-    let place = |notice: &Entry| match notice.created_at {
+    let insertion_index = |notice: &Entry| match notice.created_at {
         Some(at) => seconds.partition_point(|second| *second <= at.unix_seconds()),
         None => seconds.len(),
     };
     let mut placed: Vec<_> =
-        notices.into_iter().map(|notice| (place(&notice), 0, notice)).collect();
+        notices.into_iter().map(|notice| (insertion_index(&notice), 0, notice)).collect();
     placed.extend(entries.drain(..).enumerate().map(|(at, entry)| (at, 1, entry)));
-    placed.sort_by_key(|(place, rank, _)| (*place, *rank));
+    placed.sort_by_key(|(index, rank, _)| (*index, *rank));
     entries.extend(placed.into_iter().map(|(_, _, entry)| entry));
 }
 

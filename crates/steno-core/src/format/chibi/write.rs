@@ -65,8 +65,8 @@ fn holds_nothing_else(dir: &Path, known: &HashSet<String>) -> Result<bool, Forma
 /// Keys of the records that an entry is written as: ids, or whole lines without an id.
 fn records(entry: &Entry) -> Vec<String> {
     let line = |line: &Object| Style::COMPACT.print(line);
-    if let Some(beside) = beside_line(entry) {
-        return vec![line(beside)];
+    if let Some(side_entries) = beside_line(entry) {
+        return vec![line(side_entries)];
     }
     let mut records = vec![id_of(entry)];
     records.extend(response_of(entry).map(line));
@@ -79,10 +79,11 @@ fn files(
     entries: &[Entry],
     name: &ContextName,
 ) -> Vec<(&'static str, String)> {
-    let (beside, spoken): (Vec<_>, Vec<_>) =
+    let (side_entries, conversation): (Vec<_>, Vec<_>) =
         entries.iter().partition(|entry| file_of(entry).is_some());
-    let archived = &spoken[..window_start(&spoken)];
-    let mut lines: Vec<String> = context_lines(&spoken, name).iter().map(Line::print).collect();
+    let archived = &conversation[..window_start(&conversation)];
+    let mut lines: Vec<String> =
+        context_lines(&conversation, name).iter().map(Line::print).collect();
     let window = lines.split_off(archived.len());
     let mut files = Vec::new();
     if let Some(started) = transcript.session.started {
@@ -92,13 +93,13 @@ fn files(
         files.push((ARCHIVE, lines.concat()));
         files.push((MARKDOWN, markdown::render(archived.iter().copied())));
     }
-    let responses = spoken.iter().filter_map(|entry| response_of(entry));
+    let responses = conversation.iter().filter_map(|entry| response_of(entry));
     for (file, attached) in [
         (INBOX, Vec::new()),
         (DebugFile::Requests.name(), Vec::new()),
         (DebugFile::Responses.name(), responses.collect()),
     ] {
-        let text = lines_of(file, &beside, attached);
+        let text = lines_of(file, &side_entries, attached);
         if !text.is_empty() {
             files.push((file, text));
         }
@@ -121,19 +122,19 @@ fn write_files(dir: &Path, files: &[(&str, String)]) -> Result<(), FileError> {
 
 /// The index at which the active conversation starts: at the last compaction, or after entries that were archived
 /// without one.
-fn window_start(spoken: &[&Entry]) -> usize {
+fn window_start(conversation: &[&Entry]) -> usize {
     let archived =
         |entry: &&Entry| native(entry).is_some_and(|native| native.contains_key(ARCHIVED));
-    let after = spoken.iter().rposition(archived).map_or(0, |at| at + 1);
-    let compaction = spoken.iter().rposition(|entry| entry.kind == Kind::Compaction);
+    let after = conversation.iter().rposition(archived).map_or(0, |at| at + 1);
+    let compaction = conversation.iter().rposition(|entry| entry.kind == Kind::Compaction);
     compaction.unwrap_or(0).max(after)
 }
 
 /// Converts the transcript's entries to lines, archived ones included.
 pub fn lines_of_transcript(transcript: &Transcript) -> Vec<Line> {
-    let spoken: Vec<_> =
+    let conversation: Vec<_> =
         transcript.entries.iter().filter(|entry| file_of(entry).is_none()).collect();
-    context_lines(&spoken, &ContextName::for_session(&transcript.session))
+    context_lines(&conversation, &ContextName::for_session(&transcript.session))
 }
 
 fn context_lines(entries: &[&Entry], name: &ContextName) -> Vec<Line> {
@@ -158,8 +159,8 @@ fn beside_line(entry: &Entry) -> Option<&Object> {
 
 /// Renders a debug file or the inbox: lines attached to the model's entries, and those of other entries, sorted by
 /// time.
-fn lines_of(file: &str, beside: &[&Entry], attached: Vec<&Object>) -> String {
-    let of_file = beside.iter().filter(|entry| file_of(entry) == Some(file));
+fn lines_of(file: &str, side_entries: &[&Entry], attached: Vec<&Object>) -> String {
+    let of_file = side_entries.iter().filter(|entry| file_of(entry) == Some(file));
     let mut lines = attached;
     lines.extend(of_file.filter_map(|entry| beside_line(entry)));
     lines.sort_by_key(|line| second(line));

@@ -191,14 +191,14 @@ fn unpack(path: &Path, id: &RunId, target: &Path) -> Result<(), StoreError> {
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let unsafe_entry =
             |what| StoreError::Unsafe { what, path: path.to_owned(), name: name.clone() };
-        let inside = inside(&name, id).ok_or_else(|| unsafe_entry("a name outside of the run"))?;
-        let place = target.join(inside);
+        let inside = inside(&name, id).ok_or_else(|| unsafe_entry("a path outside of the run"))?;
+        let output = target.join(inside);
         match entry.header().entry_type() {
-            EntryType::Directory => durable::create_private_dir(&place)?,
+            EntryType::Directory => durable::create_private_dir(&output)?,
             EntryType::Regular | EntryType::Continuous => {
-                durable::create_private_dir(durable::parent(&place))?;
+                durable::create_private_dir(durable::parent(&output))?;
                 let fill = |out: &mut File| io::copy(&mut entry, out).map(|_| ());
-                durable::replace_atomic(&place, fill)?;
+                durable::replace_atomic(&output, fill)?;
             }
             _ => return Err(unsafe_entry("a link or device")),
         }

@@ -146,25 +146,25 @@ impl Store {
 
     /// The path of an uncompressed artifact.
     fn artifact_path(&self, id: &RunId, name: &str) -> Result<PathBuf, StoreError> {
-        let path = Path::new(name);
+        let relative = Path::new(name);
         let is_plain = |part: Component| matches!(part, Component::Normal(_));
         let unsafe_name = || StoreError::Unsafe {
-            what: "not the name of an artifact",
+            what: "invalid artifact name",
             path: self.folder(id),
             name: name.to_owned(),
         };
-        if name.is_empty() || name.ends_with('/') || !path.components().all(is_plain) {
+        if name.is_empty() || name.ends_with('/') || !relative.components().all(is_plain) {
             return Err(unsafe_name());
         }
-        let mut place = self.folder(id).join(ARTIFACTS);
-        for part in path.components() {
+        let mut path = self.folder(id).join(ARTIFACTS);
+        for part in relative.components() {
             // A symlink on the way would lead outside of the run.
-            if fs::symlink_metadata(&place).is_ok_and(|it| it.is_symlink()) {
+            if fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()) {
                 return Err(unsafe_name());
             }
-            place.push(part);
+            path.push(part);
         }
-        Ok(place)
+        Ok(path)
     }
 
     fn no_artifact(&self, id: &RunId, name: &str) -> StoreError {

@@ -42,8 +42,8 @@ pub fn transcript(path: &Path, bytes: &[u8]) -> Result<Decoded, Problem> {
     if !draft.is_run() {
         return Err(Problem::of(path, "not a devflow transcript"));
     }
-    let place = Place { path, text: &text };
-    let run = draft.into_run(&place, &mut problems);
+    let location = Place { path, text: &text };
+    let run = draft.into_run(&location, &mut problems);
     Ok(Decoded { run, problems })
 }
 
@@ -119,8 +119,8 @@ impl<'a> Draft<'a> {
         self.run_id.is_some() || (self.metadata.is_some() && self.seen_turns)
     }
 
-    fn into_run(self, place: &Place, problems: &mut Vec<Problem>) -> Run {
-        let mut take = |raw: &RawValue| match place.object(raw) {
+    fn into_run(self, location: &Place, problems: &mut Vec<Problem>) -> Run {
+        let mut take = |raw: &RawValue| match location.object(raw) {
             Ok(fields) => Some(fields),
             Err(problem) => {
                 problems.push(problem);
@@ -146,7 +146,7 @@ impl<'a> Draft<'a> {
             }
         }
         for (raw, wrong) in parts {
-            problems.extend(wrong.iter().map(|reason| place.problem(raw, reason)));
+            problems.extend(wrong.iter().map(|reason| location.problem(raw, reason)));
         }
         for (name, raw) in self.extra {
             if let Ok(value) = serde_json::from_str(raw.get()) {
@@ -303,13 +303,13 @@ mod tests {
 
     #[test]
     fn field_names_match_in_any_case_and_the_last_one_wins() {
-        let got = read(
+        let decoded = read(
             r#"{"RUNID":"r","Metadata":{"FLOWID":"a","flowId":"b","endedAt":"0001-01-01T00:00:00Z"},"turns":null}"#,
         );
-        assert_eq!(got.run.run_id, "r");
-        assert_eq!(got.run.metadata.flow_id, "b");
-        assert_eq!(got.run.metadata.ended_at, None);
-        assert!(got.problems.is_empty());
+        assert_eq!(decoded.run.run_id, "r");
+        assert_eq!(decoded.run.metadata.flow_id, "b");
+        assert_eq!(decoded.run.metadata.ended_at, None);
+        assert!(decoded.problems.is_empty());
     }
 
     #[test]
@@ -329,10 +329,10 @@ mod tests {
         let text = format!(
             "{{\"runId\":\"r\",\"turns\":[\n{{\"content\":\"a\",\"tokensIn\":\"x\"}},\n5,\n{{\"content\":{deep}}},\n{{\"content\":\"b\"}}]}}"
         );
-        let got = read(&text);
-        let contents: Vec<_> = got.run.turns.iter().map(|turn| &turn.content).collect();
+        let decoded = read(&text);
+        let contents: Vec<_> = decoded.run.turns.iter().map(|turn| &turn.content).collect();
         assert_eq!(contents, ["a", "b"]);
-        let reasons = reasons(&got);
+        let reasons = reasons(&decoded);
         assert_eq!(reasons[0], "transcript.json:3: not a JSON object");
         assert!(reasons[1].starts_with("transcript.json:4: not JSON: recursion limit"));
         assert_eq!(reasons[2], "transcript.json:2: field tokensIn: expected a whole number");
@@ -346,20 +346,20 @@ mod tests {
         );
         let json = whole.run.to_json(Shape::Shipped);
         let cut = json.find("\"b\"").unwrap();
-        let got = read(&json[..cut]);
-        assert_eq!(got.run.turns, whole.run.turns[..1]);
-        assert_eq!(got.problems.len(), 1);
+        let decoded = read(&json[..cut]);
+        assert_eq!(decoded.run.turns, whole.run.turns[..1]);
+        assert_eq!(decoded.problems.len(), 1);
         assert!(transcript(Path::new("t"), &json.as_bytes()[..10]).is_err());
     }
 
     #[test]
     fn half_of_a_surrogate_pair_costs_one_character() {
-        let got = read(
+        let decoded = read(
             r#"{"runId":"r","metadata":{"flowId":"f\udc00"},"turns":[{"id":1,"content":"a\ud83d b"}]}"#,
         );
-        assert_eq!(got.run.metadata.flow_id, "f\u{fffd}");
-        assert_eq!(got.run.turns[0].content, "a\u{fffd} b");
-        assert!(got.problems.is_empty());
+        assert_eq!(decoded.run.metadata.flow_id, "f\u{fffd}");
+        assert_eq!(decoded.run.turns[0].content, "a\u{fffd} b");
+        assert!(decoded.problems.is_empty());
         let (meta, _) = metadata(Path::new("m"), br#"{"flowId":"x\ud83d"}"#).unwrap();
         assert_eq!(meta.flow_id, "x\u{fffd}");
     }
@@ -372,18 +372,18 @@ mod tests {
             r#""content":"x","tokensIn":-5,"tokensOut":1e2,"timestamp":"2025-01-15T10:30:00Z","#,
             r#""toolCalls":[{"name":"t","input":["a",1.50]}],"durationMs":-9}]}"#
         );
-        let got = read(text);
+        let decoded = read(text);
         let value: Value = serde_json::from_str(text).unwrap();
         let written = crate::json::Style::GO_INDENT.print(&value);
-        assert_eq!(got.run.to_json(Shape::Shipped), written);
+        assert_eq!(decoded.run.to_json(Shape::Shipped), written);
         assert_eq!(
-            reasons(&got),
+            reasons(&decoded),
             [
                 "transcript.json:1: field tokensOut: expected a whole number",
                 "transcript.json:1: field input: expected an object"
             ]
         );
-        let transcript = super::super::entries::transcript(got);
+        let transcript = super::super::entries::transcript(decoded);
         assert_eq!(transcript.session.totals.usage.output, 3);
         assert_eq!(Run::from(&transcript).to_json(Shape::Shipped), written);
         assert!(Run::from(&transcript).to_json(Shape::Adr011).contains("\"tokensIn\": -5"));
@@ -391,9 +391,9 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_replaced_and_told() {
-        let got = transcript(Path::new("t"), b"{\"runId\":\"a\xff\",\"turns\":[]}").unwrap();
-        assert_eq!(got.run.run_id, "a\u{fffd}");
-        assert_eq!(reasons(&got), ["t: not UTF-8: bad bytes read as U+FFFD"]);
+        let decoded = transcript(Path::new("t"), b"{\"runId\":\"a\xff\",\"turns\":[]}").unwrap();
+        assert_eq!(decoded.run.run_id, "a\u{fffd}");
+        assert_eq!(reasons(&decoded), ["t: not UTF-8: bad bytes read as U+FFFD"]);
     }
 
     #[test]

@@ -67,10 +67,10 @@ impl<'a> PatchWriter<'a> {
 
     /// Adds patches to a turn for the entries that differ from `reads`, which is what the turn is read as.
     pub(super) fn describe(&mut self, turn: &mut Turn, parts: &TurnParts, reads: Vec<Entry>) {
-        let places = parts.in_order(turn);
-        let patches = places.into_iter().zip(reads).map(|(place, read)| {
-            Value::Object(match place {
-                Some(place) => self.patch(place, read),
+        let indexes = parts.in_order(turn);
+        let patches = indexes.into_iter().zip(reads).map(|(index, read)| {
+            Value::Object(match index {
+                Some(index) => self.patch(index, read),
                 None => Object::from_iter([(OMITTED.to_owned(), Value::Bool(true))]),
             })
         });
@@ -79,17 +79,17 @@ impl<'a> PatchWriter<'a> {
         turn.extra.insert(TURN_METADATA.to_owned(), Value::Object(metadata));
     }
 
-    fn patch(&mut self, place: usize, read: Entry) -> Object {
-        let entry = &self.entries[place];
+    fn patch(&mut self, index: usize, read: Entry) -> Object {
+        let entry = &self.entries[index];
         let read = read.to_object();
         let mut patch = entry.to_object();
         patch.shift_remove("sequence");
         patch.retain(|name, value| read.get(name) != Some(value));
-        if entry.sequence != self.natural[place] {
+        if entry.sequence != self.natural[index] {
             patch.insert("sequence".to_owned(), entry.sequence.into());
         }
-        if place != self.count {
-            patch.insert(INDEX.to_owned(), (place as u64).into());
+        if index != self.count {
+            patch.insert(INDEX.to_owned(), (index as u64).into());
         }
         self.count += 1;
         patch
@@ -109,8 +109,8 @@ pub(super) struct PatchedEntry {
 /// Returns the turn without Steno's data, and the patches.
 pub(super) fn take_patches(turn: &Turn) -> (Turn, Vec<Value>) {
     let mut plain = turn.clone();
-    let ours = plain.extra.shift_remove(TURN_METADATA);
-    let patches = ours.and_then(|mut ours| ours.as_object_mut()?.shift_remove(PATCHES));
+    let metadata = plain.extra.shift_remove(TURN_METADATA);
+    let patches = metadata.and_then(|mut metadata| metadata.as_object_mut()?.shift_remove(PATCHES));
     match patches {
         Some(Value::Array(patches)) => (plain, patches),
         _ => (turn.clone(), Vec::new()),

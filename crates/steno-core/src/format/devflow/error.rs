@@ -65,7 +65,7 @@ pub enum StoreError {
         name: String,
     },
     /// A cost that is not a finite number.
-    #[error("not a cost: {0}")]
+    #[error("cost is not a finite number: {0}")]
     Cost(f64),
     /// The name is not a valid run id.
     #[error(transparent)]

@@ -162,12 +162,12 @@ pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, Problem> {
             (Ok(Record::Start(meta)), None) => run = Some(begun(meta)),
             (Ok(record), Some(run)) => ended |= apply(run, record),
             (Ok(_), None) => {
-                problems.push(Problem::at(path, line.number, "record before the start"));
+                problems.push(Problem::at(path, line.number, "record before the start record"));
             }
         }
     }
     let Some(run) = run else {
-        let empty = || Problem::of(path, "a journal without a start");
+        let empty = || Problem::of(path, "journal has no start record");
         return Err(problems.into_iter().next().unwrap_or_else(empty));
     };
     let decoded = Decoded { run, problems };
@@ -218,7 +218,7 @@ impl Record {
     fn parse(line: &[u8]) -> Result<Self, String> {
         let object: Object = serde_json::from_slice(line).map_err(|error| json_reason(&error))?;
         let Some((name, value)) = object.into_iter().next() else {
-            return Err("an empty record".to_owned());
+            return Err("empty record".to_owned());
         };
         let unknown = || format!("unknown record: {name}");
         if name == "cost" {

@@ -130,12 +130,12 @@ impl Query {
             let start = text.find(&self.text)?;
             return Some((start, start + self.text.len()));
         }
-        let wanted = self.text.to_lowercase();
+        let needle = self.text.to_lowercase();
         let lower: String = text.chars().flat_map(char::to_lowercase).collect();
-        let found = lower.find(&wanted)?;
+        let start = lower.find(&needle)?;
         Some((
-            original_offset(text, found, false),
-            original_offset(text, found + wanted.len(), true),
+            original_offset(text, start, false),
+            original_offset(text, start + needle.len(), true),
         ))
     }
 }

@@ -107,11 +107,18 @@ fn metadata(session: &Session, turns: &[Turn]) -> RunMeta {
 struct Fold {
     is_native: bool,
     drafts: Vec<Draft>,
-    calls: HashMap<String, (usize, usize)>,
+    calls: HashMap<String, CallPosition>,
     /// The call of the previous entry, if it has no id.
-    unnamed: Option<(usize, usize)>,
+    unnamed: Option<CallPosition>,
     /// Counts the tokens of a message once, even if several entries state them.
     tally: Tally,
+}
+
+/// The index of a turn, and of a tool call in it.
+#[derive(Clone, Copy)]
+struct CallPosition {
+    turn: usize,
+    call: usize,
 }
 
 struct Draft {
@@ -134,13 +141,13 @@ impl Fold {
     }
 
     /// Adds a tool result to its call, or to a turn of its own if there is none.
-    fn add_result(&mut self, index: usize, entry: &Entry, unnamed: Option<(usize, usize)>) {
-        let place = match &entry.tool_call_id {
+    fn add_result(&mut self, index: usize, entry: &Entry, unnamed: Option<CallPosition>) {
+        let position = match &entry.tool_call_id {
             Some(id) => self.calls.get(id).copied(),
             None => unnamed,
         };
-        match place {
-            Some(place) if self.answer(index, place, entry) => {
+        match position {
+            Some(position) if self.answer(index, position, entry) => {
                 self.unnamed = unnamed.filter(|_| entry.tool_call_id.is_none());
             }
             _ => self.begin(Some(index), entry, &entry.content),
@@ -192,16 +199,16 @@ impl Fold {
     }
 
     fn add_call(&mut self, index: usize, entry: &Entry) {
-        if let Some(said) = entry.said_with_call() {
-            self.begin(None, entry, said);
+        if let Some(text) = entry.said_with_call() {
+            self.begin(None, entry, text);
         } else if self.drafts.last().is_some_and(|draft| draft.takes(entry)) {
             self.describe(entry);
         } else {
             self.begin(None, entry, "");
         }
-        let turns = self.drafts.len() - 1;
-        let Draft { turn, parts, .. } = &mut self.drafts[turns];
-        let place = (turns, turn.tool_calls.len());
+        let last = self.drafts.len() - 1;
+        let Draft { turn, parts, .. } = &mut self.drafts[last];
+        let position = CallPosition { turn: last, call: turn.tool_calls.len() };
         let mut call = self::call(entry);
         if self.is_native
             && let Some(Value::Object(fields)) = entry.extra.get(TOOL_CALL)
@@ -210,28 +217,28 @@ impl Fold {
         }
         match &entry.tool_call_id {
             Some(id) => {
-                self.calls.insert(id.clone(), place);
-                if *id != place_id(turn.id, place.1) {
+                self.calls.insert(id.clone(), position);
+                if *id != place_id(turn.id, position.call) {
                     call.id.clone_from(id);
                 }
             }
-            None => self.unnamed = Some(place),
+            None => self.unnamed = Some(position),
         }
         parts.calls.push([Some(index), None, None]);
         turn.tool_calls.push(call);
     }
 
     /// Writes a result into its call. Returns false if the result is empty or the call has one already.
-    fn answer(&mut self, index: usize, (turn, place): (usize, usize), entry: &Entry) -> bool {
-        let Draft { turn, parts, .. } = &mut self.drafts[turn];
-        let call = &mut turn.tool_calls[place];
+    fn answer(&mut self, index: usize, position: CallPosition, entry: &Entry) -> bool {
+        let Draft { turn, parts, .. } = &mut self.drafts[position.turn];
+        let call = &mut turn.tool_calls[position.call];
         let is_error = entry.is_tool_error();
         let slot = if is_error { &mut call.error } else { &mut call.output };
         if entry.content.is_empty() || !slot.is_empty() {
             return false;
         }
         slot.clone_from(&entry.content);
-        parts.calls[place][if is_error { 2 } else { 1 }] = Some(index);
+        parts.calls[position.call][if is_error { 2 } else { 1 }] = Some(index);
         if let Some(usage) = &entry.usage {
             let billed = self.tally.bill(entry.message_id.as_ref(), entry.created_at, usage);
             add_usage(turn, &billed, self.is_native);
@@ -243,7 +250,7 @@ impl Fold {
 impl Draft {
     /// Whether a tool call belongs to this turn: same message, or an assistant's turn if there are no message ids.
     fn takes(&self, call: &Entry) -> bool {
-        let said = matches!(self.kind, Kind::Text | Kind::ToolResult | Kind::ToolCall);
+        let is_message = matches!(self.kind, Kind::Text | Kind::ToolResult | Kind::ToolCall);
         // An empty assistant text in a turn with calls would not be read back.
         let is_lost = self.parts.text.is_some()
             && self.turn.role == "assistant"
@@ -253,7 +260,7 @@ impl Draft {
             (None, None) => self.turn.role == "assistant",
             _ => false,
         };
-        said && same && self.source == call.source && !is_lost
+        is_message && same && self.source == call.source && !is_lost
     }
 }
 

@@ -83,20 +83,20 @@ pub(super) fn entries(file: &UnitFile, name: &str, own: bool) -> Vec<Entry> {
 fn groups(entries: &[Entry]) -> Vec<&[Entry]> {
     let mut groups = Vec::new();
     let mut start = 0;
-    let mut asked = false;
+    let mut has_prompt = false;
     for at in 0..entries.len() {
         let (here, previous) = (&entries[at], entries[..at].last());
         let opens = match (file_of(here), previous.and_then(file_of)) {
             (Some(name), Some(before)) => name != before,
             (Some(_), None) => at > 0,
-            (None, _) => asks(here) && asked && !continues(here, previous),
+            (None, _) => asks(here) && has_prompt && !continues(here, previous),
         };
         if opens {
             groups.push(&entries[start..at]);
             start = at;
-            asked = false;
+            has_prompt = false;
         }
-        asked |= asks(here) || file_of(here).is_some();
+        has_prompt |= asks(here) || file_of(here).is_some();
     }
     groups.push(&entries[start..]);
     groups.retain(|group| !group.is_empty());
@@ -217,8 +217,8 @@ fn items(entry: &Entry, verbatim: bool, is_run: bool) -> Vec<Item> {
     if is_run && asks(entry) {
         return vec![Item::User(without_thread_blocks(&entry.content).to_owned())];
     }
-    let said = entry.said_with_call().map(|said| Item::Assistant(said.to_owned()));
-    said.into_iter().chain(item(entry, verbatim)).collect()
+    let text = entry.said_with_call().map(|text| Item::Assistant(text.to_owned()));
+    text.into_iter().chain(item(entry, verbatim)).collect()
 }
 
 fn item(entry: &Entry, verbatim: bool) -> Option<Item> {

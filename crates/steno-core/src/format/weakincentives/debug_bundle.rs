@@ -73,8 +73,8 @@ pub(super) fn describe(
     }
     match document(bundle, ERROR)? {
         Some(Ok(error)) => {
-            let said = error.get("message").or(error.get("type")).and_then(Value::as_str);
-            session.stop_reason = said.map(str::to_owned);
+            let message = error.get("message").or(error.get("type")).and_then(Value::as_str);
+            session.stop_reason = message.map(str::to_owned);
             session.status = Status::Failed;
             Ok(None)
         }

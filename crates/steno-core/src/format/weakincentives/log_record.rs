@@ -152,14 +152,14 @@ fn from_sdk_entry(sdk_entry: &Object, role: &Role) -> Vec<Entry> {
 /// The text in `detail`: text, a tool's output or input, or else everything as JSON.
 fn plain_text(kind: Kind, detail: &Object) -> String {
     let item = detail.get("notification").and_then(|n| n.get("item"));
-    let spoken = match kind {
+    let value = match kind {
         Kind::ToolResult => detail.get("output"),
         Kind::ToolCall => detail.get("input"),
         _ => None,
     };
-    let spoken =
-        spoken.or_else(|| detail.get("text")).or_else(|| item?.get("text")).and_then(Value::as_str);
-    match spoken {
+    let value =
+        value.or_else(|| detail.get("text")).or_else(|| item?.get("text")).and_then(Value::as_str);
+    match value {
         Some(text) => text.to_owned(),
         None => Style::PRETTY.print(detail),
     }

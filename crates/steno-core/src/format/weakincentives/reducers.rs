@@ -18,10 +18,10 @@ pub fn upsert_by<T: SliceItem, K: PartialEq>(
 ) -> impl Fn(&View<'_, T>, &T) -> Result<Change<T>, SliceError> + Send + 'static {
     move |view, item| {
         let mut items = view.all()?;
-        let place = items.iter().position(|old| key(old) == key(item));
-        let place = place.unwrap_or(items.len());
+        let index = items.iter().position(|old| key(old) == key(item));
+        let index = index.unwrap_or(items.len());
         items.retain(|old| key(old) != key(item));
-        items.insert(place, item.clone());
+        items.insert(index, item.clone());
         Ok(Change::Replace(items))
     }
 }

@@ -32,7 +32,7 @@ pub struct SliceSession {
 
 /// An event that at least one reducer failed to process.
 #[derive(Debug, thiserror::Error)]
-#[error("could not take in {event}: {}", reasons(.errors))]
+#[error("could not dispatch {event}: {}", reasons(.errors))]
 pub struct DispatchError {
     /// The type of the event.
     pub event: &'static str,
@@ -89,11 +89,11 @@ impl SliceSession {
         Ok(())
     }
 
-    /// Calls `hear` for every event of type `E`, after the reducers.
-    pub fn subscribe<E: SliceItem>(&mut self, mut hear: impl FnMut(&E) + Send + 'static) {
+    /// Calls `callback` for every event of type `E`, after the reducers.
+    pub fn subscribe<E: SliceItem>(&mut self, mut callback: impl FnMut(&E) + Send + 'static) {
         let subscriber: Subscriber = Box::new(move |event| {
             if let Some(event) = event.downcast_ref() {
-                hear(event);
+                callback(event);
             }
         });
         let subscribers = self.subscribers.entry(TypeId::of::<E>()).or_default();
@@ -149,16 +149,16 @@ impl SliceSession {
         slice.apply(Change::Append(items.iter().cloned().map(identified).collect()))
     }
 
-    /// Removes the items of type `T` for which `unwanted` returns true, and returns their number. Fails for a LOG
+    /// Removes the items of type `T` for which `predicate` returns true, and returns their number. Fails for a LOG
     /// slice.
     pub fn clear_where<T: SliceItem>(
         &mut self,
-        mut unwanted: impl FnMut(&T) -> bool,
+        mut predicate: impl FnMut(&T) -> bool,
     ) -> Result<usize, SliceError> {
         self.slice(T::TYPE_ID, T::POLICY).refuse_log("clear")?;
         let mut items = self.query::<T>().all()?;
         let count = items.len();
-        items.retain(|item| !unwanted(item));
+        items.retain(|item| !predicate(item));
         if items.len() < count {
             self.replace(&items)?;
         }

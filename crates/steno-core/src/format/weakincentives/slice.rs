@@ -233,10 +233,10 @@ impl<'a, T: SliceItem> View<'a, T> {
         Ok(self.all()?.pop())
     }
 
-    /// The items for which `wanted` returns true.
-    pub fn where_(&self, wanted: impl FnMut(&T) -> bool) -> Result<Vec<T>, SliceError> {
+    /// The items for which `predicate` returns true.
+    pub fn where_(&self, predicate: impl FnMut(&T) -> bool) -> Result<Vec<T>, SliceError> {
         let mut items = self.all()?;
-        items.retain(wanted);
+        items.retain(predicate);
         Ok(items)
     }
 }

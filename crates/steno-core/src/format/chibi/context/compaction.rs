@@ -127,8 +127,8 @@ fn cut(lines: &[RawLine], keep: usize, there: usize) -> usize {
         within && (is(cut, "tool_result") || is(cut - 1, "tool_call"))
     };
     let good: Vec<_> = (0..lines.len()).filter(|at| lines[*at].line.is_some()).collect();
-    let wanted = good.len().saturating_sub(keep);
-    let mut cut = good.get(wanted).copied().unwrap_or(lines.len());
+    let first_kept = good.len().saturating_sub(keep);
+    let mut cut = good.get(first_kept).copied().unwrap_or(lines.len());
     while parts(cut) {
         cut -= 1;
     }

@@ -66,7 +66,7 @@ fn errors_are_those_of_devflow_with_the_run() {
     assert_eq!(text(store.start_as(&id, &ticket())), "run already exists: r1");
     let call = ToolCall::answered("ls", None, "x");
     assert_eq!(text(store.record_tool_call(&id, call)), "no turns to add tool call to: r1");
-    assert_eq!(text(store.add_cost(&id, f64::NAN)), "not a cost: NaN");
+    assert_eq!(text(store.add_cost(&id, f64::NAN)), "cost is not a finite number: NaN");
     store.fail(&id, "boom").unwrap();
     assert_eq!(text(store.add_cost(&id, 1.0)), "run already ended: r1");
     assert_eq!(text(store.start_as(&id, &ticket())), "run already exists: r1");

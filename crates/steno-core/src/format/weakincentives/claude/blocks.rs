@@ -11,17 +11,17 @@ pub(in crate::format::weakincentives) fn is_block(object: &Object) -> bool {
 
 /// Converts a message's content, which is a text or a list of blocks and texts.
 pub(in crate::format::weakincentives) fn from_content(content: &Value, role: &Role) -> Vec<Entry> {
-    let said = |text: &str| Entry::new(role.clone(), Kind::Text, text);
+    let text_entry = |text: &str| Entry::new(role.clone(), Kind::Text, text);
     match content {
         Value::Null => Vec::new(),
         Value::Array(parts) => parts
             .iter()
             .map(|part| match part {
                 Value::Object(block) => from_block(block.clone(), role),
-                other => said(&content_text(other)),
+                other => text_entry(&content_text(other)),
             })
             .collect(),
-        other => vec![said(&content_text(other))],
+        other => vec![text_entry(&content_text(other))],
     }
 }
 
