@@ -278,9 +278,9 @@ struct RecordsReading<'a> {
     session: Session,
     numbering: Numbering,
     /// Hashes of unknown fields that were reported already.
-    unknown: SumSet,
+    reported_fields: SumSet,
     /// Hashes of the call ids of earlier records.
-    calls: SumSet,
+    earlier_call_ids: SumSet,
     emit: Emit<'a>,
 }
 
@@ -294,8 +294,8 @@ impl<'a> RecordsReading<'a> {
             source,
             session,
             numbering,
-            unknown: SumSet::default(),
-            calls: SumSet::default(),
+            reported_fields: SumSet::default(),
+            earlier_call_ids: SumSet::default(),
             emit,
         }
     }
@@ -311,7 +311,7 @@ impl<'a> RecordsReading<'a> {
             }
         };
         for name in openai::unknown_fields(&entries) {
-            if self.unknown.insert(name) {
+            if self.reported_fields.insert(name) {
                 let reason = openai::unknown_field_reason(name);
                 (self.emit)(Item::Problem(Problem { line, ..Problem::notice(path, reason) }));
             }
@@ -334,7 +334,7 @@ impl<'a> RecordsReading<'a> {
         let ids: Vec<String> =
             entries.iter().filter(called).filter_map(|entry| entry.tool_call_id.clone()).collect();
         let known: Vec<&String> =
-            ids.iter().filter(|id| self.calls.contains(id.as_str())).collect();
+            ids.iter().filter(|id| self.earlier_call_ids.contains(id.as_str())).collect();
         for entry in entries.iter_mut() {
             if let Some(id) = &mut entry.tool_call_id
                 && known.contains(&&*id)
@@ -342,7 +342,7 @@ impl<'a> RecordsReading<'a> {
                 *id = format!("{line}:{id}");
             }
         }
-        ids.iter().for_each(|id| _ = self.calls.insert(id.as_str()));
+        ids.iter().for_each(|id| _ = self.earlier_call_ids.insert(id.as_str()));
     }
 }
 

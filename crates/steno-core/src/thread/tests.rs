@@ -1,4 +1,4 @@
-//! Threads as a whole: what is asked for happens, what must not happen does not.
+//! Thread operations on a whole project.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ mod worker;
 
 pub(super) const NOW: &str = "2026-02-22T15:00:00.123Z";
 
-/// A project in a temporary folder, with ids that count and a clock that stands still.
+/// A project in a temporary folder, with sequential ids and a fixed clock.
 pub(super) struct Project {
     pub(super) store: ThreadStore,
     dir: tempfile::TempDir,
@@ -57,7 +57,7 @@ impl Project {
     }
 }
 
-/// A store at `root` whose ids follow the number of calls.
+/// A store at `root` with sequential ids.
 pub(super) fn open(root: &Path) -> ThreadStore {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let ids = IdSource::new(|| NEXT.fetch_add(1, Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! Contexts of every era, from their files to entries.
+//! Reading contexts of all releases.
 
 use std::path::PathBuf;
 

@@ -49,7 +49,7 @@ pub(super) fn reads_as_text(turn: &Turn) -> bool {
 pub(super) struct PatchWriter<'a> {
     entries: &'a [Entry],
     /// The sequence number that each entry has by its position.
-    natural: Vec<u64>,
+    expected_sequences: Vec<u64>,
     /// Number of entries read before.
     count: usize,
 }
@@ -57,12 +57,12 @@ pub(super) struct PatchWriter<'a> {
 impl<'a> PatchWriter<'a> {
     pub(super) fn new(entries: &'a [Entry]) -> Self {
         let mut next: HashMap<&str, u64> = HashMap::new();
-        let natural = entries.iter().map(|entry| {
+        let sequences = entries.iter().map(|entry| {
             let number = next.entry(&entry.source).or_default();
             *number += 1;
             *number - 1
         });
-        Self { entries, natural: natural.collect(), count: 0 }
+        Self { entries, expected_sequences: sequences.collect(), count: 0 }
     }
 
     /// Adds patches to a turn for the entries that differ from `reads`, which is what the turn is read as.
@@ -85,7 +85,7 @@ impl<'a> PatchWriter<'a> {
         let mut patch = entry.to_object();
         patch.shift_remove("sequence");
         patch.retain(|name, value| read.get(name) != Some(value));
-        if entry.sequence != self.natural[index] {
+        if entry.sequence != self.expected_sequences[index] {
             patch.insert("sequence".to_owned(), entry.sequence.into());
         }
         if index != self.count {

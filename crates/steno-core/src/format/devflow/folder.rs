@@ -188,7 +188,7 @@ mod tests {
     use super::super::run::Turn;
     use super::*;
 
-    /// A run whose JSON has exactly `size` bytes.
+    /// A run with exactly `size` bytes of JSON.
     fn run_of(size: usize) -> Run {
         let mut run = Run { run_id: "r".to_owned(), ..Run::default() };
         run.metadata.flow_id = "size".to_owned();

@@ -39,7 +39,7 @@ pub(super) struct Journal {
     path: PathBuf,
     file: File,
     /// Whether the last write may have left a partial line.
-    torn: bool,
+    is_torn: bool,
 }
 
 /// A run rebuilt from its journal.
@@ -98,17 +98,17 @@ impl Journal {
     /// Appends one record durably.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), FileError> {
         let mut line = record.to_line();
-        if self.torn {
+        if self.is_torn {
             line.insert(0, '\n');
         }
-        self.torn = true;
+        self.is_torn = true;
         self.file.write_all(line.as_bytes()).on("write", &self.path)?;
-        self.torn = false;
+        self.is_torn = false;
         self.file.sync_data().on("sync", &self.path)
     }
 
     fn new(path: PathBuf, file: File) -> Self {
-        Self { path, file, torn: false }
+        Self { path, file, is_torn: false }
     }
 
     /// The journal's path.

@@ -8,12 +8,12 @@ mod round_trip;
 
 use crate::timestamp::{Clock, Timestamp};
 
-/// A moment.
+/// A fixed time.
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// A clock that stands still.
+/// A clock with a fixed time.
 fn clock(text: &str) -> Clock {
     Clock::fixed(at(text))
 }

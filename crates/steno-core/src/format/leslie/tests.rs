@@ -1,4 +1,4 @@
-//! Whole folders: written, read, written again.
+//! Round trips of whole folders.
 
 use std::fs;
 
@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// A transcript of a run, as its wire tells it.
+/// A transcript of a run with notes from the agent protocol.
 fn run(entries: Vec<Entry>) -> Transcript {
     let mut given = transcript(entries);
     given.session.extra.insert("acp".to_owned(), serde_json::json!({}));
@@ -195,11 +195,11 @@ fn a_unit_of_a_run_is_brought_up_to_date_under_its_name() {
     let (first, later) = ("2026-02-08T14:30:10+08:00", "2026-02-08T14:30:10.9+08:00");
     let torn = run(vec![question("same", first), answer("One")]);
     let paths = write(&torn, dir.path(), &clock()).unwrap();
-    // It is the same second, whatever its digits and its offset.
+    // Fraction and offset differ, but the second is the same.
     let whole = run(vec![question("same", later), answer("One and two")]);
     assert_eq!(write(&whole, dir.path(), &clock()).unwrap(), paths);
     assert!(fs::read_to_string(&paths[0]).unwrap().ends_with("assistant:\nOne and two\n"));
-    // Twice the same question in one second are two units.
+    // The same question twice in one second gives two units.
     let twice = run(vec![
         question("same", first),
         answer("One and two"),
@@ -209,7 +209,7 @@ fn a_unit_of_a_run_is_brought_up_to_date_under_its_name() {
     let both = write(&twice, dir.path(), &clock()).unwrap();
     assert_eq!(both[0], paths[0]);
     assert_eq!(names(dir.path()), ["20260208-1430-same-2.txt", "20260208-1430-same.txt"]);
-    // Of another chat, or of no run, nothing is replaced.
+    // Units of another chat, or not of a run, are not replaced.
     let mut other = run(vec![question("same", first), answer("Other")]);
     other.session.native_id = Some("chat-2".to_owned());
     write(&other, dir.path(), &clock()).unwrap();

@@ -1,4 +1,4 @@
-//! Messages in every place where programs keep them: lines, lists, documents.
+//! Messages in lines, lists and documents.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::session::Transcript;
 
 const PICTURE: &str = "data:image/png;base64,iVBORw0KGgo=";
 
-/// A conversation with a picture, calls of both kinds, their results and a field that nobody knows.
+/// A conversation with a picture, calls of both kinds, their results and an unknown field.
 fn messages() -> Vec<Value> {
     let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{\"n\": 1.50}"}});
     vec![

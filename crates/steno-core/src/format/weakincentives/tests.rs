@@ -1,4 +1,4 @@
-//! Round trips of any entry and any file, and what bad files cost.
+//! Round trips of arbitrary entries and files, and problems of invalid files.
 
 use std::fs;
 use std::path::Path;
@@ -241,7 +241,7 @@ prop_compose! {
     }
 }
 
-/// An entry whose times are spelt as Python spells them, which is all that the format changes.
+/// The entry with its time in Python's format, the only change that the format makes.
 fn spelt(mut entry: Entry) -> Entry {
     entry.created_at = entry.created_at.map(|time| {
         if time.wall().subsec_nanosecond() % 1000 != 0 {
@@ -265,7 +265,7 @@ proptest! {
         let again = read_text(&text);
         prop_assert_eq!(&again.problems, &vec![]);
         prop_assert_eq!(render(&again, with_type), text.clone());
-        // A foreign field of our key's name leaves no place to keep the type in.
+        // A foreign field with the name of the line key leaves no room for the type.
         if !entries.iter().any(|entry| entry.extra.contains_key(AGENT)) {
             prop_assert_eq!(render(&again, false), text);
         }

@@ -1,4 +1,4 @@
-//! Processes are really killed after each step of a change; whoever comes next finds all of it or nothing.
+//! Kills processes after each step of a change. The next process finds the whole change or none of it.
 
 use std::cell::Cell;
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use crate::session::{Session, SessionId, Transcript};
 use crate::thread::guide::Guide;
 use crate::{Entry, Kind, Role, step};
 
-/// What a process of its own is to do, where, and after how many steps it is killed.
+/// Environment variables for the child process: the work, the project, and the step after which it is killed.
 const ORDER: [&str; 3] = ["STENO_TEST_WORK", "STENO_TEST_FOLDER", "STENO_TEST_STEPS"];
 
-/// Does what it was ordered to, and kills itself on the way.
+/// The child process: does the work and kills itself after a step.
 #[test]
 #[ignore = "runs in processes that the other tests start"]
 fn worker() {
@@ -28,7 +28,7 @@ fn worker() {
     step::watch(watcher, || perform(&work, &store));
 }
 
-/// What is done, on a project whose threads are the first, second and third.
+/// Performs the work of this name on a project with three threads.
 fn perform(work: &str, store: &ThreadStore) {
     let threads = store.threads(None).unwrap();
     let objective = || store.objectives().unwrap()[0].id.to_string();
@@ -73,7 +73,7 @@ fn transcript() -> Transcript {
     transcript
 }
 
-/// Has a process do `work` and be killed after so many steps; whether there were so many.
+/// Runs `work` in a child process that is killed after a number of steps. Returns whether there were that many.
 fn killed(work: &str, folder: &Path, steps: u32) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "thread::tests::crash::worker", "--ignored"]);
@@ -84,7 +84,7 @@ fn killed(work: &str, folder: &Path, steps: u32) -> bool {
     !status.success()
 }
 
-/// A project with three threads that have assets.
+/// A project with three threads and their assets.
 fn prepared() -> Project {
     let project = Project::new();
     let objective = project.objective();
@@ -98,8 +98,8 @@ fn prepared() -> Project {
     project
 }
 
-/// Kills `work` after each of its steps, and the next process too as soon as it has healed something; then `check`
-/// sees each project, and whether the work is in it.
+/// Kills `work` after each of its steps, and also the next process during its recovery. Then calls `check` with each
+/// project, which returns whether the work is done.
 fn for_each_step(work: &str, project: &Project, check: impl Fn(&Path) -> bool) {
     let mut done = Vec::new();
     for steps in 1.. {
@@ -130,12 +130,12 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// A store as any other process would open it.
+/// Opens the store as another process would.
 fn open_now(root: &Path) -> ThreadStore {
     ThreadStore::new(root, Clock::system(), IdSource::random())
 }
 
-/// Opens a project after a crash, reads it, changes it, and looks for anything that does not fit.
+/// Opens a project after a crash, reads it, changes it, and checks its consistency.
 fn opened(root: &Path) -> Relations {
     let store = open_now(root);
     let relations = store.relations().unwrap();

@@ -1,4 +1,4 @@
-//! Threads in which somebody put links, and paths that lead elsewhere.
+//! Symlinks in threads, and paths that lead outside.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -1,4 +1,4 @@
-//! The two files: read, checked, written again.
+//! Parsing, checking and rendering of the two stores.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

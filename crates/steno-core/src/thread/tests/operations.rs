@@ -1,4 +1,4 @@
-//! Each command, and what leslie does or should have done.
+//! Each command, compared with what leslie does or should do.
 
 use super::*;
 

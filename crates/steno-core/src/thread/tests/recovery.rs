@@ -1,4 +1,4 @@
-//! Stores that were damaged, by whomever.
+//! Recovery of damaged stores.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Who works in a thread, and what is left by those who were killed.
+//! The worker of a thread, and recovery after it was killed.
 
 use super::*;
 use crate::entry::{Entry, Kind, Role};
@@ -17,7 +17,7 @@ fn one_works_at_a_time_and_the_next_knows_of_a_kill() {
     assert_eq!(error.to_string(), expected);
     assert_eq!(project.store.worker(&thread.id).unwrap().unwrap().pid, 11);
     assert!(project.store.take_over_killed(&thread.id).unwrap().is_none(), "it is at work");
-    // Its process ends without a word.
+    // The process is killed.
     drop(first);
     assert_eq!(project.store.worker(&thread.id).unwrap(), None);
     let next = project.store.take_over_killed(&thread.id).unwrap().unwrap();
@@ -56,7 +56,7 @@ fn a_completed_thread_is_opened_again_for_work() {
     assert_eq!(project.store.activate(id, Operator::User).unwrap_err().code(), "T102");
 }
 
-/// A session whose prompts were given at these seconds.
+/// A session with prompts at these seconds.
 fn session(seconds: &[u32]) -> Transcript {
     let mut transcript = Transcript::new(Session::new("s".parse().unwrap(), "toy"));
     for second in seconds {

@@ -1,4 +1,4 @@
-//! A context's life, with crashes in the middle of it.
+//! Appending, compacting and archiving, with crashes in between.
 
 use std::collections::HashSet;
 
@@ -48,7 +48,7 @@ impl Scratch {
         lines.into_iter().map(|line| line.content).collect()
     }
 
-    /// The whole session, as a reader sees it.
+    /// The whole session as the reader returns it.
     fn session(&self) -> Vec<String> {
         let bundle = READER.find_at(&self.context.dir).unwrap().remove(0);
         read(&bundle).unwrap().entries.into_iter().map(|entry| entry.content).collect()
@@ -96,7 +96,7 @@ fn compaction_archives_and_keeps_tools_together() {
 
 #[test]
 fn an_interrupted_compaction_neither_loses_nor_doubles() {
-    // Each file may or may not have been written when the machine stopped.
+    // At a power failure each file may or may not be written.
     for markdown_done in [false, true] {
         let scratch = Scratch::with([said(Role::User, "one"), said(Role::Assistant, "two")]);
         fs::copy(scratch.context.file(CONTEXT), scratch.context.file(ARCHIVE)).unwrap();

@@ -1,4 +1,4 @@
-//! Both directions, for lines of every release and entries of every format.
+//! Round trips of lines of all releases and entries of all formats.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Folders written, read and written again.
+//! Round trips of whole folders.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Artifacts of runs: saved, listed, loaded, removed; and archives, one at a time.
+//! Saving, listing, loading and removing artifacts, and single archives.
 
 use std::fs;
 use std::path::Path;

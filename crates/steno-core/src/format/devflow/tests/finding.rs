@@ -1,4 +1,4 @@
-//! Runs on disk: found at any depth, read, and written without overwriting others.
+//! Finding runs at any depth, reading them, and writing without overwriting others.
 
 use std::fs;
 

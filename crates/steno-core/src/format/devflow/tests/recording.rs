@@ -1,4 +1,4 @@
-//! Recording into a store, and what a crash leaves.
+//! Recording into a store, and recovery after a crash.
 
 use std::fs;
 use std::io::Write;

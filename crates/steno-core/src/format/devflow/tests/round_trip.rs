@@ -1,4 +1,4 @@
-//! Runs through entries and back, and other formats' entries through runs and back.
+//! Round trips from runs to entries, and from entries of other formats to runs.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -173,7 +173,7 @@ fn calls_of_another_message_begin_a_turn_of_their_own() {
     same.message_id = Some("m1".to_owned());
     let mut other = call("t2", json!({}));
     other.message_id = Some("m2".to_owned());
-    // The first answer comes late, and still goes to its call.
+    // The first result comes late and still belongs to its call.
     let run = Run::from(&foreign(vec![text, same, other, result("t1", "late", false)]));
     let shape: Vec<_> =
         run.turns.iter().map(|turn| (turn.content.as_str(), turn.tool_calls.len())).collect();
@@ -246,7 +246,7 @@ fn some_turn() -> impl Strategy<Value = Turn> {
     )
 }
 
-/// Something said, or a tool called and perhaps answered; ids are given later.
+/// A message, or a tool call with or without a result. Ids are assigned later.
 fn some_entries() -> impl Strategy<Value = Vec<Entry>> {
     let roles =
         [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Other("robot".to_owned())];

@@ -12,7 +12,7 @@ use crate::format::weakincentives::FILE_NAME;
 use crate::format::weakincentives::reducers::{replace_latest, replace_latest_by, upsert_by};
 use crate::format::weakincentives::slice::SliceFactory;
 
-/// A thing with a name and a state.
+/// An item with a name and a state.
 #[derive(Clone, Debug, PartialEq)]
 struct Task(&'static str, u64);
 
