@@ -31,8 +31,8 @@ use crate::traffic;
 pub use steno_vault::FormatError;
 use steno_vault::{Bundle, Source, take_read_failures};
 
-/// Raised whenever a reader finds or tells something else than before. What was seen is then looked at again, and the
-/// index is built anew.
+/// Version of what the readers produce. Raise it when a reader finds or decodes anything differently: the index is
+/// then rebuilt, and files seen before are checked again.
 pub const VERSION: u32 = 6;
 
 /// Finds and reads the sessions of one format.

@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::database_snapshot::Snapshot;
 
-/// By what a database is known, and how its sessions are listed.
+/// Rows of one table that belong to a session.
 #[derive(Debug)]
 pub struct Schema {
-    /// Tables, each with columns that it must have.
+    /// Required tables, each with its required columns.
     pub tables: &'static [(&'static str, &'static [&'static str])],
-    /// A query for the ids of all sessions, in their order.
+    /// A query for the ids of all sessions, in order.
     pub sessions: &'static str,
-    /// Where the rows of one session are.
+    /// Which rows belong to one session.
     pub parts: &'static [Part],
-    /// The column by which any other table says to which session its rows belong.
+    /// The column with the session id in tables not listed above.
     pub owner: Option<&'static str>,
 }
 
-/// The database in which a session was found, as it was then.
+/// The database in which a session was found, as it was at that time.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// Its tables.
@@ -31,11 +31,11 @@ pub struct Origin {
 /// Rows of one table that belong to a session.
 #[derive(Debug)]
 pub struct Part {
-    /// The table; it need not be there.
+    /// The table. It may be missing.
     pub table: &'static str,
-    /// Which rows, as a condition in which `?1` is the session's id.
+    /// An SQL condition for the rows, with the session id as `?1`.
     pub rows: &'static str,
-    /// Who else needs them.
+    /// Who else needs the rows.
     pub share: Share,
 }
 
@@ -43,12 +43,12 @@ pub struct Part {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Share {
-    /// Nobody: the row is the session's own.
+    /// Nobody: the row belongs to the session alone.
     #[default]
     Own,
-    /// Other sessions: it is put back where it is missing and never replaced.
+    /// Other sessions: the row is restored if it is missing, and never replaced.
     Shared,
-    /// The whole database, such as the list of its migrations: it is put back only with a database that is gone.
+    /// The whole database, such as its list of migrations: the row is restored only with a missing database.
     Whole,
 }
 
@@ -69,7 +69,7 @@ impl Part {
         Self { table, rows, share: Share::Shared }
     }
 
-    /// All rows of a table without which an agent does not take the database for its own.
+    /// All rows of a table that the agent needs to accept the database.
     pub const fn whole(table: &'static str) -> Self {
         Self { table, rows: "true", share: Share::Whole }
     }

@@ -32,7 +32,7 @@ pub(crate) struct Snapshot {
 type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 impl Snapshot {
-    /// A copy of both files as they are now.
+    /// A copy of both files as they are now, from the cache if they are unchanged.
     pub(crate) fn of(main: &Source, wal: Option<&Source>) -> Result<Arc<Self>, FileError> {
         let stamp = stamp(main, wal);
         let last = LAST.with_borrow(Option::clone);
@@ -47,7 +47,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The database in the folder.
+    /// The path of the copied database.
     pub(crate) fn database(&self) -> PathBuf {
         self.folder.path().join("database")
     }

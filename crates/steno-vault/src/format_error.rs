@@ -3,19 +3,19 @@
 use steno_model::durable::FileError;
 use steno_model::problem::Problem;
 
-/// A source that could not be read, or a target that could not be written, as a whole.
+/// A session file that could not be read, or a target that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// The file system said no.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The content is not of this format.
+    /// The content does not have this format.
     #[error("{0}")]
     Invalid(Problem),
 }
 
 impl FormatError {
-    /// Whether the system failed to read the file, whose content may be fine.
+    /// Whether the operating system failed to read the file. Its content may be valid.
     pub fn is_of_system(&self) -> bool {
         matches!(self, Self::File(error) if error.source.raw_os_error().is_some())
     }

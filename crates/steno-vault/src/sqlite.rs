@@ -33,7 +33,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// How long to wait for a lock on the database.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The longest value that readers take, in bytes: as long as the longest line of a file.
+/// Longest value that readers load, in bytes. The same limit as for lines of a file.
 const VALUE_LIMIT: usize = steno_model::lines::LINE_LIMIT;
 
 /// An open database.
@@ -49,14 +49,14 @@ pub struct Database {
     snapshot: Option<Arc<Snapshot>>,
 }
 
-/// The sessions of one file; none if it is not a database of this schema.
+/// The sessions of one file. Empty if it is not a database with this schema.
 ///
-/// One whose sessions cannot be listed gives a bundle without a key, so that reading it says what is wrong.
+/// If the sessions cannot be listed, returns a bundle without a key, so that reading it reports the error.
 pub fn sessions(file: &Path, schema: &'static Schema) -> Vec<Bundle> {
     sessions_of_all(file, &[schema])
 }
 
-/// The sessions of one file in the order of `schemas`. It is opened, and copied where that is needed, only once.
+/// The sessions of one file for each of `schemas`. The file is opened, and copied if necessary, only once.
 pub fn sessions_of_all(file: &Path, schemas: &[&'static Schema]) -> Vec<Bundle> {
     if !is_database(file) || schemas.iter().all(|schema| is_foreign(file, schema)) {
         return Vec::new();
@@ -77,7 +77,7 @@ pub fn sessions_of_all(file: &Path, schemas: &[&'static Schema]) -> Vec<Bundle> 
     listed.collect()
 }
 
-/// The file and its log, opened, if it is a database of this schema.
+/// The opened database with its bundle. `None` if the file is not a database with this schema.
 pub fn known(file: &Path, schema: &'static Schema) -> Option<(Bundle, Database)> {
     if !is_database(file) || is_foreign(file, schema) {
         return None;
@@ -88,7 +88,7 @@ pub fn known(file: &Path, schema: &'static Schema) -> Option<(Bundle, Database)>
     database.fits(schema).then_some((bundle, database))
 }
 
-/// The session that a bundle is about: its key, or the only one that there is.
+/// The session of a bundle: its key, or the only session of the database.
 pub fn session_id(
     bundle: &Bundle,
     database: &Database,
@@ -107,12 +107,12 @@ pub fn session_id(
     }
 }
 
-/// Whether a file begins as a database does.
+/// Whether a file starts with SQLite's magic bytes.
 pub fn is_database(file: &Path) -> bool {
     File::open(file).is_ok_and(|file| begins_with_magic(file).unwrap_or(false))
 }
 
-/// Whether a bundle's first file is a database.
+/// Whether the first file of a bundle is a database.
 pub fn holds_database(bundle: &Bundle) -> Result<bool, FormatError> {
     let Some(source) = bundle.sources.first() else { return Ok(false) };
     Ok(begins_with_magic(source.open()?).on("read", source.path())?)
@@ -149,7 +149,7 @@ fn log_of(file: &Path) -> PathBuf {
 }
 
 impl Database {
-    /// Opens the database of a bundle together with its log.
+    /// Opens the database of a bundle with its write-ahead log.
     pub fn open(bundle: &Bundle) -> Result<Self, FormatError> {
         let is_beside = |name: &str| name.ends_with("-wal") || name.ends_with(".json");
         let main = bundle.sources.iter().find(|source| !is_beside(source.name()));
@@ -198,7 +198,7 @@ impl Database {
         &self.connection
     }
 
-    /// Whether all tables of the schema are there, as plain tables.
+    /// Whether all tables of the schema exist as plain tables.
     pub fn fits(&self, schema: &Schema) -> bool {
         schema.tables.iter().all(|(table, columns)| {
             let has = self.columns(table);
@@ -206,16 +206,16 @@ impl Database {
         })
     }
 
-    /// The columns of a plain table; none if there is no such table.
+    /// The columns of a plain table. Empty if there is no such table.
     pub fn columns(&self, table: &str) -> Vec<String> {
-        // A view or a virtual table would run what its author likes.
+        // A view or virtual table could run code of its author.
         let query = "SELECT info.name FROM sqlite_master AS master, pragma_table_info(?1) AS info \
                      WHERE master.name = ?1 AND master.type = 'table' \
                      AND master.sql LIKE 'CREATE TABLE%'";
         self.texts(query, &[&table]).unwrap_or_default()
     }
 
-    /// The first column of all rows, as texts.
+    /// The first column of all rows, as text.
     pub fn texts(&self, query: &str, values: &[&dyn ToSql]) -> Result<Vec<String>, FormatError> {
         let mut texts = Vec::new();
         self.each(query, values, |row| {
@@ -225,7 +225,7 @@ impl Database {
         Ok(texts)
     }
 
-    /// Visits all rows, one at a time. A value that is too long is not loaded, and reads as null.
+    /// Visits all rows. An overlong value is not loaded and reads as null.
     pub fn each(
         &self,
         query: &str,
@@ -276,7 +276,7 @@ impl Database {
         result
     }
 
-    /// What `read` makes of the row that a query finds; of the last where it finds several.
+    /// The row of a query, mapped by `read`. If there are several rows, the last one wins.
     pub fn row<T>(
         &self,
         query: &str,
@@ -291,12 +291,12 @@ impl Database {
         Ok(found)
     }
 
-    /// The database as a whole cannot be read.
+    /// The error for a database that cannot be read at all.
     pub fn invalid(&self, reason: impl std::fmt::Display) -> FormatError {
         FormatError::Invalid(Problem::of(&self.path, reason))
     }
 
-    /// One row cannot be read.
+    /// The problem of one row that cannot be read.
     pub fn problem(&self, row: &str, reason: impl std::fmt::Display) -> Problem {
         let note = if self.hides_long_values.get() {
             format!(" (values larger than {} MiB are kept but not read)", VALUE_LIMIT >> 20)

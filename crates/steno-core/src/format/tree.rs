@@ -84,7 +84,7 @@ impl Tree {
         Ok(self.files().iter().flat_map(|file| sqlite::sessions(file, schema)).collect())
     }
 
-    /// Lists a folder and all below it, or one file; links are not followed.
+    /// Lists one file, or a folder and everything below it. Symlinks are not followed.
     pub fn at(path: &Path) -> Result<Self, FileError> {
         let root = path.to_owned();
         if !fs::metadata(path).on("open", path)?.is_dir() {

@@ -166,7 +166,7 @@ fn a_log_grows_by_what_is_new() {
     let database = Database::open(&bundle).unwrap();
     assert_eq!(count(database.connection(), ODD), 3);
     assert_eq!(count(database.connection(), "keyed"), 0);
-    // A row that comes back after it was gone, and a table that was changed.
+    // A row that reappears after it was removed, and a changed table.
     connection
         .execute_batch(
             "INSERT INTO keyed VALUES (1, 9, 'a'); ALTER TABLE session ADD COLUMN more TEXT;",

@@ -18,7 +18,7 @@ pub(super) struct LongValue {
     pub table: String,
     pub column: String,
     pub rowid: i64,
-    /// Whether it is text, which need not be UTF-8; else it is a blob.
+    /// Whether the value is text, which may be invalid UTF-8. Otherwise it is a blob.
     pub is_text: bool,
 }
 

@@ -16,7 +16,7 @@ impl<'a> Row<'a> {
         Self { row, has_names }
     }
 
-    /// A text or a blob, as its bytes; none if there are too many to be parsed.
+    /// A text or blob as bytes. `None` if it is too long to parse.
     pub fn bytes(&self, column: &str) -> Option<&[u8]> {
         match self.row.get_ref(column).ok()? {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
@@ -26,12 +26,12 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A text; empty is as good as none.
+    /// A non-empty text.
     pub fn text(&self, column: &str) -> Option<String> {
         as_text(self.row.get_ref(column).ok()?).filter(|text| !text.is_empty())
     }
 
-    /// A whole number.
+    /// An integer.
     pub fn integer(&self, column: &str) -> Option<i64> {
         match self.row.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number),
@@ -40,7 +40,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A count: a whole number that is not negative.
+    /// A count: a non-negative integer.
     pub fn count(&self, column: &str) -> u64 {
         self.integer(column).and_then(|number| number.try_into().ok()).unwrap_or(0)
     }
@@ -54,7 +54,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// All columns that hold something and are not among `known`; none where some name of a column is no text.
+    /// All columns with a value, except those in `known`. Empty if a column name is invalid UTF-8.
     pub fn rest(&self, known: &[&str]) -> Object {
         if !self.has_names {
             return Object::new();

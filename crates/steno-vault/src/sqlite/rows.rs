@@ -18,7 +18,7 @@ pub use merge::{MergeError, Merged};
 pub use replay::Replay;
 pub use slots::{Slots, each_hash};
 
-/// The version of the log that this code writes and reads.
+/// The version of the row log that this code reads and writes.
 const VERSION: u64 = 1;
 
 /// The line that says what is true of the database as a whole.

@@ -10,16 +10,16 @@ use crate::sqlite::Schema;
 /// What one session may change in a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
-    /// The databases that its agent has.
+    /// The schemas of its agent.
     pub schemas: &'a [&'a Schema],
-    /// Which session it is, where a database holds several.
+    /// The session id, if a database has several sessions.
     pub key: Option<&'a str>,
-    /// Whether rows of its own that have other content are to be replaced.
+    /// Whether to replace its own rows that differ.
     pub force: bool,
 }
 
 impl Claim<'_> {
-    /// Whether a row of the target, known by its identity, is this session's and nobody else's.
+    /// Whether the row with this identity in the target belongs to this session alone.
     pub fn owns(
         &self,
         target: &Connection,

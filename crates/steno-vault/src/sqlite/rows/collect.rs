@@ -24,7 +24,7 @@ const LONG_VALUE: usize = 1 << 20;
 /// A line of the row log.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// The slot that it fills.
+    /// The slot that the line fills.
     pub slot: &'a [u8],
     parts: &'a [LinePart],
     connection: &'a Connection,
@@ -38,7 +38,7 @@ enum LinePart {
 }
 
 impl Line<'_> {
-    /// Hands out the line in pieces, without its newline.
+    /// Passes the line to `take` in chunks, without a newline.
     pub fn each_piece(&self, take: TakePiece<'_>) -> io::Result<()> {
         for part in self.parts {
             match part {
@@ -49,7 +49,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// The hash of the line, without its newline.
+    /// The hash of the line without a newline.
     pub fn hash(&self) -> io::Result<Hash> {
         let mut hasher = Hasher::new();
         self.each_piece(&mut |piece| {
@@ -70,7 +70,7 @@ struct Rows {
 }
 
 impl Database {
-    /// Hands out every line of a session: what made the tables, then the rows.
+    /// Passes each line of a session to `take`: table definitions first, then rows.
     pub fn each_line(
         &self,
         schema: &Schema,
@@ -92,7 +92,7 @@ impl Database {
         Ok(())
     }
 
-    /// Sums up the session's own rows: as long as that stays the same, nothing in the session is new.
+    /// The fingerprint of the session's own rows. While it is unchanged, the session has nothing new.
     pub fn fingerprint(
         &self,
         schema: &Schema,

@@ -20,7 +20,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Reads what [`to_json`] made.
+    /// Parses the output of [`to_json`].
     pub fn from_json(value: Value) -> Option<Self> {
         match value {
             Value::Null => Some(Self::Null),

@@ -19,9 +19,9 @@ type Take<'a> = &'a mut dyn FnMut(&Table, &[Field], bool) -> rusqlite::Result<()
 /// Number of rows changed in a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
-    /// Rows that were missing.
+    /// Rows inserted.
     pub inserted: u64,
-    /// Rows that had other content.
+    /// Rows replaced.
     pub replaced: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct Merged {
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// The agent's tables are others than those that were kept.
-    #[error("no table or column of this name in the database: {0}")]
+    #[error("the database has no such table or column: {0}")]
     Missing(String),
     /// The row exists with other content.
     #[error("a different row exists: {0}")]
@@ -43,21 +43,21 @@ pub enum MergeError {
 }
 
 impl Merged {
-    /// Whether the database had to be changed.
+    /// Whether the database needs a change.
     pub fn is_change(&self) -> bool {
         *self != Self::default()
     }
 }
 
 impl Replay {
-    /// Tells what [`Replay::merge`] would do, and changes nothing.
+    /// Returns what [`Replay::merge`] would change, without changing it.
     pub fn compare(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
         let target = open(target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         self.each(&target, claim, &mut |_, _, _| Ok(()))
     }
 
-    /// Inserts the rows that `target` lacks, all or none. One that is there with other content is replaced if it is the
-    /// session's own and that is wanted, and an error otherwise.
+    /// Inserts the rows that `target` lacks, in one transaction. A row with other content is replaced if it is the
+    /// session's own and `claim.force` is set. Otherwise it is an error.
     pub fn merge(&self, target: &Path, claim: Claim<'_>) -> Result<Merged, MergeError> {
         let mut target = open(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // The rows already contain the effects of triggers.

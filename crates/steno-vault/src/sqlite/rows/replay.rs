@@ -23,7 +23,7 @@ use steno_model::problem::{Problem, json_reason};
 pub struct Replay {
     /// The database in memory.
     pub connection: Connection,
-    /// Its tables, each with who needs the rows.
+    /// Its tables, each with who else needs the rows.
     pub tables: HashMap<String, (Table, Share)>,
     triggers: Vec<String>,
 }
@@ -39,8 +39,8 @@ struct RowLine {
 }
 
 impl Replay {
-    /// Replays the log that `open` opens, which is known as `path`. A row whose line is longer than `row_limit` bytes is
-    /// left out and reported.
+    /// Replays the log that `open` opens. Problems are reported for `path`. A row with a line longer than `row_limit`
+    /// bytes is skipped and reported.
     pub fn of(
         path: &Path,
         open: &dyn Fn() -> io::Result<Box<dyn BufRead>>,
@@ -68,7 +68,7 @@ impl Replay {
         Ok(replay)
     }
 
-    /// The bytes of the database, as agents of any version read them.
+    /// The bytes of the database without triggers, for readers.
     pub fn into_bytes(mut self) -> io::Result<Vec<u8>> {
         self.connection.serialize(MAIN_DB).map(|bytes| bytes.to_vec()).map_err(io::Error::other)
     }

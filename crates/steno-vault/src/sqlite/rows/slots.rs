@@ -41,7 +41,7 @@ struct Head<'a> {
 }
 
 impl Slots {
-    /// Reads a log; a bad line costs only itself.
+    /// Reads a log. A bad line is reported and skipped.
     pub fn read(
         input: impl BufRead,
         path: &Path,
@@ -64,7 +64,7 @@ impl Slots {
         Ok(slots)
     }
 
-    /// All lines that count and are no row's, each with its number, in their order.
+    /// All current lines except rows, each with its number, in order.
     pub fn others(&self) -> Vec<(u64, &[u8])> {
         let lines = self.filled.values();
         let mut lines: Vec<_> =
@@ -79,7 +79,7 @@ impl Slots {
         filled.is_some_and(|filled| filled.line == number && filled.text.is_none())
     }
 
-    /// Hands out the lines of rows that count. Of one that is longer than `limit` it gives only the number.
+    /// Passes the current lines of rows to `take`. For a line longer than `limit` bytes, only its number.
     pub fn each_row(
         &self,
         input: impl BufRead,
@@ -109,7 +109,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Notes that a slot is still filled; whether the line for it, known by its hash, is a new one.
+    /// Marks a slot as still filled. Returns whether the line with this hash is new.
     pub fn is_news(&mut self, slot: &[u8], hash: blake3::Hash) -> bool {
         match self.filled.get_mut(slot) {
             Some(filled) => {
@@ -120,12 +120,12 @@ impl Slots {
         }
     }
 
-    /// Whether [`Slots::is_news`] was not asked about all rows.
+    /// Whether a filled row slot was never passed to [`Slots::is_news`].
     pub fn lacks_rows(&self) -> bool {
         self.filled.values().any(|filled| !filled.is_seen && filled.text.is_none())
     }
 
-    /// Lines that empty the slots which [`Slots::is_news`] was not asked about, in the order of what they held.
+    /// Lines that empty the slots never passed to [`Slots::is_news`], in the order of the lines they replace.
     pub fn gone(self) -> Vec<Vec<u8>> {
         let mut gone: Vec<_> = self.filled.into_iter().filter(|(_, f)| !f.is_seen).collect();
         gone.sort_by_key(|(_, filled)| filled.line);
@@ -166,7 +166,7 @@ fn each_beginning(
     Ok(())
 }
 
-/// Hands out the hash of each line of a log.
+/// Passes the hash of each line of a log to `take`.
 pub fn each_hash(input: impl BufRead, mut take: impl FnMut(blake3::Hash)) -> io::Result<()> {
     each_beginning(input, |line| {
         take(line.hash);

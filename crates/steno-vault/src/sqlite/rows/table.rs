@@ -10,18 +10,18 @@ const ROWID: [&str; 3] = ["rowid", "_rowid_", "oid"];
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// Its columns, without those that are computed.
+    /// Its columns, except generated ones.
     pub columns: Vec<String>,
-    /// Which of the columns tell rows apart; none where only their numbers do.
+    /// Indices of the columns that identify a row. Empty if only the row id does.
     pub identity: Vec<usize>,
-    /// The name of the rows' numbers, where they are no column.
+    /// The name of the row id, if it is not a column.
     pub rowid: Option<&'static str>,
-    /// The name of the rows' numbers, also where a column holds them; none where rows have no numbers.
+    /// The name of the row id, even if a column holds it. `None` for a table without row ids.
     number: Option<&'static str>,
 }
 
 impl Table {
-    /// The table of this name; without columns if there is none.
+    /// Reads the layout of a table. It has no columns if there is no such table.
     pub fn of(connection: &Connection, name: &str) -> Result<Self> {
         let query = "SELECT name, pk, type FROM pragma_table_info(?1) ORDER BY cid";
         let mut statement = connection.prepare_cached(query)?;
@@ -40,7 +40,7 @@ impl Table {
         Ok(Self { name: name.to_owned(), columns: names, identity, rowid, number })
     }
 
-    /// A query for rows: their number, or null, then all columns.
+    /// A query for rows: the row id or null, then all columns.
     pub fn select(&self, condition: &str) -> String {
         self.query(&self.names(0..self.columns.len()).join(", "), condition)
     }
@@ -54,8 +54,8 @@ impl Table {
         format!("SELECT {rowid}, {columns} FROM main.{name} WHERE {condition}{order}")
     }
 
-    /// The same query without values of more than `limit` bytes, which are null. After all columns stands for each of them
-    /// the type of such a value, and last the row's number. None where rows have no numbers.
+    /// The same query with values longer than `limit` bytes replaced by null. After the columns follow, for each
+    /// column, the type of a replaced value, and last the row id. `None` for a table without row ids.
     pub fn select_short(&self, condition: &str, limit: usize) -> Option<String> {
         let names = self.names(0..self.columns.len());
         let is_long = |name: &String| format!("coalesce(octet_length({name}), 0) > {limit}");
@@ -68,7 +68,7 @@ impl Table {
         Some(self.query(&columns.join(", "), condition))
     }
 
-    /// The condition that finds the row of an identity, given as parameters from number `first` on.
+    /// An SQL condition for the row with an identity, given as parameters starting with number `first`.
     pub fn condition(&self, first: usize) -> String {
         let names = self.names(self.identity.iter().copied());
         let parts = names.iter().enumerate();
@@ -110,7 +110,7 @@ fn rowid(connection: &Connection, table: &str, columns: &[String]) -> Option<&'s
     has_numbers.then_some(name)
 }
 
-/// All plain tables, each with the statement that made it. Tables that a virtual one keeps for itself are not.
+/// All plain tables, each with its `CREATE` statement. Excludes the shadow tables of virtual tables.
 pub fn plain_tables(connection: &Connection) -> Result<Vec<(String, String)>> {
     let query = "SELECT name, sql FROM sqlite_master AS own \
                  WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' \
@@ -123,7 +123,7 @@ pub fn plain_tables(connection: &Connection) -> Result<Vec<(String, String)>> {
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// A name that stands for itself in a statement, whatever is in it.
+/// Quotes an SQL identifier.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
