@@ -1,7 +1,7 @@
-//! Traffic with model APIs, as the gateway records it: pieces of requests and responses, and what they say.
+//! Traffic with model APIs, as the gateway records it: requests and responses, and the entries decoded from them.
 //!
-//! A capture only appends [`Piece`]s. `Telling` puts them together to exchanges, finds the conversation that each
-//! request extends, and tells every message once. Nothing here knows sockets.
+//! A capture only appends [`Piece`]s. The `TrafficDecoder` assembles them into exchanges, finds the conversation that
+//! each request continues, and emits every message once. Nothing here knows sockets.
 
 pub mod agent_session;
 mod assemble;
@@ -35,7 +35,7 @@ mod translate;
 #[cfg(test)]
 mod tests;
 
-/// The name under which recorders note that a session holds the traffic of an agent that has files of its own.
+/// The protocol name in a recording's notes that marks traffic of an agent with session files of its own.
 pub const PROTOCOL: &str = "api";
 
 pub use agent_session::AgentSession;

@@ -1,7 +1,7 @@
-//! Whose session a request belongs to, where the agent says so in its headers.
+//! Identifies the agent session of a request by its headers.
 //!
-//! Claude Code, Codex and OpenCode name the session that they write to disk themselves, so that what the gateway records
-//! goes to the same session as the agent's own files.
+//! Claude Code, Codex and OpenCode send the id of the session that they also write to disk, so the gateway's recording
+//! joins the agent's own session files.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,23 @@ use serde::Deserialize;
 use super::piece::Headers;
 use crate::session::SessionId;
 
-/// The session of an agent, as its requests name it.
+/// An agent's session, as named by a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AgentSession {
     /// The agent, by the name of its reader.
     pub agent: &'static str,
-    /// Its own name for the session.
+    /// The agent's own id for the session.
     pub native_id: String,
 }
 
 /// How one agent names its sessions.
 struct SessionHeaders {
     agent: &'static str,
-    /// How its `user-agent` or `originator` begins; empty where the names of the headers say enough.
+    /// Prefix of the `user-agent` or `originator` header; empty if the session headers are specific enough.
     program: &'static str,
-    /// How headers begin that only this agent sends, whatever it calls itself: Codex takes the name of the program that
-    /// drives it.
+    /// Prefix of headers that only this agent sends. Codex takes the name of the program that drives it.
     own_headers: Option<&'static str>,
-    /// The headers that name the session, the most exact first.
+    /// Headers with the session id, the most specific first.
     names: &'static [&'static str],
 }
 
@@ -42,7 +41,7 @@ const SESSION_HEADERS: [SessionHeaders; 3] = [
         agent: "codex",
         program: "codex",
         own_headers: Some("x-codex-"),
-        // A thread has a file of its own, also one that a session has started.
+        // A thread has its own session file, even if another session started it.
         names: &["thread-id", "session-id", "session_id", "conversation_id"],
     },
     SessionHeaders {
@@ -54,7 +53,7 @@ const SESSION_HEADERS: [SessionHeaders; 3] = [
 ];
 
 impl AgentSession {
-    /// The session that the headers of a request name.
+    /// The session that a request's headers name.
     pub fn of_request(headers: &Headers) -> Option<Self> {
         let value = |wanted: &str| {
             let named = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -77,15 +76,15 @@ impl AgentSession {
         });
         known.flat_map(|known| known.names.iter().map(move |name| (known.agent, name))).find_map(
             |(agent, name)| {
-                // What cannot be a session's name is not taken for one.
+                // Ignores values that are not valid session ids.
                 let native_id = value(name)?.parse::<SessionId>().ok()?.to_string();
                 Some(Self { agent, native_id })
             },
         )
     }
 
-    /// The session that the headers of a request name, or its body: versions of Claude Code before the header name it at
-    /// the end of the user's id.
+    /// The session that a request names in its headers or body. Versions of Claude Code without the header put the id
+    /// at the end of the user id.
     pub fn of_request_with_body(headers: &Headers, body: &[u8]) -> Option<Self> {
         let is_claude = |(name, value): &(String, String)| {
             name.eq_ignore_ascii_case("user-agent") && value.starts_with("claude-cli/")
@@ -111,7 +110,7 @@ impl AgentSession {
         Some(Self { agent: "claude-code", native_id })
     }
 
-    /// Whether the requests of an agent name its session, so that nothing else has to tell it.
+    /// Whether an agent's requests name their session.
     pub(crate) fn is_named_by(agent: &str) -> bool {
         SESSION_HEADERS.iter().any(|known| known.agent == agent)
     }

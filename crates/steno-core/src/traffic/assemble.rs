@@ -1,4 +1,4 @@
-//! Puts the body of an answer together to one JSON object, whether it came in one piece or as a stream.
+//! Assembles the body of a response, plain or streamed, into one JSON object.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -15,29 +15,29 @@ use crate::agent::fields::{list, object, text};
 use crate::agent::repair;
 use crate::json::{Object, Style, Value};
 
-/// How much of a body that is no JSON is shown in an error.
+/// How much of a non-JSON body an error shows.
 const SHOWN_CHARACTERS: usize = 2000;
 
-/// The events that end a stream, by their type.
+/// Types of the events that end a stream.
 const LAST_EVENTS: [&str; 4] =
     ["message_stop", "response.completed", "response.incomplete", "response.failed"];
 
-/// An answer in one piece, and what was wrong with it.
+/// An assembled response and its errors.
 #[derive(Debug, Default)]
 pub(super) struct AssembledAnswer {
     pub(super) whole: Option<Object>,
-    /// What came back from a call that is no conversation.
+    /// The response to a single call.
     pub(super) single_call: Option<Box<Reply>>,
     pub(super) error: Option<String>,
-    /// Whether the model has said all: what happens to the connection after that changes nothing.
+    /// Whether the model has finished. Later connection errors do not matter.
     pub(super) is_complete: bool,
-    /// Whether the provider has stated the error in the middle of a stream. It bills nothing then.
+    /// Whether the provider reported the error within a stream. It does not bill the response then.
     pub(super) is_failed_by_provider: bool,
-    /// How many events of a stream are no JSON.
+    /// How many events failed to parse.
     pub(super) unread_events: u64,
 }
 
-/// Assembles the body of an answer in a dialect, in the words of the API into which that is translated.
+/// Assembles a response body, translated into the API of [`Dialect::translated`].
 pub(super) fn assemble(dialect: Dialect, body: &[u8]) -> AssembledAnswer {
     if is_aws_event_stream(body) {
         return assemble_aws_events(dialect, body);
@@ -48,7 +48,7 @@ pub(super) fn assemble(dialect: Dialect, body: &[u8]) -> AssembledAnswer {
             let whole = Some(translate_answer(dialect, whole));
             return AssembledAnswer { whole, is_complete: true, ..AssembledAnswer::default() };
         }
-        // Gemini streams a list where nobody asks for events.
+        // Gemini streams an array unless the client asks for events.
         Ok(Value::Array(chunks)) => chunks.into_iter().for_each(|chunk| assembler.take(chunk)),
         _ if is_event_stream(body) => {
             ServerSentEvents::new(body).for_each(|event| assembler.read(&event));
@@ -66,7 +66,8 @@ pub(super) fn assemble(dialect: Dialect, body: &[u8]) -> AssembledAnswer {
     assembler.finish()
 }
 
-/// Whether an object is not the answer, but a piece of one: a stream of lines may have come to its first only.
+/// Whether an object is a stream event and not a whole response. A truncated stream of JSON lines may have only its
+/// first line.
 fn is_event(dialect: Dialect, object: &Object) -> bool {
     match dialect {
         Dialect::OllamaChat | Dialect::OllamaGenerate => {
@@ -77,7 +78,7 @@ fn is_event(dialect: Dialect, object: &Object) -> bool {
     }
 }
 
-/// Whether an answer is a stream of lines of JSON.
+/// Whether a response is a stream of JSON lines.
 fn has_lines(dialect: Dialect, body: &[u8]) -> bool {
     let streams_lines =
         matches!(dialect, Dialect::OllamaChat | Dialect::OllamaGenerate | Dialect::Cohere);
@@ -92,7 +93,7 @@ fn assemble_aws_events(dialect: Dialect, body: &[u8]) -> AssembledAnswer {
             Ok(payload) if event.is_error => {
                 assembler.fail(format!("{}: {}", event.name, error_message(&payload)));
             }
-            // What a model streams that was invoked.
+            // An event of the invoked model's own stream.
             Ok(payload) if event.name == "chunk" => match decode_chunk(&payload) {
                 Some(chunk) => assembler.take(chunk),
                 None => assembler.unread_events += 1,
@@ -109,9 +110,9 @@ fn decode_chunk(payload: &Object) -> Option<Value> {
     repair::parse(&bytes).ok()
 }
 
-/// The events of a stream while they are put together.
+/// Assembles the events of a stream.
 struct StreamAssembler {
-    /// The API in whose words events are put together.
+    /// The API that the events are translated into.
     dialect: Dialect,
     translator: EventTranslator,
     stream: Stream,
@@ -139,7 +140,7 @@ impl StreamAssembler {
         }
     }
 
-    /// Reads one server-sent event.
+    /// Parses one server-sent event.
     fn read(&mut self, event: &ServerSentEvent) {
         let data = event.data.trim_ascii();
         if data == b"[DONE]" {
@@ -149,13 +150,13 @@ impl StreamAssembler {
         if let Ok(value) = repair::parse(data) {
             return self.take(named(value, &event.name));
         }
-        // Some servers leave out the blank line between events, each of which is a line of JSON then.
+        // Some servers omit the blank line between events. Then each line is an event.
         for line in data.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
             match repair::parse(line) {
                 _ if line.is_empty() => {}
                 _ if line == b"[DONE]" => self.has_ended = true,
                 Ok(value) => self.take(value),
-                // What a cut has left of an event is none.
+                // A truncated event is not an error.
                 Err(_) => self.unread_events += u64::from(event.is_complete),
             }
         }
@@ -177,7 +178,7 @@ impl StreamAssembler {
         self.is_failed_by_provider = true;
     }
 
-    /// Reads a stream of lines of JSON. The last line may have been cut.
+    /// Reads a stream of JSON lines. The last line may be truncated.
     fn read_lines(&mut self, body: &[u8]) {
         let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let mut lines = lines.peekable();
@@ -202,7 +203,7 @@ impl StreamAssembler {
         }
     }
 
-    /// An event of a stream; compatible servers leave names out, or give each chunk an id of its own.
+    /// Normalizes an event. Compatible servers omit the `object` field, or give each chunk its own id.
     fn event(&mut self, mut event: Object) -> Option<Object> {
         if self.dialect == Dialect::Chat && event.contains_key("choices") {
             let id = event.shift_remove("id").unwrap_or_default();
@@ -241,7 +242,7 @@ impl StreamAssembler {
     }
 }
 
-/// The items of a list that was cut, as far as they came.
+/// The complete items of a truncated array.
 fn whole_items(list: &[u8]) -> Vec<Value> {
     let mut items = Vec::new();
     let mut rest = list.trim_ascii_start().strip_prefix(b"[").unwrap_or_default();
@@ -254,7 +255,7 @@ fn whole_items(list: &[u8]) -> Vec<Value> {
     }
 }
 
-/// An event that lacks a type has that of the field `event`, if there is one.
+/// Adds the SSE event name as `type` if the event has none.
 fn named(mut value: Value, name: &[u8]) -> Value {
     let name = std::str::from_utf8(name).unwrap_or_default();
     if let Value::Object(event) = &mut value
@@ -266,7 +267,7 @@ fn named(mut value: Value, name: &[u8]) -> Value {
     value
 }
 
-/// Whether an answer says why the model stopped, in each of its choices.
+/// Whether every choice has a stop reason.
 fn states_stop(whole: &Object) -> bool {
     let choices = list(whole, "choices");
     let has_stopped =
@@ -275,7 +276,7 @@ fn states_stop(whole: &Object) -> bool {
     is_chat || text(whole, "stop_reason").is_some_and(|reason| !reason.is_empty())
 }
 
-/// What an object says that is an error, or has one.
+/// The message of an error object, or of an object with an `error` field.
 pub(super) fn error_message(object: &Object) -> String {
     match object.get("error") {
         Some(Value::Object(error)) => message_of(error),
@@ -288,11 +289,11 @@ fn message_of(error: &Object) -> String {
     text(error, "message").map_or_else(|| Style::COMPACT.print(&json!(error)), str::to_owned)
 }
 
-/// What a server says about a request that it refused.
+/// The error of a request with a failure status.
 pub(super) fn refusal_message(status: u16, body: &[u8]) -> String {
     let said = match repair::parse::<Value>(body) {
         Ok(Value::Object(whole)) => error_message(&whole),
-        // Gemini wraps even errors of streams into a list.
+        // Gemini wraps stream errors in an array.
         Ok(Value::Array(list)) => {
             let first = list.first().and_then(Value::as_object);
             let error = first.filter(|first| object(first, "error").is_some());
@@ -303,7 +304,7 @@ pub(super) fn refusal_message(status: u16, body: &[u8]) -> String {
     if said.trim().is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {said}") }
 }
 
-/// The beginning of a body, for an error.
+/// The start of a body, for an error message.
 fn beginning(body: &[u8]) -> String {
     // A character has at most four bytes.
     let start = &body[..body.len().min(4 * SHOWN_CHARACTERS)];

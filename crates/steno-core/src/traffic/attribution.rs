@@ -1,5 +1,5 @@
-//! Whose session recorded exchanges belong to, where no header says so: that of the agent which wrote the same answers
-//! into a file of its own while they came.
+//! Attributes recorded exchanges to sessions where no header names one: an agent that wrote the same answers to its own
+//! session file at the same time made the requests.
 
 use std::collections::HashMap;
 
@@ -12,25 +12,25 @@ use super::reply::Reply;
 use crate::entry::{Entry, Role};
 use crate::join::EntryKey;
 
-/// How long before its request an agent may have dated an answer: clocks are rounded.
+/// How long before its request an agent may date an answer. Agents round their clocks.
 const DATED_BEFORE: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long after the end of an answer an agent may date it.
+/// How long after the end of a response an agent may date the answer.
 const DATED_AFTER: SignedDuration = SignedDuration::from_secs(30);
 
-/// The most bytes of an answer that are compared.
+/// Limit for the compared bytes of a response.
 const COMPARED: usize = 4 << 20;
 
-/// An exchange that has ended, and by what its answer is recognised.
+/// An ended exchange and the keys of its answer.
 #[derive(Debug)]
 pub(crate) struct EndedExchange {
     pub(crate) id: String,
-    /// When the request came and when the answer ended.
+    /// When the request arrived and when the response ended.
     span: Option<(Instant, Instant)>,
     keys: Vec<EntryKey>,
 }
 
-/// Puts pieces together to the exchanges that have ended.
+/// Collects the ended exchanges of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct EndedExchanges {
     open: HashMap<String, Exchange>,
@@ -69,7 +69,7 @@ impl EndedExchanges {
         }
     }
 
-    /// Those that have ended, and those whose end was not recorded.
+    /// All exchanges, including those without a recorded end.
     pub(crate) fn with_open(self) -> Vec<EndedExchange> {
         let open = self.open.into_iter().map(|(id, exchange)| EndedExchange::new(id, &exchange));
         self.all.into_iter().chain(open).collect()
@@ -86,20 +86,20 @@ impl EndedExchange {
         Self { id, span, keys: entries.iter().flat_map(EntryKey::of_entry).collect() }
     }
 
-    /// When the request came and when the answer ended.
+    /// When the request arrived and when the response ended.
     pub(crate) fn span(&self) -> Option<(Instant, Instant)> {
         self.span
     }
 }
 
-/// What an agent has answered by its own account, and when.
+/// Answers in an agent's own session file, with their times.
 #[derive(Debug, Default)]
 pub(crate) struct OwnAnswers {
     by_key: HashMap<EntryKey, Vec<Option<Instant>>>,
 }
 
 impl OwnAnswers {
-    /// Adds an entry of the agent's own file, if it may be an answer that came between two times.
+    /// Adds an entry of the agent's session file if it may be an answer from this time span.
     pub(crate) fn add(&mut self, entry: &Entry, (from, to): (Instant, Instant)) {
         let at = entry.created_at.map(|at| at.instant());
         let is_near = at.is_none_or(|at| {
@@ -113,7 +113,7 @@ impl OwnAnswers {
         }
     }
 
-    /// Whether the agent wrote down the answer of an exchange; each of its answers is found once.
+    /// Whether the agent wrote down the answer of this exchange. Each of its answers matches once.
     pub(crate) fn take_answer(&mut self, exchange: &EndedExchange) -> bool {
         let mut is_found = false;
         for key in &exchange.keys {

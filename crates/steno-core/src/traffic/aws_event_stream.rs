@@ -1,27 +1,27 @@
-//! Amazon's binary event streams (`application/vnd.amazon.eventstream`), as Bedrock answers with.
+//! Parses Amazon's binary event streams (`application/vnd.amazon.eventstream`), which Bedrock sends.
 //!
-//! A message is: its length, the length of its headers, a checksum of both; the headers; the payload; a checksum of all. A
-//! message that is not whole, or whose checksum is wrong, ends the stream.
+//! A message has a total length, a header length and a checksum of both, then headers, payload, and a checksum of
+//! everything before it. An incomplete message, or one with a wrong checksum, ends the stream.
 
 use flate2::Crc;
 
-/// The lengths and their checksum.
+/// Both lengths and their checksum.
 const PRELUDE: usize = 12;
 
-/// The checksum behind the payload.
+/// The checksum after the payload.
 const TRAILER: usize = 4;
 
 /// One message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AwsEvent<'a> {
-    /// `:event-type`, or `:exception-type`.
+    /// `:event-type` or `:exception-type`.
     pub(super) name: String,
-    /// Whether it states an error.
+    /// Whether the message is an error or exception.
     pub(super) is_error: bool,
     pub(super) payload: &'a [u8],
 }
 
-/// The whole messages of a stream, and whether nothing follows them.
+/// The complete messages of a stream, and whether nothing follows them.
 pub(super) fn read_events(mut stream: &[u8]) -> (Vec<AwsEvent<'_>>, bool) {
     let mut events = Vec::new();
     while let Some((event, rest)) = read_event(stream) {
@@ -31,12 +31,12 @@ pub(super) fn read_events(mut stream: &[u8]) -> (Vec<AwsEvent<'_>>, bool) {
     (events, stream.is_empty())
 }
 
-/// Whether bytes begin as such a stream does.
+/// Whether bytes start with the prelude of a message.
 pub(super) fn is_aws_event_stream(body: &[u8]) -> bool {
     prelude(body).is_some()
 }
 
-/// The lengths of a message and of its headers, if their checksum is right.
+/// The total length and the header length, if their checksum is correct.
 fn prelude(bytes: &[u8]) -> Option<(usize, usize)> {
     let (total, headers) = (number(bytes, 0)?, number(bytes, 4)?);
     let fits = headers.checked_add(PRELUDE as u32 + TRAILER as u32)? <= total;
@@ -67,7 +67,7 @@ fn read_event(stream: &[u8]) -> Option<(AwsEvent<'_>, &[u8])> {
     Some((event, &stream[total..]))
 }
 
-/// A header: its name, its value, and what follows.
+/// Parses a header: name, value and the remaining bytes.
 fn read_header(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (length, rest) = bytes.split_first()?;
     let (name, rest) = rest.split_at_checked(usize::from(*length))?;
@@ -79,7 +79,7 @@ fn read_header(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
         4 => (4, rest),
         5 | 8 => (8, rest),
         9 => (16, rest),
-        // Bytes and texts state their length.
+        // Byte arrays and strings have a length prefix.
         6 | 7 => {
             let (length, rest) = rest.split_first_chunk::<2>()?;
             (usize::from(u16::from_be_bytes(*length)), rest)
@@ -101,7 +101,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// Makes a message, for tests.
+/// Encodes a message, for tests.
 #[cfg(test)]
 pub(super) fn encode_event(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
     let mut encoded = Vec::new();

@@ -1,32 +1,33 @@
-//! Bodies of requests and answers, decompressed within a limit: a few bytes may stand for gigabytes.
+//! Decompresses bodies up to a size limit, because a few compressed bytes may expand to gigabytes.
 
 use std::borrow::Cow;
 use std::io::Read;
 
 use super::piece::Headers;
 
-/// The most bytes of a request that are read, both as recorded and decompressed. The record holds all of them.
+/// Limit for decoding a request, both as recorded and decompressed. The recording keeps all bytes.
 pub(super) const REQUEST_LIMIT: usize = 32 << 20;
 
-/// The same for an answer, of which several copies are made while it is put together.
+/// Limit for decoding a response. It is lower because assembly makes several copies.
 pub(super) const ANSWER_LIMIT: usize = 16 << 20;
 
-/// Bodies up to this size are unpacked into a buffer that grows; for others it has its final size at once.
+/// Up to this size the output buffer grows; beyond it, the buffer gets its final size at once.
 const SMALL_BODY: usize = 1 << 20;
 
-/// The largest window of zstd, as a power of two, that HTTP allows (RFC 9659). More would cost its size in memory.
+/// The largest zstd window that HTTP allows (RFC 9659), as a power of two. The decoder allocates a buffer of that size.
 pub(super) const ZSTD_WINDOW: u32 = 23;
 
-/// A body as it was before it was compressed, as far as it goes.
+/// A decompressed body, up to the limit.
 #[derive(Debug)]
 pub(super) struct DecodedBody<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
-    /// Whether it is longer than the limit.
+    /// Whether the body is longer than the limit.
     pub(super) is_too_large: bool,
 }
 
 impl<'a> DecodedBody<'a> {
-    /// Decodes `bytes` as their headers say, up to `limit`. A stream that was cut gives what it held up to there.
+    /// Decompresses `bytes` by their `content-encoding`, up to `limit` bytes. A truncated stream gives the bytes before
+    /// the cut.
     pub(super) fn new(headers: &Headers, bytes: &'a [u8], limit: usize) -> Self {
         let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-encoding");
         let coding = headers.iter().find(named).map(|(_, value)| value.to_ascii_lowercase());
@@ -51,7 +52,7 @@ impl<'a> DecodedBody<'a> {
     }
 }
 
-/// What readers are told of a body that is larger than `limit`; `what` is whose it is.
+/// The error for a body over `limit`. `what` is `request` or `answer`.
 pub(super) fn too_large(what: &str, limit: usize) -> String {
     let limit = limit >> 20;
     format!("the {what} is larger than {limit} MiB; it is recorded, but the rest is not read")
@@ -63,7 +64,7 @@ fn zstd_decoder(bytes: &[u8]) -> Option<impl Read> {
     Some(decoder)
 }
 
-/// One byte more than the limit tells whether there is more.
+/// Reads one byte over the limit, so that the caller can see that there is more.
 fn read_some(input: impl Read, limit: usize) -> Vec<u8> {
     let (mut input, mut out) = (input.take(limit as u64 + 1), Vec::new());
     let _ = input.by_ref().take(SMALL_BODY as u64).read_to_end(&mut out);

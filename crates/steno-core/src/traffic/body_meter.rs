@@ -1,4 +1,4 @@
-//! Counts and hashes a body while it passes, and says how much of it is kept.
+//! Counts and hashes a body as it streams, and limits how much of it is kept.
 
 use blake3::Hasher;
 use memchr::memmem;
@@ -14,21 +14,21 @@ pub struct BodyMeter {
     content: Option<ContentHasher>,
 }
 
-/// What a body was that passed.
+/// Length and hash of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredBody {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// How many bytes at its end were not kept.
+    /// Bytes at the end that were not kept.
     pub omitted: u64,
-    /// Its BLAKE3 hash, in hexadecimal.
+    /// BLAKE3 hash, in hexadecimal.
     pub blake3: String,
-    /// The same without the boundaries between its parts, which are new in each request.
+    /// BLAKE3 hash without the multipart boundaries, which differ in each request.
     pub content_blake3: Option<String>,
 }
 
 impl BodyMeter {
-    /// Measures a body of which `limit` bytes are kept.
+    /// Measures a body and keeps its first `limit` bytes.
     pub fn new(limit: u64, fields: &BodyFields) -> Self {
         let content = match fields {
             BodyFields::Multipart(boundary) => Some(ContentHasher::new(boundary)),
@@ -37,7 +37,7 @@ impl BodyMeter {
         Self { limit, length: 0, hasher: Hasher::new(), content }
     }
 
-    /// Takes the next bytes; gives those that are kept.
+    /// Adds bytes, and returns those to keep.
     pub fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         self.hasher.update(bytes);
         if let Some(content) = &mut self.content {
@@ -48,7 +48,7 @@ impl BodyMeter {
         &bytes[..bytes.len().min(room)]
     }
 
-    /// What the body was, all of which has passed.
+    /// The measurements. Call it at the end of the body.
     pub fn finish(self) -> MeasuredBody {
         MeasuredBody {
             length: self.length,
@@ -58,7 +58,7 @@ impl BodyMeter {
         }
     }
 
-    /// Measures a body that is whole.
+    /// Measures a whole body.
     pub fn measure(fields: &BodyFields, body: &[u8]) -> MeasuredBody {
         let mut meter = Self::new(u64::MAX, fields);
         meter.take(body);
@@ -66,11 +66,11 @@ impl BodyMeter {
     }
 }
 
-/// Hashes a body without the boundaries between its parts.
+/// Hashes a multipart body without its boundaries.
 #[derive(Clone, Debug)]
 struct ContentHasher {
     boundary: Vec<u8>,
-    /// What may be the beginning of a boundary.
+    /// Bytes that may be the prefix of a boundary.
     held: Vec<u8>,
     hasher: Hasher,
 }

@@ -1,7 +1,7 @@
-//! The same capture for programs that call models in-process: they hand in what they ask and what comes back.
+//! Captures model calls of programs that make them in-process: the program passes in each request and response.
 //!
-//! What is captured is opt-in, as in weakincentives. It goes to the vault as the gateway's record does, and into the LOG
-//! slice of a session from there.
+//! Capture is opt-in, as in weakincentives. Calls go to the vault in the gateway's format, and from there into the LOG
+//! slice of a session.
 
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ use crate::session::Transcript;
 use crate::timestamp::{Clock, Timestamp};
 use crate::vault::recorder::Recorder;
 
-/// Records the calls that a program makes.
+/// Records a program's model calls into a session.
 #[derive(Debug)]
 pub struct Capture<'a> {
     recorder: &'a Recorder,
@@ -23,7 +23,7 @@ pub struct Capture<'a> {
     clock: Clock,
 }
 
-/// A call that was made and waits for its answer.
+/// A call that waits for its response.
 #[derive(Debug)]
 #[must_use = "a call without an answer is kept as one that broke off"]
 pub struct Call<'a> {
@@ -34,7 +34,7 @@ pub struct Call<'a> {
 }
 
 impl<'a> Capture<'a> {
-    /// Captures into a session. With nothing asked for in `settings`, nothing is recorded.
+    /// Starts a capture. Records nothing unless `settings` enables it.
     pub fn new(
         recorder: &'a Recorder,
         settings: CaptureSettings,
@@ -45,7 +45,7 @@ impl<'a> Capture<'a> {
         Ok(capture)
     }
 
-    /// Records what is asked, before it is sent; `path` tells the API, as `/v1/messages` does.
+    /// Records a request before it is sent. `path` selects the API, for example `/v1/messages`.
     pub fn request(&'a self, path: &str, body: &[u8]) -> Result<Call<'a>, FileError> {
         let (exchange, began) = (Uuid::now_v7().simple().to_string(), self.clock.now());
         let mut piece = Piece::new(PieceKind::Request, exchange.as_str());
@@ -65,7 +65,7 @@ impl<'a> Capture<'a> {
 }
 
 impl Call<'_> {
-    /// Records some bytes of the answer.
+    /// Records bytes of the response.
     pub fn chunk(&mut self, status: u16, bytes: &[u8]) -> Result<(), FileError> {
         let after = self.after();
         let mut head = Piece::new(PieceKind::Response, self.exchange.as_str());
@@ -77,7 +77,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Records that the answer has ended, or why it broke off; it is on disk when this returns.
+    /// Records the end of the response, or the error that ended it. The call is on disk when this returns.
     pub fn end(self, error: Option<&str>) -> Result<(), FileError> {
         self.capture.keep(&[Piece::end(&self.exchange, self.after(), error)])?;
         self.capture.recorder.commit()
@@ -89,7 +89,7 @@ impl Call<'_> {
     }
 }
 
-/// Puts what was captured into the LOG slice of a session, after what it has already; gives how many entries that were.
+/// Appends captured entries to the LOG slice of a session, unless it has them. Returns how many were added.
 pub fn capture_traffic(
     session: &mut SliceSession,
     settings: CaptureSettings,

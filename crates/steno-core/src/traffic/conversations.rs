@@ -1,8 +1,8 @@
-//! Which conversation a request extends.
+//! Finds the conversation that a request continues.
 //!
-//! A request repeats all that was said. What stands in it is compared part by part: a point is the sum over all parts up to
-//! it, and the deepest known point tells the conversation. Instructions are not compared, because agents change them
-//! as they go; nor are thoughts, which are seldom sent back.
+//! A request repeats the whole history. The tracker splits it into comparable parts and hashes every prefix of them;
+//! the longest known prefix identifies the conversation. Instructions are not compared, because agents change them
+//! during a conversation. Nor are thoughts, because clients seldom send them back.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,74 +11,74 @@ use blake3::{Hash, Hasher};
 use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Style, sorted};
 
-/// A place in the list of conversations.
+/// An index into the list of conversations.
 pub(super) type Place = usize;
 
-/// Where a request belongs.
+/// The conversation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The conversation.
+    /// The conversation's index.
     pub(super) place: Place,
-    /// How many entries of the request it has already.
+    /// How many entries of the request the conversation already has.
     pub(super) known: usize,
-    /// The conversation that it left, if it is a fork.
+    /// The conversation that this one forked from.
     pub(super) fork_of: Option<Place>,
 }
 
-/// All conversations so far.
+/// All conversations so far, found by prefix hash.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conversations {
     list: Vec<Conversation>,
-    /// Who has said everything up to a point.
+    /// Conversations by the hash of any prefix of their history.
     points: HashMap<Hash, Place>,
-    /// Who has said nothing beyond a point.
+    /// Conversations by the hash of their whole history.
     tips: HashMap<Hash, Place>,
-    /// Whose last request ended at a point.
+    /// Conversations by the hash of their last request.
     asked: HashMap<Hash, Place>,
-    /// Where responses that a server keeps have ended.
+    /// Hashes of the histories that end with a response, by response id.
     responses: HashMap<String, Hash>,
-    /// Sources that were given out beside the first.
+    /// Number of subagent sources so far.
     others: usize,
-    /// How many conversations wait for an answer or for the result of a tool.
+    /// How many conversations wait for an answer or a tool result.
     busy: usize,
-    /// How many of those are in the first source.
+    /// How many of those are in the primary source.
     busy_in_first: usize,
 }
 
-/// What came back to a request of a conversation.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer<'a> {
-    /// What the model said.
+    /// The model's output.
     pub(super) entries: &'a [Entry],
-    /// The id by which a later request may refer to it.
+    /// The id by which a later request may refer to the answer.
     pub(super) id: Option<&'a str>,
-    /// Whether it broke off, or there is none: the next request may repeat the last one.
+    /// Whether the answer failed or is missing. The next request may repeat the last one.
     pub(super) is_failed: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Conversation {
     source: String,
-    /// Where its last request ended, and its last answer.
+    /// Hashes of the history up to the last request and up to the last answer.
     asked: Hash,
     tip: Hash,
-    /// Requests that have no answer yet.
+    /// Requests without an answer yet.
     open: usize,
-    /// Calls of tools that have no result yet.
+    /// Whether tool calls have no result yet.
     calls: bool,
-    /// Instructions that were told.
+    /// Hashes of the instructions emitted so far.
     system: HashSet<Hash>,
 }
 
 impl Conversation {
-    /// Whether it waits for an answer or for the result of a tool.
+    /// Whether the conversation waits for an answer or a tool result.
     fn is_busy(&self) -> bool {
         self.open > 0 || self.calls
     }
 }
 
 impl Conversations {
-    /// Finds the conversation of a request, or begins one; its entries up to here are known from now on.
+    /// Finds the conversation of a request, or begins one, and adds the request's entries to it.
     pub(super) fn place(
         &mut self,
         said: &[Entry],
@@ -90,7 +90,7 @@ impl Conversations {
         let chain = chain(root, &parts);
         let found = self.find(&parts, &chain, system);
         let tip = *chain.last().unwrap_or(&root);
-        // Where all begin says nothing.
+        // The hash of the empty history identifies no conversation.
         for point in chain.iter().skip(1) {
             self.points.insert(*point, found.place);
         }
@@ -104,7 +104,7 @@ impl Conversations {
         found
     }
 
-    /// Takes the answer to the last request of a conversation.
+    /// Adds the answer to a request.
     pub(super) fn answered(&mut self, place: Place, asked: Hash, answer: Answer<'_>) {
         let Answer { entries, id, is_failed } = answer;
         let chain = chain(asked, &parts(entries));
@@ -132,17 +132,17 @@ impl Conversations {
         &self.list[place].source
     }
 
-    /// Where the last request of a conversation ended.
+    /// The hash of a conversation up to its last request.
     pub(super) fn asked(&self, place: Place) -> Hash {
         self.list[place].asked
     }
 
-    /// Whether an instruction is new to a conversation; from now on it is not.
+    /// Adds an instruction and returns whether it is new to the conversation.
     pub(super) fn instructs(&mut self, place: Place, entry: &Entry) -> bool {
         self.list[place].system.insert(blake3::hash(entry.content.as_bytes()))
     }
 
-    /// Changes a conversation, and counts those that wait.
+    /// Changes a conversation and updates the counts of waiting ones.
     fn update(&mut self, place: Place, change: impl FnOnce(&mut Conversation)) {
         let conversation = &mut self.list[place];
         let is_first = conversation.source == PRIMARY;
@@ -155,8 +155,8 @@ impl Conversations {
         }
     }
 
-    /// Whether another conversation of the same source waits: what this one says would stand between its prompt and
-    /// its answer.
+    /// Whether another conversation in the same source waits. This one's entries would come between its prompt and its
+    /// answer.
     fn would_interleave(&self, place: Place) -> bool {
         let conversation = &self.list[place];
         let own = usize::from(conversation.is_busy());
@@ -187,7 +187,7 @@ impl Conversations {
         let all = || (0..chain.len()).rev();
         let tip = all().find_map(|at| Some((at, *self.tips.get(&chain[at])?)));
         let tip = tip.filter(|(at, place)| is_free(*at, *place));
-        // An answer may come back in other words, such as trimmed or without its calls.
+        // A client may send an answer back changed, for example trimmed or without its tool calls.
         let answers = answers_from(parts);
         let echo = all().find_map(|at| {
             let place = *self.asked.get(&chain[at])?;
@@ -216,7 +216,7 @@ impl Conversations {
         system.iter().all(|entry| told.contains(&blake3::hash(entry.content.as_bytes())))
     }
 
-    /// A conversation of its own. While no other is under way it stands in the first source.
+    /// Begins a conversation: in the primary source if no other one is waiting, else as a subagent.
     fn begin(&mut self) -> Found {
         if self.busy > 0 {
             return self.begin_beside();
@@ -239,7 +239,7 @@ impl Conversations {
     }
 }
 
-/// For each part, and for the end, how many parts from there on are answers.
+/// For each part, and for the end, the length of the run of answers that starts there.
 fn answers_from(parts: &[Part]) -> Vec<usize> {
     let mut counts = vec![0; parts.len() + 1];
     for (at, part) in parts.iter().enumerate().rev() {
@@ -248,18 +248,19 @@ fn answers_from(parts: &[Part]) -> Vec<usize> {
     counts
 }
 
-/// Entries that are compared as one.
+/// Entries that are hashed as one.
 pub(super) struct Part {
     sum: Hash,
-    /// The entry after it.
+    /// Index of the next entry.
     end: usize,
     pub(super) is_answer: bool,
 }
 
-/// What is compared. Texts of the model that follow each other are one: some clients send them back in other pieces.
+/// Splits entries into parts to compare. Consecutive texts of the model form one part, because some clients split them
+/// differently when they send them back.
 pub(super) fn parts(entries: &[Entry]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    // The hash of the model's texts that follow each other.
+    // Hash of the current run of model texts.
     let mut text: Option<Hasher> = None;
     for (at, entry) in entries.iter().enumerate() {
         let is_answer = entry.role == Role::Assistant;
@@ -292,7 +293,7 @@ fn sum(entry: &Entry) -> Hash {
     add(entry.role.as_str());
     add(&entry.kind.to_string());
     match entry.kind {
-        // Clients print arguments anew, and give calls ids that had none.
+        // Clients reformat arguments, and give ids to calls that had none.
         Kind::ToolCall => {
             add(entry.tool_name.as_deref().unwrap_or_default());
             add(&Style::COMPACT.print(&entry.tool_input.as_ref().map(sorted)));
@@ -303,7 +304,7 @@ fn sum(entry: &Entry) -> Hash {
     hasher.finalize()
 }
 
-/// The points that parts reach, the first of them where they begin.
+/// The hash of every prefix of `parts`, starting with `root` for the empty one.
 pub(super) fn chain(root: Hash, parts: &[Part]) -> Vec<Hash> {
     let mut points = vec![root];
     for part in parts {

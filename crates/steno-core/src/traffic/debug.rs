@@ -1,4 +1,4 @@
-//! Chibi's debug files of the traffic: what was asked, and what was billed for it.
+//! Encodes traffic as chibi's debug files: requests, and the usage of their responses.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::socket_exchanges::SocketExchanges;
 pub use crate::format::chibi::DebugFile;
 use crate::json::{Object, Value};
 
-/// Makes lines of pieces, as they come.
+/// Encodes pieces as debug lines.
 #[derive(Debug, Default)]
 pub struct DebugLines {
     open: HashMap<String, Exchange>,
@@ -18,7 +18,7 @@ pub struct DebugLines {
 }
 
 impl DebugLines {
-    /// The lines that a piece gives, each with its file. Only calls of models give any.
+    /// Returns the debug lines that a piece completes, each with its file. Only model calls have lines.
     pub fn take(&mut self, piece: Piece<'_>) -> Vec<(DebugFile, String)> {
         let pieces = self.sockets.take(piece);
         pieces.into_iter().filter_map(|piece| self.take_exchange(piece)).collect()

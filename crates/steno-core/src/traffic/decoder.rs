@@ -1,19 +1,19 @@
-//! Decompresses a body while it passes, so that what is recorded can be searched for secrets.
+//! Decompresses a body as it streams, so that secrets can be removed before it is recorded.
 
 use std::io::{self, Write};
 
 use super::body::ZSTD_WINDOW;
 
-/// The most that is recorded of a decompressed body.
+/// Limit for the recorded bytes of a decompressed body.
 pub const DECODED_LIMIT: usize = 128 << 20;
 
-/// How many compressed bytes are decompressed at a time.
+/// Compressed bytes decoded in one step.
 const STEP: usize = 4 << 10;
 
-/// The most that one step may give: nothing but an attack is compressed so well.
+/// Limit for the output of one step. Only a decompression bomb exceeds it.
 const STEP_LIMIT: usize = 16 << 20;
 
-/// Decompresses one body, as its `content-encoding` says.
+/// Decompresses one body by its `content-encoding`.
 pub struct BodyDecoder {
     stream: DecoderStream,
     decoded: usize,
@@ -26,7 +26,7 @@ enum DecoderStream {
     Zstd(Box<zstd::stream::write::Decoder<'static, DecodedBytes>>),
 }
 
-/// What was decompressed and not taken yet.
+/// Buffer for decompressed bytes.
 #[derive(Default)]
 struct DecodedBytes(Vec<u8>);
 
@@ -45,8 +45,7 @@ impl Write for DecodedBytes {
 }
 
 impl BodyDecoder {
-    /// What decompresses a body of this `content-encoding`; nothing for one that is not compressed, or in no way that is
-    /// known.
+    /// A decoder for this `content-encoding`, or `None` if it is unknown or means no compression.
     pub fn new(content_encoding: &str) -> Option<Self> {
         let out = DecodedBytes::default();
         let stream = match content_encoding.trim().to_ascii_lowercase().as_str() {
@@ -68,7 +67,7 @@ impl BodyDecoder {
         Some(Self { stream, decoded: 0 })
     }
 
-    /// Decompresses the next bytes of the body, as far as they go.
+    /// Decompresses the next bytes of the body. Fails on bad input and beyond the limits.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
         for step in bytes.chunks(STEP) {
@@ -91,7 +90,7 @@ impl BodyDecoder {
         Ok(out)
     }
 
-    /// A whole body as it was before it was compressed; nothing if it is not compressed, or not as it says.
+    /// Decompresses a whole body. Returns `None` if it is not compressed, or fails to decode.
     pub fn decode_all(content_encoding: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         Self::new(content_encoding)?.push(bytes).ok()
     }

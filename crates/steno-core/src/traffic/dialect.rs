@@ -1,14 +1,15 @@
-//! Which API a request speaks: one table of paths, and the shape of the body where a path serves several.
+//! Detects the API that a request speaks: by a table of path suffixes, and by the body's fields where a path serves
+//! several APIs.
 
 use crate::agent::fields::text;
 use crate::json::{Object, Value};
 
-/// The APIs whose messages are understood.
+/// A model API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// Anthropic Messages.
     Messages,
-    /// OpenAI chat completions, and all that are compatible.
+    /// OpenAI chat completions and compatible APIs.
     Chat,
     /// OpenAI Responses.
     Responses,
@@ -16,38 +17,39 @@ pub enum Dialect {
     Realtime,
     /// Gemini generateContent.
     Generate,
-    /// A text that is continued: OpenAI's older completions, and models on Bedrock that take a prompt.
+    /// Text completions: OpenAI's older API, and Bedrock models that take a prompt.
     Completions,
-    /// Ollama's own chat.
+    /// Ollama's chat API.
     OllamaChat,
-    /// Ollama's own completions.
+    /// Ollama's generate API.
     OllamaGenerate,
     /// Bedrock Converse.
     Converse,
-    /// Cohere chat, both versions.
+    /// Cohere chat, versions 1 and 2.
     Cohere,
-    /// A path of Bedrock or Vertex that passes on whatever a model speaks. No exchange has it: its body tells the API.
+    /// A Bedrock or Vertex path that forwards to any model. No exchange keeps this value: the body's fields decide the
+    /// API.
     Invoke,
-    /// Texts that become vectors.
+    /// Embeddings of texts.
     Embeddings,
-    /// Pictures that are made or changed.
+    /// Image generation and editing.
     Images,
-    /// Text that becomes speech.
+    /// Text to speech.
     Speech,
-    /// Speech that becomes text.
+    /// Speech to text.
     Transcription,
-    /// A file that is handed in.
+    /// File uploads.
     Files,
-    /// Requests that are handed in together and answered later.
+    /// Batch submissions.
     Batches,
-    /// The answers to those.
+    /// Results of a batch.
     BatchResults,
-    /// Anything else: passed on and recorded, but not told.
+    /// Any other API: forwarded and recorded, but not decoded.
     #[default]
     Other,
 }
 
-/// The end of a path, and the API that is asked there.
+/// A path suffix and its API.
 struct ApiPath {
     end: &'static str,
     dialect: Dialect,
@@ -57,7 +59,7 @@ const fn path(end: &'static str, dialect: Dialect) -> ApiPath {
     ApiPath { end, dialect }
 }
 
-/// The first row whose end fits decides.
+/// The first row with a matching suffix wins.
 const API_PATHS: [ApiPath; 39] = [
     path("/chat/completions", Dialect::Chat),
     path("/fim/completions", Dialect::Completions),
@@ -101,10 +103,10 @@ const API_PATHS: [ApiPath; 39] = [
 ];
 
 impl Dialect {
-    /// The API that is asked at a path, whatever stands in front of its own part.
+    /// The API at a path. The suffix decides; any prefix is ignored.
     pub fn of(path: &str) -> Self {
         let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-        // OpenAI's results are a file, as are many others: their lines tell.
+        // OpenAI serves batch results as a file. Their lines show whether they are.
         let results = [("/messages/batches/", "/results"), ("/files/", "/content")];
         if results.iter().any(|(before, end)| path.contains(before) && path.ends_with(end)) {
             return Dialect::BatchResults;
@@ -113,7 +115,7 @@ impl Dialect {
         row.map_or(Dialect::Other, |row| row.dialect)
     }
 
-    /// The API of a request: its path tells, or what its body holds. Only what is posted asks a model.
+    /// The API of a request, by its path or its fields. Requests without a body call no model.
     pub(super) fn of_request(method: &str, path: &str, request: Option<&Object>) -> Self {
         let is_read = ["GET", "HEAD", "OPTIONS", "DELETE"].contains(&method);
         match Self::of(path) {
@@ -124,7 +126,7 @@ impl Dialect {
         }
     }
 
-    /// Whose API it is.
+    /// The provider, as named in metadata.
     pub fn adapter(self) -> &'static str {
         match self {
             Dialect::Messages => "anthropic",
@@ -137,7 +139,7 @@ impl Dialect {
         }
     }
 
-    /// Its name in metadata.
+    /// The API's name in metadata.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Messages => "messages",
@@ -162,7 +164,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a request asks for a thing rather than for the next words of a conversation.
+    /// Whether a call stands alone and continues no conversation.
     pub(super) fn is_single_call(self) -> bool {
         matches!(
             self,
@@ -177,12 +179,12 @@ impl Dialect {
     }
 }
 
-/// The API of a model that is called through Bedrock or Vertex, by what the body holds.
+/// The API of a model behind Bedrock or Vertex, by the body's fields.
 fn invoked(path: &str, request: &Object) -> Dialect {
     let has = |field: &str| request.contains_key(field);
     let is_embedding = path.contains("embed") || has("texts");
     let messages = request.get("messages").and_then(Value::as_array);
-    // Amazon's own models take the messages of Converse.
+    // Amazon's models take Converse messages.
     let is_converse = |message: &Value| {
         let part = message.get("content").and_then(|content| content.get(0));
         part.and_then(Value::as_object).is_some_and(|part| !part.contains_key("type"))
@@ -206,7 +208,7 @@ fn invoked(path: &str, request: &Object) -> Dialect {
     }
 }
 
-/// The model that a request asks for: in its body, or in its path.
+/// The requested model: from the `model` field, or from the path.
 pub(super) fn requested_model(path: &str, request: Option<&Object>) -> Option<String> {
     let stated = request.and_then(|request| text(request, "model"));
     let path = path.split('?').next().unwrap_or_default();
@@ -214,7 +216,7 @@ pub(super) fn requested_model(path: &str, request: Option<&Object>) -> Option<St
         let (_, rest) = path.split_once(before)?;
         rest.split('/').next()
     });
-    // `models/gemini-pro:generateContent` has an action behind the name; Bedrock's names have escaped colons.
+    // `models/gemini-pro:generateContent` has an action after the name. Bedrock's names have escaped colons.
     let in_path = in_path.map(|name| name.split(':').next().unwrap_or(name).replace("%3A", ":"));
     let stated = stated.map(|model| model.strip_prefix("models/").unwrap_or(model).to_owned());
     stated.or(in_path).filter(|model| !model.is_empty())

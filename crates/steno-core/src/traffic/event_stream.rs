@@ -1,7 +1,7 @@
-//! Server-sent events, parsed as the WHATWG standard defines them.
+//! Parses server-sent events as the WHATWG standard defines them.
 //!
-//! Two rules differ, so that nothing of a recorded stream is lost: an event that lacks its final blank line is given too,
-//! and bytes that are no UTF-8 are left to whoever reads the data.
+//! Two rules differ, so that nothing of a recorded stream is lost: an event without its final blank line is returned
+//! too, and invalid UTF-8 is left to the caller.
 
 use memchr::memchr2;
 
@@ -10,15 +10,15 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ServerSentEvent {
-    /// What the `event` field says; empty if there is none.
+    /// The `event` field; empty if missing.
     pub(super) name: Vec<u8>,
-    /// The values of all `data` fields, joined by line feeds.
+    /// The `data` fields, joined by line feeds.
     pub(super) data: Vec<u8>,
-    /// Whether the blank line that ends it has come.
+    /// Whether the final blank line was present.
     pub(super) is_complete: bool,
 }
 
-/// The events of a stream, from its first byte on.
+/// An iterator over the events of a stream.
 pub(super) struct ServerSentEvents<'a> {
     rest: &'a [u8],
 }
@@ -28,7 +28,7 @@ impl<'a> ServerSentEvents<'a> {
         Self { rest: stream.strip_prefix(BYTE_ORDER_MARK).unwrap_or(stream) }
     }
 
-    /// Takes a line off the stream, which ends with CR LF, LF, CR, or the stream.
+    /// The next line. It ends with CR LF, LF, CR, or the end of the stream.
     fn next_line(&mut self) -> Option<&'a [u8]> {
         if self.rest.is_empty() {
             return None;
@@ -65,7 +65,7 @@ impl Iterator for ServerSentEvents<'_> {
                     }
                     event.data.extend_from_slice(value);
                 }
-                // `id`, `retry`, comments (which have no name), and fields that the standard does not know.
+                // `id`, `retry`, comments (which have no name), and unknown fields.
                 _ => {}
             }
         }
@@ -73,14 +73,14 @@ impl Iterator for ServerSentEvents<'_> {
     }
 }
 
-/// The name and the value of a field: a colon and at most one space are between them.
+/// Splits a line at the first colon, and drops one space after it.
 fn split_field(line: &[u8]) -> (&[u8], &[u8]) {
     let Some(colon) = memchr::memchr(b':', line) else { return (line, b"") };
     let value = &line[colon + 1..];
     (&line[..colon], value.strip_prefix(b" ").unwrap_or(value))
 }
 
-/// Whether bytes begin as a stream of events does, and no JSON does.
+/// Whether bytes start like an event stream. JSON does not.
 pub(super) fn is_event_stream(body: &[u8]) -> bool {
     let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body).trim_ascii_start();
     let line = body.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One exchange: a request, and the answer as it came.
+//! One exchange: a request and its response, as recorded.
 
 use std::borrow::Cow;
 
@@ -11,64 +11,64 @@ use super::piece::{Headers, Piece, PieceKind};
 use crate::json::Object;
 use crate::timestamp::Timestamp;
 
-/// A request and its answer, as far as it has come.
+/// A request and the response so far.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
-    /// When the request came.
+    /// When the request arrived.
     pub at: Option<Timestamp>,
-    /// The request's method.
+    /// The request's HTTP method.
     pub method: String,
-    /// The upstream that was asked.
+    /// The name of the upstream.
     pub upstream: String,
     /// The path and query.
     pub path: String,
     /// The request's headers.
     pub request_headers: Headers,
-    /// The request's body.
+    /// The request's body, as recorded.
     pub body: Vec<u8>,
-    /// Whether some of the body is still to come.
+    /// Whether more of the request's body is to come.
     pub is_uploading: bool,
-    /// What the request's body was, where that is stated.
+    /// Length and hash of the request's body, if recorded.
     pub measured_request: Option<MeasuredBody>,
-    /// Why the request's body is not whole.
+    /// Why the request's body is incomplete.
     pub upload_error: Option<String>,
-    /// Headers that followed the request's body.
+    /// Trailers of the request.
     pub request_trailers: Headers,
-    /// Heads of answers that only announced another one, by their status.
+    /// Informational responses (1xx): status and headers.
     pub informational: Vec<(u16, Headers)>,
-    /// The response's status, once its head has come.
+    /// The response's status, once its head has arrived.
     pub status: Option<u16>,
     /// The response's headers.
     pub headers: Headers,
-    /// Microseconds until the head of the response.
+    /// Microseconds from the request to the response's head.
     pub head_after: u64,
-    /// The answer's bytes, each chunk with the microseconds until it came.
+    /// The response's bytes: each chunk with the microseconds from the request to its arrival.
     pub chunks: Vec<(u64, Vec<u8>)>,
-    /// Microseconds until the last of them.
+    /// Microseconds from the request to the last chunk.
     pub last_after: u64,
-    /// Whether bytes of the answer are left out here because they are too many.
+    /// Whether response bytes over the limit were dropped here.
     pub is_shortened: bool,
-    /// What the answer's body was, where that is stated.
+    /// Length and hash of the response's body, if recorded.
     pub measured_answer: Option<MeasuredBody>,
-    /// Headers that followed the answer's body.
+    /// Trailers of the response.
     pub trailers: Headers,
-    /// How it ended, if it did.
+    /// How the exchange ended, if it did.
     pub end: Option<End>,
-    /// The API that was asked.
+    /// The API that the request speaks.
     pub(super) dialect: Dialect,
 }
 
 /// How an exchange ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// Microseconds until it did.
+    /// Microseconds from the request to the end.
     pub after: u64,
-    /// Why it was early.
+    /// Why the exchange ended early.
     pub error: Option<String>,
 }
 
 impl Exchange {
-    /// Begins with a request.
+    /// Begins an exchange with its request piece.
     pub fn begin(piece: &Piece<'_>) -> Self {
         let text = |text: &Option<std::borrow::Cow<'_, str>>| {
             text.as_deref().unwrap_or_default().to_owned()
@@ -88,20 +88,20 @@ impl Exchange {
         exchange
     }
 
-    /// Finds the API that is asked. Only where a path serves several, the body is read for it.
+    /// Detects the API of the request. Parses the body only if the path serves several APIs.
     fn find_dialect(&mut self) {
         let is_read = Dialect::of(&self.path) == Dialect::Invoke;
         let request = if is_read { self.asked() } else { None };
         self.dialect = Dialect::of_request(&self.method, &self.path, request.as_ref());
     }
 
-    /// A header of the answer.
+    /// A response header, by name.
     pub(super) fn answer_header(&self, wanted: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Takes a later piece.
+    /// Adds a later piece.
     pub fn take(&mut self, piece: Piece<'_>) {
         let after = piece.after.unwrap_or_default();
         match piece.traffic {
@@ -132,7 +132,7 @@ impl Exchange {
                 let error = piece.error.map(Cow::into_owned);
                 self.end = Some(End { after, error });
             }
-            // Messages of WebSockets become pieces of exchanges before they come here.
+            // WebSocket messages become pieces of exchanges before they arrive here.
             PieceKind::Settings
             | PieceKind::Request
             | PieceKind::Upload
@@ -142,8 +142,8 @@ impl Exchange {
         }
     }
 
-    /// Takes a later piece for somebody who only reads the answer: it is held as one chunk, with at most `room` more
-    /// bytes. Gives how many were added.
+    /// Adds a later piece, and buffers at most `room` bytes of a chunk. All chunks are joined into one. Returns how
+    /// many bytes were added.
     pub(super) fn take_some(&mut self, piece: Piece<'_>, room: usize) -> usize {
         if piece.traffic != PieceKind::Chunk {
             self.take(piece);
@@ -155,7 +155,7 @@ impl Exchange {
             self.chunks.push((after, Vec::new()));
         }
         let Some((_, held)) = self.chunks.first_mut() else { return 0 };
-        // One byte more than the limit tells that the answer is longer.
+        // One byte over the limit shows that the response is too large.
         let room = room.min((ANSWER_LIMIT + 1).saturating_sub(held.len()));
         let added = bytes.len().min(room);
         held.extend_from_slice(&bytes[..added]);
@@ -163,44 +163,44 @@ impl Exchange {
         added
     }
 
-    /// The API that was asked.
+    /// The API that the request speaks.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// What was asked, where that is a JSON object or a form.
+    /// The request's fields, if its body is a JSON object or a form.
     pub fn asked(&self) -> Option<Object> {
         self.request_fields().read(&self.request_body().bytes)
     }
 
-    /// How the fields of the request are written.
+    /// The format of the request's body.
     pub(super) fn request_fields(&self) -> BodyFields {
         BodyFields::of_headers(&self.request_headers)
     }
 
-    /// The answer as it came so far, decompressed, up to the limit of what is read.
+    /// The response so far, decompressed up to the size limit.
     pub fn answer(&self) -> Vec<u8> {
         let parts: Vec<_> = self.chunks.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         DecodedBody::new(&self.headers, &parts.concat(), ANSWER_LIMIT).bytes.into_owned()
     }
 
-    /// The body of the request, decompressed, up to the limit of what is read.
+    /// The request's body, decompressed up to the size limit.
     pub fn decoded_request(&self) -> Cow<'_, [u8]> {
         self.request_body().bytes
     }
 
-    /// Whether the answer is whole: it came to its end, or the connection was closed only after the last event.
+    /// Whether the response is complete: it ended without error, or the connection closed after the last event.
     pub fn has_whole_answer(&self) -> bool {
         let is_ended = self.end.as_ref().is_some_and(|end| end.error.is_none());
         is_ended || assemble(self.dialect(), &self.answer()).is_complete
     }
 
-    /// The body of the request, decompressed.
+    /// The request's body, decompressed.
     pub(super) fn request_body(&self) -> DecodedBody<'_> {
         DecodedBody::new(&self.request_headers, &self.body, REQUEST_LIMIT)
     }
 
-    /// The body of an answer that was taken in as one chunk, decompressed.
+    /// The response's body, decompressed. All chunks must be joined into one.
     pub(super) fn answer_body(&self) -> DecodedBody<'_> {
         let bytes = self.chunks.first().map_or(&[][..], |(_, bytes)| bytes);
         let mut body = DecodedBody::new(&self.headers, bytes, ANSWER_LIMIT);
@@ -208,7 +208,7 @@ impl Exchange {
         body
     }
 
-    /// When something happened that came so many microseconds after the request.
+    /// The time `after` microseconds after the request.
     pub fn moment(&self, after: u64) -> Option<Timestamp> {
         let after = jiff::SignedDuration::from_micros(i64::try_from(after).ok()?);
         let instant = self.at?.instant().checked_add(after).ok()?;

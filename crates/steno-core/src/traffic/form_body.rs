@@ -1,4 +1,4 @@
-//! Bodies of requests that are no JSON: forms, and forms of several parts with files in them.
+//! Parses the fields of a request's body: JSON, forms, and multipart forms with files.
 
 use serde_json::json;
 
@@ -6,20 +6,20 @@ use super::piece::Headers;
 use crate::agent::repair;
 use crate::json::{Object, Value};
 
-/// How the fields of a body are written.
+/// The format of a body's fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BodyFields {
-    /// As JSON, or not at all.
+    /// JSON, or unknown.
     #[default]
     Json,
-    /// As `name=value&name=value`.
+    /// `name=value&name=value`.
     Form,
-    /// As parts between lines with this boundary.
+    /// Parts separated by this boundary.
     Multipart(String),
 }
 
 impl BodyFields {
-    /// What a `content-type` says.
+    /// The format for a `content-type`.
     pub fn of_content_type(content_type: &str) -> Self {
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match kind.as_str() {
@@ -31,7 +31,7 @@ impl BodyFields {
         }
     }
 
-    /// What the headers of a request say.
+    /// The format for a request's headers.
     pub(super) fn of_headers(headers: &Headers) -> Self {
         let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
         headers
@@ -40,7 +40,7 @@ impl BodyFields {
             .map_or(BodyFields::Json, |(_, value)| Self::of_content_type(value))
     }
 
-    /// The fields of a body; files are named by their type, length and hash.
+    /// Parses the fields of a body. A file is described by its type, length and hash.
     pub(super) fn read(&self, body: &[u8]) -> Option<Object> {
         match self {
             BodyFields::Json => repair::parse(body).ok(),
@@ -60,7 +60,7 @@ fn boundary_of(content_type: &str) -> Option<String> {
     (!boundary.is_empty()).then(|| boundary.to_owned())
 }
 
-/// One part of a body.
+/// One part of a multipart body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BodyPart<'a> {
     pub(super) name: String,
@@ -69,7 +69,7 @@ pub(super) struct BodyPart<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// The parts of a body; of one that was cut, those that had begun.
+/// Parses the parts of a multipart body. A truncated body gives the parts that had begun.
 pub(super) fn read_parts<'a>(boundary: &str, body: &'a [u8]) -> Vec<BodyPart<'a>> {
     let delimiter = [b"--", boundary.as_bytes()].concat();
     let starts: Vec<usize> = memchr::memmem::find_iter(body, &delimiter)
@@ -78,7 +78,7 @@ pub(super) fn read_parts<'a>(boundary: &str, body: &'a [u8]) -> Vec<BodyPart<'a>
     let ends = starts.iter().skip(1).copied().chain([body.len()]);
     let parts = starts.iter().zip(ends).filter_map(|(start, end)| {
         let part = &body[start + delimiter.len()..end];
-        // The last delimiter has two more dashes.
+        // The last delimiter ends with two more dashes.
         let part = if part.starts_with(b"--") { return None } else { part };
         read_part(part.strip_suffix(b"\r\n").or(part.strip_suffix(b"\n")).unwrap_or(part))
     });
@@ -141,7 +141,7 @@ fn form_fields(body: &[u8]) -> Object {
     fields
 }
 
-/// A name that comes again has a list of values.
+/// Adds a field. A repeated name gets a list of values.
 fn add_field(fields: &mut Object, name: &str, value: String) {
     match fields.get_mut(name) {
         None => drop(fields.insert(name.to_owned(), value.into())),
@@ -150,7 +150,7 @@ fn add_field(fields: &mut Object, name: &str, value: String) {
     }
 }
 
-/// Text of a form: `+` is a blank, `%` begins two digits of a byte.
+/// Decodes form text: `+` is a space, `%` starts two hex digits.
 pub(super) fn decode_form(text: &[u8]) -> String {
     let mut decoded = Vec::with_capacity(text.len());
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Requests and answers of Gemini's generateContent.
+//! Decodes requests and responses of Gemini's generateContent.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::agent::usage;
 use crate::entry::{Entry, Role, Usage};
 use crate::json::{Object, Value};
 
-/// What was said so far. A text or a single content may stand for the list.
+/// Decodes the history. `contents` may also be a text or a single content.
 pub(super) fn said(request: &Object) -> Vec<Entry> {
     match request.get("contents") {
         Some(Value::Array(contents)) => contents.iter().flat_map(content).collect(),
@@ -17,13 +17,13 @@ pub(super) fn said(request: &Object) -> Vec<Entry> {
     }
 }
 
-/// The text of the instructions, in either spelling.
+/// The text of the system instruction, in either spelling.
 pub(super) fn instructions(request: &Object) -> Option<String> {
     let stated = request.get("systemInstruction").or(request.get("system_instruction"))?;
     Some(parts::text(stated.get("parts").unwrap_or(stated)))
 }
 
-/// Whether the answer is to be of a given structure.
+/// Whether the request asks for structured output.
 pub(super) fn is_structured(request: &Object) -> bool {
     let config = object(request, "generationConfig").or(object(request, "generation_config"));
     config.is_some_and(|config| {
@@ -32,7 +32,7 @@ pub(super) fn is_structured(request: &Object) -> bool {
     })
 }
 
-/// The entries of an answer: those of its first candidate.
+/// The entries of a response, from its first candidate.
 pub(super) fn entries(answer: &Object) -> Vec<Entry> {
     list(answer, "candidates").first().map(candidate).unwrap_or_default()
 }
@@ -42,12 +42,12 @@ pub(super) fn finish_reason(answer: &Object) -> Option<&str> {
     list(answer, "candidates").first()?.get("finishReason")?.as_str()
 }
 
-/// The tokens billed.
+/// The billed usage.
 pub(super) fn billed(answer: &Object) -> Option<Usage> {
     object(answer, "usageMetadata").map(usage::gemini)
 }
 
-/// Takes one more chunk of a stream into the answer so far.
+/// Merges a chunk of a stream into the response so far.
 pub(super) fn merge(answer: &mut Object, chunk: &Object) {
     for (field, value) in chunk.iter().filter(|(field, _)| *field != "candidates") {
         answer.insert(field.clone(), value.clone());
@@ -70,7 +70,7 @@ fn content(content: &Value) -> Vec<Entry> {
     }
 }
 
-/// Clients may write the fields of a part with underscores.
+/// Converts field names of a part to camel case. Clients may also write them with underscores.
 fn in_camel_case(part: &Value) -> Value {
     const NAMES: [(&str, &str); 4] = [
         ("function_call", "functionCall"),
@@ -100,7 +100,7 @@ fn add_candidate(answer: &mut Object, piece: &Object) {
     if whole.is_empty() {
         whole.push(json!({"index": index, "content": {"role": "model", "parts": []}}));
     }
-    // Only the first candidate is read.
+    // Only the first candidate is decoded.
     let Some(first) = whole.first_mut().filter(|first| first["index"] == index) else { return };
     if let Some(reason) = piece.get("finishReason") {
         first["finishReason"] = reason.clone();
@@ -112,7 +112,7 @@ fn add_candidate(answer: &mut Object, piece: &Object) {
     }
 }
 
-/// Pieces of one text, or of one thought, become one part.
+/// Appends a part. Consecutive pieces of one text or thought are joined.
 fn add_part(parts: &mut Vec<Value>, part: &Value) {
     let is_thought = |part: &Value| part.get("thought") == Some(&Value::Bool(true));
     let more = part.get("text").and_then(Value::as_str);

@@ -1,6 +1,7 @@
-//! One record of the traffic: the head of a request or a response, some bytes of an answer, or its end.
+//! One record of traffic: the head of a request or response, bytes of a body, or the end of an exchange.
 //!
-//! Each is one line of JSON. Times are microseconds since the request; bytes stand as text where they are text.
+//! Each piece is one line of JSON. Times are microseconds since the request. Bytes are text if they are valid UTF-8,
+//! else base64.
 
 use std::borrow::Cow;
 
@@ -12,100 +13,100 @@ use super::body_meter::MeasuredBody;
 use crate::session::SessionId;
 use crate::timestamp::Timestamp;
 
-/// Names and values of HTTP headers, in their order.
+/// Names and values of HTTP headers, in order.
 pub type Headers = Vec<(String, String)>;
 
-/// What a piece is.
+/// The type of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PieceKind {
-    /// What is to be told of all that was recorded.
+    /// Settings for decoding the recording.
     Settings,
-    /// What was asked.
+    /// A request.
     Request,
-    /// Some bytes of what was asked, where they are more than a request holds.
+    /// Bytes of a request's body, if the request piece does not hold it.
     Upload,
-    /// The end of those, good or bad.
+    /// The end of a request's body, complete or failed.
     UploadEnd,
-    /// The head of an answer that only says that another one will come (1xx).
+    /// The head of an informational response (1xx).
     Informational,
-    /// The head of the answer.
+    /// The head of the response.
     Response,
-    /// Some bytes of the answer, as they were passed on.
+    /// Bytes of the response's body, as forwarded.
     Chunk,
-    /// A message that the client sent on a WebSocket.
+    /// A WebSocket message from the client.
     Sent,
-    /// A message that the client got on a WebSocket.
+    /// A WebSocket message to the client.
     Received,
-    /// The end of the answer, good or bad.
+    /// The end of the response, complete or failed.
     End,
-    /// The exchange is kept in another session, to which it belongs.
+    /// The exchange moved to another session.
     Moved,
 }
 
-/// One record. Fields that a kind does not have are left out.
+/// One record. Fields that do not apply to its kind are omitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Piece<'a> {
-    /// What it is; the name of the field marks our records among all others.
+    /// The type. The field's name identifies our records.
     pub traffic: PieceKind,
-    /// Joins the pieces of one exchange.
+    /// The id that joins the pieces of an exchange.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub exchange: Cow<'a, str>,
-    /// When the request came.
+    /// When the request arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// Microseconds since then.
+    /// Microseconds since the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// The request's method.
+    /// The request's HTTP method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Cow<'a, str>>,
     /// The name of the upstream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Cow<'a, str>>,
-    /// The path and query that upstream was asked for.
+    /// The path and query sent to the upstream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Cow<'a, str>>,
     /// The response's status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Whether the body of a request follows in pieces of its own.
+    /// Whether the request's body follows in pieces of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_uploaded: bool,
-    /// The length of a whole body.
+    /// Length of the whole body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// The BLAKE3 hash of a whole body, as it was sent.
+    /// BLAKE3 hash of the whole body, as it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blake3: Option<Cow<'a, str>>,
-    /// The same of its parts, without the boundaries between them.
+    /// BLAKE3 hash of a multipart body without its boundaries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_blake3: Option<Cow<'a, str>>,
-    /// How many bytes of a body or a message are not in the record, such as those of sound.
+    /// Bytes of a body or message that are not in the recording, for example audio.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,
-    /// Headers, those with secrets without their values. At an end, those that followed the body.
+    /// Headers, with redacted secrets. At an end, the trailers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Headers,
-    /// How the body was compressed, of which the record has the decompressed bytes.
+    /// The `content-encoding` of a body that was recorded decompressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<Cow<'a, str>>,
-    /// How many secrets were replaced by markers.
+    /// How many secrets were redacted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub redactions: u64,
-    /// Bytes that are text.
+    /// Bytes, if they are valid UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Cow<'a, str>>,
-    /// Bytes that are not.
+    /// Bytes in base64, otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
-    /// Why the exchange ended early.
+    /// Why the exchange failed or ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Cow<'a, str>>,
-    /// Whether conversations beside the first have sources of their own.
+    /// Whether conversations after the first have sources of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagents: Option<bool>,
-    /// The session to which an exchange was moved.
+    /// The session that the exchange moved to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
 }
@@ -115,7 +116,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl<'a> Piece<'a> {
-    /// The headers as they fit to the bytes: those of a body that was decompressed do not say that it is compressed.
+    /// The headers that apply to the recorded bytes: a decompressed body has no `content-encoding` or `content-length`.
     pub(super) fn headers_of_body(&self) -> Headers {
         let fits = |name: &str| {
             let is_about_coding = ["content-encoding", "content-length"]
@@ -126,7 +127,7 @@ impl<'a> Piece<'a> {
         self.headers.iter().filter(|(name, _)| fits(name)).cloned().collect()
     }
 
-    /// The same piece, without what it borrows.
+    /// Clones borrowed data.
     pub fn into_owned(self) -> Piece<'static> {
         let owned = |text: Option<Cow<'a, str>>| text.map(|text| Cow::Owned(text.into_owned()));
         Piece {
@@ -154,7 +155,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// A piece of an exchange, with nothing in it yet.
+    /// An empty piece of an exchange.
     pub fn new(traffic: PieceKind, exchange: impl Into<Cow<'a, str>>) -> Self {
         Self {
             traffic,
@@ -181,29 +182,29 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Says that an exchange is kept in another session.
+    /// A piece that moves an exchange to another session.
     pub(crate) fn moved(exchange: &'a str, session: SessionId) -> Self {
         Self { session: Some(session), ..Self::new(PieceKind::Moved, exchange) }
     }
 
-    /// Says whether conversations beside the first have sources of their own.
+    /// A settings piece: whether conversations after the first have sources of their own.
     pub fn settings(subagents: bool) -> Self {
         Self { subagents: Some(subagents), ..Self::new(PieceKind::Settings, "") }
     }
 
-    /// Some bytes of an answer.
+    /// Bytes of a response.
     pub fn chunk(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
         let piece = Self { after: Some(after), ..Self::new(PieceKind::Chunk, exchange) };
         piece.with_bytes(bytes)
     }
 
-    /// Some bytes of a request.
+    /// Bytes of a request.
     pub fn upload(exchange: &'a str, after: u64, bytes: &'a [u8]) -> Self {
         let piece = Self { after: Some(after), ..Self::new(PieceKind::Upload, exchange) };
         piece.with_bytes(bytes)
     }
 
-    /// The same piece with what its body was.
+    /// Adds the length and hash of the body.
     pub fn with_measure(mut self, measured: MeasuredBody) -> Self {
         self.length = Some(measured.length);
         self.omitted = measured.omitted;
@@ -212,7 +213,7 @@ impl<'a> Piece<'a> {
         self
     }
 
-    /// What the body was to which the piece belongs.
+    /// Length and hash of the body, if the piece has them.
     pub(super) fn measure(&self) -> Option<MeasuredBody> {
         Some(MeasuredBody {
             length: self.length?,
@@ -222,13 +223,13 @@ impl<'a> Piece<'a> {
         })
     }
 
-    /// The end of an answer.
+    /// The end of a response.
     pub fn end(exchange: &'a str, after: u64, error: Option<&'a str>) -> Self {
         let error = error.map(Cow::Borrowed);
         Self { after: Some(after), error, ..Self::new(PieceKind::End, exchange) }
     }
 
-    /// The same piece with these bytes.
+    /// Adds bytes.
     pub fn with_bytes(mut self, bytes: &'a [u8]) -> Self {
         match simdutf8::basic::from_utf8(bytes) {
             Ok(text) => self.text = Some(Cow::Borrowed(text)),
@@ -237,7 +238,7 @@ impl<'a> Piece<'a> {
         self
     }
 
-    /// The bytes that it holds; none where they cannot be told.
+    /// The piece's bytes; empty if they cannot be decoded.
     pub fn bytes(&self) -> Vec<u8> {
         match (&self.text, &self.base64) {
             (Some(text), _) => text.as_bytes().to_vec(),
@@ -246,18 +247,18 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// About how many bytes its line takes.
+    /// Approximate length of the JSON line.
     pub(crate) fn size(&self) -> usize {
         let text = self.text.as_ref().map_or(0, |text| text.len());
         text + self.base64.as_ref().map_or(0, String::len) + 200
     }
 
-    /// The piece as one line of JSON.
+    /// Encodes the piece as one line of JSON.
     pub fn to_line(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("our types have string keys")
     }
 
-    /// The piece that a record is; none if it is another's.
+    /// Parses a piece. Returns `None` for any other record.
     pub fn of(record: &[u8]) -> Option<Piece<'static>> {
         if !Self::marks(record) {
             return None;
@@ -265,7 +266,7 @@ impl<'a> Piece<'a> {
         serde_json::from_slice(record).ok()
     }
 
-    /// Whether a record begins as ours do.
+    /// Whether a record has the prefix of a piece.
     pub fn marks(record: &[u8]) -> bool {
         record.trim_ascii_start().starts_with(b"{\"traffic\":\"")
     }

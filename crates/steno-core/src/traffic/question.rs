@@ -1,4 +1,4 @@
-//! What is new in a request, by which it is found again in a record.
+//! Fingerprints of requests, by which a replay finds the recorded exchange that matches a request.
 
 use blake3::Hash;
 
@@ -10,15 +10,15 @@ use super::form_body::BodyFields;
 use super::request::Asked;
 use crate::json::{Object, Style, Value, sorted};
 
-/// A request, reduced to its API and to what it says that was not said before.
+/// A request reduced to its API and its new messages.
 #[derive(Clone, Debug)]
 pub struct Question {
     form: Form,
-    /// The sum over all that follows the model's last words.
+    /// Hash of the messages after the model's last output.
     news: Hash,
-    /// Length and hash of the body, by which one is found that was not kept whole.
+    /// Length and hash of the body. They identify a body that was not kept whole.
     body: Option<(u64, String)>,
-    /// Whether only those tell what was asked.
+    /// Whether the body was not kept whole, so only its length and hash can be compared.
     is_body_unknown: bool,
 }
 
@@ -30,33 +30,33 @@ impl PartialEq for Question {
     }
 }
 
-/// A request as it came.
+/// A request to find in a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct AskedRequest<'a> {
-    /// Its method.
+    /// The HTTP method.
     pub method: &'a str,
-    /// Its path and query.
+    /// The path and query.
     pub path: &'a str,
-    /// What its body is.
+    /// The `content-type` header.
     pub content_type: &'a str,
-    /// Its body as the record of it would be: decompressed and without secrets.
+    /// The body as a recording would have it: decompressed and without secrets.
     pub body: &'a [u8],
-    /// The same as it was sent.
+    /// The body as it was sent.
     pub sent: &'a [u8],
 }
 
-/// What the answer will look like.
+/// The form of the response that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Form {
     method: String,
     dialect: Dialect,
-    /// Where the API is none that is understood.
+    /// Set only for calls outside a conversation.
     path: String,
     is_stream: bool,
 }
 
 impl Question {
-    /// The question of a request.
+    /// The fingerprint of a request.
     pub fn new(request: AskedRequest<'_>) -> Self {
         let fields = BodyFields::of_content_type(request.content_type);
         let measured = BodyMeter::measure(&fields, request.sent);
@@ -65,7 +65,7 @@ impl Question {
         Self { body, ..Self::of_fields(method, path, fields.read(bytes).ok_or(bytes)) }
     }
 
-    /// The question of a recorded exchange.
+    /// The fingerprint of a recorded exchange.
     pub fn of(exchange: &Exchange) -> Self {
         let (method, path, body) = (&exchange.method, &exchange.path, exchange.request_body());
         let measured = exchange.measured_request.clone();
@@ -75,7 +75,7 @@ impl Question {
         Self { body: measured.map(identity), is_body_unknown, ..question }
     }
 
-    /// The question of a request with these fields, or with these bytes.
+    /// The fingerprint of a request with these fields, or with these bytes if it has none.
     fn of_fields(method: &str, path: &str, request: Result<Object, &[u8]>) -> Self {
         let fields = request.as_ref().ok();
         let dialect = Dialect::of_request(method, path, fields);
@@ -94,13 +94,14 @@ impl Question {
         Self { form, news, body: None, is_body_unknown: false }
     }
 
-    /// Whether both ask the same API for an answer of the same form.
+    /// Whether both requests ask the same API for a response of the same form.
     pub fn is_like(&self, other: &Question) -> bool {
         self.form == other.form
     }
 }
 
-/// The length of a body without its boundaries is not stated; their hash is enough then.
+/// Identifies a body by its hash and length. The length of a multipart body without its boundaries is not recorded, so
+/// only the hash counts there.
 fn identity(measured: MeasuredBody) -> (u64, String) {
     match measured.content_blake3 {
         Some(content) => (0, content),
@@ -116,7 +117,7 @@ fn said_anew(dialect: Dialect, request: Object) -> Hash {
     points[points.len() - 1]
 }
 
-/// Whether the answer is to come in pieces: a field says so, or the path. Ollama streams unless it is told not to.
+/// Whether the request asks for a stream, by a field or by its path. Ollama streams unless the request says otherwise.
 fn asks_for_stream(dialect: Dialect, path: &str, request: Option<&Object>) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let ends = [":streamGenerateContent", ":streamRawPredict", "-stream"];
@@ -125,7 +126,7 @@ fn asks_for_stream(dialect: Dialect, path: &str, request: Option<&Object>) -> bo
     flag.unwrap_or(is_ollama) || ends.iter().any(|end| path.ends_with(end))
 }
 
-/// The path from its version on: what stands in front is for the gateway.
+/// The path from its version on. The prefix is for the gateway.
 fn own_path(path: &str) -> &str {
     let path = path.split('?').next().unwrap_or_default();
     path.find("/v1").map_or(path, |at| &path[at..])

@@ -1,4 +1,4 @@
-//! Reads a file of pieces, such as a record that was taken out of the vault.
+//! Reads a file of traffic pieces, such as a recording exported from the vault.
 
 use super::piece::Piece;
 use super::telling::Telling;
@@ -12,10 +12,10 @@ use crate::problem::Problem;
 use crate::session::{Session, SessionId};
 use steno_vault::Bundle;
 
-/// The agent of files that name none.
+/// The agent of a recording that names none.
 pub const AGENT: &str = "gateway";
 
-/// Finds and reads its sessions.
+/// Finds and reads recordings.
 pub const READER: Reader = Reader { agent: AGENT, find, read };
 
 fn find(tree: &Tree) -> Result<Vec<Bundle>, FileError> {

@@ -1,5 +1,5 @@
-//! OpenAI's Realtime API, told in the words of the Responses API: what the user said since the last answer is the input of
-//! the next, transcripts stand for sound, and each `response.done` ends an answer.
+//! Translates OpenAI's Realtime API into the Responses API: user messages since the last response become its input,
+//! transcripts replace audio, and `response.done` ends a response.
 
 use serde_json::json;
 
@@ -7,35 +7,35 @@ use super::socket_exchanges::SocketStep;
 use crate::agent::fields::{list, object, text};
 use crate::json::{Object, Value};
 
-/// A realtime conversation as far as it has come.
+/// The state of a realtime connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RealtimeConversation {
     model: Option<String>,
     instructions: Option<String>,
-    /// What the user said, and tools answered, since the last response began.
+    /// User messages and tool results since the last response began.
     input: Vec<Value>,
-    /// Bytes of sound that the client sent since it was last taken for a message.
+    /// Audio bytes from the client since the last commit.
     sound: u64,
-    /// Whether the user's sound is transcribed.
+    /// Whether the user's audio is transcribed.
     is_transcribed: bool,
-    /// Messages of the user whose transcripts have not come yet.
+    /// Ids of user messages without a transcript yet.
     untranscribed: Vec<String>,
-    /// Events that wait for those transcripts.
+    /// Events held back until those transcripts arrive.
     held: Vec<Object>,
-    /// The response before.
+    /// The id of the previous response.
     previous: Option<String>,
     is_answering: bool,
 }
 
 impl RealtimeConversation {
-    /// A conversation that was opened at a path, which may name the model.
+    /// A connection opened at a path, which may name the model.
     pub(super) fn new(path: &str) -> Self {
         let query = path.split_once('?').map_or("", |(_, query)| query);
         let model = query.split('&').find_map(|pair| pair.strip_prefix("model="));
         Self { model: model.map(str::to_owned), ..Self::default() }
     }
 
-    /// Takes a message of the client, of which so many bytes were left out.
+    /// Handles a client message. `omitted` is the number of audio bytes stripped from it.
     pub(super) fn sent(&mut self, message: &str, omitted: u64) -> Vec<SocketStep> {
         let Ok(event) = serde_json::from_str::<Object>(message) else { return Vec::new() };
         match text(&event, "type").unwrap_or_default() {
@@ -55,7 +55,7 @@ impl RealtimeConversation {
         Vec::new()
     }
 
-    /// Takes a message of the server.
+    /// Handles a server message.
     pub(super) fn received(&mut self, message: &str, _omitted: u64) -> Vec<SocketStep> {
         let Ok(event) = serde_json::from_str::<Object>(message) else { return Vec::new() };
         let kind = text(&event, "type").unwrap_or_default();
@@ -77,7 +77,7 @@ impl RealtimeConversation {
         }
     }
 
-    /// What the connection leaves unsaid when it ends.
+    /// Returns the remaining steps when the connection ends.
     pub(super) fn finish(&mut self) -> Vec<SocketStep> {
         self.untranscribed.clear();
         let mut steps = self.release();
@@ -101,7 +101,7 @@ impl RealtimeConversation {
         }
     }
 
-    /// The user has said something in sound.
+    /// Adds the committed audio as a user message.
     fn note_sound(&mut self, id: &str) {
         let sound = sound_text(std::mem::take(&mut self.sound));
         self.input.push(user_message(id, &sound));
@@ -147,7 +147,7 @@ impl RealtimeConversation {
                 steps
                     .extend([SocketStep::Event(Value::Object(event).to_string()), SocketStep::End]);
             }
-            // The sound itself.
+            // Audio itself is not recorded.
             "response.output_audio.delta" | "response.audio.delta" => {}
             _ => {
                 settle_event(&mut event, &kind);
@@ -157,7 +157,7 @@ impl RealtimeConversation {
         steps
     }
 
-    /// Most errors leave an answer that is under way as it is: they are told beside it.
+    /// Most errors do not end the current response, so they become exchanges of their own.
     fn error(&mut self, event: Object) -> Vec<SocketStep> {
         let input = std::mem::take(&mut self.input);
         let mut body = self.request();
@@ -166,7 +166,7 @@ impl RealtimeConversation {
         vec![SocketStep::Failure(body, Value::Object(event).to_string())]
     }
 
-    /// The request that the next answer belongs to.
+    /// Builds the request of the next response from the input so far.
     fn request(&mut self) -> Object {
         let input = std::mem::take(&mut self.input);
         let mut body = Object::new();
@@ -182,7 +182,7 @@ impl RealtimeConversation {
         body
     }
 
-    /// Makes the last event that of the Responses API.
+    /// Converts `response.done` into the final event of the Responses API.
     fn settle_response(&self, event: &mut Object) {
         let Some(Value::Object(response)) = event.get_mut("response") else { return };
         let kind = match text(response, "status") {
@@ -215,7 +215,7 @@ impl RealtimeConversation {
     }
 }
 
-/// Gives an event the name that it has in the Responses API.
+/// Renames an event to its Responses API type.
 fn settle_event(event: &mut Object, kind: &str) {
     let said = [
         "response.output_audio_transcript.delta",
@@ -230,7 +230,7 @@ fn settle_event(event: &mut Object, kind: &str) {
     }
 }
 
-/// Writes the transcripts of an item where texts stand.
+/// Replaces audio parts of an item by their transcripts.
 fn settle_item(item: &mut Value) {
     let Some(Value::Array(parts)) = item.get_mut("content") else { return };
     for part in parts.iter_mut().filter_map(Value::as_object_mut) {
@@ -246,7 +246,7 @@ fn settle_item(item: &mut Value) {
     }
 }
 
-/// An item that the client adds to the conversation.
+/// Replaces audio parts of a client's item by their transcripts or a placeholder.
 fn spoken_item(item: &Object, omitted: u64) -> Value {
     let mut item = item.clone();
     if let Some(Value::Array(parts)) = item.get_mut("content") {

@@ -1,4 +1,4 @@
-//! An answer put together: plain or streamed, whole or cut.
+//! Decodes the response of an exchange: plain or streamed, complete or truncated.
 
 use super::assemble::{AssembledAnswer, assemble, error_message, refusal_message};
 use super::body::{ANSWER_LIMIT, too_large};
@@ -13,40 +13,40 @@ use crate::agent::{repair, responses};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Value};
 
-/// What came back.
+/// A decoded response.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    /// What the model said, called and thought.
+    /// The model's texts, tool calls and thoughts.
     pub(super) entries: Vec<Entry>,
-    /// The provider's id of it.
+    /// The provider's id for the response.
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     pub(super) finish_reason: Option<String>,
     pub(super) usage: Option<Usage>,
-    /// What it cost, in dollars, where the provider says so.
+    /// The cost in dollars that the provider reported.
     pub(super) cost: Option<f64>,
-    /// The tokens in the provider's words.
+    /// The provider's own usage object.
     pub(super) stated_usage: Option<Value>,
-    /// Items that a later request may refer to, by their ids.
+    /// Items that a later request may refer to, by id.
     pub(super) items: Vec<(String, Option<Entry>)>,
-    /// What went wrong.
+    /// Why the response failed.
     pub(super) error: Option<String>,
-    /// What happened to the connection after the model had said all.
+    /// A connection error after the model had finished.
     pub(super) connection_error: Option<String>,
-    /// How many events of its stream are no JSON.
+    /// How many events of the stream failed to parse.
     pub(super) unread_events: u64,
-    /// Answers to earlier requests, which have ids and tokens of their own.
+    /// Answers to earlier batch requests, with ids and usage of their own.
     pub(super) own_entries: Vec<Entry>,
 }
 
 impl Reply {
-    /// An answer that is one text.
+    /// A response that is one text.
     pub(super) fn of_text(said: String) -> Self {
         let entries = vec![Entry::new(Role::Assistant, Kind::Text, said)];
         Self { entries, ..Self::default() }
     }
 
-    /// Puts together what came back in an exchange.
+    /// Decodes the response of an exchange.
     pub(super) fn of(exchange: &Exchange) -> Self {
         let assembled = assemble_answer(exchange);
         let mut reply = match (assembled.whole, assembled.single_call) {
@@ -66,11 +66,11 @@ impl Reply {
         }
         let is_refused = exchange.status.is_some_and(|status| !(200..300).contains(&status));
         if assembled.is_complete || is_refused {
-            // Many clients close the connection after the last event, or on a refusal, before the end of the body.
+            // Many clients close the connection after the last event or on an error status, before the body ends.
             reply.connection_error = cut;
             reply.error = reply.error.or(assembled.error);
         } else {
-            // What broke the stream explains more than that it has no end.
+            // The connection error explains why the stream has no end.
             reply.error = cut.or(reply.error).or(assembled.error);
         }
         reply
@@ -81,7 +81,7 @@ impl Reply {
         let error =
             whole.get("error").filter(|error| !error.is_null()).map(|_| error_message(&whole));
         if !gemini {
-            // It is told apart from the entries.
+            // Errors become an entry of their own.
             whole.shift_remove("error");
         }
         let whole = &whole;
@@ -110,7 +110,7 @@ impl Reply {
     }
 }
 
-/// The error that a server states in place of an answer.
+/// The error that a server sent in place of a response.
 pub(super) fn stated_error(exchange: &Exchange) -> Option<String> {
     let body = exchange.answer_body();
     let mut events = body.bytes.split(|byte| *byte == b'\n').filter_map(stream::data);
@@ -120,7 +120,7 @@ pub(super) fn stated_error(exchange: &Exchange) -> Option<String> {
     })
 }
 
-/// Puts the body of an answer together.
+/// Assembles the response body.
 fn assemble_answer(exchange: &Exchange) -> AssembledAnswer {
     let body = exchange.answer_body();
     let oversize = body.is_too_large.then(|| too_large("answer", ANSWER_LIMIT));
@@ -129,7 +129,7 @@ fn assemble_answer(exchange: &Exchange) -> AssembledAnswer {
             error: Some(refusal_message(status, &body.bytes)),
             ..AssembledAnswer::default()
         },
-        // Of a document, the beginning says nothing.
+        // A truncated JSON document cannot be parsed.
         Some(_) if body.is_too_large && !is_event_stream(&body.bytes) => AssembledAnswer::default(),
         Some(_) if exchange.dialect().is_single_call() => {
             let reply = single_call::reply(exchange.dialect(), exchange, &body.bytes);
@@ -144,7 +144,7 @@ fn assemble_answer(exchange: &Exchange) -> AssembledAnswer {
     assembled
 }
 
-/// The entries of a response of Anthropic or OpenAI.
+/// The entries of an Anthropic or OpenAI response.
 fn answered(whole: &Object) -> Vec<Entry> {
     if !["output", "choices", "content"].iter().any(|field| whole.contains_key(*field)) {
         return Vec::new();
@@ -152,7 +152,7 @@ fn answered(whole: &Object) -> Vec<Entry> {
     response_entries(whole)
 }
 
-/// The items of a response that have ids; those of which only ciphertext came say nothing.
+/// The items of a response by id. An item with only ciphertext has no entry.
 fn items(whole: &Object) -> Vec<(String, Option<Entry>)> {
     let items = list(whole, "output").iter().filter_map(Value::as_object);
     let named = items.filter_map(|item| {
@@ -167,7 +167,7 @@ fn is_ended(exchange: &Exchange) -> bool {
     exchange.end.as_ref().is_some_and(|end| end.error.is_none())
 }
 
-/// Tokens that Bedrock counts in headers, for models that state none.
+/// Usage from Bedrock's headers, for models that report none.
 fn counted_by_bedrock(exchange: &Exchange) -> Option<Usage> {
     let header = |name| exchange.answer_header(name)?.parse().ok();
     let input = header("x-amzn-bedrock-input-token-count");
@@ -180,12 +180,12 @@ fn counted_by_bedrock(exchange: &Exchange) -> Option<Usage> {
     (!usage.is_empty()).then_some(usage)
 }
 
-/// What LiteLLM says that an answer cost.
+/// The cost that LiteLLM reports.
 fn cost_in_headers(exchange: &Exchange) -> Option<f64> {
     exchange.answer_header("x-litellm-response-cost")?.parse().ok()
 }
 
-/// What OpenRouter says that an answer cost: its own share, and the provider's where that is paid apart.
+/// The cost that OpenRouter reports: its own charge, plus the provider's if that is paid separately.
 fn stated_cost(usage: &Object) -> Option<f64> {
     let own = usage.get("cost")?.as_f64()?;
     let is_paid_apart = usage.get("is_byok") == Some(&Value::Bool(true));

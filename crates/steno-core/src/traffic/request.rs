@@ -1,4 +1,4 @@
-//! What a request says: instructions, and all that was said so far.
+//! Decodes a request into instructions and messages.
 
 use super::dialect::Dialect;
 use super::translate::translate_request;
@@ -9,23 +9,23 @@ use crate::agent::responses::{self, content_text};
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 
-/// A request, taken apart.
+/// A decoded request.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// Instructions to the model.
     pub(super) system: Vec<Entry>,
-    /// What was said, in its order.
+    /// Messages, in order.
     pub(super) said: Vec<Entry>,
-    /// The response after which it goes on, where the server has the history.
+    /// The id of the previous response, if the server keeps the history.
     pub(super) follows: Option<String>,
-    /// Whether the answer is to be of a given structure.
+    /// Whether the request asks for structured output.
     pub(super) structured: bool,
-    /// Whether the server is only told what was said, and does not answer.
+    /// Whether the request only adds to the history and expects no response.
     pub(super) is_unanswered: bool,
 }
 
 impl Asked {
-    /// Takes apart what was asked in a dialect.
+    /// Decodes the fields of a request.
     pub(super) fn of(dialect: Dialect, request: Object) -> Self {
         let request = &translate_request(dialect, request);
         let dialect = dialect.translated();
@@ -53,7 +53,7 @@ impl Asked {
     }
 }
 
-/// Gives an entry of any dialect the form that captures have.
+/// Normalizes an entry of any dialect.
 pub(super) fn settle(entry: &mut Entry) {
     match entry.kind {
         Kind::ToolCall => settle_call(entry),
@@ -65,7 +65,7 @@ pub(super) fn settle(entry: &mut Entry) {
     }
 }
 
-/// The arguments stand in the content as readable JSON, and in `tool_input` if they are an object.
+/// Puts the arguments into `content` as formatted JSON, and into `tool_input` if they are an object.
 fn settle_call(entry: &mut Entry) {
     entry.tool_name.get_or_insert_with(|| "unknown".to_owned());
     let input = match entry.tool_input.take() {
@@ -101,7 +101,7 @@ fn messages(request: &Object, entries: fn(&Object) -> Vec<Entry>) -> Vec<Entry> 
     messages.into_iter().flatten().filter_map(Value::as_object).flat_map(entries).collect()
 }
 
-/// The input of a Responses request: a text, or items, of which plain messages may lack a type.
+/// Decodes the input of a Responses request: a text, or items. Plain messages may lack a type.
 fn items(request: &Object) -> Vec<Entry> {
     match request.get("input") {
         Some(Value::String(said)) => vec![Entry::new(Role::User, Kind::Text, said.as_str())],

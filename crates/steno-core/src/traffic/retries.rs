@@ -1,7 +1,7 @@
-//! Which requests repeat one that has failed.
+//! Detects requests that retry a failed one.
 //!
-//! Clients that say so are believed: their headers count the attempts, or carry the same key each time. Otherwise a
-//! request is a retry if it is the same, byte for byte, as one whose last attempt failed in a way that clients retry.
+//! Some clients count attempts in a header, or send the same idempotency key each time. Otherwise a request is a retry
+//! if it equals, byte for byte, one with a last attempt that failed with a retryable error.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,16 @@ use blake3::{Hash, Hasher};
 use super::exchange::Exchange;
 use super::piece::Headers;
 
-/// A request that repeats another one.
+/// A request that retries an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Retry {
-    /// Which attempt it is, counted from 1.
+    /// The attempt's number, from 1.
     pub(super) attempt: u64,
-    /// The exchange of the attempt before it, if that was recorded.
+    /// The exchange of the previous attempt, if recorded.
     pub(super) of: Option<String>,
 }
 
-/// What is known of earlier attempts.
+/// The last attempt of each request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RetryLog {
     attempts: HashMap<Hash, Attempt>,
@@ -36,19 +36,19 @@ struct Attempt {
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It was answered; with this id, if the provider gave one.
+    /// Answered, with the provider's response id if there is one.
     Answered(Option<String>),
-    /// It failed in a way that may pass: no connection, a cut, too many requests, an error of the server.
+    /// Failed with a retryable error: no connection, a broken stream, too many requests, or a server error.
     Failed,
-    /// It was refused for good.
+    /// Refused: a retry would fail too.
     Refused,
 }
 
-/// What names a request: its idempotency key, or its content.
+/// Identifies a request by its idempotency key, or by the hash of its content.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestKey {
     hash: Hash,
-    /// Whether the client has given it, so that a provider bills all attempts once.
+    /// Whether the client sent the key. The provider then bills all attempts once.
     is_stated: bool,
 }
 
@@ -60,7 +60,7 @@ impl RequestKey {
         }
         let stated = ["idempotency-key", "amz-sdk-invocation-id"];
         let key = stated.iter().find_map(|name| header(&exchange.request_headers, name));
-        // The boundaries of a body with parts are new each time.
+        // Multipart boundaries differ in each attempt.
         let measured = exchange.measured_request.as_ref();
         let content = measured.map(|body| body.content_blake3.as_ref().unwrap_or(&body.blake3));
         let content = content.map_or(exchange.body.as_slice(), |hash| hash.as_bytes());
@@ -70,7 +70,7 @@ impl RequestKey {
 }
 
 impl RetryLog {
-    /// What a request repeats, if it does.
+    /// The retry that a request is, if any.
     pub(super) fn find(&self, key: RequestKey, headers: &Headers) -> Option<Retry> {
         let stated = stated_attempt(headers).filter(|attempt| *attempt > 1);
         let before = self.attempts.get(&key.hash).filter(|before| {
@@ -80,7 +80,7 @@ impl RetryLog {
         Some(Retry { attempt, of: before.map(|before| before.exchange.clone()) })
     }
 
-    /// Whether the provider has billed an answer already: that of an attempt with the same key, repeated.
+    /// Whether the provider has already billed this response to an attempt with the same key.
     pub(super) fn is_billed(&self, key: RequestKey, id: Option<&str>) -> bool {
         key.is_stated
             && self.attempts.get(&key.hash).is_some_and(|before| match &before.outcome {
@@ -89,7 +89,7 @@ impl RetryLog {
             })
     }
 
-    /// Notes how an attempt ended.
+    /// Records how an attempt ended.
     pub(super) fn note(&mut self, key: RequestKey, exchange: &str, end: AttemptEnd<'_>) {
         let number = end.retry.map_or(1, |retry| retry.attempt);
         let attempt = Attempt { exchange: exchange.to_owned(), number, outcome: end.outcome };
@@ -107,7 +107,7 @@ pub(super) struct AttemptEnd<'a> {
     pub(super) outcome: Outcome,
 }
 
-/// How an exchange ended whose answer, if there was one, had this id and this error.
+/// The outcome for a status, a response id and an error.
 pub(super) fn outcome(status: Option<u16>, id: Option<&str>, error: Option<&str>) -> Outcome {
     match (status, error) {
         (Some(400..=407 | 410..=424 | 426..=428 | 430..=499), _) => Outcome::Refused,
@@ -116,10 +116,10 @@ pub(super) fn outcome(status: Option<u16>, id: Option<&str>, error: Option<&str>
     }
 }
 
-/// The number of an attempt, as clients state it.
+/// The attempt's number from the client's headers.
 fn stated_attempt(headers: &Headers) -> Option<u64> {
     let stainless = || header(headers, "x-stainless-retry-count")?.parse::<u64>().ok();
-    // As in `attempt=2; max=3`.
+    // For example `attempt=2; max=3`.
     let amazon = || {
         let fields = header(headers, "amz-sdk-request")?;
         let attempt = fields.split(';').find_map(|field| field.trim().strip_prefix("attempt="));

@@ -1,11 +1,11 @@
-//! Keys, tokens and cookies of an exchange: they are passed on, but never recorded.
+//! Removes keys, tokens and cookies from the recording of an exchange. The gateway still forwards them.
 //!
-//! A secret is known by the name of the header, parameter or JSON field that holds it, or by its form
-//! (`crate::secret`). Placeholders such as `anything` are no secrets, and stay. A secret that was brought by a request
-//! is looked for in everything that is recorded of the exchange, because servers repeat keys: in escaped forms, across
-//! chunks, and, since bodies are recorded decompressed, in compressed answers.
+//! A secret is recognised by the name of its header, parameter or JSON field, or by its form (`crate::secret`).
+//! Placeholders such as `anything` are not secrets and stay. Servers repeat keys, so every secret of a request is
+//! searched for in everything recorded of the exchange: in escaped forms, across chunks and, since bodies are recorded
+//! decompressed, in compressed responses.
 //!
-//! What is left out is marked with its rule and length: `[redacted: authorization, 51 bytes]`.
+//! A marker with the rule and the length replaces a secret: `[redacted: authorization, 51 bytes]`.
 
 mod escapes;
 mod filter;
@@ -20,7 +20,7 @@ use crate::secret::{
     holds_password, is_dummy_password, is_placeholder, is_searchable, is_secret_name,
 };
 
-/// A secret that is looked for in all that is recorded of an exchange.
+/// A secret to search for in everything recorded of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct KnownSecret {
     value: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct TrafficSecrets {
     known: Vec<KnownSecret>,
 }
 
-/// What is recorded instead of a secret.
+/// The marker that replaces a secret.
 fn marker(rule: &str, length: usize) -> String {
     format!("[redacted: {rule}, {length} bytes]")
 }
@@ -57,7 +57,7 @@ impl TrafficSecrets {
         }
     }
 
-    /// The value of a header as it may be recorded.
+    /// Redacts the value of a header.
     pub fn redact_header(&self, name: &str, value: &str) -> String {
         let mut redacted = value.to_owned();
         for secret in secrets_of_header(name, value) {
@@ -69,7 +69,7 @@ impl TrafficSecrets {
         self.redact_text(&redacted)
     }
 
-    /// A path with its query as it may be recorded.
+    /// Redacts a path and its query.
     pub fn redact_path(&self, path: &str) -> String {
         let Some((path, query)) = path.split_once('?') else { return self.redact_text(path) };
         let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
@@ -82,7 +82,7 @@ impl TrafficSecrets {
         self.redact_text(&format!("{path}?{}", parameters.join("&")))
     }
 
-    /// A text without the secrets that are known.
+    /// Redacts the known secrets in a text.
     pub fn redact_text(&self, text: &str) -> String {
         let mut filter = self.filter();
         let mut redacted = filter.push(text.as_bytes());
@@ -90,18 +90,18 @@ impl TrafficSecrets {
         String::from_utf8_lossy(&redacted).into_owned()
     }
 
-    /// What takes the secrets out of a body that comes in pieces.
+    /// A filter for a body that arrives in chunks.
     pub fn filter(&self) -> SecretFilter {
         SecretFilter::new(self.clone(), false)
     }
 
-    /// The same for a body whose fields may be parts.
+    /// A filter for a body in this format. It also searches the parts of a multipart body.
     pub fn filter_fields(&self, fields: &BodyFields) -> SecretFilter {
         SecretFilter::new(self.clone(), matches!(fields, BodyFields::Multipart(_)))
     }
 
-    /// Takes the secrets out of a whole form, by the names of its fields; those are known from then on. Gives how many
-    /// they were.
+    /// Redacts a whole form by the names of its fields, and remembers the secrets. Returns the form and the number of
+    /// redactions.
     pub fn redact_form(&mut self, form: &[u8]) -> (Vec<u8>, u64) {
         let mut redactions = 0;
         let pairs: Vec<Vec<u8>> = form
@@ -123,19 +123,19 @@ impl TrafficSecrets {
         (pairs.join(&b'&'), redactions)
     }
 
-    /// Remembers a secret, if it can be told from ordinary text.
+    /// Remembers a secret, unless a search for it would hit ordinary text.
     fn remember(&mut self, value: &str, rule: &str) {
         if !is_searchable(value) || self.known.iter().any(|known| known.value == value.as_bytes()) {
             return;
         }
         let (value, rule) = (value.as_bytes().to_vec(), rule.to_ascii_lowercase());
         self.known.push(KnownSecret { value, rule });
-        // Of two secrets the longer one is replaced first: the other may be a part of it.
+        // Longer secrets are replaced first, because a shorter one may be part of them.
         self.known.sort_by_key(|known| std::cmp::Reverse(known.value.len()));
     }
 }
 
-/// Whether the value of a field of this name is a secret, and no placeholder. Nearly any word may be a password.
+/// Whether the value of this field is a secret and not a placeholder. Almost any word may be a password.
 fn is_secret_value(name: &str, value: &str) -> bool {
     if holds_password(name) { !is_dummy_password(value) } else { !is_placeholder(value) }
 }
@@ -172,7 +172,7 @@ fn secrets_of_header(name: &str, value: &str) -> Vec<String> {
     secrets
 }
 
-/// User and password, and the password alone, of basic authentication.
+/// Decodes basic authentication: the password, and user and password together.
 fn basic_credentials(credentials: &str) -> Vec<String> {
     let decoded =
         BASE64.decode(credentials.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());

@@ -1,6 +1,6 @@
-//! Calls of models that are no conversation: embeddings, pictures, speech, and batches of requests.
+//! Decodes calls outside a conversation: embeddings, images, speech, files and batches.
 //!
-//! Each is told as what was asked and what came back, in words; the bytes are in the record.
+//! Entries describe the request and the response in words. The recording keeps the bytes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -18,10 +18,10 @@ use crate::agent::{attachment, repair, usage};
 use crate::entry::{Entry, Kind, Role, Usage};
 use crate::json::{Object, Style, Value};
 
-/// How much of the texts of a call is told. All of them are in the record.
+/// Limit for the text of an entry. The recording keeps all of it.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// What a call asks for.
+/// Entries for a request.
 pub(super) fn asked_entries(dialect: Dialect, request: &Object) -> Vec<Entry> {
     let said = match dialect {
         Dialect::Embeddings => shortened(&embedding_inputs(request)),
@@ -35,7 +35,7 @@ pub(super) fn asked_entries(dialect: Dialect, request: &Object) -> Vec<Entry> {
     if said.is_empty() { Vec::new() } else { vec![Entry::new(Role::User, Kind::Text, said)] }
 }
 
-/// What came back.
+/// Decodes a response.
 pub(super) fn reply(dialect: Dialect, exchange: &Exchange, body: &[u8]) -> Reply {
     match dialect {
         Dialect::BatchResults => batch_results(body),
@@ -43,7 +43,7 @@ pub(super) fn reply(dialect: Dialect, exchange: &Exchange, body: &[u8]) -> Reply
         Dialect::Speech | Dialect::Transcription if is_event_stream(body) => streamed_audio(body),
         _ => match repair::parse::<Value>(body) {
             Ok(Value::Object(whole)) => whole_reply(dialect, whole),
-            // A transcript may be plain text, or subtitles.
+            // A transcript may be plain text or subtitles.
             _ if dialect == Dialect::Transcription => {
                 Reply::of_text(String::from_utf8_lossy(body).trim_end().to_owned())
             }
@@ -72,7 +72,7 @@ fn whole_reply(dialect: Dialect, whole: Object) -> Reply {
     }
 }
 
-/// Tokens under any of the names that providers have for them.
+/// Usage, under any provider's field names.
 fn stated_tokens(whole: &Object) -> Option<Usage> {
     if let Some(usage) = object(whole, "usage") {
         return Some(usage::openai(usage));
@@ -101,7 +101,7 @@ fn embedding_inputs(request: &Object) -> Vec<String> {
             items.iter().map(of_value).collect()
         }
         Some(value) => vec![of_value(value)],
-        // Gemini's: one content, or a list of requests that have one each.
+        // Gemini: one content, or a list of requests with one each.
         None => {
             let requests = list(request, "requests").iter().filter_map(|item| item.get("content"));
             requests.chain(request.get("content")).map(of_value).collect()
@@ -109,7 +109,7 @@ fn embedding_inputs(request: &Object) -> Vec<String> {
     }
 }
 
-/// Texts below each other, as far as they are told.
+/// Joins texts up to the limit, and counts the rest.
 fn shortened(inputs: &[String]) -> String {
     let mut said = String::new();
     for (at, input) in inputs.iter().enumerate() {
@@ -135,7 +135,7 @@ fn embeddings(whole: &Object) -> String {
     };
     let vector = |item: &Value| match item.get("embedding").or(item.get("values")).unwrap_or(item) {
         Value::Array(numbers) => numbers.len(),
-        // Numbers of four bytes each.
+        // Each number takes four bytes.
         Value::String(base64) => BASE64.decode(base64).map_or(0, |bytes| bytes.len() / 4),
         _ => 0,
     };
@@ -176,14 +176,14 @@ fn texts(request: &Object, fields: &[&str]) -> String {
     texts.join("\n")
 }
 
-/// Bytes in words: their type, length and hash.
+/// Describes bytes by type, length and hash.
 pub(super) fn named_bytes(exchange: &Exchange, bytes: &[u8]) -> String {
     let kind = exchange.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let kind = kind.map_or("data", |(_, value)| value.as_str());
     format!("[{kind}, {} bytes, blake3 {}]", bytes.len(), blake3::hash(bytes))
 }
 
-/// Events of a transcript or of speech: texts are put together, audio is counted.
+/// Decodes a stream of transcript or speech events: joins texts and counts audio bytes.
 fn streamed_audio(body: &[u8]) -> Reply {
     let (mut said, mut audio) = (String::new(), Vec::new());
     let mut reply = Reply::default();
@@ -232,7 +232,7 @@ fn batch_state(whole: &Object) -> String {
     format!("[batch {id}: {}]", state.unwrap_or("accepted"))
 }
 
-/// The answers to a batch, one to a line, each billed under its own id.
+/// Decodes batch results: one per line, each billed under its own id.
 fn batch_results(body: &[u8]) -> Reply {
     let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let results = lines.filter_map(|line| repair::parse::<Object>(line).ok());

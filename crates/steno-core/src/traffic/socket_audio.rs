@@ -1,22 +1,22 @@
-//! Sound in the messages of a realtime connection, which is left out of the record.
+//! Strips audio from the messages of a realtime connection before they are recorded.
 
 use memchr::memmem;
 
 use crate::json::{Object, Value};
 
-/// Shorter texts are not sound.
+/// Shorter strings are not audio.
 const SHORTEST_SOUND: usize = 64;
 
-/// A message without its sound.
+/// A message without its audio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShortenedMessage {
-    /// The message; where sound was, it says how much.
+    /// The message, with a placeholder for the audio.
     pub text: String,
-    /// The bytes of sound that it had.
+    /// How many bytes of audio were removed.
     pub omitted: u64,
 }
 
-/// Takes the sound out of a message; none if it has none.
+/// Strips audio from a message. Returns `None` if it has none.
 pub fn leave_out_audio(message: &[u8]) -> Option<ShortenedMessage> {
     memmem::find(message, b"audio")?;
     let Ok(Value::Object(mut event)) = serde_json::from_slice(message) else { return None };
@@ -30,7 +30,7 @@ pub fn leave_out_audio(message: &[u8]) -> Option<ShortenedMessage> {
     (omitted > 0).then(|| ShortenedMessage { text: event.to_string(), omitted })
 }
 
-/// Shortens every field named `audio`.
+/// Strips every field named `audio`.
 fn shorten_all(value: &mut Value, omitted: &mut u64) {
     match value {
         Value::Object(object) => {

@@ -1,7 +1,6 @@
-//! WebSocket connections as exchanges: each response that a client asks for on one becomes a request and an answer, as if it
-//! had come by HTTP with a stream of events.
+//! Splits WebSocket connections into exchanges: each response becomes a request and an event stream, as over HTTP.
 //!
-//! Responses over WebSocket are sequential: events belong to the oldest request that has not ended.
+//! Responses on one connection are sequential, so an event belongs to the oldest open exchange.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,13 +12,13 @@ use super::piece::{Piece, PieceKind};
 use super::realtime::RealtimeConversation;
 use crate::json::{Object, Value};
 
-/// Statuses with which servers say that they have no WebSocket there: clients then ask by HTTP.
+/// Statuses of servers without WebSocket support. The client retries over HTTP.
 const NO_WEBSOCKET: [u16; 4] = [404, 405, 426, 501];
 
-/// Why an answer has no end.
+/// The error of a response without an end.
 const CLOSED: &str = "the connection closed before the answer ended";
 
-/// Turns the messages of connections into pieces of exchanges; all other pieces stay as they are.
+/// Converts WebSocket messages into pieces of exchanges. Passes other pieces through.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SocketExchanges {
     open: HashMap<String, Connection>,
@@ -29,9 +28,9 @@ pub(crate) struct SocketExchanges {
 struct Connection {
     request: Piece<'static>,
     is_open: bool,
-    /// How many exchanges there were on it.
+    /// Number of exchanges on this connection.
     count: u64,
-    /// Those that wait for the rest of their answer, and when they began.
+    /// Ids and start times of the open exchanges.
     waiting: VecDeque<(String, u64)>,
     protocol: Protocol,
 }
@@ -43,21 +42,21 @@ enum Protocol {
     Unknown,
 }
 
-/// What a message means for the exchanges of its connection.
+/// The effect of a message on the exchanges of its connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SocketStep {
-    /// A response is asked for.
+    /// Begins an exchange with this request body.
     Ask(Object),
-    /// An event of the oldest answer that has not ended.
+    /// An event of the oldest open exchange.
     Event(String),
-    /// That answer has ended.
+    /// Ends the oldest open exchange.
     End,
-    /// An error that belongs to no answer, and the request under which it is told.
+    /// An error outside any response, as an exchange with this request body.
     Failure(Object, String),
 }
 
 impl SocketExchanges {
-    /// Takes a piece; gives those that stand for it.
+    /// Converts a piece into the pieces that replace it.
     pub(crate) fn take<'a>(&mut self, piece: Piece<'a>) -> Vec<Piece<'a>> {
         if piece.traffic == PieceKind::Request && asks_for_websocket(&piece) {
             let id = piece.exchange.clone().into_owned();
@@ -77,11 +76,11 @@ impl SocketExchanges {
                 let ended = self.open.remove(piece.exchange.as_ref());
                 ended.map(|connection| connection.end(&piece)).unwrap_or_default()
             }
-            // The handshake failed: what came is an answer like any other.
+            // The handshake failed, so this is a plain HTTP response.
             PieceKind::Response | PieceKind::End => {
                 let request = self.open.remove(piece.exchange.as_ref()).map(|open| open.request);
                 let has_none = piece.status.is_some_and(|status| NO_WEBSOCKET.contains(&status));
-                // It asked the API, though not by POST.
+                // The request reached the API, though as GET.
                 let posted = |request| Piece { method: Some("POST".into()), ..request };
                 let request = request.filter(|_| !has_none).map(posted);
                 request.into_iter().chain([piece]).collect()
@@ -90,7 +89,7 @@ impl SocketExchanges {
         }
     }
 
-    /// What is left of connections that never ended.
+    /// Returns the remaining pieces of connections that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Piece<'static>> {
         let mut open: Vec<_> = std::mem::take(&mut self.open).into_iter().collect();
         open.sort_by(|(first, _), (second, _)| first.cmp(second));
@@ -179,7 +178,7 @@ impl Connection {
         let exchange = format!("{}.{}", self.request.exchange, self.count);
         self.count += 1;
         self.waiting.push_back((exchange.clone(), after));
-        // It says what form the answer has.
+        // Marks the response as a stream.
         body.insert("stream".to_owned(), Value::Bool(true));
         let opened = Exchange { at: self.request.at, ..Exchange::default() };
         let mut request = self.request.clone();
@@ -200,7 +199,7 @@ fn asks_for_websocket(request: &Piece<'_>) -> bool {
     })
 }
 
-/// The type of an event.
+/// The `type` field of an event.
 #[derive(Deserialize)]
 pub(super) struct EventType<'a> {
     #[serde(rename = "type", borrow)]
@@ -208,14 +207,14 @@ pub(super) struct EventType<'a> {
 }
 
 impl EventType<'_> {
-    /// The type that a message states.
+    /// Parses the type of an event; empty if there is none.
     pub(super) fn of(message: &str) -> String {
         let event = serde_json::from_str::<EventType<'_>>(message);
         event.map(|event| event.name.into_owned()).unwrap_or_default()
     }
 }
 
-/// What a client says in OpenAI's Responses API over WebSocket.
+/// Steps for a client message of the Responses API.
 fn asked_response(message: &str) -> Vec<SocketStep> {
     if EventType::of(message) != "response.create" {
         return Vec::new();
@@ -229,7 +228,7 @@ fn asked_response(message: &str) -> Vec<SocketStep> {
     vec![SocketStep::Ask(inner.unwrap_or(event))]
 }
 
-/// What the server says there.
+/// Steps for a server message of the Responses API.
 fn answered_event(message: &str) -> Vec<SocketStep> {
     let last =
         ["response.completed", "response.failed", "response.incomplete", "response.done", "error"];

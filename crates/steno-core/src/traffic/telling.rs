@@ -1,7 +1,7 @@
-//! Pieces become entries: each message once, at the moment when it was said.
+//! Decodes traffic pieces into entries, each message once and with the time it was sent.
 //!
-//! Instructions and prompts are told when the request comes, what the model said when the answer has ended, and results
-//! of tools when the next request brings them.
+//! The decoder emits instructions and prompts when the request arrives, the model's output when the response has ended,
+//! and tool results when the next request carries them.
 
 mod description;
 
@@ -22,47 +22,47 @@ use crate::entry::{Entry, Kind, PRIMARY, Role};
 use crate::json::{Object, Value};
 use blake3::Hash;
 
-/// The most bytes of answers that are held of all exchanges that have not ended.
+/// Limit for buffered response bytes of all open exchanges together.
 const OPEN_LIMIT: usize = 2 * ANSWER_LIMIT;
 
-/// What was told so far, and the exchanges that have not ended.
+/// Decodes the pieces of one recording. Holds the conversations so far and the open exchanges.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Telling {
     conversations: Conversations,
-    /// The exchanges that have not ended, by their ids; several of one id end in their order.
+    /// Exchanges that have not ended, by id. Exchanges with the same id end in the order they began.
     open: HashMap<String, VecDeque<Open>>,
-    /// How many requests have come.
+    /// Number of requests so far.
     requests: u64,
-    /// Bytes of answers that are held of those.
+    /// Buffered response bytes of the open exchanges.
     held: usize,
-    /// What items of responses said, for requests that only refer to them.
+    /// Entries of response items by item id, for later requests that only refer to an item.
     items: HashMap<String, Option<Entry>>,
-    /// The tools that were called, by the id of the call.
+    /// Tool names by call id.
     tools: HashMap<String, String>,
     retries: RetryLog,
     cost: StatedCost,
-    /// Whether all is told in the first source.
+    /// Whether all entries go to the primary source.
     joined: bool,
-    /// The WebSocket connections that have not ended.
+    /// Open WebSocket connections.
     sockets: SocketExchanges,
-    /// Exchanges that were moved to other sessions, which tell of them.
+    /// Exchanges that moved to other sessions. They are skipped here.
     moved: HashSet<String>,
     /// The conversation of the last request.
     last_place: Option<Place>,
-    /// What is told in the first source, if all is, by exchange: what was said during another exchange waits for its
-    /// end, so that a prompt and its answer stay together.
+    /// With a single source, entries queued by exchange. Entries of a later exchange wait until the earlier one ends,
+    /// so a prompt and its answer stay together.
     waiting: VecDeque<WaitingEntries>,
 }
 
-/// What providers have said that answers cost.
+/// Sum of the costs that providers reported.
 #[derive(Clone, Copy, Debug, Default)]
 struct StatedCost {
     dollars: Option<f64>,
-    /// Whether tokens were billed for which no cost is stated: the sum is not all then.
+    /// Whether some billed tokens had no reported cost, so the sum is incomplete.
     is_partial: bool,
 }
 
-/// The entries of an exchange that wait for those of an earlier one.
+/// Entries of one exchange, queued behind an earlier exchange.
 #[derive(Clone, Debug)]
 struct WaitingEntries {
     number: u64,
@@ -72,29 +72,29 @@ struct WaitingEntries {
 
 #[derive(Clone, Debug)]
 struct Open {
-    /// Its id in the record.
+    /// The exchange's id in the recording.
     id: String,
     exchange: Exchange,
-    /// Which request it is, counted from 0.
+    /// The request's number, from 0.
     number: u64,
-    /// The conversation and the point in it; none where no message was understood.
+    /// The conversation and its hash at this request; `None` if no message was decoded.
     asked: Option<(Place, Hash)>,
     structured: bool,
-    /// The model that was asked for.
+    /// The requested model.
     model: Option<String>,
     key: RequestKey,
     retry: Option<Retry>,
-    /// Whether no answer was asked for.
+    /// Whether the request expects no response.
     is_unanswered: bool,
 }
 
 impl Telling {
-    /// Leaves out exchanges that were moved to other sessions.
+    /// Skips exchanges that moved to other sessions.
     pub(crate) fn leave_out(&mut self, moved: HashSet<String>) {
         self.moved = moved;
     }
 
-    /// Takes a piece; gives the entries that it tells, not yet numbered.
+    /// Decodes a piece and returns its entries, not yet numbered.
     pub(crate) fn take(&mut self, piece: Piece<'_>) -> Vec<Entry> {
         if self.moved.contains(piece.exchange.as_ref()) {
             return Vec::new();
@@ -121,7 +121,7 @@ impl Telling {
             PieceKind::Response | PieceKind::Chunk => {
                 let room = OPEN_LIMIT.saturating_sub(self.held);
                 let added = self.find(&piece.exchange).map(|open| {
-                    // What is not understood is not read.
+                    // An unknown dialect is not decoded, so its bytes are not buffered.
                     let is_read = open.exchange.dialect() != Dialect::Other;
                     open.exchange.take_some(piece, if is_read { room } else { 0 })
                 });
@@ -138,7 +138,7 @@ impl Telling {
         }
     }
 
-    /// Tells what had come of exchanges that never ended.
+    /// Emits the entries of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
         let pieces = self.sockets.finish();
         let mut told: Vec<_> =
@@ -152,7 +152,7 @@ impl Telling {
         told
     }
 
-    /// Tells what is left to be told of an exchange that is over.
+    /// Emits the remaining entries of an ended exchange.
     fn conclude(&mut self, mut open: Open) -> Vec<Entry> {
         let mut told = Vec::new();
         if std::mem::take(&mut open.exchange.is_uploading) {
@@ -162,8 +162,7 @@ impl Telling {
         self.in_order(open.number, told, true)
     }
 
-    /// Gives the entries of an exchange, and those that waited for its end. Where conversations have sources of their
-    /// own, nothing waits.
+    /// Queues the entries of an exchange and returns those that no longer wait. Without a single source, nothing waits.
     fn in_order(&mut self, number: u64, entries: Vec<Entry>, is_ended: bool) -> Vec<Entry> {
         if !self.joined {
             return entries;
@@ -186,12 +185,12 @@ impl Telling {
         told
     }
 
-    /// What all answers cost, if each that was billed says so.
+    /// The cost of all responses, or `None` if a billed response reported none.
     pub(crate) fn stated_cost(&self) -> Option<f64> {
         self.cost.dollars.filter(|_| !self.cost.is_partial)
     }
 
-    /// Takes out the exchange of an id that came first.
+    /// Removes the oldest open exchange with this id.
     fn end(&mut self, id: &str) -> Option<Open> {
         let same_id = self.open.get_mut(id)?;
         let open = same_id.pop_front();
@@ -201,7 +200,7 @@ impl Telling {
         open
     }
 
-    /// Bytes of answers that are held at present.
+    /// Response bytes buffered now.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
         let open = self.open.values().flatten().flat_map(|open| &open.exchange.chunks);
@@ -228,13 +227,13 @@ impl Telling {
         self.in_order(number, told, false)
     }
 
-    /// Takes a piece of a request's body. What it says is told when all has come.
+    /// Appends bytes to a request's body. The request is decoded when the body is complete.
     fn upload(&mut self, piece: Piece<'_>) -> Vec<Entry> {
         let id = piece.exchange.clone().into_owned();
         let Some(mut open) = self.end(&id) else { return Vec::new() };
         let was_uploading = open.exchange.is_uploading;
         if was_uploading {
-            // One byte more than is read shows that there are more.
+            // One byte over the limit shows that the body is too large.
             let has_room = open.exchange.body.len() <= REQUEST_LIMIT;
             if has_room || piece.traffic == PieceKind::UploadEnd {
                 open.exchange.take(piece);
@@ -251,7 +250,7 @@ impl Telling {
         self.in_order(number, told, false)
     }
 
-    /// Reads and tells the body of a request, all of which has come.
+    /// Decodes a request whose body is complete.
     fn read_request(&mut self, open: &mut Open) -> Vec<Entry> {
         let exchange = &open.exchange;
         let dialect = exchange.dialect();
@@ -264,7 +263,7 @@ impl Telling {
         open.structured = asked.as_ref().is_some_and(|asked| asked.structured);
         open.is_unanswered = asked.as_ref().is_some_and(|asked| asked.is_unanswered);
         open.model = model;
-        // The answer is read without it.
+        // The response is decoded without the request body.
         open.exchange.body = Vec::new();
         let mut told = asked.map(|asked| self.tell(asked, open)).unwrap_or_default();
         if is_too_large {
@@ -283,7 +282,7 @@ impl Telling {
         told
     }
 
-    /// Tells what is new in a request.
+    /// Emits the messages of a request that its conversation does not have yet.
     fn tell(&mut self, mut asked: Asked, open: &mut Open) -> Vec<Entry> {
         asked.said = asked.said.into_iter().filter_map(|entry| self.look_up(entry)).collect();
         let found = self.conversations.place(&asked.said, asked.follows.as_deref(), &asked.system);
@@ -292,7 +291,7 @@ impl Telling {
         let mut told: Vec<_> =
             system.filter(|entry| self.conversations.instructs(found.place, entry)).collect();
         let is_repeated = told.is_empty() && found.known == asked.said.len();
-        // In one source with others, an answer alone would follow their prompts.
+        // In a shared source, an answer alone would appear to belong to another conversation's prompt.
         let is_apart = self.joined && self.last_place.replace(found.place) != Some(found.place);
         let known = if is_repeated && is_apart { last_prompt(&asked.said) } else { found.known };
         told.extend(asked.said.into_iter().skip(known));
@@ -310,7 +309,7 @@ impl Telling {
         self.with_source(told, Some(found.place))
     }
 
-    /// Tells the answer of an exchange, or why there is none.
+    /// Emits the response of an exchange, or the error in its place.
     fn reply(&mut self, open: &Open) -> Vec<Entry> {
         let exchange = &open.exchange;
         let measured = exchange.measured_answer.as_ref();
@@ -339,7 +338,7 @@ impl Telling {
         let mut entries = std::mem::take(&mut reply.entries);
         let is_told = exchange.dialect() != Dialect::BatchResults;
         if !is_told && reply.own_entries.is_empty() {
-            // Any other file.
+            // The file holds no batch results.
             return self.with_source(omitted.into_iter().collect(), None);
         }
         if entries.is_empty() && is_told && (reply.usage.is_some() || reply.error.is_none()) {
@@ -373,7 +372,7 @@ impl Telling {
         self.with_source(entries, open.asked.map(|(place, _)| place))
     }
 
-    /// Notes how an attempt ended; an answer that was billed with an earlier attempt counts no tokens.
+    /// Records how an attempt ended. A response billed with an earlier attempt counts no tokens.
     fn note_attempt(&mut self, open: &Open, reply: &mut Reply) {
         let (id, error) = (reply.id.as_deref(), reply.error.as_deref());
         let outcome = outcome(open.exchange.status, id, error);
@@ -389,7 +388,7 @@ impl Telling {
         self.retries.note(open.key, &open.id, end);
     }
 
-    /// What was said where an entry only refers to it; nothing if that was ciphertext.
+    /// Resolves an entry that only refers to an earlier item. Returns `None` if that item was ciphertext.
     fn look_up(&self, entry: Entry) -> Option<Entry> {
         let metadata = entry.metadata.as_ref().filter(|_| entry.kind == Kind::Other);
         let reference =
@@ -398,7 +397,7 @@ impl Telling {
         known.cloned().unwrap_or(Some(entry))
     }
 
-    /// Adds what is known about an entry to what it says itself.
+    /// Adds the exchange's metadata and the tool name to an entry. The entry's own fields win.
     fn complete(&mut self, entry: &mut Entry, mut metadata: Object) {
         let own = entry.metadata.take().unwrap_or_default();
         let id = entry.tool_call_id.clone();
@@ -415,7 +414,8 @@ impl Telling {
         entry.metadata = Some(metadata);
     }
 
-    /// What belongs to no conversation, and all where they are joined, stands in the first source.
+    /// Assigns the conversation's source. Entries without a conversation go to the primary source, as all do with a
+    /// single source.
     fn with_source(&self, mut entries: Vec<Entry>, place: Option<Place>) -> Vec<Entry> {
         let place = place.filter(|_| !self.joined);
         let source = place.map_or(PRIMARY, |place| self.conversations.source(place));
@@ -424,7 +424,7 @@ impl Telling {
     }
 }
 
-/// Where that begins which was said after the model's last words.
+/// The index of the first entry after the model's last output.
 fn last_prompt(said: &[Entry]) -> usize {
     let answer = said.iter().rposition(|entry| entry.role == Role::Assistant);
     answer.map_or(0, |at| at + 1)

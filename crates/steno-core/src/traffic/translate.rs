@@ -1,7 +1,7 @@
-//! Requests, answers and events of further providers, put into the words of one of the four APIs that are read:
-//! Anthropic Messages, OpenAI chat completions and Responses, Gemini.
+//! Translates requests, responses and events of further providers into one of four APIs: Anthropic Messages, OpenAI
+//! chat completions, OpenAI Responses or Gemini.
 //!
-//! What a provider stated stays beside it: tokens as they came stand in the field [`STATED_USAGE`].
+//! The provider's own usage object is kept in the field [`STATED_USAGE`].
 
 mod chat;
 mod cohere;
@@ -12,11 +12,11 @@ mod ollama;
 use super::dialect::Dialect;
 use crate::json::{Object, Value};
 
-/// The field of a translated answer that holds the tokens in the provider's own words.
+/// The field of a translated response that holds the provider's own usage object.
 pub(super) const STATED_USAGE: &str = "stated_usage";
 
 impl Dialect {
-    /// The API into whose words a dialect is translated; those that are read as they are stay.
+    /// The API that a dialect is translated into; itself if it needs no translation.
     pub(super) fn translated(self) -> Dialect {
         match self {
             Dialect::Completions
@@ -30,7 +30,7 @@ impl Dialect {
     }
 }
 
-/// A request in the words of the API that [`Dialect::translated`] names.
+/// Translates a request into the API of [`Dialect::translated`].
 pub(super) fn translate_request(dialect: Dialect, request: Object) -> Object {
     match dialect {
         Dialect::Chat => chat::translate_request(request),
@@ -43,7 +43,7 @@ pub(super) fn translate_request(dialect: Dialect, request: Object) -> Object {
     }
 }
 
-/// An answer that came in one piece, in those words.
+/// Translates a response that is not streamed.
 pub(super) fn translate_answer(dialect: Dialect, answer: Object) -> Object {
     match dialect {
         Dialect::Chat => chat::translate_answer(answer),
@@ -59,7 +59,7 @@ pub(super) fn translate_answer(dialect: Dialect, answer: Object) -> Object {
 #[derive(Debug)]
 pub(super) struct EventTranslator {
     dialect: Dialect,
-    /// How many tool calls have come, where a provider does not number them.
+    /// Number of tool calls so far, for providers that do not number them.
     calls: usize,
 }
 
@@ -68,7 +68,7 @@ impl EventTranslator {
         Self { dialect, calls: 0 }
     }
 
-    /// The events that an event is; nothing for one that says nothing.
+    /// Translates one event into none, one or several.
     pub(super) fn translate(&mut self, event: Object) -> Vec<Object> {
         match self.dialect {
             Dialect::Chat => vec![chat::translate_event(event)],
@@ -83,7 +83,7 @@ impl EventTranslator {
     }
 }
 
-/// The object that a value is, for what `json!` has made.
+/// Unwraps an object made by `json!`.
 fn into_object(value: Value) -> Object {
     match value {
         Value::Object(object) => object,
@@ -91,7 +91,7 @@ fn into_object(value: Value) -> Object {
     }
 }
 
-/// The same text with more at its end.
+/// Appends a line to a text.
 fn push_line(text: &mut String, line: &str) {
     if !text.is_empty() && !line.is_empty() {
         text.push('\n');

@@ -1,10 +1,9 @@
-//! Text as it is meant: `\u0073`, `\/`, `\"` and `%73` are read as the characters that they stand for.
+//! Resolves escapes, so that a search finds `\u0073`, `\/`, `\"` and `%73` as the characters they encode.
 
-/// Bytes with their escapes resolved, and where each of them was.
+/// Unescaped bytes and their offsets in the original.
 pub(super) struct UnescapedBytes {
     pub(super) bytes: Vec<u8>,
-    /// Where each byte begins in the original, and where the last one ends. What follows that is the beginning of an
-    /// escape.
+    /// The offset of each byte in the original, then the end offset of the last one. An incomplete escape may follow.
     offsets: Vec<u32>,
 }
 
@@ -28,7 +27,7 @@ impl UnescapedBytes {
         Self { bytes, offsets }
     }
 
-    /// Where the byte at `at` begins in the original.
+    /// The offset in the original of the byte at `at`.
     pub(super) fn original(&self, at: usize) -> usize {
         self.offsets[at] as usize
     }
@@ -40,14 +39,14 @@ enum Escape {
         value: u8,
         length: usize,
     },
-    /// More input decides.
+    /// Needs more input.
     Cut,
 }
 
 fn read_escape(raw: &[u8]) -> Escape {
     match raw {
         [b'\\', b'u', digits @ ..] => {
-            // Beyond ASCII nothing is resolved: no secret is written so.
+            // Only ASCII is resolved. Secrets have no other characters.
             let Some(digits) = digits.get(..4) else { return Escape::Cut };
             match hexadecimal(digits) {
                 Some(value) if value < 0x80 => Escape::Byte { value: value as u8, length: 6 },

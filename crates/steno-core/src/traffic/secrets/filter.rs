@@ -1,6 +1,7 @@
-//! Takes secrets out of a body while it passes, whatever its chunks are cut at.
+//! Removes secrets from a body as it streams, wherever the chunks end.
 //!
-//! The end of a chunk is held back for as long as it may be the beginning of a secret, and comes out with the next one.
+//! The filter holds back the end of a chunk while it may be the prefix of a secret, and releases it with the next
+//! chunk.
 
 use std::sync::LazyLock;
 
@@ -11,18 +12,18 @@ use super::escapes::UnescapedBytes;
 use super::{TrafficSecrets, is_secret_value, marker};
 use crate::secret::{SecretMatch, SecretRules, find_secrets, is_secret_name};
 
-/// How much of a body is looked at together.
+/// Bytes searched at a time.
 const WINDOW: usize = 256 << 10;
 
-/// The most that is held back. No key is longer; a field that is, is no key.
+/// Limit for held bytes. No key is longer.
 const LONGEST_HELD: usize = 8 << 10;
 
-/// How large a compiled pattern may be.
+/// Size limit for a compiled pattern.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
 
-// These patterns look at bytes, not at characters, whose classes take far more memory.
+// These patterns match bytes, because Unicode classes need far more memory.
 
-/// JSON fields that hold keys, wherever they are. `token` is not among them: answers have such fields for words.
+/// JSON fields that hold keys. `token` is not among them: responses use that name for words.
 static SECRET_FIELD: LazyLock<Regex> = LazyLock::new(|| {
     let names = "x-api-key|api[_-]?key|access[_-]?token|refresh[_-]?token|auth[_-]?token|bearer[_-]?token\
         |client[_-]?secret|secret[_-]?(?:access[_-]?)?key|private[_-]?key|password|passwd";
@@ -30,51 +31,51 @@ static SECRET_FIELD: LazyLock<Regex> = LazyLock::new(|| {
     small_pattern(&pattern)
 });
 
-/// Compiles a pattern, which must be small: the program that matches it is part of every recording.
+/// Compiles a pattern, which must be small: every recording process holds it in memory.
 fn small_pattern(pattern: &str) -> Regex {
     let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
     compiled.expect("a valid and small pattern")
 }
 
-/// The longest value of such a field that is a key.
+/// Length limit for the value of such a field.
 const LONGEST_KEY: usize = 4096;
 
-/// The fields of a text that hold keys.
+/// The JSON fields in a text that hold keys.
 fn secret_fields(text: &[u8]) -> impl Iterator<Item = Captures<'_>> {
-    // The pattern itself does not count: each of the repetitions would take its place in memory.
+    // The length is checked here, because a counted repetition in the pattern would multiply its size.
     SECRET_FIELD.captures_iter(text).filter(|captures| captures[2].len() <= LONGEST_KEY)
 }
 
-/// A field of which the value has begun and not ended.
+/// A field with an unterminated value.
 static OPEN_FIELD: LazyLock<Regex> =
     LazyLock::new(|| small_pattern(r#"(?-u)"[^"\s]{1,40}"\s{0,20}:\s{0,20}"[^"\s]*$"#));
 
-/// A field's name, or the beginning of one, at the end.
+/// A field's name, or a prefix of one, at the end.
 static OPEN_NAME: LazyLock<Regex> =
     LazyLock::new(|| small_pattern(r#"(?-u)"[A-Za-z_-]{0,40}("\s{0,20}(:\s{0,20})?)?$"#));
 
-/// A part of a body: its name, further headers, and its value. A part with a file in it says so behind the name.
+/// A part of a multipart body: name, other headers, and value. A part with a file has a `filename` after the name.
 static PART_FIELD: LazyLock<Regex> = LazyLock::new(|| {
     let head = r#""([^"\r\n]{1,80})"([^\r\n]{0,200})\r?\n(?:[^\r\n]{1,200}\r?\n){0,8}\r?\n"#;
     Regex::new(&format!(r"(?-u){head}([^\r\n]{{1,4096}})\r?\n--")).expect("a valid pattern")
 });
 
-/// A name in quotes, as parts have it.
+/// A quoted name, as in the headers of a part.
 static QUOTED_NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"(?-u)"([^"\r\n]{1,80})""#).expect("a valid pattern"));
 
-/// A part that has begun and not ended.
+/// A part without an end.
 static OPEN_PART: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?-u)^[^\r\n]*(?:\r?\n[^\r\n]*){0,11}\r?$").expect("a valid pattern")
 });
 
-/// Takes secrets out of one body.
+/// Removes secrets from one body.
 #[derive(Debug)]
 pub struct SecretFilter {
     secrets: TrafficSecrets,
-    /// Whether the body may consist of parts.
+    /// Whether the body may be multipart.
     has_parts: bool,
-    /// What may be the beginning of a secret.
+    /// Bytes that may be the prefix of a secret.
     held: Vec<u8>,
     redactions: u64,
 }
@@ -84,7 +85,7 @@ impl SecretFilter {
         Self { secrets, has_parts, held: Vec::new(), redactions: 0 }
     }
 
-    /// Takes the next bytes; gives those that may be recorded by now.
+    /// Adds bytes, and returns those that are safe to record.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         for window in bytes.chunks(WINDOW) {
@@ -94,19 +95,19 @@ impl SecretFilter {
         out
     }
 
-    /// What was held back: the body has ended.
+    /// Returns the held bytes. Call it at the end of the body.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         self.release(&mut out, true);
         out
     }
 
-    /// How many secrets were taken out.
+    /// How many secrets were redacted.
     pub fn redactions(&self) -> u64 {
         self.redactions
     }
 
-    /// The secrets that are known now, with those that were found in fields of the body.
+    /// The known secrets, including those found in the body's fields.
     pub fn into_secrets(self) -> TrafficSecrets {
         self.secrets
     }
@@ -137,7 +138,7 @@ impl SecretFilter {
         self.held = raw[kept_until.max(at)..].to_vec();
     }
 
-    /// Remembers what fields of the body hold.
+    /// Remembers the secrets in the body's fields.
     fn note_fields(&mut self, text: &[u8]) {
         for captures in secret_fields(text) {
             let (name, value) =
@@ -150,7 +151,7 @@ impl SecretFilter {
         }
     }
 
-    /// The parts of a body that are secrets by their names.
+    /// The multipart fields that are secret by name.
     fn secret_parts(&self, text: &[u8]) -> Vec<FoundSecret> {
         if !self.has_parts {
             return Vec::new();
@@ -168,7 +169,7 @@ impl SecretFilter {
         parts.collect()
     }
 
-    /// Every secret in a text, in order and without overlaps.
+    /// All secrets in a text, in order and without overlaps.
     fn find(&self, text: &[u8]) -> Vec<FoundSecret> {
         let mut found: Vec<FoundSecret> = Vec::new();
         let mut add = |secret: FoundSecret| {
@@ -203,7 +204,7 @@ impl SecretFilter {
         found
     }
 
-    /// Where the part begins whose value may be a secret and has not ended.
+    /// The offset of an unterminated part with a secret name.
     fn open_part(&self, text: &[u8]) -> Option<usize> {
         let mut names = QUOTED_NAME.captures_iter(text).filter(|_| self.has_parts);
         names.find_map(|captures| {
@@ -213,7 +214,7 @@ impl SecretFilter {
         })
     }
 
-    /// Where that begins which may be a secret once more has come.
+    /// The offset from which bytes may become a secret with more input.
     fn hold_from(&self, unescaped: &UnescapedBytes, found: &[FoundSecret]) -> usize {
         let text = &unescaped.bytes;
         let near_end = text.len().saturating_sub(LONGEST_HELD);
@@ -223,7 +224,7 @@ impl SecretFilter {
             let begun = (1..=longest).rev().find(|length| text.ends_with(&known.value[..*length]));
             from = from.min(text.len() - begun.unwrap_or(0));
         }
-        // A key goes on to the next character that none has.
+        // A key extends to the next character that no key contains.
         let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.+/=:@".contains(byte);
         let word = text.iter().rposition(|byte| !is_of_key(byte)).map_or(0, |at| at + 1);
         from = from.min(word);
@@ -237,7 +238,7 @@ impl SecretFilter {
         {
             from = from.min(near_end + begin);
         }
-        // What goes on up to there may become longer, and must be found again.
+        // A match that reaches this offset may grow, so it is held and searched again.
         for secret in found.iter().rev() {
             if secret.range.end >= from {
                 from = from.min(secret.context_start);
@@ -247,11 +248,11 @@ impl SecretFilter {
     }
 }
 
-/// A secret that was found, in unescaped bytes.
+/// A secret found in unescaped bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FoundSecret {
     range: std::ops::Range<usize>,
-    /// Where that begins by which it was found.
+    /// The offset of the match that contains it, such as its field's name.
     context_start: usize,
     rule: String,
 }

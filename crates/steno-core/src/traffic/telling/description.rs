@@ -1,4 +1,4 @@
-//! What entries say about their exchange: metadata of prompts and answers, and notices of what is missing.
+//! Metadata of entries decoded from an exchange, and notices about omitted bytes.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::json::{Object, Value};
 use crate::traffic::body_meter::MeasuredBody;
 use crate::traffic::reply::Reply;
 
-/// Says what of a body is not in the record, if that is so.
+/// A notice that part of a body was not kept, if so.
 pub(super) fn omission_notice(
     what: &str,
     measured: &MeasuredBody,
@@ -29,7 +29,7 @@ pub(super) fn error_entry(error: String, metadata: Object) -> Entry {
     entry
 }
 
-/// What the metadata of a prompt and of its answer say; the exchange tells which belong together.
+/// Metadata that a prompt and its answer share. The `exchange` field joins them.
 pub(super) fn exchange_metadata(open: &Open) -> Object {
     let dialect = open.exchange.dialect();
     Object::from_iter([
@@ -39,7 +39,7 @@ pub(super) fn exchange_metadata(open: &Open) -> Object {
     ])
 }
 
-/// What the metadata of an answer say.
+/// Metadata of an answer.
 pub(super) fn answer_metadata(open: &Open, reply: &Reply) -> Object {
     let exchange = &open.exchange;
     let mut metadata = exchange_metadata(open);

@@ -1,5 +1,5 @@
-//! What compatible servers add to chat completions: thoughts as parts of the content (Mistral), and in details of their
-//! own (OpenRouter).
+//! Normalizes chat completions of compatible servers: Mistral sends thoughts as content parts, OpenRouter in
+//! `reasoning_details`.
 
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn each_choice(answer: &mut Object, field: &str) {
     messages.for_each(separate_thoughts);
 }
 
-/// Gives thoughts the field that most servers have for them.
+/// Moves thoughts into the field that most servers use for them.
 fn separate_thoughts(message: &mut Object) {
     let is_thought = |part: &Value| part["type"] == "thinking";
     if let Some(Value::Array(parts)) = message.get_mut("content")
@@ -43,7 +43,7 @@ fn separate_thoughts(message: &mut Object) {
         parts.retain(|part| !is_thought(part));
         message.insert("reasoning_content".to_owned(), thought.into());
     }
-    // In a stream, the pieces of a content are texts or lists of parts.
+    // In a stream, the content of a delta is a text or a list of parts.
     if let Some(Value::Array(parts)) = message.get("content")
         && parts.iter().all(|part| part["type"] == "text")
     {

@@ -1,4 +1,4 @@
-//! Cohere's chat, both versions, in the words of chat completions.
+//! Translates Cohere chat, versions 1 and 2, into chat completions.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ pub(super) fn translate_request(mut request: Object) -> Object {
     request
 }
 
-/// A message of the first version's history.
+/// Translates a message of the version 1 history.
 fn earlier(message: &Object) -> Vec<Value> {
     let role = match text(message, "role").unwrap_or_default() {
         "CHATBOT" => "assistant",
@@ -44,7 +44,7 @@ fn earlier(message: &Object) -> Vec<Value> {
     vec![Value::Object(said)]
 }
 
-/// A call of the first version, which has no id.
+/// Translates a version 1 tool call, which has no id.
 fn call(call: &Value) -> Value {
     let arguments = call["parameters"].to_string();
     json!({"type": "function", "function": {"name": call["name"], "arguments": arguments}})
@@ -120,7 +120,7 @@ pub(super) fn translate_event(mut event: Object, calls: &mut usize) -> Vec<Objec
             add_usage(&mut last, delta.get("usage"));
             vec![last]
         }
-        // The first version.
+        // Version 1.
         "text-generation" => vec![chunk(json!({"content": event.get("text")}), Value::Null)],
         "stream-end" => match event.shift_remove("response") {
             Some(Value::Object(response)) => stream_end(translate_answer(response), &event),
@@ -130,7 +130,7 @@ pub(super) fn translate_event(mut event: Object, calls: &mut usize) -> Vec<Objec
     }
 }
 
-/// The last event of the first version repeats the whole answer: only what no piece had is taken.
+/// The last event of version 1 repeats the whole response. Only the fields missing from earlier events are taken.
 fn stream_end(whole: Object, event: &Object) -> Vec<Object> {
     let message = whole["choices"][0]["message"].clone();
     let calls: Vec<_> = message["tool_calls"]
@@ -156,14 +156,14 @@ fn numbered(call: &Value, count: usize) -> Value {
     call
 }
 
-/// What the model plans to do with its tools is a thought.
+/// The model's tool plan counts as a thought.
 fn add_plan(message: &mut Object) {
     if let Some(plan) = message.shift_remove("tool_plan") {
         message.insert("reasoning_content".to_owned(), plan);
     }
 }
 
-/// Billed units are what is paid for; tokens also count what Cohere adds.
+/// Billed units count what is charged; `tokens` also counts what Cohere adds.
 fn add_usage(answer: &mut Object, stated: Option<&Value>) {
     let Some(stated) = stated.and_then(Value::as_object) else { return };
     let counts = object(stated, "billed_units").or(object(stated, "tokens"));

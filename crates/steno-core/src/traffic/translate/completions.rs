@@ -1,5 +1,5 @@
-//! Completions of a prompt: OpenAI's older API, and models of Amazon, Meta and Mistral on Bedrock, each with names of its
-//! own for the same.
+//! Translates text completions into chat completions: OpenAI's older API, and Amazon, Meta and Mistral models on
+//! Bedrock, which name the same fields differently.
 
 use serde_json::json;
 
@@ -8,12 +8,12 @@ use crate::agent::fields::{count, list, object, text};
 use crate::json::{Object, Value};
 
 pub(super) fn translate_request(mut request: Object) -> Object {
-    // Mistral's completion in the middle of a text has what follows it too.
+    // Mistral's fill-in-the-middle request also has the text that follows the gap.
     let prompt = request.shift_remove("prompt").or_else(|| request.shift_remove("inputText"));
     let prompts = match prompt {
         Some(Value::Array(prompts)) if prompts.iter().all(Value::is_string) => prompts,
         Some(prompt @ Value::String(_)) => vec![prompt],
-        // Tokens instead of text.
+        // Token ids instead of text.
         Some(other) => vec![json!(other.to_string())],
         None => Vec::new(),
     };
@@ -35,7 +35,7 @@ pub(super) fn translate_event(event: Object) -> Object {
     event
 }
 
-/// Puts each text into a message, or into a piece of one.
+/// Wraps each text in a message, or in a delta of one.
 fn translate(mut answer: Object, field: &str) -> Object {
     let choice = |index: usize, said: &Value, reason: &Value| json!({"index": index, field: {"role": "assistant", "content": said}, "finish_reason": reason});
     let listed = ["choices", "results", "outputs"].iter().find(|name| answer.contains_key(**name));
@@ -44,7 +44,7 @@ fn translate(mut answer: Object, field: &str) -> Object {
             let items = list(&answer, name).iter().enumerate();
             items.map(|(at, item)| listed_choice(at, item, field)).collect()
         }
-        // One text: of Llama, and of Titan in a stream.
+        // A single text: Llama, and Titan in a stream.
         None => {
             let said = answer.get("generation").or(answer.get("outputText"));
             let reason = answer.get("stop_reason").or(answer.get("completionReason"));
@@ -76,7 +76,7 @@ fn listed_choice(at: usize, item: &Value, field: &str) -> Value {
     json!({"index": index, field: {"role": "assistant", "content": said}, "finish_reason": reason})
 }
 
-/// Tokens as models on Bedrock state them, in OpenAI's names.
+/// Usage of Bedrock models, in OpenAI's field names.
 fn bedrock_usage(answer: &Object) -> Option<Value> {
     let counts = |input: u64, output: u64| {
         (input + output > 0).then(|| json!({"prompt_tokens": input, "completion_tokens": output}))

@@ -1,4 +1,4 @@
-//! Bedrock's Converse, in the words of Anthropic Messages.
+//! Translates Bedrock Converse into Anthropic Messages.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ pub(super) fn translate_answer(answer: Object) -> Object {
     translated
 }
 
-/// An event, whose type is its name.
+/// Translates an event. Its `type` is the event's name.
 pub(super) fn translate_event(event: Object) -> Vec<Object> {
     let index = event.get("contentBlockIndex").cloned().unwrap_or_else(|| json!(0));
     let translated = match text(&event, "type").unwrap_or_default() {
@@ -65,7 +65,8 @@ pub(super) fn translate_event(event: Object) -> Vec<Object> {
     events.into_iter().map(into_object).collect()
 }
 
-/// Texts and thoughts have no beginning of their own: each piece brings one, which counts once.
+/// Converse does not announce text and thinking blocks. Each delta is preceded by a block start; repeated starts of a
+/// block are ignored.
 fn translate_delta(index: &Value, delta: &Value) -> Value {
     let (block, delta) = if let Some(said) = delta.get("text") {
         (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": said}))
@@ -76,7 +77,7 @@ fn translate_delta(index: &Value, delta: &Value) -> Value {
         let delta = json!({"type": "thinking_delta", "thinking": thought});
         (json!({"type": "thinking", "thinking": ""}), delta)
     } else if delta.get("reasoningContent").is_some() {
-        // A signature, or a thought that only the provider can read.
+        // A signature, or an encrypted thought.
         let delta = json!({"type": "signature_delta"});
         (json!({"type": "thinking", "thinking": ""}), delta)
     } else {
@@ -88,7 +89,7 @@ fn translate_delta(index: &Value, delta: &Value) -> Value {
     ])
 }
 
-/// A block is an object with one field, which says what it is.
+/// A block is an object with one field that names its type.
 fn translate_block(block: &Value) -> Value {
     let source = |media: &Value| {
         let data = media.pointer("/source/bytes").and_then(Value::as_str).unwrap_or_default();
@@ -116,7 +117,7 @@ fn translate_block(block: &Value) -> Value {
             "json" => json!({"type": "text", "text": value.to_string()}),
             "image" => json!({"type": "image", "source": source(value)}),
             "document" => json!({"type": "document", "source": source(value)}),
-            // Where a cache ends says nothing.
+            // A cache marker has no content.
             "cachePoint" => json!({"type": "text", "text": ""}),
             _ => block.clone(),
         },

@@ -1,4 +1,4 @@
-//! Ollama's own API, in the words of chat completions.
+//! Translates Ollama's API into chat completions.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ pub(super) fn translate_chat_request(mut request: Object) -> Object {
     request
 }
 
-/// A prompt, with instructions in front of it.
+/// Translates a prompt, with its system text as the first message.
 pub(super) fn translate_generate_request(request: &Object) -> Object {
     let mut messages = Vec::new();
     if let Some(system) = text(request, "system").filter(|system| !system.is_empty()) {
@@ -43,7 +43,7 @@ pub(super) fn translate_answer(mut answer: Object) -> Object {
     answer
 }
 
-/// One line of a stream. Calls come whole, and without numbers.
+/// Translates one line of a stream. Tool calls are whole and have no index.
 pub(super) fn translate_event(mut event: Object, calls: &mut usize) -> Object {
     let reason = stop_reason(&event);
     let mut delta = match event.shift_remove("message") {
@@ -64,7 +64,7 @@ pub(super) fn translate_event(mut event: Object, calls: &mut usize) -> Object {
     event
 }
 
-/// The answer to a prompt, as a message.
+/// The message in a response to a prompt.
 fn generated(answer: &Object) -> Object {
     let fields = [("content", "response"), ("thinking", "thinking")];
     let fields =
@@ -72,7 +72,7 @@ fn generated(answer: &Object) -> Object {
     fields.collect()
 }
 
-/// Thoughts, arguments and pictures as chat completions have them.
+/// Renames thoughts, arguments and images to the fields of chat completions.
 fn translate_message(message: &mut Object) {
     if let Some(thought) = message.shift_remove("thinking") {
         message.insert("reasoning_content".to_owned(), thought);
@@ -118,7 +118,7 @@ fn add_usage(answer: &mut Object) {
     answer.insert("usage".to_owned(), json!({"prompt_tokens": input, "completion_tokens": output}));
 }
 
-/// A format asks for structure, also where it is a schema.
+/// Any `format`, including a schema, asks for JSON.
 fn response_format(request: &Object) -> Value {
     let has_format = request.get("format").is_some_and(|format| !format.is_null());
     if has_format { json!({"type": "json_object"}) } else { Value::Null }
