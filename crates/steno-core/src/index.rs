@@ -1,16 +1,16 @@
-//! The index: what was derived from the vault for finding and counting.
+//! The index: data derived from the vault, for search and counts.
 //!
 //! # Derived
-//! Everything in it can be made again from the vault. An index that is damaged or was made by other rules is
-//! thrown away and built anew ([`Index::healed`] tells so).
+//! The index can be rebuilt from the vault at any time. An index that is corrupt, or was built by another version's
+//! rules, is deleted and rebuilt ([`Index::healed`] gives the reason).
 //!
 //! # Locking
-//! Many processes use one index. Writers take SQLite's write lock at once (`BEGIN IMMEDIATE`) and hold it for some
-//! dozen megabytes at most; readers never wait. A [`pending::Marker`] stands for each session while it is kept,
-//! so that a process which dies before the index knows of it is noticed by the next one.
+//! Many processes share one index. A writer takes SQLite's write lock at once (`BEGIN IMMEDIATE`) and commits after
+//! some dozen megabytes; readers never wait. A [`pending::Marker`] exists for each session while it is being kept. If a
+//! process dies before it has indexed the session, the next process sees the marker.
 //!
 //! # Read-only
-//! A store that cannot be written is still read: [`IndexSource`] asks the index as it is, or one in memory.
+//! A store that cannot be written is still readable: [`IndexSource`] queries the index as it is, or one in memory.
 
 mod activity;
 mod ask;
@@ -53,10 +53,10 @@ pub use self::source::{IndexAnswer, IndexCondition, IndexSource};
 use crate::durable::{self, FileError, OnPath};
 use steno_vault::FormatError;
 
-/// The first SQLite in which two connections cannot spoil each other's log.
+/// The first SQLite without the bug that lets two connections corrupt the write-ahead log.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
-/// How long a writer waits for another.
+/// How long a writer waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An open index.
@@ -68,49 +68,49 @@ pub struct Index {
     store: PathBuf,
     healed: Option<Healed>,
     identity: Option<u64>,
-    /// How much of a session is held at once.
+    /// How many bytes of a session are held in memory at once.
     room: usize,
 }
 
-/// Why an index was thrown away and is built anew.
+/// Why an index was deleted and rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Healed {
-    /// It was damaged.
+    /// The index was corrupt.
     Damaged,
-    /// An older version made it by other rules.
+    /// An older version built it by other rules.
     Older,
 }
 
-/// What can go wrong with an index.
+/// An error of the index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// The database said no.
+    /// SQLite failed.
     #[error("index {path}: {source}")]
     Database {
         /// The index.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: rusqlite::Error,
     },
-    /// The file system said no.
+    /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
     /// A session could not be read.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The index was made by a later version of this program.
+    /// A newer version built the index.
     #[error("the index was made by a newer steno, which can read it: {0}")]
     Newer(PathBuf),
-    /// The SQLite that was built in is too old for several processes.
+    /// The bundled SQLite is too old for concurrent processes.
     #[error("SQLite {0} is too old for the index; 3.51.3 is needed")]
     OldSqlite(&'static str),
-    /// Another process puts something else in for the same session.
+    /// Another process writes different entries for the same session.
     #[error("another process changes what the index has of {0}")]
     Overtaken(PathBuf),
-    /// There is no index that this version can read, and none may be made.
+    /// There is no index that this version can read, and none may be created.
     #[error("the store has no index that this version can read: {0}")]
     Absent(PathBuf),
-    /// The store cannot be written, has no index, and holds too much for one in memory.
+    /// The store cannot be written, has no index, and is too large for an index in memory.
     #[error("{obstacle}, there is no usable index, and one in memory would be too large: {store}")]
     TooLarge {
         /// The store.
@@ -118,24 +118,24 @@ pub enum IndexError {
         /// Why no index can be written.
         obstacle: WriteObstacle,
     },
-    /// What was asked for makes no sense.
+    /// The query is invalid.
     #[error(transparent)]
     Query(#[from] query::QueryError),
 }
 
 impl IndexError {
-    /// Whether the index is damaged: it is to be built anew.
+    /// Whether the index is corrupt and must be rebuilt.
     pub fn is_damage(&self) -> bool {
         let Self::Database { source, .. } = self else { return false };
         let code = source.sqlite_error_code();
         matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
-            // A table is missing: no version of ours left that.
+            // No version of ours leaves out a table.
             || source.to_string().contains("no such table")
     }
 }
 
 impl Index {
-    /// Opens the index of the store at `store`; one that is damaged or older is emptied.
+    /// Opens the index of the store at `store`. Deletes and recreates one that is corrupt or older.
     pub fn open(store: &Path) -> Result<Self, IndexError> {
         if rusqlite::version_number() < OLDEST_SQLITE {
             return Err(IndexError::OldSqlite(rusqlite::version()));
@@ -151,10 +151,10 @@ impl Index {
         }
     }
 
-    /// Throws the index of the store away, and opens an empty one.
+    /// Deletes the index of the store and opens an empty one.
     pub fn anew(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
         let _lock = locked(store)?;
-        // Another process may have done it while this one waited.
+        // Another process may have rebuilt it while this one waited for the lock.
         if healed.is_some()
             && let Ok(index) = Self::connect_locked(store, healed)
             && index.healed != Some(Healed::Older)
@@ -168,23 +168,24 @@ impl Index {
         Self::connect_locked(store, healed)
     }
 
-    /// Whether and why the index had to be emptied when it was opened.
+    /// Why the index was emptied when it was opened, if it was.
     pub fn healed(&self) -> Option<Healed> {
         self.healed
     }
 
-    /// The same index, which holds about `room` bytes of a session at once.
+    /// Sets how many bytes of a session are held in memory at once.
     pub fn with_room(self, room: usize) -> Self {
         Self { room, ..self }
     }
 
-    /// The connection, for questions that no method answers.
+    /// The SQLite connection, for queries without a method here.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
     fn connect(store: &Path) -> Result<Self, IndexError> {
-        // Nobody may throw the files away while they are being opened: one would be taken for another's.
+        // A shared lock keeps other processes from deleting the files while they are opened. SQLite would mix up old
+        // and new ones.
         let lock = lock(store)?;
         lock.lock_shared().on("lock", store)?;
         let index = Self::bare(store, None)?;
@@ -200,7 +201,7 @@ impl Index {
         }
     }
 
-    /// The same for who holds the lock alone.
+    /// As [`Self::connect`], for a caller that holds the exclusive lock.
     fn connect_locked(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
         let index = Self::bare(store, healed)?;
         match index.on(schema::state(&index.connection))? {
@@ -214,8 +215,8 @@ impl Index {
     fn bare(store: &Path, healed: Option<Healed>) -> Result<Self, IndexError> {
         let path = store.join("index.db");
         if !path.exists() {
-            // SQLite gives its further files the mode of this one. One that is there is not opened: closing it
-            // would take the locks of other connections away.
+            // SQLite gives its other files the mode of this one. An existing file is not opened here: closing it would
+            // drop the locks of this process's other connections.
             durable::private_options().create(true).append(true).open(&path).on("open", &path)?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -229,21 +230,21 @@ impl Index {
         Ok(Self { connection, path, access, store, healed, identity, room: draft::ROOM })
     }
 
-    /// Moves what was written out of the log, if that is much and nobody is in the way.
+    /// Checkpoints a large write-ahead log if no other process is in the way.
     ///
-    /// Whoever opens an index that nobody else has open goes through all of its log first.
+    /// Without this, the next process that opens the index alone must read the whole log first.
     pub fn settle(&self) {
         const MUCH: u64 = 1 << 20;
         let log = self.path.with_extension("db-wal");
         if fs::metadata(log).is_ok_and(|log| log.len() > MUCH) {
-            // Where it does not work out, another time will do.
+            // If it fails, a later call succeeds.
             let _ = self.connection.busy_timeout(Duration::ZERO);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             let _ = self.connection.busy_timeout(PATIENCE);
         }
     }
 
-    /// Whether the file is the one that the store has now: another process may have thrown it away.
+    /// Whether the open file is still the store's index. Another process may have replaced it.
     pub fn is_in_place(&self) -> bool {
         identity(&self.path) == self.identity
     }
@@ -254,12 +255,12 @@ impl Index {
         told.is_ok_and(|told| told == "ok")
     }
 
-    /// Says which index a failure is about.
+    /// Adds the index's path to an error.
     fn on<T>(&self, result: rusqlite::Result<T>) -> Result<T, IndexError> {
         result.map_err(|source| IndexError::Database { path: self.path.clone(), source })
     }
 
-    /// Does `work` under the write lock: all of it holds, or nothing.
+    /// Runs `work` in a transaction. Rolls back if it fails.
     fn transaction<T>(
         &self,
         work: impl FnOnce() -> Result<T, IndexError>,
@@ -270,27 +271,27 @@ impl Index {
             Ok(done)
         });
         if done.is_err() {
-            // The failure that is told is the first one.
+            // The first error is returned; one of the rollback is ignored.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
         done
     }
 }
 
-/// What tells a file from another that takes its place.
+/// Identifies a file, to detect that another has replaced it.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).ok().map(|metadata| metadata.ino())
 }
 
-/// What tells a file from another that takes its place; elsewhere one that is open cannot be removed.
+/// Identifies a file. Outside Unix an open file cannot be removed, so existence is enough.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<u64> {
     path.exists().then_some(0)
 }
 
-/// Held alone while the index is made or thrown away, shared while it is opened.
+/// Opens the lock file. It is locked exclusively while the index is created or deleted, and shared while it is opened.
 fn lock(store: &Path) -> Result<File, FileError> {
     let path = store.join("index.lock");
     durable::private_options().create(true).append(true).open(&path).on("open", &path)

@@ -1,4 +1,4 @@
-//! What was done when, and with what, as far as a filter asks.
+//! Counts of sessions, tool calls and entries over time, for the entries that a filter selects.
 
 use std::collections::HashMap;
 
@@ -7,32 +7,32 @@ use rusqlite::types::Value;
 
 use super::{Filter, Index, IndexError};
 
-/// What the entries that were asked for add up to.
+/// Counts of the selected entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Activity {
-    /// The sessions, each with its entries.
+    /// The sessions with selected entries.
     pub sessions: Vec<Counted>,
-    /// How often each tool was called, the most used first.
+    /// Calls per tool, the most used first.
     pub tools: Vec<(String, u64)>,
-    /// How many entries each quarter of an hour has, by its first millisecond since 1970, in order.
+    /// Entries per quarter of an hour, by its start in milliseconds since 1970, in order.
     pub quarters: Vec<(i64, u64)>,
 }
 
-/// A session, and how much of it was asked for.
+/// A session and its selected entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counted {
-    /// Who held it.
+    /// The agent.
     pub agent: String,
-    /// The folder that it was about.
+    /// The project folder.
     pub project: Option<String>,
-    /// How many entries it has.
+    /// How many of its entries are selected.
     pub entries: u64,
-    /// How many of them a person wrote.
+    /// How many of those a person wrote.
     pub prompts: u64,
 }
 
 impl Index {
-    /// Adds up the entries that the filter asks for.
+    /// Counts the selected entries.
     pub fn activity(&self, filter: &Filter) -> Result<Activity, IndexError> {
         let sessions = "SELECT session.agent, session.project, count(*),
                 sum(entry.role = 'user' AND entry.kind = 'text')
@@ -56,7 +56,7 @@ impl Index {
         })
     }
 
-    /// How many entries of each session tell of a failure, by agent and id; sessions without any are left out.
+    /// How many entries of each session are failures, by agent and id. Sessions without failures are omitted.
     pub fn failures(&self) -> Result<HashMap<(String, String), u64>, IndexError> {
         let sql = "SELECT session.agent, session.name, count(*) FROM entry
             JOIN session ON session.id = entry.session WHERE entry.failed GROUP BY entry.session";
@@ -70,7 +70,7 @@ impl Index {
         self.on(ask())
     }
 
-    /// Asks a question whose gaps are the tables and the filter's conditions.
+    /// Runs a query template: the first `{}` becomes the tables, the second the filter's conditions.
     fn counted<T>(
         &self,
         question: &str,

@@ -1,4 +1,4 @@
-//! Asks an index that may be behind, or damaged.
+//! Queries an index that may be out of date or corrupt.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use super::{Healed, Index, IndexError, Pass, Refreshed};
 use crate::vault::Vault;
 
 impl Index {
-    /// The index of a store and what it answers, once `refresh` has brought it up to date. One that is damaged is
-    /// built anew first.
+    /// Opens the index of a store, brings it up to date with `refresh`, and runs `ask`. Rebuilds a corrupt index and
+    /// tries once more.
     pub fn answering<T>(
         store: &Path,
         mut refresh: impl FnMut(&Index) -> Result<(), IndexError>,
@@ -26,8 +26,8 @@ impl Index {
         }
     }
 
-    /// Takes in what was kept since the index was last looked after; `boot` names the time since the machine was
-    /// started, after which all sessions are compared once.
+    /// Indexes the sessions kept since the last refresh. `boot` identifies the current boot of the machine; all
+    /// sessions are compared with the vault once per boot.
     pub fn catch_up(
         &self,
         vault: &Vault,

@@ -1,7 +1,7 @@
-//! Finds the sessions to which recorded traffic belongs, where its requests named none.
+//! Attributes recorded traffic to sessions where the requests name none.
 //!
-//! An agent that has written the same answers into a file of its own while they came is the one that asked. Which
-//! sessions were under way at the time, the index knows.
+//! An agent that wrote the same answers to its own session file at the same time made the requests. The index knows
+//! which sessions were active then.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use crate::traffic::AgentSession;
 use crate::traffic::attribution::{EndedExchange, OwnAnswers};
 use crate::vault::{SessionDir, Vault};
 
-/// How much longer than its entries say a session may have been under way, in milliseconds.
+/// How long before its first and after its last entry a session may be active, in milliseconds.
 const SLACK: i64 = 60_000;
 
-/// A time from its first to its last millisecond since 1970.
+/// A span of time, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeSpan {
     /// The first millisecond.
@@ -27,15 +27,16 @@ pub struct TimeSpan {
     pub to: i64,
 }
 
-/// The exchanges of one recording that belong to one session.
+/// Exchanges of one recording that belong to one session.
 struct OwnedExchanges {
     owner: SessionDir,
     exchanges: HashSet<String>,
 }
 
 impl Index {
-    /// Moves the exchanges of recordings that ended in a span of time, or have not ended, to the sessions of the agents that asked, as far
-    /// as those are kept; gives the sessions that have changed. They are not in the index yet.
+    /// Moves exchanges to the sessions of the agents that made the requests, if those sessions are kept. Considers
+    /// recordings that ended within `span` or have not ended. Returns the changed sessions, which the caller must
+    /// index.
     pub fn attribute_traffic(
         &self,
         vault: &Vault,
@@ -55,7 +56,7 @@ impl Index {
         Ok(changed)
     }
 
-    /// The recordings without an agent's own id that ended in a span of time, or have not ended.
+    /// Recordings without a native session id that ended within `span` or have not ended.
     fn unnamed_recordings(
         &self,
         vault: &Vault,
@@ -92,8 +93,8 @@ impl Index {
         Ok(self.on(all())?.into_iter().filter_map(named).collect())
     }
 
-    /// Which exchanges of a recording belong to which session. What none of them answers for, such as a call that
-    /// failed, goes along where there is only one session that it can belong to.
+    /// Assigns the exchanges of a recording to sessions. If only one session matches, it also gets the exchanges
+    /// without a matching answer, such as failed calls.
     fn owned_exchanges(
         &self,
         vault: &Vault,
@@ -111,7 +112,7 @@ impl Index {
             }
             let mut own = OwnAnswers::default();
             if owner.each_own_entry(&mut |entry| own.add(entry, span)).is_err() {
-                // Whoever reads that session hears of it.
+                // The error is reported when that session is read.
                 continue;
             }
             let found = exchanges.extract_if(.., |exchange| own.take_answer(exchange));
@@ -129,12 +130,12 @@ impl Index {
     }
 }
 
-/// Whether a session is known from what was recorded alone.
+/// Whether a session has only a recording and no session files.
 fn is_recording(dir: &SessionDir) -> Result<bool, FileError> {
     Ok(dir.is_recorded()? && !dir.is_imported()?)
 }
 
-/// From the first request to the last answer.
+/// The span from the first request to the last response.
 fn covered(exchanges: &[EndedExchange]) -> Option<(Instant, Instant)> {
     let spans = exchanges.iter().filter_map(EndedExchange::span);
     spans.reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)))

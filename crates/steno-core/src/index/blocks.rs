@@ -1,4 +1,5 @@
-//! Texts, each once, packed some at a time: so a hit's text is read without opening its session.
+//! Stores each distinct text once, in compressed blocks. A search reads the text of a hit from here and need not open
+//! its session.
 
 use std::io;
 
@@ -6,29 +7,29 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use steno_vault::compression;
 
-/// Raw bytes of a block; one text may have more.
+/// Uncompressed size at which a block is complete. A single text may exceed it.
 const BLOCK: usize = 16 * 1024;
 
-/// The sum that a text is known by.
+/// The hash that identifies a text.
 pub(super) type Hash = [u8; 16];
 
-/// The sum of a text.
+/// Hashes a text.
 pub(super) fn hash(text: &str) -> Hash {
     let mut hash = [0; 16];
     hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
     hash
 }
 
-/// Packs texts into blocks, while the index is locked for writing.
+/// Packs texts into blocks. The caller holds the write lock.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
-    /// The number of the block that is being filled, once that is known.
+    /// The id of the block being filled, once assigned.
     block: Option<i64>,
     open: Vec<u8>,
 }
 
 impl Packer {
-    /// Where the next text will stand: its block, and its first byte in that.
+    /// The location of the next text: its block and its offset in that block.
     pub(super) fn place(&mut self, connection: &Connection) -> rusqlite::Result<(i64, i64)> {
         let block = match self.block {
             Some(block) => block,
@@ -41,13 +42,13 @@ impl Packer {
         Ok((block, self.open.len() as i64))
     }
 
-    /// Adds a text at its place.
+    /// Appends a text at that location.
     pub(super) fn push(&mut self, connection: &Connection, text: &str) -> rusqlite::Result<()> {
         self.open.extend_from_slice(text.as_bytes());
         if self.open.len() >= BLOCK { self.close(connection) } else { Ok(()) }
     }
 
-    /// Puts in what was added; no transaction may end before.
+    /// Writes the open block. Must be called before each commit.
     pub(super) fn close(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let Some(block) = self.block.take().filter(|_| !self.open.is_empty()) else {
             return Ok(());
@@ -60,7 +61,7 @@ impl Packer {
     }
 }
 
-/// The bytes of a block.
+/// Decompresses a block.
 pub(super) fn unpack(data: &[u8]) -> io::Result<Vec<u8>> {
     match zstd::zstd_safe::get_frame_content_size(data) {
         Ok(Some(size)) => {
@@ -70,13 +71,13 @@ pub(super) fn unpack(data: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The part of a block that is one text.
+/// The text at an offset of a block.
 pub(super) fn slice(block: &[u8], start: i64, length: i64) -> Option<&str> {
     let (start, length) = (usize::try_from(start).ok()?, usize::try_from(length).ok()?);
     std::str::from_utf8(block.get(start..start.checked_add(length)?)?).ok()
 }
 
-/// A text of the index.
+/// Reads a text by id.
 pub(super) fn read(connection: &Connection, id: i64) -> rusqlite::Result<Option<String>> {
     let query = "SELECT start, length, data FROM text JOIN block ON block.id = text.block WHERE text.id = ?1";
     let mut found = connection.prepare_cached(query)?;

@@ -1,4 +1,4 @@
-//! What was billed, as the index has added it up.
+//! Loads charges from the index.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,8 @@ const TOKENS: &str =
     "input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning";
 
 impl Index {
-    /// All that was billed: to the quarter of an hour, and each message where the filter asks for a part of one.
+    /// Loads all charges per quarter of an hour. Where the filter starts or ends within a quarter, that quarter's
+    /// charges are per message.
     pub fn charges(&self, filter: &Filter) -> Result<Charges, IndexError> {
         let mut table = format!("SELECT session, model, first, last, {TOKENS}, band FROM rollup");
         let cut = filter.cut_quarters();
@@ -42,7 +43,7 @@ impl Index {
         self.on(read())
     }
 
-    /// Takes all sessions as accounts; tells which is which.
+    /// Loads all sessions as accounts. Returns the account of each session id.
     fn accounts(&self, charges: &mut Charges) -> rusqlite::Result<HashMap<i64, usize>> {
         let sql = "SELECT id, agent, name, project, title, thread, coalesce(ended_at, started_at),
             cost, input + cache_read + cache_write + output FROM session";
@@ -72,14 +73,14 @@ fn charge(row: &Row<'_>, charges: &mut Charges, account: usize) -> rusqlite::Res
     for (at, number) in tokens.iter_mut().enumerate() {
         *number = number_at(row, 4 + at)?;
     }
-    // What tells no time counts when its session ended.
+    // A charge without a time counts at the end of its session.
     let time = |stated: Option<i64>| stated.or(charges.accounts[account].at);
     let (first, last) = (time(row.get(2)?), time(row.get(3)?));
     let band = row.get::<_, Option<u32>>(11)?.map_or_else(|| band_of(tokens), |band| band as usize);
     Ok(Charge { account, model, band, first, last, tokens })
 }
 
-/// A number; SQLite makes one of another kind of what is too large.
+/// Reads an integer. SQLite returns sums that overflow as floating-point numbers.
 fn number_at(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
     match row.get_ref(at)? {
         ValueRef::Real(number) => Ok(number as i64),

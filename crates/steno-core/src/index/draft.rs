@@ -1,4 +1,4 @@
-//! A session on its way into the index: its entries are taken as they are read, before anything is locked.
+//! A session on its way into the index. Entries are collected as they are read, before any lock is taken.
 
 use std::collections::HashMap;
 
@@ -11,33 +11,33 @@ use crate::entry::{Entry, Kind, Role, Usage};
 use crate::session::{Session, SessionId};
 use crate::usage::Tally;
 
-/// What a draft may hold, in bytes; a session that has more goes in part by part.
+/// Size limit of a draft. A larger session is written in parts.
 pub(super) const ROOM: usize = 32 << 20;
 
-/// What a row takes beside its text.
+/// Approximate size of a row without its text.
 pub(super) const ROW: usize = 512;
 
-/// Takes the entries of one session.
+/// Collects the entries of one session.
 #[derive(Debug)]
 pub struct Draft {
-    /// How many entries were taken out as parts.
+    /// How many entries were already taken out as parts.
     parted: usize,
-    /// The tokens of those.
+    /// The tokens of those entries.
     tally: Tally,
     rows: Vec<Row>,
-    /// The sum over all entries so far, and over those that were taken out.
+    /// Hash over all entries so far, and over those already taken out.
     digest: Option<Hash>,
     before: Option<Hash>,
     texts: HashMap<Hash, String, RandomState>,
     bills: Bills,
-    /// What the entries tell about their session.
+    /// Session facts derived from the entries.
     told: Session,
     size: usize,
     /// The session that states the total of tokens, where that is another.
     total_origin: Option<BillOrigin>,
 }
 
-/// An entry as a row.
+/// An entry as a row of the index.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) time: Option<i64>,
@@ -50,30 +50,30 @@ pub(super) struct Row {
     pub(super) parent: Option<String>,
     pub(super) failed: bool,
     pub(super) text: Option<Hash>,
-    /// The sum over this entry and all before it.
+    /// Hash over this entry and all before it.
     pub(super) digest: Hash,
 }
 
-/// A session that is ready to be put into the index, or a part of one.
+/// A session, or a part of one, ready to be written to the index.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Of a part, only whose it is.
+    /// For a part, only its agent and id are set.
     pub(super) session: Session,
-    /// Whether more of the session is to come.
+    /// Whether more of the session follows.
     pub(super) is_part: bool,
     /// The number of the first row.
     pub(super) first: usize,
-    /// The sum over all entries before that.
+    /// Hash over all entries before the first row.
     pub(super) before: Option<Hash>,
     pub(super) rows: Vec<Row>,
     pub(super) texts: HashMap<Hash, String, RandomState>,
     pub(super) bills: Vec<Bill>,
-    /// What the messages add up to.
+    /// Sum of the usage of all messages.
     pub(super) billed: Usage,
     /// The session that states the total of tokens, where that is another.
     pub(super) total_origin: Option<BillOrigin>,
     pub(super) trouble: Option<String>,
-    /// Its size in the vault, if that holds exactly what was read.
+    /// The session's size in the vault, if exactly that was read.
     pub(super) kept: Option<u64>,
     pub(super) size: usize,
 }
@@ -97,7 +97,7 @@ impl Default for Draft {
 }
 
 impl Draft {
-    /// Takes the next entry.
+    /// Adds the next entry.
     pub fn push(&mut self, entry: Entry) {
         self.told.note_facts(&entry);
         self.bills.take(&entry, self.len());
@@ -125,27 +125,27 @@ impl Draft {
         self.parted + self.rows.len()
     }
 
-    /// Whether none was taken yet.
+    /// Whether no entry was added.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it holds as much as it may.
+    /// Whether the draft has reached its size limit.
     pub fn is_full(&self) -> bool {
         self.holds() >= ROOM
     }
 
-    /// About how many bytes it holds.
+    /// Approximate size in bytes.
     pub(super) fn holds(&self) -> usize {
         self.size + self.rows.len() * ROW
     }
 
-    /// Whether parts were taken out of it.
+    /// Whether parts were taken out.
     pub(super) fn is_parted(&self) -> bool {
         self.parted > 0
     }
 
-    /// Takes out what was taken in since the last part, of the session `whose`.
+    /// Takes out the entries since the last part as a part of session `whose`.
     pub(super) fn part(&mut self, whose: &Session) -> Prepared {
         let mut rest = Self {
             parted: self.len(),
@@ -163,14 +163,14 @@ impl Draft {
         Prepared { is_part: true, ..part }
     }
 
-    /// The session as its source states it and its entries tell.
+    /// Completes the session as read with the facts derived from its entries.
     pub fn complete(&self, stated: Session) -> Session {
         let mut told = self.told.clone();
         told.totals.usage = self.total();
         stated.completed_by(told)
     }
 
-    /// The whole session, which takes `kept` bytes in the vault, if exactly that was read.
+    /// The whole session. `kept` is its size in the vault, if exactly that was read.
     pub fn finish(self, session: Session, kept: Option<u64>) -> Prepared {
         let size = self.holds();
         Prepared {
@@ -189,7 +189,7 @@ impl Draft {
         }
     }
 
-    /// All tokens so far; those of parts once the rest is taken out too.
+    /// Total usage so far. It is complete only after the last part was taken out.
     pub(super) fn total(&self) -> Usage {
         let mut total = self.tally.total();
         total.add(&self.bills.total());
@@ -230,7 +230,7 @@ impl Draft {
 }
 
 impl Row {
-    /// The row of an entry, without its text, and that.
+    /// Builds the row of an entry, and returns its text separately.
     fn of(mut entry: Entry) -> (Self, String) {
         let failed = entry.kind == Kind::Error || entry.is_tool_error();
         let text = text::take(&mut entry);
@@ -270,12 +270,12 @@ impl Prepared {
         }
     }
 
-    /// The number after that of the last row.
+    /// The number after the last row.
     pub(super) fn end(&self) -> usize {
         self.first + self.rows.len()
     }
 
-    /// The sum over the first `count` entries of the session, if it is known here.
+    /// Hash over the first `count` entries, if known here.
     pub(super) fn digest(&self, count: usize) -> Option<Hash> {
         match count.checked_sub(self.first)? {
             0 => self.before,
@@ -283,7 +283,7 @@ impl Prepared {
         }
     }
 
-    /// About how many bytes it holds.
+    /// Approximate size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }

@@ -1,8 +1,8 @@
-//! Folding: how text and query are made alike before they meet the word index.
+//! Folds texts and queries into the form that the full-text index compares.
 //!
-//! SQLite splits what it is given at everything that is no letter or digit, and makes it lower case without accents.
-//! That finds `snake_case` and paths by their parts. Here is done what it cannot: the parts of `camelCase` stand in a
-//! column of their own, Chinese, Japanese and Korean become pairs of characters, and encoded bytes are left out.
+//! SQLite's tokenizer splits at everything except letters and digits, lowers the case and drops accents. So it finds
+//! `snake_case` and paths by their parts. This module adds three things: the parts of `camelCase` words go to a column
+//! of their own, Chinese, Japanese and Korean text becomes pairs of characters, and base64 is left out.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,18 +11,18 @@ use std::ops::Range;
 use foldhash::fast::RandomState;
 use wide::u8x16;
 
-/// From this length on, a run of letters, digits, `+` and `/` may be encoded bytes.
+/// Minimum length of a run of letters, digits, `+` and `/` that counts as base64.
 const ENCODED: usize = 256;
 
-/// The length from which a whole line of such characters is part of a wrapped block of them.
+/// Minimum length of a whole line of such characters that counts as wrapped base64.
 const WRAPPED: usize = 60;
 
-/// A text as the index takes it.
+/// A text as indexed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Folded<'a> {
-    /// The words in their order.
+    /// The words, in order.
     pub text: Cow<'a, str>,
-    /// The parts of words such as `parseLine`, each such word once.
+    /// The parts of words such as `parseLine`, each word once.
     pub parts: String,
 }
 
@@ -35,15 +35,15 @@ pub fn fold(text: &str) -> Folded<'_> {
     Folded { text, parts }
 }
 
-/// Whether a character of such a script ([`is_cjk`]) is in a text. None begins with a smaller byte than [`FIRST_CJK`], but most others do: so
-/// most texts are looked at byte by byte only.
+/// Whether a text has a character for which [`is_cjk`] holds. In UTF-8 those start with a byte of at least
+/// [`FIRST_CJK`], so most texts need only a scan of their bytes.
 fn has_cjk(text: &str) -> bool {
     let largest = |bytes: &[u8]| bytes.iter().fold(0, |largest, byte| largest.max(*byte));
     text.as_bytes().chunks(BLOCK).any(|block| largest(block) >= FIRST_CJK)
         && text.chars().any(is_cjk)
 }
 
-/// Folds a word or phrase of a query: its text, and its parts if it is one word such as `parseLine`.
+/// Folds a word or phrase of a query. Returns the text, and the parts if it is one word such as `parseLine`.
 pub(crate) fn fold_query(text: &str) -> (String, Option<String>) {
     let mut parts = String::new();
     if !text.contains(char::is_whitespace) {
@@ -53,7 +53,7 @@ pub(crate) fn fold_query(text: &str) -> (String, Option<String>) {
     (pairs(text, Ending::None), Some(parts).filter(|parts| is_word && !parts.is_empty()))
 }
 
-/// Whether a character belongs to a script that is written without spaces.
+/// Whether a character belongs to a script without spaces between words.
 pub(crate) fn is_cjk(c: char) -> bool {
     matches!(c,
         '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}'
@@ -61,19 +61,19 @@ pub(crate) fn is_cjk(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{323af}')
 }
 
-/// The first byte of U+3000, before which no such character is.
+/// The first UTF-8 byte of U+3000. No such character comes before that.
 const FIRST_CJK: u8 = 0xe3;
 
-/// What a run of characters ends with.
+/// How to end a run of such characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// Its last character alone, so that every one begins a token.
+    /// With the last character alone, so that each character starts a token.
     Single,
-    /// Nothing, unless it is the only one or words follow.
+    /// With nothing, unless the run has one character or other words follow.
     None,
 }
 
-/// The text with pairs of characters in place of runs without spaces: `日本語` gives `日本 本語 語`.
+/// Replaces runs of such characters by overlapping pairs: `日本語` becomes `日本 本語 語`.
 fn pairs(text: &str, ending: Ending) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let mut chars = text.chars().peekable();
@@ -90,7 +90,7 @@ fn pairs(text: &str, ending: Ending) -> String {
         match chars.peek().copied().filter(|next| is_cjk(*next)) {
             Some(next) => out.extend([' ', c, next]),
             None if ending == Ending::Single || length == 1 => out.extend([' ', c]),
-            // What follows stands after the single one.
+            // In the indexed text, other words follow the single last character.
             None if chars.clone().any(char::is_alphanumeric) => out.extend([' ', c]),
             None => {}
         }
@@ -98,9 +98,9 @@ fn pairs(text: &str, ending: Ending) -> String {
     out
 }
 
-/// Adds the parts of every word that has an inner capital: `HTTPServer` gives `HTTP Server`.
+/// Appends the parts of every word with an inner capital: `HTTPServer` becomes `HTTP Server`.
 ///
-/// Few words have one: these are looked for, sixty-four bytes at a time.
+/// Such words are rare, so a scan of 64 bytes at a time looks for inner capitals first.
 fn camel_parts(text: &str, out: &mut String) {
     let mut done: HashSet<&str, RandomState> = HashSet::default();
     let bytes = text.as_bytes();
@@ -125,10 +125,10 @@ fn camel_parts(text: &str, out: &mut String) {
     }
 }
 
-/// How many bytes are looked at together.
+/// Bytes per scan step.
 const BLOCK: usize = 64;
 
-/// Where capitals and where bytes of words are in a block, a bit per byte.
+/// Bit masks of the capitals and the word bytes in a block.
 fn capitals_and_words(block: &[u8]) -> (u64, u64) {
     let mut bytes = [b' '; BLOCK];
     bytes[..block.len()].copy_from_slice(block);
@@ -148,7 +148,7 @@ fn capitals_and_words(block: &[u8]) -> (u64, u64) {
     (capitals, words)
 }
 
-/// The word that the byte at `at` is in.
+/// The range of the word around `at`.
 fn word_around(bytes: &[u8], at: usize) -> Range<usize> {
     let is_word = |byte: &&u8| class(**byte) & WORD != 0;
     let before = bytes[..at].iter().rev().take_while(is_word).count();
@@ -159,15 +159,15 @@ fn class(byte: u8) -> u8 {
     CLASSES[usize::from(byte)]
 }
 
-/// Letters and digits; bytes of other scripts count, so that no word is cut in the middle of a character.
+/// Letters and digits. Bytes over 0x7f count, so that no character is cut.
 const WORD: u8 = 1;
 const UPPER: u8 = 2;
-/// Bytes of other scripts count as well.
+/// Bytes over 0x7f count too.
 const LOWER: u8 = 4;
-/// What bytes are written with: letters, digits, `+`, `/` and `=`.
+/// Base64: letters, digits, `+`, `/` and `=`.
 const ENCODING: u8 = 8;
 
-/// What each byte can be part of.
+/// The classes of each byte.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut at = 0;
@@ -205,7 +205,7 @@ fn push_parts(word: &str, out: &mut String) {
     }
 }
 
-/// The text without runs of encoded bytes, which nobody looks for and which would fill the index.
+/// Removes runs of base64, which nobody searches for and which would fill the index.
 fn without_encoded(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out = String::new();
@@ -225,7 +225,7 @@ fn without_encoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The next run that is long enough to be a line of encoded bytes. Most of the text is passed over without a look.
+/// The next run that is long enough for a line of base64. Skips most of the text without reading it.
 fn next_long_run(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     let mut begin = from;
     loop {
@@ -244,7 +244,7 @@ fn is_line(bytes: &[u8], run: &Range<usize>) -> bool {
         && bytes.get(run.end).is_none_or(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
-/// Whether the run before is a line of the same length, and nothing of its kind stands between.
+/// Whether the previous run is a line of equal length, with no other base64 characters between.
 fn follows(bytes: &[u8], run: &Range<usize>, before: &Range<usize>) -> bool {
     run.len() == before.len()
         && is_line(bytes, before)
@@ -255,7 +255,7 @@ fn is_encoding(byte: u8) -> bool {
     CLASSES[usize::from(byte)] & ENCODING != 0
 }
 
-/// Whether small and capital letters and digits stand in it, as they do in base64.
+/// Whether a run has lower case, upper case and digits, as base64 does.
 fn is_mixed(run: &[u8]) -> bool {
     run.iter().any(u8::is_ascii_lowercase)
         && run.iter().any(u8::is_ascii_uppercase)

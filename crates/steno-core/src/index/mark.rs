@@ -1,37 +1,37 @@
-//! The lines of a text that match, with what matches marked.
+//! Selects the lines of a text that match a query, and marks the matches.
 
 use std::ops::Range;
 
 use super::query::Query;
 
-/// The longest line that is shown whole, in characters.
+/// Longer lines are cut to this many characters.
 const WIDE: usize = 240;
 
-/// How much of a longer line is shown before its first match.
+/// How many characters of a cut line precede its first match.
 const BEFORE: usize = 60;
 
 /// One line of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Counted from 1.
+    /// The line number, from 1.
     pub number: usize,
-    /// The line; `…` stands for what was cut off.
+    /// The line. `…` replaces text that was cut.
     pub text: String,
-    /// What matches, in bytes of `text`; nothing in a line that only stands beside one that does.
+    /// Byte ranges of the matches in `text`; empty for a context line.
     pub marks: Vec<Range<usize>>,
 }
 
-/// Which lines are shown.
+/// How many lines to return.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
-    /// At most so many that match.
+    /// Maximum number of matching lines.
     pub lines: usize,
-    /// So many before and after each of them.
+    /// Number of context lines before and after each match.
     pub context: usize,
 }
 
 impl Query {
-    /// The lines of `text` that match. If none can be told, the first line stands for the text.
+    /// The lines of `text` that match. If nothing can be marked, returns the first line with text.
     pub fn lines(&self, text: &str, shown: Shown) -> Vec<Line> {
         let found = self.found(text);
         let all: Vec<Range<usize>> = line_ranges(text);
@@ -61,7 +61,7 @@ impl Query {
         self.marks.as_ref().is_some_and(|marks| marks.is_match(text))
     }
 
-    /// Every match; only whole words and their parts, unless there are none.
+    /// The ranges of all matches. Matches of whole words, or of their parts, win over others.
     fn found(&self, text: &str) -> Vec<Range<usize>> {
         let Some(marks) = &self.marks else { return Vec::new() };
         let all = marks.find_iter(text).map(|found| found.range());
@@ -74,7 +74,7 @@ impl Query {
     }
 }
 
-/// Whether a match begins and ends where a word or a part of one does.
+/// Whether a match starts and ends at the boundary of a word or word part.
 fn is_whole(text: &str, range: &Range<usize>) -> bool {
     let found = &text[range.clone()];
     let (first, last) = (found.chars().next(), found.chars().next_back());
@@ -102,7 +102,7 @@ fn line_ranges(text: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// One line with its marks, cut to what is around the first.
+/// Builds one line with its marks. A long line is cut around the first mark.
 fn line(text: &str, range: &Range<usize>, number: usize, found: &[Range<usize>]) -> Line {
     let inside: Vec<_> = found
         .iter()

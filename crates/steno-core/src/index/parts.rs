@@ -1,7 +1,7 @@
-//! Takes a session out of the vault into the index, however large it is: what was read is put in whenever it is much.
+//! Indexes a session from the vault, whatever its size. A large session is written in parts.
 //!
-//! A part goes in only after all before it. Until the last one the session counts as not whole, so what a crash leaves
-//! is taken up by the next refresh.
+//! A part is written only after all parts before it. The session counts as incomplete until the last one, so the next
+//! refresh resumes after a crash.
 
 use super::draft::{Draft, Prepared};
 use super::{Index, IndexError};
@@ -13,11 +13,11 @@ use crate::vault::SessionDir;
 use crate::vault::record::RecordReader;
 use crate::vault::run_reading::RecordedItem;
 
-/// How often a session is begun anew when its first entries turn out to be others in the index.
+/// How often to start over when the index has other first entries for the session.
 const ATTEMPTS: usize = 3;
 
 impl Index {
-    /// Reads a session from the vault. One that is too large to be held is put in at once: nothing is left of it.
+    /// Reads a session from the vault. Returns `None` if the session was so large that it is already written.
     pub fn take(&self, dir: &SessionDir) -> Result<Option<Prepared>, IndexError> {
         for _ in 0..ATTEMPTS {
             match self.attempt(dir)? {
@@ -36,12 +36,12 @@ impl Index {
             Parts { index: self, dir, whose, draft: Draft::default(), are_in: Ok(true) };
         let read = parts.read();
         let faults = dir.faults()?;
-        // What grew while it was read is read again.
+        // A session that grew while it was read is read again later.
         let kept = Some(size).filter(|size| dir.size().ok() == Some(*size));
         match read {
             Ok(told) => parts.finish(told, kept, &faults),
             Err(error) => {
-                // What the system refused may be readable the next time.
+                // A system error may be temporary, so the next refresh tries again.
                 let kept = kept.filter(|_| !error.is_of_system());
                 let unreadable = Prepared::unreadable(parts.whose, error.to_string(), kept);
                 Ok(Attempt::Held(Box::new(unreadable)))
@@ -50,39 +50,39 @@ impl Index {
     }
 }
 
-/// What became of a session.
+/// The result of reading a session.
 enum Attempt {
-    /// It is at hand whole.
+    /// Read completely, and not yet written.
     Held(Box<Prepared>),
-    /// All of it is in the index.
+    /// Already written to the index.
     IsIn,
-    /// What the index has of it is something else by now.
+    /// The index has other entries for it by now.
     Overtaken,
 }
 
-/// What was read of a session beside its entries.
+/// Session facts beside the entries.
 enum Told {
-    /// What its source states; the entries tell more.
+    /// Facts from the session files; the entries add more.
     Stated(Session),
-    /// All that is known of it.
+    /// All facts.
     All(Session),
     /// The same; where it states no tokens, the entries have them.
     AllButTokens(Session),
 }
 
-/// A session that is read.
+/// Reads one session and writes it to the index.
 struct Parts<'a> {
     index: &'a Index,
     dir: &'a SessionDir,
-    /// Only its names.
+    /// Only agent and id.
     whose: Session,
     draft: Draft,
-    /// Whether all parts so far are in.
+    /// Whether all parts so far are written.
     are_in: Result<bool, IndexError>,
 }
 
 impl Parts<'_> {
-    /// Reads the session item by item; damage costs what it hit.
+    /// Reads the session item by item. Damage loses only the damaged records.
     fn read(&mut self) -> Result<Told, FormatError> {
         let dir = self.dir;
         if !dir.is_imported()? {
@@ -138,7 +138,7 @@ impl Parts<'_> {
         let mut are_in = std::mem::replace(&mut self.are_in, Ok(true))?;
         let is_parted = self.draft.is_parted();
         if are_in && is_parted {
-            // The totals hold once every message is out.
+            // Totals are correct only after the last message was taken out.
             are_in = self.put_part()?;
         }
         let session = match told {

@@ -1,7 +1,7 @@
-//! Which sessions are being kept and are not in the index yet.
+//! Markers of sessions that are being kept and not yet indexed.
 //!
-//! Whoever keeps a session puts an empty file under `pending/<agent>/<session>` first, holds a shared lock on it, and
-//! removes it once the index has the session. A file that nobody holds tells of a process that died in between.
+//! A process that keeps a session first creates an empty file `pending/<agent>/<session>`, holds a shared lock on it,
+//! and removes it when the session is indexed. A file without a lock means that its process died in between.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub struct Pending {
     root: PathBuf,
 }
 
-/// Says that a session is about to change. Dropped without [`Marker::done`], the session stays pending.
+/// Marks a session that is about to change. If dropped without [`Marker::done`], the session stays pending.
 #[derive(Debug)]
 pub struct Marker {
     file: File,
@@ -23,12 +23,12 @@ pub struct Marker {
 }
 
 impl Pending {
-    /// Those of the store at `store`.
+    /// The pending sessions of the store at `store`.
     pub fn new(store: &Path) -> Self {
         Self { root: store.join("pending") }
     }
 
-    /// Marks a session, before anything of it is kept.
+    /// Marks a session. Call it before anything of the session is written.
     pub fn mark(&self, dir: &SessionDir) -> Result<Marker, FileError> {
         let path = self.root.join(dir.agent()).join(dir.id().as_str());
         durable::create_private_dir(durable::parent(&path))?;
@@ -37,16 +37,16 @@ impl Pending {
             let file = options.create(true).append(true).open(&path).on("mark", &path)?;
             file.lock_shared().on("lock", &path)?;
             let marker = Marker { file, path: path.clone() };
-            // Whoever had it before may have removed it while we waited.
+            // The previous holder may have removed the file while we waited for the lock.
             if marker.is_in_place() {
                 return Ok(marker);
             }
         }
     }
 
-    /// The sessions that are marked.
+    /// All marked sessions.
     pub(super) fn sessions(&self, vault: &Vault) -> Result<Vec<SessionDir>, FileError> {
-        // A store whose sessions are elsewhere has the same names.
+        // A vault outside the store uses the same names.
         let mut sessions = Vec::new();
         for agent in names(&self.root)? {
             for id in names(&self.root.join(&agent))? {
@@ -58,7 +58,7 @@ impl Pending {
         Ok(sessions)
     }
 
-    /// Takes over the marker of a session that nobody is at any more.
+    /// Takes over the marker of a session that no process holds.
     pub(super) fn claim(&self, dir: &SessionDir) -> Option<Marker> {
         let path = self.root.join(dir.agent()).join(dir.id().as_str());
         let file = File::options().append(true).open(&path).ok()?;
@@ -68,10 +68,10 @@ impl Pending {
 }
 
 impl Marker {
-    /// The index has the session. If somebody else is at it too, the marker is left to them.
+    /// Removes the marker, because the session is indexed. If another process holds it too, the marker stays.
     pub fn done(self) {
         if self.file.try_lock().is_ok() && self.is_in_place() {
-            // One that stays only has the session looked at again.
+            // If this fails, the session is only checked again.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,7 +1,7 @@
-//! Puts sessions into the index: what is new of each, some dozen megabytes to a transaction.
+//! Writes sessions to the index: only their new entries, some dozen megabytes per transaction.
 //!
-//! After each transaction a session has a whole number of its first entries, and says how many. So whoever comes next,
-//! after a crash too, only has to go on from there, once the sum over them shows that they are the same.
+//! After each transaction the index has the first entries of a session and their number. A later process, also after a
+//! crash, compares the hash over those entries and continues after them.
 
 use rusqlite::{CachedStatement, OptionalExtension, named_params, params};
 
@@ -15,12 +15,12 @@ use crate::cost::bill::signed;
 use crate::timestamp::Timestamp;
 
 impl Index {
-    /// Puts sessions into the index, as far as they are not there yet.
+    /// Writes the missing entries of sessions to the index.
     pub fn put(&self, sessions: &[Prepared]) -> Result<(), IndexError> {
         self.put_all(sessions).map(|_| ())
     }
 
-    /// The same; tells whether all are in. A part is not if what comes before it is not.
+    /// As [`Self::put`], and returns whether all are written. A part is not, if an earlier part is missing.
     pub(super) fn put_all(&self, sessions: &[Prepared]) -> Result<bool, IndexError> {
         if sessions.is_empty() {
             return Ok(true);
@@ -36,20 +36,20 @@ impl Index {
                 Ok(all)
             }
             Err(error) => {
-                // The failure that is told is the first one.
+                // The first error is returned; one of the rollback is ignored.
                 let _ = self.connection.execute_batch("ROLLBACK");
                 Err(error)
             }
         }
     }
 
-    /// Removes a session; texts stay, because others may have said the same.
+    /// Removes a session. Its texts stay, because other sessions may share them.
     pub(super) fn remove(&self, session: i64) -> Result<(), IndexError> {
         self.clear(session)?;
         self.run("DELETE FROM session WHERE id = ?1", session)
     }
 
-    /// Removes what is known of the entries of a session.
+    /// Removes the entries of a session.
     fn clear(&self, session: i64) -> Result<(), IndexError> {
         self.run("DELETE FROM entry WHERE session = ?1", session)?;
         let mut books = Books::new(self);
@@ -63,12 +63,12 @@ impl Index {
     }
 }
 
-/// Where a session stands in the index.
+/// What the index has of a session.
 struct Standing {
     id: i64,
-    /// How many of its entries are in.
+    /// How many of its entries are written.
     taken: usize,
-    /// Whether all that was told of it when those were put in is in too.
+    /// Whether the session facts for those entries are written too.
     whole: bool,
 }
 
@@ -79,7 +79,7 @@ struct Writer<'a> {
     new_text: CachedStatement<'a>,
     new_words: CachedStatement<'a>,
     find_text: CachedStatement<'a>,
-    /// What was done since the lock was taken.
+    /// Bytes written since the last commit.
     work: usize,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Puts one session in, in as many steps as it needs; tells whether it is in.
+    /// Writes one session in as many transactions as it needs. Returns whether it is written.
     fn session(&mut self, prepared: &Prepared) -> Result<bool, IndexError> {
         let mut standing = self.stand(prepared)?;
         let mut billed = if standing.whole { standing.taken } else { 0 };
@@ -142,19 +142,19 @@ impl<'a> Writer<'a> {
         Ok(true)
     }
 
-    /// Lets others have the lock.
+    /// Commits, so that other processes get the lock.
     fn step(&mut self) -> Result<(), IndexError> {
         self.work = 0;
         self.close()?;
         self.index.on(self.index.connection.execute_batch("COMMIT; BEGIN IMMEDIATE"))
     }
 
-    /// Puts in what a transaction has left open.
+    /// Writes the open text block.
     fn close(&mut self) -> Result<(), IndexError> {
         self.index.on(self.packer.close(&self.index.connection))
     }
 
-    /// How much of the session is in; if that is something else than what comes, it is removed.
+    /// Finds what the index has of the session. Removes its entries if they differ from the given ones.
     fn stand(&self, prepared: &Prepared) -> Result<Standing, IndexError> {
         let connection = &self.index.connection;
         let names = (prepared.session.agent.as_str(), prepared.session.id.as_str());
@@ -177,7 +177,7 @@ impl<'a> Writer<'a> {
             return Ok(Standing { id: connection.last_insert_rowid(), taken: 0, whole: false });
         };
         let taken = taken as usize;
-        // Whether more is the same shows in a later part.
+        // A later part shows whether the entries beyond are the same.
         let is_ahead = prepared.is_part && taken > prepared.end();
         if is_ahead || (prepared.digest(taken) == digest && taken <= prepared.end()) {
             return Ok(Standing { id, taken, whole: kept >= 0 });
@@ -214,7 +214,7 @@ impl<'a> Writer<'a> {
         self.index.on(done).map(|_| ())
     }
 
-    /// The number of a text, which is put in if no session has it yet.
+    /// The id of a text. Inserts the text if the index lacks it.
     fn text(&mut self, prepared: &Prepared, hash: Hash) -> Result<i64, IndexError> {
         let text = &prepared.texts[&hash];
         let index = self.index;
@@ -227,7 +227,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts a text in; nothing if it is there.
+    /// Inserts a text. Returns `None` if it exists.
     fn put_text(&mut self, hash: Hash, text: &str) -> rusqlite::Result<Option<i64>> {
         let connection = &self.index.connection;
         let (block, start) = self.packer.place(connection)?;
@@ -242,7 +242,7 @@ impl<'a> Writer<'a> {
         Ok(Some(id))
     }
 
-    /// What is told about the session as a whole.
+    /// Updates the facts of a session.
     fn facts(&self, id: i64, prepared: &Prepared) -> Result<(), IndexError> {
         let session = &prepared.session;
         let moment = |at: Option<Timestamp>| at.map(|at| at.instant().as_millisecond());

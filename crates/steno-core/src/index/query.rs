@@ -1,48 +1,48 @@
-//! What a person asks for: `words "a phrase" -not prefix* this OR that /regex/`.
+//! Parses search queries: `words "a phrase" -not prefix* this OR that /regex/`.
 
 use regex::{Regex, RegexBuilder};
 
 use super::fold::{fold_query, is_cjk};
 
-/// A question to the index.
+/// A parsed query.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// The words, in the language of SQLite's word index.
+    /// The words as an FTS5 expression.
     pub(super) words: Option<String>,
-    /// The words that must be there, of each group one.
+    /// Groups of required words. One word of each group must match.
     pub(super) groups: Vec<Vec<String>>,
-    /// Whether one of the words that must not be there may go on.
+    /// Whether an excluded word is a prefix.
     pub(super) has_open_not: bool,
-    /// What the text itself has to match.
+    /// The regular expression that the text must match.
     pub(super) regex: Option<Regex>,
-    /// Finds what is to be marked.
+    /// Finds the text to mark.
     pub(super) marks: Option<Regex>,
 }
 
-/// A question that cannot be asked.
+/// An invalid query.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// There is no letter and no digit in it.
+    /// It has no letter and no digit.
     #[error("nothing to search for: {0:?}")]
     Empty(String),
-    /// A quotation mark is missing.
+    /// A phrase lacks its closing quotation mark.
     #[error("a phrase without its closing quotation mark: {0}")]
     Open(String),
-    /// It only says what must not be there.
+    /// It only excludes words.
     #[error("only words to leave out; at least one to find is needed: {0}")]
     OnlyNot(String),
-    /// `OR` has nothing on one side.
+    /// `OR` lacks a word on one side.
     #[error("OR needs a word on each side: {0}")]
     LooseOr(String),
-    /// Two regular expressions.
+    /// It has more than one regular expression.
     #[error("only one /regex/ can be searched for: {0}")]
     SecondRegex(String),
-    /// The regular expression is none.
+    /// The regular expression does not compile.
     #[error("not a regular expression: {0}")]
     Regex(String),
 }
 
-/// One part of a question.
+/// One term of a query.
 #[derive(Debug, PartialEq, Eq)]
 enum Term {
     Word { text: String, phrase: bool, not: bool },
@@ -51,7 +51,7 @@ enum Term {
 }
 
 impl Query {
-    /// Reads a question.
+    /// Parses a query.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let mut groups: Vec<Vec<String>> = Vec::new();
         let (mut not, mut marks, mut regex) = (Vec::new(), Vec::new(), None);
@@ -99,7 +99,7 @@ impl Query {
     }
 }
 
-/// All groups, and none of what is left out.
+/// Joins groups and exclusions into one FTS5 expression.
 fn joined(groups: &[Vec<String>], not: &[String]) -> Option<String> {
     let groups: Vec<_> = groups.iter().map(|group| format!("({})", group.join(" OR "))).collect();
     let words = Some(groups.join(" AND ")).filter(|words| !words.is_empty())?;
@@ -117,7 +117,7 @@ fn terms(text: &str) -> Result<Vec<Term>, QueryError> {
     Ok(terms)
 }
 
-/// The first term, and what follows it.
+/// Parses the first term. Returns it and the rest.
 fn term(text: &str) -> Result<(Term, &str), QueryError> {
     if let Some((pattern, any_case, rest)) = slashed(text) {
         return Ok((Term::Regex { pattern: pattern.to_owned(), any_case }, rest));
@@ -145,7 +145,7 @@ fn term(text: &str) -> Result<(Term, &str), QueryError> {
     Ok((term, rest))
 }
 
-/// A regular expression between slashes, up to the first that ends a word.
+/// Parses a regular expression between slashes. It ends at the first slash that ends a word.
 fn slashed(text: &str) -> Option<(&str, bool, &str)> {
     let body = text.strip_prefix('/')?;
     for (at, _) in body.match_indices('/').filter(|(at, _)| *at > 0) {
@@ -174,7 +174,7 @@ fn compile(pattern: &str, any_case: bool) -> Result<Regex, QueryError> {
     })
 }
 
-/// A word or phrase in the language of the index; nothing for one without letters and digits.
+/// An FTS5 expression for a word or phrase, or `None` if it has no letters or digits.
 fn expression(word: &str, phrase: bool) -> Option<String> {
     let (word, prefix) = match word.strip_suffix('*') {
         Some(word) => (word, true),
@@ -195,21 +195,22 @@ fn expression(word: &str, phrase: bool) -> Option<String> {
     }
 }
 
-/// Whether a word, in the language of the index, may go on.
+/// Whether an FTS5 expression matches a prefix.
 pub(super) fn is_open_ended(expression: &str) -> bool {
     expression.trim_end_matches(')').ends_with('*')
 }
 
-/// Whether it is one word, in the language of the index, and not several in a row.
+/// Whether an FTS5 expression is one word and not a phrase.
 pub(super) fn is_single(expression: &str) -> bool {
     expression.starts_with('"')
 }
 
-/// What stands between words: signs, blanks, symbols. All that Unicode has would take longer to compile than a search.
+/// Characters between words: punctuation, spaces, symbols. The full Unicode classes would take longer to compile than a
+/// search takes.
 const BETWEEN: &str =
     r"\x00-/:-@\[-`\{-\u{bf}\u{2000}-\u{2bff}\u{3000}-\u{303f}\u{1f000}-\u{1faff}";
 
-/// What is marked for a word or phrase, as a regular expression.
+/// A regular expression for the text to mark.
 fn mark(word: &str, phrase: bool) -> String {
     let (word, prefix) = match word.strip_suffix('*') {
         Some(word) => (word, true),

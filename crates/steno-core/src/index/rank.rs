@@ -1,7 +1,7 @@
-//! How well texts match a question: by those of its words that are not in every other text.
+//! Ranks texts by the query's selective words.
 //!
-//! To weigh a word, SQLite goes through all texts that have it. That is worth it for a word that tells texts apart;
-//! "the" would take longer than the search itself.
+//! To weigh a word, SQLite reads all texts that contain it. That pays off for a selective word; for "the" it would take
+//! longer than the search itself.
 
 use std::collections::HashMap;
 
@@ -10,31 +10,31 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::query::{Query, is_open_ended, is_single};
 use super::{Index, IndexError};
 
-/// A word that more texts have than this, by estimate, does not tell them apart.
+/// A word in more texts than this, by estimate, is not selective.
 const COMMON: i64 = 10_000;
 
-/// How many of a word's newest texts tell how common it is.
+/// How many of the newest texts with a word are sampled to estimate its frequency.
 const SAMPLE: i64 = 200;
 
-/// How well a text matches, in SQL. SQLite's ranks are negative, the best one lowest; the parts of words count half.
+/// The relevance of a text, in SQL. FTS5 ranks are negative and the best is lowest. Word parts count half.
 pub(super) const RELEVANCE: &str = "-bm25(words, 1.0, 0.5)";
 
-/// At most so many texts are weighed.
+/// Limit for weighed texts.
 const WEIGHED: usize = 5_000;
 
-/// What a question is ranked by.
+/// Which words of a query rank its results.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ranking {
-    /// All of its words: SQLite can weigh texts as it finds them.
+    /// All words. SQLite weighs texts as it finds them.
     Whole,
-    /// Some of its words, in the language of the index.
+    /// Some words, as an FTS5 expression.
     Part(String),
-    /// None of them.
+    /// No words.
     Nothing,
 }
 
 impl Index {
-    /// By what a question is to be ranked.
+    /// Chooses the words that rank a query's results.
     pub(super) fn ranking(&self, query: &Query) -> Result<Ranking, IndexError> {
         let telling = || -> rusqlite::Result<Vec<String>> {
             let newest = self.newest_text()?;
@@ -61,7 +61,7 @@ impl Index {
         self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
     }
 
-    /// Whether few texts have a word. One that may go on is many words, and few texts have the same few in a row.
+    /// Whether few texts contain a word. A prefix matches many words; a phrase is rare.
     fn is_telling(&self, word: &str, newest: i64) -> rusqlite::Result<bool> {
         if is_open_ended(word) || !is_single(word) || newest <= COMMON {
             return Ok(!is_open_ended(word));
@@ -71,11 +71,11 @@ impl Index {
         let mut sample = self.connection.prepare_cached(sql)?;
         let last: Option<i64> =
             sample.query_row(params![word, SAMPLE - 1], |row| row.get(0)).optional()?;
-        // All texts have it as often as those since the oldest of the sample.
+        // Extrapolates from the texts since the oldest sample to all texts.
         Ok(last.is_none_or(|last| SAMPLE * newest / (newest - last + 1) <= COMMON))
     }
 
-    /// How well texts from `oldest` on match some words: the larger the better.
+    /// The relevance of texts from id `oldest` on. Higher is better.
     pub(super) fn relevance(
         &self,
         words: &str,

@@ -1,7 +1,7 @@
-//! Opens an index without writing anything, and counts what it lacks.
+//! Opens an index without writing, and counts the sessions that it lacks.
 //!
-//! Used where the store cannot be written: a read-only file system, a store of another user, a full disk. No lock is
-//! taken and no file is made, grown or removed.
+//! For stores that cannot be written: a read-only file system, another user's store, a full disk. It takes no lock, and
+//! creates, grows or removes no file.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -37,12 +37,12 @@ impl fmt::Display for WriteObstacle {
     }
 }
 
-/// How further connections to an open index are made.
+/// How an index is opened, for this and further connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IndexAccess {
     /// The index can be written.
     Writable,
-    /// Read-only, by the `-wal` and `-shm` files that are there.
+    /// Read-only, with the existing `-wal` and `-shm` files.
     ///
     /// `mode=ro` alone still opens `-shm` for writing, and truncates it when no other process has the index open. With
     /// `readonly_shm=1` SQLite only reads it, takes shared locks, and scans the `-wal` into memory when no process
@@ -63,9 +63,9 @@ pub(super) enum IndexAccess {
 }
 
 impl IndexAccess {
-    /// How the index at `path` can be read without writing.
+    /// How to read the index at `path` without writing.
     ///
-    /// The files are not opened to find out: closing them would drop the locks of this process's other connections.
+    /// It does not open the files: closing them would drop the locks of this process's other connections.
     fn for_reading(path: &Path) -> Self {
         let log = path.with_extension("db-wal").metadata();
         let has_shared_memory = path.with_extension("db-shm").exists();
@@ -76,7 +76,7 @@ impl IndexAccess {
         }
     }
 
-    /// Opens a connection that reads.
+    /// Opens a connection for reading.
     pub(super) fn connect(self, path: &Path) -> rusqlite::Result<Connection> {
         let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let with_uri = read_only | OpenFlags::SQLITE_OPEN_URI;
@@ -95,7 +95,7 @@ impl IndexAccess {
         };
         let connection = Connection::open_with_flags(file_uri(path, &options), with_uri)?;
         if self == Self::PrivateLog {
-            // Before the first read: from then on SQLite uses shared memory.
+            // Before the first read, because SQLite then sets up shared memory.
             connection.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
         }
         Ok(connection)
@@ -103,7 +103,7 @@ impl IndexAccess {
 }
 
 impl Index {
-    /// Opens the index of the store at `store` as it is, without writing anything.
+    /// Opens the index of the store at `store` as it is, without writing.
     ///
     /// Fails with [`IndexError::Absent`] if there is none that this version can read.
     pub fn open_read_only(store: &Path) -> Result<Self, IndexError> {
@@ -122,7 +122,7 @@ impl Index {
         }
     }
 
-    /// Opens the index named `name` in the memory of this process; an empty one where none is open by that name.
+    /// Opens the index named `name` in this process's memory, or an empty one if there is none.
     pub(super) fn open_in_memory(name: &str, store: &Path) -> Result<Self, IndexError> {
         let path = PathBuf::from(format!("file:/{name}?vfs=memdb"));
         let index = Self::connect_by(IndexAccess::Memory, store, path)?;
@@ -142,7 +142,7 @@ impl Index {
         Ok(Self { connection, path, access, store, healed: None, identity, room: draft::ROOM })
     }
 
-    /// Whether the index was opened without the right to write.
+    /// Whether the index was opened read-only.
     pub fn is_read_only(&self) -> bool {
         !matches!(self.access, IndexAccess::Writable | IndexAccess::Memory)
     }
@@ -152,9 +152,9 @@ impl Index {
         self.access == IndexAccess::Memory
     }
 
-    /// Counts the kept sessions that the index lacks, or has only a part of.
+    /// Counts the kept sessions that the index lacks or has only in part.
     ///
-    /// It looks where [`Index::catch_up`] would, and changes nothing.
+    /// It checks the same sessions as [`Index::catch_up`], and changes nothing.
     pub fn count_missing(&self, vault: &Vault, boot: Option<&str>) -> Result<usize, IndexError> {
         let mut candidates = Vec::new();
         if boot.is_some() && self.known_boot()?.is_some_and(|known| Some(known.as_str()) != boot) {
@@ -179,7 +179,7 @@ impl Index {
 }
 
 impl IndexError {
-    /// Why nothing could be written, if that is what failed.
+    /// Why a write failed, if this is an error of writing.
     pub fn write_obstacle(&self) -> Option<WriteObstacle> {
         match self {
             Self::File(FileError { source, .. }) => match source.kind() {
@@ -208,7 +208,7 @@ impl IndexError {
     }
 }
 
-/// A path as a `file:` address; bytes that mean something in one are written `%XX`.
+/// A path as a `file:` URI. Special bytes become `%XX`.
 fn file_uri(path: &Path, options: &str) -> String {
     let mut uri = String::from("file:");
     let path = path.as_os_str();

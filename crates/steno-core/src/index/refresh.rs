@@ -1,7 +1,7 @@
-//! Takes in what is in the vault and not in the index, without looking at every session.
+//! Indexes new and changed sessions of the vault without looking at every session.
 //!
-//! Sessions that have changed are marked ([`Pending`]); sessions that have come or gone without a mark, as in a
-//! vault that was put back, show in the time of their agent's folder.
+//! Changed sessions have a marker ([`Pending`]). Sessions that came or went without one, as after a restore of the
+//! vault, show in the modification time of their agent's folder.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -13,13 +13,13 @@ use super::pending::Pending;
 use super::{Index, IndexAccess, IndexError};
 use crate::vault::{SessionDir, Vault};
 
-/// How many bytes are gathered before they are put in, under one lock.
+/// Bytes collected before they are written in one transaction.
 pub const GATHERED: usize = 44 << 20;
 
-/// What a look at the vault brought.
+/// The result of a refresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refreshed {
-    /// Sessions that were taken in.
+    /// Sessions that were indexed.
     pub taken: usize,
     /// Sessions that another process is keeping right now.
     pub pending: usize,
@@ -28,28 +28,28 @@ pub struct Refreshed {
 /// How an agent's folder in the vault differs from the index.
 #[derive(Debug)]
 pub(super) struct FolderChange {
-    /// The sessions that the index does not have in whole.
+    /// Sessions that the index lacks or has only in part.
     pub(super) come: Vec<SessionDir>,
-    /// The rows of sessions whose folders are gone, and their ids.
+    /// Row ids and session ids without a folder.
     pub(super) gone: Vec<(i64, String)>,
 }
 
-/// A session of which something is missing or damaged in the vault.
+/// A session that is missing or damaged in the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TroubledSession {
     /// The agent.
     pub agent: String,
     /// The session's id.
     pub id: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
-/// Told of each session before it is taken in: how many there are, and which it is.
+/// A callback before each session is indexed: the number of sessions, and this one.
 pub type Pass<'a> = &'a mut dyn FnMut(usize, &SessionDir);
 
 impl Index {
-    /// Takes in what was kept since the index was last looked after.
+    /// Indexes the sessions kept since the last refresh.
     pub fn refresh(&self, vault: &Vault, pass: Pass<'_>) -> Result<Refreshed, IndexError> {
         let pending = Pending::new(&self.store);
         let marked = pending.sessions(vault)?;
@@ -58,11 +58,12 @@ impl Index {
         let mut claimed = Vec::new();
         let mut wanted = Vec::new();
         for dir in &marked {
-            // An index in memory leaves the markers to the one of the store.
+            // An index in memory leaves the markers to the store's index.
             let marker = if is_shared { pending.claim(dir) } else { None };
             match marker {
                 Some(marker) => claimed.push(marker),
-                // Somebody is at it. A session that is recorded may take hours; any other is in soon.
+                // Another process holds the marker. Its recording may take hours and is indexed now; an import is
+                // indexed soon by that process.
                 None if is_shared && dir.is_imported()? => {
                     refreshed.pending += 1;
                     continue;
@@ -78,7 +79,7 @@ impl Index {
             let FolderChange { come, mut gone } = self.compare_folder(vault, agent)?;
             let missing = missing.iter().filter(|dir| dir.agent() == agent);
             let missing: HashSet<_> = missing.map(|dir| dir.id().as_str()).collect();
-            // What the journal lists stays, and is reported.
+            // Sessions in the journal stay, and are reported as missing.
             gone.retain(|(_, id)| !missing.contains(id.as_str()));
             if !gone.is_empty() {
                 let mut gone = gone.into_iter();
@@ -91,7 +92,7 @@ impl Index {
         wanted.extend(unfinished.filter(|dir| !is_marked.contains(dir.path()) && dir.exists()));
         wanted.sort_by(|a, b| a.path().cmp(b.path()));
         wanted.dedup();
-        // One that was marked and never kept is not there.
+        // A marked session may never have been written.
         wanted.retain(|dir| !dir.is_empty().unwrap_or(false));
         wanted.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
         refreshed.taken = wanted.len();
@@ -106,7 +107,8 @@ impl Index {
         Ok(refreshed)
     }
 
-    /// The sessions that are not whole in the index: somebody died putting them in, or the system failed to read them.
+    /// Sessions that are incomplete in the index: a process died while it wrote them, or a system error prevented
+    /// reading.
     fn unfinished_sessions(&self, vault: &Vault) -> Result<Vec<SessionDir>, IndexError> {
         let all = || -> rusqlite::Result<Vec<(String, String)>> {
             let query = "SELECT agent, name FROM session WHERE kept < 0";
@@ -120,7 +122,7 @@ impl Index {
         Ok(names.filter_map(session).collect())
     }
 
-    /// Notes that sessions are missing in the vault, although its journal lists them.
+    /// Marks sessions that are missing in the vault, although its journal lists them.
     fn report_missing(&self, missing: &[SessionDir]) -> Result<(), IndexError> {
         if missing.is_empty() {
             return Ok(());
@@ -139,7 +141,7 @@ impl Index {
         })
     }
 
-    /// Sessions that could not be read in whole, and why: the first `limit` of them.
+    /// The first `limit` sessions that could not be read completely, with reasons.
     pub fn troubled_sessions(&self, limit: usize) -> Result<Vec<TroubledSession>, IndexError> {
         let all = || -> rusqlite::Result<Vec<TroubledSession>> {
             let query =
@@ -153,7 +155,7 @@ impl Index {
         self.on(all())
     }
 
-    /// Whether the index has all that is kept of a session.
+    /// Whether the index has all of a session.
     pub(super) fn is_up_to_date(&self, dir: &SessionDir) -> Result<bool, IndexError> {
         let query = "SELECT kept FROM session WHERE agent = ?1 AND name = ?2";
         let names = params![dir.agent(), dir.id().as_str()];
@@ -167,7 +169,7 @@ impl Index {
         }))
     }
 
-    /// Reads sessions from the vault and puts them in, oldest first so that later rows are later texts.
+    /// Reads sessions from the vault and writes them to the index, oldest first, so that newer texts get higher ids.
     fn take_in(&self, sessions: &mut [SessionDir], pass: Pass<'_>) -> Result<(), IndexError> {
         if sessions.len() > 1 {
             sessions.sort_by_cached_key(|dir| dir.modified().ok());
@@ -186,14 +188,14 @@ impl Index {
         self.put(&gathered)
     }
 
-    /// The agents whose folders have changed, with the time that each has now.
+    /// Agents with changed folders, and the folders' modification times.
     pub(super) fn changed_folders(&self, vault: &Vault) -> Result<Vec<(String, i64)>, IndexError> {
         let known = || -> rusqlite::Result<HashMap<String, i64>> {
             let mut all = self.connection.prepare_cached("SELECT agent, changed FROM folder")?;
             all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         };
         let mut known = self.on(known())?;
-        // Sessions go into the index before their folder was ever looked at.
+        // Sessions may be indexed before their folder was first checked.
         for agent in self.agents()? {
             known.entry(agent).or_insert(0);
         }
@@ -208,7 +210,7 @@ impl Index {
         Ok(changed)
     }
 
-    /// Compares the sessions of an agent in the vault with those in the index.
+    /// Compares an agent's sessions in the vault with those in the index.
     pub(super) fn compare_folder(
         &self,
         vault: &Vault,
@@ -232,8 +234,8 @@ impl Index {
         Ok(FolderChange { come, gone })
     }
 
-    /// Compares all sessions with the vault once after each start of the machine, which `boot` names: when that stopped,
-    /// the index may have lost what it was told last, though the vault has not.
+    /// Compares all sessions with the vault once per boot. After a power failure the index may have lost its last
+    /// commits, though the vault has not.
     pub fn doubt(&self, vault: &Vault, boot: &str) -> Result<(), IndexError> {
         let known = self.known_boot()?;
         if known.as_deref() == Some(boot) {
@@ -259,8 +261,7 @@ impl Index {
         })
     }
 
-    /// Notes in an index that is still empty since which start of the machine it is written: what it gets from now on need
-    /// not be compared with the vault before the next start.
+    /// Stores the boot id in an empty index. Sessions written from now on need no comparison before the next boot.
     pub fn note_first_boot(&self, boot: &str) -> Result<(), IndexError> {
         let sql = "INSERT OR IGNORE INTO meta
             SELECT 'boot', ?1 WHERE NOT EXISTS (SELECT 1 FROM session)";
@@ -272,7 +273,7 @@ impl Index {
         self.on(self.connection.query_row(sql, [], |row| row.get(0)))
     }
 
-    /// Names the start of the machine since which the index was compared with the vault.
+    /// The boot in which the index was last compared with the vault.
     pub(super) fn known_boot(&self) -> Result<Option<String>, IndexError> {
         let query = "SELECT value FROM meta WHERE name = 'boot'";
         let known = self.connection.query_row(query, [], |row| row.get(0)).optional();
@@ -296,7 +297,7 @@ impl Index {
     }
 }
 
-/// When a folder was last changed, in nanoseconds; 0 for one that is gone.
+/// A folder's modification time in nanoseconds; 0 if it does not exist.
 fn changed_at(path: &std::path::Path) -> i64 {
     let modified = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let distance = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());

@@ -1,4 +1,4 @@
-//! Searches every text for a regular expression: two threads, and only texts that can match.
+//! Searches texts for a regular expression with two threads. Only texts that can match are read.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,10 +10,10 @@ use rusqlite::{Connection, params_from_iter};
 use super::search::{Candidate, MOMENT, Search};
 use super::{Index, IndexError, blocks};
 
-/// How many threads look at texts.
+/// Threads of a scan.
 const THREADS: usize = 2;
 
-/// Where a text is.
+/// The location of a text.
 struct Place {
     text: i64,
     block: i64,
@@ -22,7 +22,7 @@ struct Place {
 }
 
 impl Index {
-    /// The texts that match, each with its newest entry.
+    /// The newest entry of each text that matches.
     pub(super) fn scan(
         &self,
         search: &Search<'_>,
@@ -55,7 +55,7 @@ impl Index {
         Ok(candidates)
     }
 
-    /// The texts to look at, block by block: those with the words that every match has, of entries that are asked.
+    /// The texts to read, in block order: those of selected entries that contain the words of every match.
     fn texts_that_can_match(
         &self,
         search: &Search<'_>,
@@ -87,7 +87,7 @@ impl Index {
         Ok(places)
     }
 
-    /// The newest entry with a text, if any is asked.
+    /// The newest selected entry with a text.
     fn entries_of(&self, search: &Search<'_>, text: i64) -> rusqlite::Result<Option<Candidate>> {
         let (conditions, mut values) = search.filter.conditions();
         let words = search.query.words.clone();
@@ -139,7 +139,7 @@ fn matches_in(
     Ok(())
 }
 
-/// Words that stand in every match, in the language of the index.
+/// Words that every match contains, as FTS5 expressions.
 fn required_words(pattern: &str) -> Vec<String> {
     let Ok(hir) = regex_syntax::parse(pattern) else { return Vec::new() };
     let mut words = HashMap::new();
@@ -153,7 +153,7 @@ fn required_words(pattern: &str) -> Vec<String> {
     words.into_values().collect()
 }
 
-/// Texts that stand in every match as they are.
+/// Literals that every match contains.
 fn literals(hir: &Hir) -> Vec<String> {
     let parts = match hir.kind() {
         HirKind::Concat(parts) => parts.as_slice(),
@@ -166,7 +166,7 @@ fn literals(hir: &Hir) -> Vec<String> {
     parts.iter().filter_map(literal).collect()
 }
 
-/// The words of a literal that end where it does not: what is around them is known.
+/// The words of a literal that do not touch its ends, so that both neighbours are known.
 fn whole_words(literal: &str) -> Vec<String> {
     let is_end = |c: Option<char>| c.is_some_and(|c| c.is_ascii() && !c.is_ascii_alphanumeric());
     let mut words = Vec::new();
@@ -176,7 +176,7 @@ fn whole_words(literal: &str) -> Vec<String> {
         at += word.len();
         let (before, after) = (literal[..begin].chars().next_back(), literal[at..].chars().next());
         at += after.map_or(0, char::len_utf8);
-        // What is left out of the index as encoded bytes has only these around its words.
+        // Text that was left out of the index as base64 has only these characters around words.
         let encoded = [before, after].iter().flatten().any(|c| "+/=".contains(*c));
         if !word.is_empty() && is_end(before) && is_end(after) && !encoded {
             words.push(word.to_owned());

@@ -1,23 +1,23 @@
-//! What stands in the index, and how an index of an earlier version becomes one of this.
+//! The schema of the index and its migrations.
 //!
-//! `session` and `entry` say what was said where, `text` and `block` hold each text once, `words` finds texts by
-//! their words (its row is the text's). `usage` has one row per API message, whichever sessions repeat it;
-//! `statement` says what each session states of a message that several have; `rollup` adds `usage` up.
+//! `session` and `entry` hold sessions and entries. `text` and `block` store each text once. `words` is the full-text
+//! index; its row id is the text's. `usage` has one row per API message, even if several sessions repeat it.
+//! `statement` holds what each session reports about a shared message. `rollup` sums `usage`.
 //!
-//! Times are milliseconds since 1970. A migration that was released is never changed: new ones are added.
+//! Times are milliseconds since 1970. A released migration never changes; new ones are appended.
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::format;
 
-/// The size of a page. Of larger ones a first sync handles fewer, and searches take no longer.
+/// Page size. Larger pages make the first sync faster and searches no slower.
 const PAGE: i64 = 16 << 10;
 
-/// How the index is made, step by step; `user_version` tells how many steps were taken.
+/// All migrations, in order. `user_version` counts the applied ones.
 const MIGRATIONS: [&str; 5] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
 
-/// By which rules the rows are derived, from what the readers tell. A new number has every index built anew.
+/// Version of the rules that derive rows from decoded records. A new version rebuilds every index.
 const RULES: i64 = 5 + format::VERSION as i64;
 
 const FIRST: &str = "
@@ -155,8 +155,8 @@ CREATE TABLE rollup (
 CREATE TABLE folder (agent TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
-/// All that a list of sessions shows, in its order: thousands are listed without a look at the sessions themselves. And
-/// more room for new words, so that they are sorted into the index less often.
+/// A covering index for the session list, so that thousands are listed without reading the session rows; and a larger
+/// buffer for new words, so that they are merged less often.
 const SECOND: &str = "
 CREATE INDEX session_heading ON session (
     started_at DESC, agent, name, status, entries, title, trouble
@@ -164,30 +164,29 @@ CREATE INDEX session_heading ON session (
 INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
 ";
 
-/// Words are sorted together only where sixteen pieces have come, not four: a search takes no longer for it, and a first
-/// sync a twentieth less.
+/// Merges word segments only when there are sixteen, not four. Searches are no slower, and a first sync takes 5 % less.
 const THIRD: &str = "INSERT INTO words (words, rank) VALUES ('automerge', 16);";
 
-/// Room for the words of a whole transaction: they are sorted into the index once for each.
+/// A word buffer for a whole transaction, so that words are merged once per transaction.
 const FOURTH: &str = "INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);";
 
-/// The recordings whose agent did not name its session: few among all sessions, and looked for after each sync.
+/// Recordings without a native session id. They are few, and are looked up after each sync.
 const FIFTH: &str = "CREATE INDEX session_unnamed ON session (ended_at) WHERE native_id IS NULL;";
 
-/// How an index stands to this program.
+/// Whether this version can use an index.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It is as it should be.
+    /// The index is up to date.
     Current,
-    /// Steps are missing; all of them, in an empty file.
+    /// Migrations are missing. In an empty file, all are.
     ToMigrate,
-    /// It was made by other rules.
+    /// Older rules built the index.
     Older,
-    /// A later version made it.
+    /// A newer version built the index.
     Newer,
 }
 
-/// Tells how the index stands.
+/// Checks the schema and the rules of an index.
 pub(super) fn state(connection: &Connection) -> rusqlite::Result<State> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let steps = MIGRATIONS.len() as i64;
@@ -210,22 +209,23 @@ pub(super) fn state(connection: &Connection) -> rusqlite::Result<State> {
     })
 }
 
-/// What every connection is set to.
+/// Configures a connection.
 pub(super) fn settings(connection: &Connection) -> rusqlite::Result<()> {
-    // The log stays when the last one closes: a search need not make and remove it each time.
+    // Keeps the write-ahead log when the last connection closes, so that a search need not create and remove it each
+    // time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // The index can be made again: a commit need not wait for the disk.
+    // The index can be rebuilt, so a commit need not wait for the disk.
     connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;")
 }
 
-/// What a connection that writes much is set to besides.
+/// Configures a connection for bulk writes.
 pub(super) fn writing(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000;")
 }
 
-/// Takes the steps that are missing; the caller holds the lock.
+/// Applies the missing migrations. The caller holds the lock.
 pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
-    // Of a file that is there already the pages stay as they are.
+    // Has no effect on an existing file.
     connection.pragma_update(None, "page_size", PAGE)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.execute_batch("BEGIN IMMEDIATE")?;

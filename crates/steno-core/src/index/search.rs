@@ -1,4 +1,4 @@
-//! Finds entries: by words, ranked by how well they match and how new they are, or by a regular expression.
+//! Finds entries: by words, ranked by relevance and age, or by a regular expression.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -13,93 +13,93 @@ use crate::entry::Kind;
 use crate::session::SessionId;
 use crate::timestamp::Timestamp;
 
-/// How many of the newest matches are ranked by how well they match; more would take longer than anybody waits.
+/// How many of the newest matches are ranked by relevance. More would be too slow.
 const RANKED: usize = 400;
 
-/// After how many milliseconds a match is worth half as much again less.
+/// The age in milliseconds at which the bonus for a new match has halved.
 const FRESH: f64 = 14.0 * 86_400_000.0;
 
-/// What to search for, where, and how much of it is wanted.
+/// A search request.
 #[derive(Clone, Debug)]
 pub struct Search<'a> {
-    /// The question.
+    /// The query.
     pub query: &'a Query,
-    /// Which entries are asked.
+    /// Which entries to search.
     pub filter: Filter,
-    /// Which come first.
+    /// The order of the hits.
     pub order: Order,
-    /// At most so many.
+    /// Maximum number of hits.
     pub limit: usize,
-    /// When it is asked.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// Which entries are asked; a field that is not set asks all.
+/// Selects entries. A field that is `None` matches all.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Of this agent.
+    /// The agent.
     pub agent: Option<String>,
-    /// Of sessions in this folder or below it; the last part of its name will do.
+    /// The project folder, or a folder above it. The last component of its name is enough.
     pub project: Option<String>,
-    /// Of this role.
+    /// The role.
     pub role: Option<String>,
-    /// Calls and results of this tool.
+    /// The tool of calls and results.
     pub tool: Option<String>,
-    /// Written by a model whose name has this in it.
+    /// A substring of the model's name.
     pub model: Option<String>,
-    /// Said at this time or later.
+    /// At this time or later.
     pub since: Option<Timestamp>,
-    /// Said before this time.
+    /// Before this time.
     pub until: Option<Timestamp>,
-    /// Of this session.
+    /// The session.
     pub session: Option<SessionId>,
-    /// Of sessions of this thread.
+    /// The session's thread.
     pub thread: Option<String>,
-    /// Errors and tools that failed only.
+    /// Only errors and failed tools.
     pub errors: bool,
 }
 
-/// Which hits come first.
+/// The order of the hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The best, where newer is better.
+    /// The best first; newer entries score higher.
     Relevance,
-    /// The newest.
+    /// The newest first.
     Time,
 }
 
-/// An entry that was found.
+/// A found entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// Its session.
+    /// The session.
     pub session: SessionId,
-    /// Who held that.
+    /// The agent.
     pub agent: String,
-    /// The folder that it was about.
+    /// The project folder.
     pub project: Option<String>,
-    /// What it was about.
+    /// The session's title.
     pub title: Option<String>,
-    /// Which entry of the session it is, from 0.
+    /// The entry's number in the session, from 0.
     pub number: u64,
-    /// When it was said, in UTC.
+    /// When the entry was created, in UTC.
     pub time: Option<Timestamp>,
-    /// Who said it.
+    /// The role.
     pub role: String,
-    /// What it is.
+    /// The kind of entry.
     pub kind: Kind,
-    /// The tool that was called or answered.
+    /// The tool of a call or result.
     pub tool: Option<String>,
-    /// The model that wrote it.
+    /// The model.
     pub model: Option<String>,
     /// `primary` or `subagent:<id>`.
     pub source: String,
-    /// How many further entries say exactly the same.
+    /// How many further entries have the same text.
     pub copies: u64,
-    /// What was said.
+    /// The text.
     pub text: String,
 }
 
-/// An entry that may be a hit.
+/// A possible hit.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) text: i64,
@@ -111,7 +111,7 @@ pub(super) struct Candidate {
 }
 
 impl Index {
-    /// What matches, best or newest first.
+    /// The hits, best or newest first.
     pub fn search(&self, search: &Search<'_>) -> Result<Vec<Hit>, IndexError> {
         let mut candidates = match &search.query.regex {
             Some(regex) => self.scan(search, regex)?,
@@ -127,7 +127,7 @@ impl Index {
         Ok(hits.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// The newest matches of words, each text once.
+    /// The newest matches of the query's words, one per text.
     fn candidates(&self, search: &Search<'_>) -> Result<Vec<Candidate>, IndexError> {
         let (conditions, mut values) = search.filter.conditions();
         let ranked = search.order == Order::Relevance;
@@ -136,7 +136,7 @@ impl Index {
         let order = if ranked { "words.rowid DESC" } else { "time DESC" };
         let limit = search.limit.saturating_mul(4);
         let limit = if ranked { limit.max(RANKED) } else { limit };
-        // All that is asked of an entry here stands in that index: a common word has too many to look each up.
+        // The index `entry_text` covers all columns used here. A common word has too many entries to look up each row.
         let sql = format!(
             "SELECT words.rowid, {relevance}, entry.session, entry.number, {MOMENT} AS time, entry.kind
              FROM words CROSS JOIN entry INDEXED BY entry_text ON entry.text = words.rowid
@@ -205,14 +205,14 @@ impl Index {
 }
 
 impl Hit {
-    /// Who said it and what it is, in a few words.
+    /// The role and kind as a short heading.
     pub fn heading(&self) -> String {
         self.kind.heading(&self.role, self.tool.as_deref())
     }
 }
 
 impl Candidate {
-    /// The same text was said once more: the newest stands for all.
+    /// Merges another entry with the same text. The newest one is kept.
     pub(super) fn join(&mut self, other: Candidate) {
         let copies = self.copies + 1;
         if other.time > self.time {
@@ -222,7 +222,7 @@ impl Candidate {
     }
 }
 
-/// A match, whose score says how well it matches, how new it is, and whether it was said rather than run or read.
+/// Builds a candidate. Its score combines relevance and age; messages score higher than tool output.
 fn candidate(row: &Row<'_>, now: i64) -> rusqlite::Result<Candidate> {
     let (relevance, time): (f64, Option<i64>) = (row.get(1)?, row.get(4)?);
     let age = time.map_or(f64::INFINITY, |time| now.saturating_sub(time).max(0) as f64);
@@ -237,7 +237,7 @@ fn candidate(row: &Row<'_>, now: i64) -> rusqlite::Result<Candidate> {
 }
 
 impl Filter {
-    /// The conditions in SQL, for values from the second on.
+    /// The SQL conditions and their values. Parameters start at `?2`.
     pub(super) fn conditions(&self) -> (String, Vec<Value>) {
         let moment =
             |at: Option<Timestamp>| at.map(|at| Value::from(at.instant().as_millisecond()));
@@ -269,13 +269,13 @@ impl Filter {
         (sql, values)
     }
 
-    /// Whether all entries are asked.
+    /// Whether the filter matches all entries.
     pub(super) fn is_open(&self) -> bool {
         self.conditions().0.is_empty()
     }
 }
 
-/// When an entry was said, as far as that is known.
+/// The time of an entry, or its session's start.
 pub(super) const MOMENT: &str =
     "coalesce(entry.time, (SELECT started_at FROM session WHERE id = entry.session))";
 const AGENT: &str = "entry.session IN (SELECT id FROM session WHERE agent = ?)";

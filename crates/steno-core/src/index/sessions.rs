@@ -1,4 +1,4 @@
-//! The sessions of the index, as they are listed.
+//! Lists the sessions of the index.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row};
@@ -8,31 +8,31 @@ use crate::session::{Session, SessionId, Status};
 use crate::timestamp::Timestamp;
 use crate::usage::Usage;
 
-/// A session as the index knows it.
+/// A session as stored in the index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// The session, without the fields that only its source has.
+    /// The session, without the fields that only its session files have.
     pub session: Session,
-    /// Why it could not be read.
+    /// Why the session could not be read.
     pub trouble: Option<String>,
 }
 
-/// What a list shows of a session.
+/// The columns of a session list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heading {
-    /// The agent that it is with.
+    /// The agent.
     pub agent: String,
-    /// Its name.
+    /// The session's id.
     pub id: SessionId,
-    /// What it is about.
+    /// The title.
     pub title: Option<String>,
-    /// When it began.
+    /// When the session began.
     pub started: Option<Timestamp>,
     /// How it ended, if it did.
     pub status: Status,
-    /// How many entries it has.
+    /// Number of entries.
     pub entries: u64,
-    /// Why it could not be read.
+    /// Why the session could not be read.
     pub trouble: Option<String>,
 }
 
@@ -40,7 +40,7 @@ const COLUMNS: &str = "name, agent, native_id, project, branch, title, started, 
     stop_reason, models, thread, parent, subagent_files, entries, cost, trouble, input, cache_read,
     cache_write, cache_write_5m, cache_write_1h, output, reasoning";
 
-/// All agents, each found by one step in the index of names: `DISTINCT` would go through all sessions.
+/// All agents, one index lookup each. `DISTINCT` would read all sessions.
 const AGENTS: &str = "WITH RECURSIVE agents (agent) AS (
     SELECT min(agent) FROM session
     UNION ALL
@@ -49,7 +49,7 @@ const AGENTS: &str = "WITH RECURSIVE agents (agent) AS (
 )";
 
 impl Index {
-    /// The sessions of one agent or all, newest first.
+    /// The sessions of one agent or of all, newest first.
     pub fn sessions(
         &self,
         agent: Option<&str>,
@@ -58,7 +58,7 @@ impl Index {
         self.newest(COLUMNS, (agent, limit), listed)
     }
 
-    /// Passes the same to `take` one by one: of a hundred thousand sessions, one is in memory at a time.
+    /// Calls `take` with each of these sessions, so that only one is in memory at a time.
     pub fn each_session(
         &self,
         agent: Option<&str>,
@@ -69,13 +69,13 @@ impl Index {
             listed(row)?.into_iter().for_each(&mut *take);
             Ok(None)
         };
-        // Rows come in the order of their times, pages in that of their keeping: with less room each page of a hundred
-        // thousand sessions would be read again and again.
+        // Rows come by time, but pages are in insertion order. With a smaller cache, the pages of a hundred thousand
+        // sessions would be read again and again.
         self.on(self.connection.pragma_update(None, "cache_size", -64_000))?;
         self.newest::<()>(COLUMNS, (agent, limit), given).map(drop)
     }
 
-    /// Gives the same one by one, as far as a list shows it.
+    /// Calls `take` with each of these sessions' headings.
     pub fn each_heading(
         &self,
         agent: Option<&str>,
@@ -108,7 +108,7 @@ impl Index {
         self.on(all())
     }
 
-    /// The agents that have sessions in the index.
+    /// The agents with sessions in the index.
     pub(super) fn agents(&self) -> Result<Vec<String>, IndexError> {
         let all = || -> rusqlite::Result<Vec<String>> {
             let sql = format!("{AGENTS} SELECT agent FROM agents WHERE agent IS NOT NULL");
@@ -118,7 +118,7 @@ impl Index {
         self.on(all())
     }
 
-    /// The agents and ids of all sessions whose ids begin so.
+    /// Agents and ids of all sessions with this id prefix.
     pub fn like(&self, beginning: &str) -> Result<Vec<(String, SessionId)>, IndexError> {
         // No id has a character after '~'.
         let sql = format!(
@@ -134,9 +134,9 @@ impl Index {
         Ok(all.filter_map(|(agent, name)| Some((agent, name.parse().ok()?))).collect())
     }
 
-    /// How many characters of a session's id tell it from every other id; all of them if one continues or equals it.
+    /// Length of the shortest unique prefix of a session's id; the full length if another id equals or extends it.
     pub fn distinct_length(&self, id: &SessionId) -> Result<usize, IndexError> {
-        // Of all ids in order, one of the two beside it shares the longest beginning with it.
+        // In sorted order, one of the two neighbours shares the longest prefix.
         let sql = format!(
             "{AGENTS} SELECT
                 (SELECT max(name) FROM session WHERE agent = agents.agent AND name < ?1),

@@ -1,7 +1,7 @@
-//! Asks the index of a store, whether or not the store can be written.
+//! Queries the index of a store, whether or not the store can be written.
 //!
-//! Where it can, the index is brought up to date first. Where it cannot, the index answers as it is. Where there is
-//! none to read, one is built in memory from the vault.
+//! If it can be written, the index is brought up to date first. Otherwise the index is queried as it is. If there is no
+//! readable index, one is built in memory from the vault.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +10,17 @@ use std::sync::{Mutex, PoisonError};
 use super::{Index, IndexError, Pass, Refreshed, WriteObstacle};
 use crate::vault::Vault;
 
-/// Tells apart the indexes that this process has in memory.
+/// Numbers the indexes in this process's memory.
 static MEMORY_INDEXES: AtomicU64 = AtomicU64::new(0);
 
-/// The index of a store, to be asked.
+/// The index of a store, opened for each query.
 #[derive(Debug)]
 pub struct IndexSource {
     store: PathBuf,
     vault: Vault,
-    /// Names the time since the machine was started.
+    /// Identifies the current boot of the machine.
     boot: Option<String>,
-    /// Keeps the index in memory alive, once one had to be built.
+    /// The index in memory, once one was needed.
     in_memory: Mutex<Option<MemoryIndex>>,
 }
 
@@ -31,31 +31,31 @@ struct MemoryIndex {
     _anchor: Index,
 }
 
-/// What an index answered.
+/// The result of a query.
 #[derive(Debug)]
 pub struct IndexAnswer<T> {
-    /// The index that was asked.
+    /// The index that was queried.
     pub index: Index,
-    /// Its answer.
+    /// The result.
     pub value: T,
-    /// How far the answer can be trusted to be complete.
+    /// Whether the result is complete.
     pub condition: IndexCondition,
 }
 
-/// How complete an index is that was asked.
+/// How complete an index is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexCondition {
-    /// It has everything that is kept.
+    /// It has all kept sessions.
     #[default]
     Current,
     /// It could not be brought up to date.
     Behind {
-        /// Why.
+        /// The reason.
         obstacle: WriteObstacle,
-        /// How many sessions it lacks, in whole or in part; nothing if the vault cannot be compared with it.
+        /// How many sessions are missing or incomplete; `None` if the comparison with the vault failed.
         missing: Option<usize>,
     },
-    /// The store has no index that can be read, so one was built in memory.
+    /// The store has no readable index, so one was built in memory.
     InMemory {
         /// Why none could be written.
         obstacle: WriteObstacle,
@@ -63,7 +63,7 @@ pub enum IndexCondition {
 }
 
 impl IndexCondition {
-    /// What a person should know about the answer; nothing when it is complete and came at once.
+    /// A notice for the user, or `None` if the index is current.
     pub fn notice(&self) -> Option<String> {
         Some(match self {
             Self::Current => return None,
@@ -82,7 +82,7 @@ impl IndexCondition {
         })
     }
 
-    /// What to do about it.
+    /// A hint for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Current => None,
@@ -97,18 +97,18 @@ impl IndexCondition {
 }
 
 impl IndexSource {
-    /// The index of the store at `store`. `boot` names the time since the machine was started.
+    /// The index of the store at `store`. `boot` identifies the current boot of the machine.
     pub fn new(store: &Path, vault: &Vault, boot: Option<String>) -> Self {
         let (store, vault) = (store.to_owned(), vault.clone());
         Self { store, vault, boot, in_memory: Mutex::default() }
     }
 
-    /// Takes into `index` what was kept since it was last brought up to date.
+    /// Indexes the sessions kept since the last refresh.
     pub fn catch_up(&self, index: &Index, pass: Pass<'_>) -> Result<Refreshed, IndexError> {
         index.catch_up(&self.vault, self.boot.as_deref(), pass)
     }
 
-    /// Asks the index, after `refresh` has brought it up to date where that is possible.
+    /// Runs a query, after `refresh` has brought the index up to date if possible.
     pub fn ask<T>(
         &self,
         refresh: &mut dyn FnMut(&Index) -> Result<(), IndexError>,
@@ -128,7 +128,7 @@ impl IndexSource {
         }
     }
 
-    /// Asks the index without writing to the store, because `obstacle` prevents that.
+    /// Runs a query without writing to the store, which `obstacle` prevents.
     pub fn ask_as_is<T>(
         &self,
         obstacle: WriteObstacle,
@@ -152,14 +152,14 @@ impl IndexSource {
         }
     }
 
-    /// Opens the index as it is now; it is not brought up to date.
+    /// Opens the index as it is, without a refresh.
     pub fn open(&self) -> Result<Index, IndexError> {
         let opened = match Index::open(&self.store) {
             Err(error) if error.write_obstacle().is_some() => Index::open_read_only(&self.store),
             other => other,
         };
         match opened {
-            // Waits for whoever builds the one in memory.
+            // The lock waits for a thread that builds the index in memory.
             Err(IndexError::Absent(path)) => match &*self.lock_memory() {
                 Some(memory) => Index::open_in_memory(&memory.name, &self.store),
                 None => Err(IndexError::Absent(path)),
@@ -168,7 +168,7 @@ impl IndexSource {
         }
     }
 
-    /// Whether the store has no index and one in memory is asked instead.
+    /// Whether queries use an index in memory, because the store has none.
     pub fn is_in_memory(&self) -> bool {
         self.lock_memory().is_some()
     }

@@ -1,14 +1,14 @@
-//! The text of an entry, as it is found and shown.
+//! The text of an entry, for search and display.
 
 use crate::entry::{Entry, Kind};
 use crate::json::Value;
 
-/// What is searched of an entry: what was said, and the arguments of a tool call.
+/// The searchable text of an entry: its content, or the arguments of a tool call.
 pub fn of(entry: &Entry) -> String {
     of_call(entry).unwrap_or_else(|| entry.content.clone())
 }
 
-/// The same, of an entry that needs it no more.
+/// As [`of`], but takes the content out of the entry.
 pub(super) fn take(entry: &mut Entry) -> String {
     of_call(entry).unwrap_or_else(|| std::mem::take(&mut entry.content))
 }
@@ -25,7 +25,7 @@ fn of_call(entry: &Entry) -> Option<String> {
     Some(text)
 }
 
-/// Every value, each on lines of its own and after its name.
+/// Appends each value on a line of its own, after its name.
 fn arguments(value: &Value, out: &mut String) {
     match value {
         Value::Null => {}

@@ -1,4 +1,4 @@
-//! What was billed, once per API message over all sessions, and added up.
+//! Stores usage once per API message over all sessions, and sums it.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ const COLUMNS: &str =
     "session, number, time, model, input, cache_read, cache_write, cache_write_5m,
     cache_write_1h, output, reasoning";
 
-/// The tables of tokens, and what is still to be added up.
+/// The usage tables and the pending changes of the sums.
 pub(super) struct Books<'a> {
     index: &'a Index,
     sums: BTreeMap<(i64, i64, String, i64), Sum>,
 }
 
-/// What is to be added to one row of the sums.
+/// A pending change of one row of sums.
 #[derive(Default)]
 struct Sum {
     first: Option<i64>,
@@ -32,7 +32,7 @@ struct Sum {
     tokens: [i64; 7],
 }
 
-/// What one message was billed.
+/// The usage of one message.
 #[derive(Clone, Debug, PartialEq)]
 struct Billed {
     session: i64,
@@ -47,7 +47,7 @@ impl<'a> Books<'a> {
         Self { index, sums: BTreeMap::new() }
     }
 
-    /// Enters what a session states in its entries from number `from` on, and what it states beyond them.
+    /// Adds the usage in a session's entries from number `from` on, and the remainder of its own total.
     pub(super) fn session(
         &mut self,
         id: i64,
@@ -61,7 +61,7 @@ impl<'a> Books<'a> {
         if prepared.is_part { Ok(()) } else { self.rest(id, prepared) }
     }
 
-    /// Enters what the session's own total has beyond its messages.
+    /// Adds the part of the session's own total that its messages do not account for.
     fn rest(&mut self, id: i64, prepared: &Prepared) -> Result<(), IndexError> {
         let session = &prepared.session;
         let (agent, name) = match &prepared.total_origin {
@@ -140,7 +140,7 @@ impl<'a> Books<'a> {
         if after == before { Ok(()) } else { self.replace(key, Some(&before), &after) }
     }
 
-    /// Notes what one of several sessions states; the larger numbers count if it did before.
+    /// Stores what one of several sessions reports. The larger number of each kind wins.
     fn statement(&mut self, key: &Hash, stated: &Billed) -> Result<(), IndexError> {
         let sql = format!(
             "INSERT INTO statement (key, {COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
@@ -155,7 +155,7 @@ impl<'a> Books<'a> {
         self.run(&sql, stated.values(key))
     }
 
-    /// Forgets what a session states; what others state of the same messages holds then.
+    /// Removes what a session reports. Other sessions' reports of the same messages remain.
     pub(super) fn remove(&mut self, session: i64) -> Result<(), IndexError> {
         let shared: Vec<Hash> =
             self.all("SELECT key FROM statement WHERE session = ?1", session)?;
@@ -180,7 +180,7 @@ impl<'a> Books<'a> {
         Ok(())
     }
 
-    /// Adds up what has changed.
+    /// Writes the pending changes of the sums.
     pub(super) fn close(self) -> Result<(), IndexError> {
         let connection = &self.index.connection;
         let sql = "INSERT INTO rollup
@@ -243,7 +243,7 @@ impl<'a> Books<'a> {
         self.index.on(all())
     }
 
-    /// Enters a message; not if it is there. Most are new.
+    /// Inserts a message. Returns `false` if it exists; most do not.
     fn enter(&self, key: &Hash, billed: &Billed) -> Result<bool, IndexError> {
         let sql = "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
             ON CONFLICT DO NOTHING";
@@ -344,7 +344,7 @@ impl Billed {
         names.into_iter().chain(self.tokens.map(Value::from))
     }
 
-    /// The same message with the larger number of each kind.
+    /// The larger number of each kind.
     fn raised(&self, other: &Self) -> Self {
         let mut raised = self.clone();
         for (mine, theirs) in raised.tokens.iter_mut().zip(other.tokens) {
