@@ -1,7 +1,7 @@
-//! Compares two sessions: which entries of the one stand for which of the other.
+//! Compares two sessions by matching their entries.
 //!
-//! Entries that say the same, but for blanks, are found first and hold the two sessions together. What lies between
-//! them is paired by how much is alike.
+//! Entries that are equal, except for whitespace, match first and align the two sessions. The entries between them are
+//! paired by similarity.
 
 mod align;
 pub mod facts;
@@ -13,20 +13,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::entry::{Entry, PRIMARY};
 use crate::index::text as entry_text;
 
-/// What became of an entry, or of a pair of them; numbers count the entries of each session from 0.
+/// What changed for an entry or a pair of entries. Numbers are entry numbers, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Both say the same.
+    /// Both are equal.
     Same(usize, usize),
-    /// One stands for the other, but says something else.
+    /// They match, but differ.
     Changed(usize, usize),
-    /// Only the first session has it.
+    /// Only in the first session.
     Removed(usize),
-    /// Only the second session has it.
+    /// Only in the second session.
     Added(usize),
 }
 
-/// What became of each entry, in the order of both sessions.
+/// The changes, in the order of both sessions.
 pub fn compare(a: &[Entry], b: &[Entry]) -> Vec<Step> {
     let prints = |entries: &[Entry]| -> Vec<u64> { entries.iter().map(print).collect() };
     let anchors = align::common(&prints(a), &prints(b));
@@ -52,24 +52,24 @@ fn paired(a: &[Entry], b: &[Entry], (in_a, in_b): (usize, usize)) -> Step {
     if is_same { Step::Same(in_a, in_b) } else { Step::Changed(in_a, in_b) }
 }
 
-/// Entries without a counterpart, the first session's before the second's.
+/// Adds entries without a match, the first session's before the second's.
 fn unpaired(steps: &mut Vec<Step>, a: std::ops::Range<usize>, b: std::ops::Range<usize>) {
     steps.extend(a.map(Step::Removed));
     steps.extend(b.map(Step::Added));
 }
 
-/// Whether two entries say exactly the same, whenever and by whatever id.
+/// Whether two entries have the same content, whatever their times and ids.
 fn is_same(a: &Entry, b: &Entry) -> bool {
     sort(a) == sort(b) && a.content == b.content && a.tool_input == b.tool_input
 }
 
-/// What is the same for entries that may stand for each other.
+/// Properties that matching entries share.
 fn sort(entry: &Entry) -> (&str, crate::entry::Kind, Option<&str>, bool) {
-    // Subagents have another name in each session.
+    // A subagent has another id in each session.
     (entry.role.as_str(), entry.kind, entry.tool_name.as_deref(), entry.source == PRIMARY)
 }
 
-/// A number for what an entry says, whatever blanks are in it.
+/// A hash of an entry's text without whitespace.
 fn print(entry: &Entry) -> u64 {
     let mut hasher = DefaultHasher::new();
     sort(entry).hash(&mut hasher);

@@ -1,7 +1,7 @@
-//! What tokens cost: prices per model, and the sum for one API message.
+//! Prices of models, and the cost of one API message.
 //!
-//! Prices are data (`cost/prices.jsonl`, in dollars per million tokens, each with its source and date); a user's own
-//! come before them. A model without a price costs an unknown sum, never nothing.
+//! Prices are data: `cost/prices.jsonl`, in dollars per million tokens, each with source and date. The user's prices
+//! override them. A model without a price has an unknown cost, never zero.
 
 pub(crate) mod bill;
 pub mod block;
@@ -18,10 +18,10 @@ use crate::usage::Usage;
 
 const BUNDLED: &str = include_str!("cost/prices.jsonl");
 
-/// Lengths of a prompt above which some vendor asks for more; messages are added up between them.
+/// Prompt lengths above which some vendor charges more. Messages are summed per band.
 pub const BANDS: [u64; 4] = [0, 100_000, 200_000, 272_000];
 
-/// Between which of [`BANDS`] a prompt is.
+/// The index in [`BANDS`] for a prompt length.
 pub(crate) fn band(prompt: u64) -> usize {
     BANDS.iter().rposition(|above| prompt > *above).unwrap_or(0)
 }
@@ -29,40 +29,40 @@ pub(crate) fn band(prompt: u64) -> usize {
 /// Dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Rates {
-    /// Counts for requests whose prompt is longer than this.
+    /// Applies to requests with a longer prompt than this.
     #[serde(default)]
     pub above: u64,
-    /// Prompt tokens that no cache served.
+    /// Uncached prompt tokens.
     pub input: f64,
-    /// Answer tokens.
+    /// Output tokens.
     pub output: f64,
-    /// Prompt tokens read from a cache; where it is not stated, they cost what others do.
+    /// Prompt tokens read from a cache; as `input` if missing.
     #[serde(default)]
     pub cache_read: Option<f64>,
-    /// Prompt tokens written to a cache for five minutes; where it is not stated, they cost what others do.
+    /// Prompt tokens written to a cache for five minutes; as `input` if missing.
     #[serde(default)]
     pub cache_write_5m: Option<f64>,
-    /// Prompt tokens written to a cache for an hour; where it is not stated, as for five minutes.
+    /// Prompt tokens written to a cache for an hour; as `cache_write_5m` if missing.
     #[serde(default)]
     pub cache_write_1h: Option<f64>,
 }
 
-/// What one model costs.
+/// The price of one model.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Price {
     /// The model's name, without a date.
     pub model: String,
-    /// What its tokens cost; those for longer prompts come later.
+    /// The rates; those for longer prompts come later.
     pub rates: Vec<Rates>,
     /// Where the price was found.
     #[serde(default)]
     pub source: String,
-    /// When it was found.
+    /// When the price was found.
     #[serde(default)]
     pub date: String,
 }
 
-/// What models cost.
+/// Prices by model.
 #[derive(Clone, Debug, Default)]
 pub struct Prices {
     models: HashMap<String, Price>,
@@ -70,7 +70,7 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The prices that come with Steno.
+    /// The bundled prices.
     pub fn bundled() -> Self {
         let lines = BUNDLED.lines().map(serde_json::from_str);
         Self::new(lines.map(|price| price.expect("our own table can be read")))
@@ -82,21 +82,21 @@ impl Prices {
         Self { models, aliases: HashMap::new() }
     }
 
-    /// Puts prices before those that are there.
+    /// Adds prices. They replace existing ones.
     pub fn override_with(&mut self, prices: impl IntoIterator<Item = Price>) {
         self.models.extend(Self::new(prices).models);
     }
 
-    /// Has a model cost what another does.
+    /// Gives a model the price of another.
     pub fn alias(&mut self, model: impl Into<String>, like: impl Into<String>) {
         self.aliases.insert(model.into(), like.into());
     }
 
-    /// The price of a model, however its name is spelled: with a date, a provider or a release around it, with dots or
-    /// dashes in its version, and with the version before or after the family (`claude-4.5-sonnet`).
+    /// The price of a model in any spelling: with a date, a provider or a release, with dots or dashes in the version,
+    /// and with the version before or after the family (`claude-4.5-sonnet`).
     ///
-    /// Only what says nothing about the price is taken off a name: a model that merely has a similar name may cost
-    /// something else.
+    /// Only parts that do not affect the price are stripped from a name. A model with a merely similar name may have
+    /// another price.
     pub fn of(&self, model: &str) -> Option<&Price> {
         let model = self.aliases.get(model).map_or(model, String::as_str);
         let spellings = model_name::spellings(model);
@@ -105,12 +105,12 @@ impl Prices {
 }
 
 impl Price {
-    /// What the tokens of one API message cost, in dollars; a prompt that is long costs more as a whole.
+    /// The cost of one API message in dollars. A long prompt raises the price of the whole message.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         self.cost_above(usage.prompt(), usage.numbers().map(|number| number as f64))
     }
 
-    /// What the tokens of messages cost whose prompts are in one of [`BANDS`].
+    /// The cost of messages with prompts in one of [`BANDS`].
     pub(crate) fn cost_in(&self, band: usize, tokens: [i64; 7]) -> Option<f64> {
         let above = BANDS.get(band).copied().unwrap_or(u64::MAX - 1);
         self.cost_above(above + 1, tokens.map(|number| number as f64))

@@ -1,8 +1,8 @@
-//! Counts what is in one source file, without keeping anything.
+//! Counts the contents of a session file, and keeps nothing.
 //!
-//! The rules: a prompt is a message that a person wrote, an answer an API message of the model; tool calls and
-//! results count once per id, tokens once per message. What subagents say inside the file does not count to it, but
-//! for agents that bill both together; where nobody else speaks in the file, they have a row of their own.
+//! A prompt is a message that a person wrote; an answer is one API message of the model. Tool calls and results count
+//! once per id, tokens once per message. Subagents in the same file are not counted, except for agents that bill both
+//! together. If a file has only subagents, they get a row of their own.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,65 +18,65 @@ use crate::timestamp::Timestamp;
 use crate::usage::{Ledger, Tally};
 use steno_vault::{Source, Wanted};
 
-/// The key of the row of subagents that speak in a file alone.
+/// The key of the row for subagents.
 const SUBAGENTS: &str = "subagents";
 
-/// Agents whose sessions state their tokens together with those of the subagents that speak in the same file.
+/// Agents that report the tokens of a session together with those of subagents in the same file.
 const TOGETHER: [&str; 1] = [copilot::AGENT];
 
-/// What was counted in one source.
+/// The counts of one session file.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Inspection {
-    /// The file, or the folder that is one session.
+    /// The session file, or the folder of a session.
     pub path: PathBuf,
-    /// Which session of the file, where it holds several.
+    /// Which session, if the file holds several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The agent that wrote it.
     pub agent: String,
-    /// The agent's own name for the session.
+    /// The agent's own id for the session.
     pub session_id: Option<String>,
-    /// The title that the source states.
+    /// The title in the file.
     pub title: Option<String>,
     /// Messages that a person wrote.
     pub user_prompts: u64,
     /// Messages that the model wrote.
     pub assistant_messages: u64,
-    /// Tools called.
+    /// Tool calls.
     pub tool_calls: u64,
-    /// Tools that answered.
+    /// Tool results.
     pub tool_results: u64,
-    /// Tokens billed.
+    /// Billed tokens.
     pub tokens: Usage,
-    /// The part of them that [`Total::add`] had counted before, in other sources.
+    /// The part of `tokens` that [`Total::add`] has already counted in other files.
     pub tokens_repeated: Usage,
-    /// Models that answered, sorted.
+    /// The models that answered, sorted.
     pub models: Vec<String>,
-    /// The first time that the source states. All times are printed alike, however the source spells them.
+    /// The first time in the file. All times are printed in the same format.
     #[serde(serialize_with = "serialize_time")]
     pub first_timestamp: Option<Timestamp>,
-    /// The last time that the source states.
+    /// The last time in the file.
     #[serde(serialize_with = "serialize_time")]
     pub last_timestamp: Option<Timestamp>,
-    /// Times that the context was shortened.
+    /// Compactions of the context.
     pub compactions: u64,
-    /// Files of subagents that belong to the session.
+    /// Session files of subagents.
     pub subagent_files: u64,
     /// Records that could not be read.
     pub bad_lines: u64,
-    /// The first of them, each with its place.
+    /// The first of those, with their locations.
     #[serde(skip)]
     pub problems: Vec<Problem>,
     /// Tokens by message.
     #[serde(skip)]
     tally: Tally,
-    /// What subagents said inside of the source.
+    /// The counts of subagents in the file.
     #[serde(skip)]
     subagents: Option<Box<Inspection>>,
 }
 
 impl Inspection {
-    /// Whether nobody said anything.
+    /// Whether nothing was counted.
     fn is_silent(&self) -> bool {
         let said =
             self.user_prompts + self.assistant_messages + self.tool_calls + self.tool_results;
@@ -89,16 +89,16 @@ fn serialize_time<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Resul
     at.map(|at| Timestamp::from_instant(at.instant(), 3)).serialize(serializer)
 }
 
-/// What several sources add up to; a message that was copied from one into another counts once.
+/// The total of several session files. A message copied from one file to another counts once.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Total {
-    /// Always true, so that it is not taken for a source.
+    /// Always true, to mark the total.
     total: bool,
-    /// Sources.
+    /// Number of session files.
     pub sources: u64,
-    /// Tokens billed.
+    /// Billed tokens.
     pub tokens: Usage,
-    /// Tokens that stand in further sources again, and are not in `tokens`.
+    /// Tokens that are repeated in further files, and not in `tokens`.
     pub tokens_repeated: Usage,
     /// Records that could not be read.
     pub bad_lines: u64,
@@ -107,7 +107,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// Adds one source, and notes in it what earlier ones had already.
+    /// Adds one session file, and sets its repeated tokens.
     pub fn add(&mut self, inspection: &mut Inspection) {
         let tally = std::mem::take(&mut inspection.tally);
         let repeated = self.ledger.repeated(&inspection.agent, tally);
@@ -126,7 +126,7 @@ pub fn inspect(found: &Found) -> Result<Inspection, FormatError> {
     count_main(found, &main, &parts).map(|inspection| settled(inspection, found))
 }
 
-/// A file with nothing in it started no subagents, whoever names it.
+/// An empty file has started no subagents, even if there are files that name it.
 fn settled(mut inspection: Inspection, found: &Found) -> Inspection {
     if std::fs::metadata(&found.bundle.root).is_ok_and(|file| file.is_file() && file.len() == 0) {
         inspection.subagent_files = 0;
@@ -134,7 +134,7 @@ fn settled(mut inspection: Inspection, found: &Found) -> Inspection {
     inspection
 }
 
-/// Counts one session, then each file of a subagent as the session of its own that it could be.
+/// Counts one session, then each subagent's file as a session of its own.
 pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
     let (main, parts) = split(found);
     let mut first = count_main(found, &main, &parts)?;
@@ -146,7 +146,7 @@ pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
             inspections.push(count(part)?);
         }
         if !parts.is_empty() && !found.bundle.root.exists() {
-            // Only subagents are there.
+            // Only subagents exist.
             inspections.remove(0);
         }
     }
@@ -155,7 +155,7 @@ pub fn inspect_all(found: &Found) -> Result<Vec<Inspection>, FormatError> {
     Ok(first.into_iter().chain(inspections).collect())
 }
 
-/// Counts a session without its parts, unless these turn out to be no subagents.
+/// Counts a session without its parts, unless the parts are not subagents.
 fn count_main(found: &Found, main: &Found, parts: &[Found]) -> Result<Inspection, FormatError> {
     match count(main) {
         Ok(inspection) if parts.is_empty() || inspection.subagent_files > 0 => Ok(inspection),
@@ -178,7 +178,7 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     inspection.agent = session.agent;
     inspection.session_id = session.native_id;
     inspection.title = session.title;
-    // What the source states beyond its entries: times of other records, totals that no message has.
+    // Facts outside the entries: times of other records, and totals that no message has.
     inspection.first_timestamp = session.started.or(inspection.first_timestamp);
     inspection.last_timestamp = session.ended.or(inspection.last_timestamp);
     if !session.totals.usage.is_empty() {
@@ -201,9 +201,9 @@ fn count(found: &Found) -> Result<Inspection, FormatError> {
     Ok(inspection)
 }
 
-/// Takes the files that could be sessions of their own out of one, so that none is read twice.
+/// Splits off the files that are sessions of their own, so that none is read twice.
 ///
-/// The session still has them, but empty: it need only know that they are there.
+/// The session keeps them as empty files, because it counts them.
 fn split(found: &Found) -> (Found, Vec<Found>) {
     let mut main = found.clone();
     let mut parts = Vec::new();
@@ -225,14 +225,14 @@ fn split(found: &Found) -> (Found, Vec<Found>) {
 #[derive(Default)]
 struct Counter {
     inspection: Inspection,
-    /// Whether what subagents say counts too.
+    /// Whether subagents are counted too.
     together: bool,
-    /// Which ids were met: a file of hundreds of megabytes may have millions of them.
+    /// Ids seen so far, as hashes: a file of hundreds of megabytes may have millions.
     seen: SumSet,
     tally: Tally,
     models: BTreeSet<String>,
     problems: ProblemList,
-    /// Counts what subagents say, unless it counts too.
+    /// Counts subagents separately, unless they are counted too.
     subagents: Option<Box<Counter>>,
 }
 
@@ -256,7 +256,7 @@ impl Counter {
         }
     }
 
-    /// Whether it is the first of its id; what has no id is the only one.
+    /// Whether this is the first entry with this id. An entry without an id always is.
     fn is_first(&mut self, what: What, id: Option<&String>) -> bool {
         id.is_none_or(|id| self.seen.insert((what, id)))
     }
@@ -278,8 +278,8 @@ impl Counter {
         if entry.kind == Kind::ToolCall && self.is_first(What::Call, tool) {
             self.inspection.tool_calls += 1;
         }
-        // A thought or a call that belongs to no message, as in Codex, is none. One that only a server's tool is called
-        // in is one.
+        // A thought or call without a message id, as in Codex, is not a message. A message that only calls a server's
+        // tool is one.
         let part = matches!(entry.kind, Kind::Thinking | Kind::ToolCall | Kind::Other);
         let answers = entry.kind == Kind::Text || (part && entry.message_id.is_some());
         if entry.role == Role::Assistant && answers && self.is_first(What::Answer, message) {

@@ -1,8 +1,8 @@
-//! Joins what was recorded of a session with what its agent wrote down itself: each thing stands once, with all that either
-//! of them knows.
+//! Joins the recording of a session with the agent's own session files, so that each entry appears once, with the
+//! fields of both.
 //!
-//! The agent's own files give the conversation. What was recorded of the Agent Client Protocol (`acp`) adds what they lack
-//! where it was said; recorded traffic with a model's API (`traffic`) adds it in sources of its own, named `wire`.
+//! The agent's files give the conversation. Recorded messages of the Agent Client Protocol (`acp`) add missing entries
+//! in place. Recorded API traffic (`traffic`) adds them in sources of their own, named `wire`.
 
 mod acp;
 mod entry_key;
@@ -14,22 +14,22 @@ pub(crate) use self::entry_key::EntryKey;
 use crate::entry::Entry;
 use crate::json::Value;
 
-/// The source of what only recorded traffic has.
+/// The source of entries that only recorded traffic has.
 pub const WIRE_SOURCE: &str = "wire";
 
-/// Whether an entry is known from recorded traffic only.
+/// Whether only recorded traffic has this entry.
 pub fn is_only_on_wire(entry: &Entry) -> bool {
     entry.source == WIRE_SOURCE || entry.source.starts_with("wire:")
 }
 
-/// The entries of both, without numbers: those of the agent's own files keep their ids.
+/// Joins both lists. Entries of the agent's own files keep their ids.
 pub(crate) fn join_recorded(own: Vec<Entry>, recorded: Vec<Entry>) -> Vec<Entry> {
     let (traffic, messages): (Vec<_>, Vec<_>) = recorded.into_iter().partition(is_of_traffic);
     let own = if messages.is_empty() { own } else { acp::join_messages(own, messages) };
     traffic::join_traffic(own, traffic)
 }
 
-/// Whether an entry was made from recorded traffic.
+/// Whether an entry was decoded from recorded traffic.
 fn is_of_traffic(entry: &Entry) -> bool {
     entry
         .metadata
@@ -37,7 +37,7 @@ fn is_of_traffic(entry: &Entry) -> bool {
         .is_some_and(|metadata| metadata.contains_key("adapter") && metadata.contains_key("api"))
 }
 
-/// The agent's own entries, by their keys.
+/// The agent's own entries, by key.
 struct OwnEntries {
     by_key: HashMap<EntryKey, Vec<usize>>,
     is_found: Vec<bool>,
@@ -46,7 +46,7 @@ struct OwnEntries {
 impl OwnEntries {
     fn new(own: &[Entry], keys: impl Fn(&Entry) -> Vec<EntryKey>) -> Self {
         let mut by_key: HashMap<EntryKey, Vec<usize>> = HashMap::new();
-        // From the end, so that the first is found first.
+        // In reverse, so that `pop` returns the first.
         for (at, entry) in own.iter().enumerate().rev() {
             for key in keys(entry) {
                 by_key.entry(key).or_default().push(at);
@@ -55,14 +55,14 @@ impl OwnEntries {
         Self { by_key, is_found: vec![false; own.len()] }
     }
 
-    /// The next entry of a key. One with several keys is found once by each.
+    /// The next entry with this key. An entry with several keys is returned once for each.
     fn find(&mut self, key: &EntryKey) -> Option<usize> {
         let at = self.by_key.get_mut(key)?.pop()?;
         self.is_found[at] = true;
         Some(at)
     }
 
-    /// The next entry of a key that was not found by any.
+    /// The next entry with this key that has not matched yet.
     fn find_new(&mut self, key: &EntryKey) -> Option<usize> {
         let places = self.by_key.get_mut(key)?;
         while let Some(at) = places.pop() {
@@ -73,13 +73,13 @@ impl OwnEntries {
         None
     }
 
-    /// The last entry of a key, found or not, unless all were found.
+    /// The last entry with this key, unless all were taken.
     fn last(&self, key: &EntryKey) -> Option<usize> {
         self.by_key.get(key)?.first().copied()
     }
 }
 
-/// Fills in what an agent's own entry lacks, and adds the metadata of the recorded one under a name.
+/// Fills in missing fields of the agent's entry, and adds the recorded entry's metadata under `name`.
 fn complete(own: &mut Entry, recorded: &Entry, name: &str) {
     own.created_at = own.created_at.or(recorded.created_at);
     own.model = own.model.take().or_else(|| recorded.model.clone());

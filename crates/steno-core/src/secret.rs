@@ -1,7 +1,7 @@
-//! What secrets look like: keys, tokens and passwords, known by their form or by the name of the field that holds them.
+//! Recognises secrets: keys, tokens and passwords, by their form or by the name of their field.
 //!
-//! The forms are a table of rules, each with an example that it must find and one that it must leave. Randomness is
-//! measured only where a rule says so: a hash or an id is no secret.
+//! The forms are a table of rules, each with an example that must match and one that must not. Entropy counts only
+//! where a rule asks for it, because a hash or an id is not a secret.
 
 mod names;
 mod rules;
@@ -18,23 +18,23 @@ pub(crate) use self::names::{holds_password, is_secret_name};
 use self::rules::{RULES, SecretRule};
 pub(crate) use self::values::{is_dummy_password, is_placeholder, is_searchable};
 
-/// A secret that was found in a text.
+/// A secret found in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SecretMatch {
-    /// Where it is, in bytes.
+    /// Its byte range.
     pub(crate) range: Range<usize>,
-    /// Where that begins by which it was found, such as the name of its field.
+    /// The offset of the match that contains it, such as its field's name.
     pub(crate) context_start: usize,
-    /// The name of the rule that found it.
+    /// The name of the rule.
     pub(crate) rule: &'static str,
 }
 
-/// Which rules are applied.
+/// Which rules to apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretRules {
-    /// All of them.
+    /// All rules.
     All,
-    /// Only those that no ordinary text matches: nothing is judged by how random it looks.
+    /// Only rules that no ordinary text matches: none that measure entropy.
     FormsOnly,
 }
 
@@ -43,7 +43,7 @@ struct CompiledRules {
     hints: AhoCorasick,
     /// The rule of each hint.
     rule_of_hint: Vec<usize>,
-    /// The rules' patterns. All of them would take some 65 MB, so each is compiled when its hint is found first.
+    /// The rules' patterns. Together they take some 65 MB, so each is compiled when its hint is first found.
     patterns: Vec<OnceLock<Regex>>,
 }
 
@@ -59,14 +59,14 @@ static COMPILED: LazyLock<CompiledRules> = LazyLock::new(|| {
     }
 });
 
-/// Every secret in a text, in order and without overlaps. Where two rules match, the earlier one counts.
+/// All secrets in a text, in order and without overlaps. If two rules match, the earlier one wins.
 pub(crate) fn find_secrets(text: &[u8], rules: SecretRules) -> Vec<SecretMatch> {
     let compiled = &*COMPILED;
     let mut is_hinted = [false; RULES.len()];
     for hint in compiled.hints.find_overlapping_iter(text) {
         is_hinted[compiled.rule_of_hint[hint.pattern().as_usize()]] = true;
     }
-    // By where they begin, so that an overlap shows in the neighbour.
+    // Sorted by start, so that an overlap is found in a neighbour.
     let mut matches: BTreeMap<usize, SecretMatch> = BTreeMap::new();
     for (rule, pattern) in RULES.iter().zip(&compiled.patterns).zip(is_hinted).filter_map(keep_if) {
         if rules == SecretRules::FormsOnly && rule.entropy > 0.0 {
@@ -91,12 +91,12 @@ fn keep_if<T>((item, is_kept): (T, bool)) -> Option<T> {
 
 impl SecretRule {
     fn compile(&self) -> Regex {
-        // Letters of other scripts end no secret, and testing for them takes far longer.
+        // No secret ends at a non-ASCII letter, and Unicode word boundaries are far slower.
         let pattern = self.pattern.replace(r"\b", r"(?-u:\b)");
         Regex::new(&pattern).expect("valid rules")
     }
 
-    /// The part of a match that is the secret; nothing if it is less random than the rule asks for.
+    /// The secret within a match, or `None` if its entropy is too low for the rule.
     fn secret_in(&self, captures: &Captures<'_>) -> Option<Range<usize>> {
         let secret = captures.get(1).or(captures.get(0))?;
         let has_digit = secret.as_bytes().iter().any(u8::is_ascii_digit);

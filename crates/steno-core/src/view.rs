@@ -1,4 +1,4 @@
-//! What people see: views that are no format of anybody.
+//! Views: transcripts and sums rendered for people, in no agent's format.
 
 pub mod amount;
 pub mod answer;

@@ -1,12 +1,12 @@
-//! The longest common part of two sequences.
+//! The longest common subsequence of two sequences.
 
 use std::collections::HashSet;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// Places of items that are the same in both, rising in both.
+/// Positions of the items that both sequences share, ascending in both.
 pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
-    // What only one of them has cannot be part of it, and would only cost time.
+    // Items of only one sequence cannot match, and would only cost time.
     let left = shared(a, b);
     let right = shared(b, a);
     let items = |all: &[u64], places: &[usize]| -> Vec<u64> {
@@ -20,7 +20,7 @@ pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Places of those items of `all` that `other` has too.
+/// Positions of the items of `all` that are also in `other`.
 fn shared(all: &[u64], other: &[u64]) -> Vec<usize> {
     let known: HashSet<u64> = other.iter().copied().collect();
     (0..all.len()).filter(|place| known.contains(&all[*place])).collect()

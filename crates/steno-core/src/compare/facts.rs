@@ -1,21 +1,21 @@
-//! What is known of two sessions, point by point.
+//! The facts of two sessions, side by side.
 
 use crate::{Session, Timestamp};
 
-/// How a time is written.
+/// Formats a time.
 pub type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
 
-/// One point.
+/// One fact.
 pub struct Fact {
-    /// What it is about.
+    /// The fact's name.
     pub name: &'static str,
-    /// What is known of the one.
+    /// The first session's value.
     pub a: String,
-    /// What is known of the other.
+    /// The second session's value.
     pub b: String,
 }
 
-/// Every point that is known of at least one of them.
+/// Every fact that at least one session has.
 pub fn of(a: &Session, b: &Session, clock: Clock<'_>) -> Vec<Fact> {
     let points = points(a, clock).into_iter().zip(points(b, clock));
     let facts = points.map(|((name, a), (_, b))| Fact { name, a, b });

@@ -1,4 +1,4 @@
-//! Pairs entries that are not the same by how much of them is alike.
+//! Pairs entries by similarity.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -7,19 +7,19 @@ use super::{align, sort};
 use crate::entry::Entry;
 use crate::index::text;
 
-/// Up to how many possible pairs all are tried.
+/// Up to this number of possible pairs, all are compared.
 const TRIED: usize = 40_000;
 
 /// How many words of an entry are compared.
 const WORDS: usize = 128;
 
-/// How much two entries must have in common to stand for each other.
+/// Minimum similarity of a pair.
 const ALIKE: f32 = 0.4;
 
-/// A part of a session.
+/// A range of a session's entries.
 type Part<'a> = (&'a [Entry], Range<usize>);
 
-/// Pairs that stand for each other, rising in both.
+/// The best pairs, ascending in both ranges.
 pub(super) fn between(a: Part<'_>, b: Part<'_>) -> Vec<(usize, usize)> {
     if a.1.is_empty() || b.1.is_empty() {
         return Vec::new();
@@ -27,14 +27,14 @@ pub(super) fn between(a: Part<'_>, b: Part<'_>) -> Vec<(usize, usize)> {
     if a.1.len().saturating_mul(b.1.len()) <= TRIED { best(a, b) } else { in_order(a, b) }
 }
 
-/// The pairs that have most in common altogether.
+/// The pairs with the highest total similarity.
 fn best((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
     let words = |all: &[Entry], part: &Range<usize>| {
         all[part.clone()].iter().map(words).collect::<Vec<_>>()
     };
     let (words_a, words_b) = (words(a, &in_a), words(b, &in_b));
     let columns = in_b.len() + 1;
-    // The most that can be had from each place on, to the end of both.
+    // The highest total from each position to the end of both ranges.
     let mut most = vec![0.0_f32; (in_a.len() + 1) * columns];
     let mut pairs = vec![0.0_f32; most.len()];
     for row in (0..in_a.len()).rev() {
@@ -62,7 +62,7 @@ fn best((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
     found
 }
 
-/// Entries of the same sort in their order, as far as they have enough in common.
+/// Pairs entries of the same class in order, if they are similar enough.
 fn in_order((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
     let sorts = |all: &[Entry], part: &Range<usize>| -> Vec<u64> {
         all[part.clone()].iter().map(|entry| number(&sort(entry))).collect()
@@ -72,7 +72,7 @@ fn in_order((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
     places.filter(|(row, column)| alike(&words(&a[*row]), &words(&b[*column])) >= ALIKE).collect()
 }
 
-/// The first words of an entry as numbers, in rising order.
+/// Hashes of an entry's first words, sorted.
 fn words(entry: &Entry) -> Vec<u64> {
     let text = text::of(entry);
     let all = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -81,7 +81,7 @@ fn words(entry: &Entry) -> Vec<u64> {
     words
 }
 
-/// How much of two entries is in both, from 0 to 1.
+/// The share of common words, from 0 to 1.
 fn alike(a: &[u64], b: &[u64]) -> f32 {
     if a.is_empty() && b.is_empty() {
         return 1.0;

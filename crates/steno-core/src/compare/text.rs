@@ -1,29 +1,29 @@
-//! Compares two texts: line by line, and in lines that changed word by word.
+//! Compares two texts line by line, and changed lines word by word.
 
 use std::ops::Range;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// Up to how many lines, or bytes of a line, are compared; what is longer has changed as a whole.
+/// Limit for compared lines, or bytes of a line. Longer input counts as changed as a whole.
 const COMPARED: usize = 20_000;
 
-/// Two lines that stand for each other; one that is missing has no counterpart.
+/// A pair of matching lines. One side is `None` if a line has no match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// The line of the first text.
+    /// The first text's line.
     pub a: Option<&'a str>,
-    /// The line of the second text.
+    /// The second text's line.
     pub b: Option<&'a str>,
 }
 
 impl Row<'_> {
-    /// Whether both lines are the same.
+    /// Whether both lines are equal.
     pub fn is_same(&self) -> bool {
         self.a == self.b
     }
 }
 
-/// The lines of two texts beside each other.
+/// The lines of two texts, side by side.
 pub fn rows<'a>(a: &'a str, b: &'a str) -> Vec<Row<'a>> {
     let (a, b): (Vec<_>, Vec<_>) = (a.lines().collect(), b.lines().collect());
     let mut rows = Vec::new();
@@ -37,7 +37,7 @@ pub fn rows<'a>(a: &'a str, b: &'a str) -> Vec<Row<'a>> {
     rows
 }
 
-/// The parts of two lines, in bytes, that are not in the other.
+/// Byte ranges of the words that differ, for each line.
 pub fn words(a: &str, b: &str) -> [Vec<Range<usize>>; 2] {
     if a.len() + b.len() > COMPARED {
         return [a, b].map(|line| Vec::from_iter(Some(0..line.len())));
@@ -55,7 +55,7 @@ pub fn words(a: &str, b: &str) -> [Vec<Range<usize>>; 2] {
     marks
 }
 
-/// What is equal and what is not, in the order of both.
+/// Equal and different ranges, in order.
 fn changes<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<(bool, Range<usize>, Range<usize>)> {
     let begin = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let rest = a[begin..].iter().rev().zip(b[begin..].iter().rev());
@@ -75,7 +75,7 @@ fn changes<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<(bool, Range<usize
     changes
 }
 
-/// A line as words, and what stands between them character by character.
+/// Splits a line into words; other characters are split one by one.
 fn split(line: &str) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut in_word = false;
@@ -90,7 +90,7 @@ fn split(line: &str) -> Vec<Range<usize>> {
     parts
 }
 
-/// Parts that follow each other as one.
+/// The range from the first part to the last.
 fn joined(parts: &[Range<usize>]) -> Option<Range<usize>> {
     Some(parts.first()?.start..parts.last()?.end)
 }

@@ -1,4 +1,4 @@
-//! What the messages of one session were billed, as its entries tell.
+//! The billed messages of one session, from its entries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,14 +33,14 @@ pub(crate) struct Bill {
     pub(crate) message: Option<String>,
     pub(crate) at: Option<Timestamp>,
     pub(crate) model: Option<String>,
-    /// The first entry that states it.
+    /// Number of the first entry with this usage.
     pub(crate) number: usize,
-    /// The last one.
+    /// Number of the last entry with this usage.
     pub(crate) last: usize,
     pub(crate) usage: Usage,
 }
 
-/// What a session's own total has beyond its messages; numbers may be negative.
+/// The part of a session's own total that its messages do not account for. Numbers may be negative.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rest {
     pub(crate) at: Option<Timestamp>,
@@ -48,7 +48,7 @@ pub(crate) struct Rest {
     pub(crate) tokens: [i64; 7],
 }
 
-/// The bills of one session, each message once.
+/// The billed messages of one session, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Bills {
     pub(crate) all: Vec<Bill>,
@@ -92,7 +92,7 @@ impl Bills {
         });
     }
 
-    /// What the messages add up to.
+    /// Total usage of the messages.
     pub(crate) fn total(&self) -> Usage {
         let mut total = Usage::default();
         self.all.iter().for_each(|bill| total.add(&bill.usage));
@@ -101,7 +101,7 @@ impl Bills {
 }
 
 impl Bill {
-    /// What names the message in all sessions; one that has no such name is its session's own.
+    /// A key that identifies the message in all sessions. A message without a global id gets a key of its session.
     pub(crate) fn name(&self, session: &Session) -> String {
         let (agent, id, number) = match self.span.as_deref() {
             Some(OriginSpan { origin, first }) => (&origin.agent, &origin.id, self.number - first),
@@ -118,17 +118,17 @@ impl Bill {
     }
 }
 
-/// What a session that adds up to its `totals` has beyond messages of `billed` tokens.
+/// The part of the session's total that messages with `billed` usage do not account for.
 pub(crate) fn rest(session: &Session, billed: &Usage) -> Rest {
     let mut tokens = signed(session.totals.usage.numbers());
     let billed = signed(billed.numbers());
     tokens.iter_mut().zip(billed).for_each(|(total, billed)| *total = total.saturating_sub(billed));
-    // With several models nobody can tell whose tokens they were.
+    // With several models, the remainder has no known model.
     let model = session.models.first().filter(|_| session.models.len() == 1);
     Rest { at: session.ended.or(session.started), model: model.cloned(), tokens }
 }
 
-/// Numbers with a sign, as SQLite has them.
+/// Signed numbers, as SQLite stores them.
 pub(crate) fn signed(numbers: [u64; 7]) -> [i64; 7] {
     numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
 }

@@ -1,30 +1,30 @@
-//! Blocks of five hours, in which Claude's plans are limited, and how fast the one that is open is used up.
+//! Five-hour blocks, the unit of Claude's plan limits, and the burn rate of the active one.
 //!
-//! A block begins at the full hour (in UTC) of its first message and takes five hours. The next one begins with
-//! the first message after that, or after a pause of more than five hours.
+//! A block starts at the full hour (UTC) of its first message and lasts five hours. The next block starts with the
+//! first message after that, or after a pause of more than five hours.
 
 use super::charge::Charges;
 use super::report::Sum;
 use crate::index::Filter;
 
-/// Milliseconds of an hour.
+/// Milliseconds per hour.
 const HOUR: i64 = 3_600_000;
 
-/// Milliseconds of a block.
+/// Milliseconds per block.
 const LENGTH: i64 = 5 * HOUR;
 
-/// Five hours in which something was billed, or a longer pause.
+/// A five-hour block with charges, or a longer gap between blocks.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// When it began, in milliseconds since 1970.
+    /// The start, in milliseconds since 1970.
     pub start: i64,
-    /// When it ends.
+    /// The end.
     pub end: i64,
-    /// Whether it is a pause.
+    /// Whether it is a gap.
     pub is_gap: bool,
-    /// Which charges are in it.
+    /// Indexes of its charges.
     pub charges: Vec<usize>,
-    /// What they add up to.
+    /// The sum of its charges.
     pub sum: Sum,
 }
 
@@ -33,25 +33,25 @@ pub struct Block {
 pub struct Burn {
     /// Tokens of all kinds.
     pub tokens_per_minute: f64,
-    /// Dollars; nothing where no price is known.
+    /// Dollars; `None` if no price is known.
     pub cost_per_hour: Option<f64>,
 }
 
-/// What a block comes to if it goes on as it does.
+/// The totals at the end of a block, at its current rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Projection {
-    /// Minutes that are left of it.
+    /// Minutes until the end.
     pub minutes_left: i64,
-    /// Tokens of all kinds at its end.
+    /// Tokens of all kinds.
     pub tokens: u64,
-    /// Dollars at its end; nothing where no price is known.
+    /// Dollars; `None` if no price is known.
     pub cost: Option<f64>,
 }
 
 impl Charges {
-    /// The blocks that began in the time that is asked for, and what they add up to.
+    /// The blocks that start within the filter's time range, and their sum.
     pub fn blocks_begun(&self, costs: &[Option<f64>], filter: &Filter) -> (Vec<Block>, Sum) {
-        // Where a block begins depends on what was before.
+        // The start of a block depends on earlier charges.
         let always = Filter { since: None, until: None, ..filter.clone() };
         let wanted: Vec<usize> = self.select(&always).collect();
         let mut blocks = self.blocks(costs, &wanted);
@@ -61,7 +61,7 @@ impl Charges {
         (blocks, total)
     }
 
-    /// The blocks of the wanted charges, and the pauses between them.
+    /// The blocks of these charges, and the gaps between them.
     pub fn blocks(&self, costs: &[Option<f64>], wanted: &[usize]) -> Vec<Block> {
         let timed = wanted.iter().filter_map(|at| Some((self.all[*at].first?, *at)));
         let mut timed: Vec<(i64, usize)> = timed.collect();
@@ -90,13 +90,13 @@ impl Block {
         Self { start, end, is_gap, charges: Vec::new(), sum: Sum::default() }
     }
 
-    /// Whether it is open: it has not ended, and was used within five hours.
+    /// Whether the block is active: it has not ended, and its last message is less than five hours old.
     pub fn is_active(&self, now: i64) -> bool {
         let used = self.sum.last.is_some_and(|last| now - last < LENGTH);
         !self.is_gap && used && now < self.end
     }
 
-    /// How fast it was used up between its first and its last message; nothing if it has only one.
+    /// The rate between the first and the last message; `None` with a single message.
     pub fn burn(&self) -> Option<Burn> {
         let minutes = (self.sum.last? - self.sum.first?) as f64 / 60_000.0;
         (minutes > 0.0).then(|| Burn {
@@ -105,7 +105,7 @@ impl Block {
         })
     }
 
-    /// What it comes to, if it is open.
+    /// The projection, if the block is active.
     pub fn projection(&self, now: i64) -> Option<Projection> {
         let burn = Some(self.burn()?).filter(|_| self.is_active(now))?;
         let left = (self.end - now) as f64 / 60_000.0;

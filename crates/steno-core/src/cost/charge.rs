@@ -1,4 +1,4 @@
-//! What was billed, in the form in which it is added up: from the index, or straight from agents' files.
+//! Charges, as they are summed: from the index, or directly from agents' session files.
 
 use std::collections::HashMap;
 
@@ -6,72 +6,72 @@ use super::Prices;
 use crate::agent::claude_code;
 use crate::index::Filter;
 
-/// Milliseconds of a quarter of an hour, which is part of one day in every time zone.
+/// Milliseconds per quarter of an hour. No quarter spans two days in any time zone.
 pub(crate) const QUARTER: i64 = 900_000;
 
-/// A session that was billed.
+/// A billed session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
-    /// Who held it.
+    /// The agent.
     pub agent: String,
-    /// Its id.
+    /// The session's id.
     pub session: String,
-    /// The folder that it was about.
+    /// The project folder.
     pub project: Option<String>,
-    /// What it was about.
+    /// The title.
     pub title: Option<String>,
-    /// The thread of work that it belongs to.
+    /// The thread.
     pub thread: Option<String>,
-    /// When it ended, or began if that is all that is known, in milliseconds since 1970.
+    /// When the session ended, or else began, in milliseconds since 1970.
     pub at: Option<i64>,
-    /// Dollars that its source states for all of it.
+    /// The cost in dollars that the session files report.
     pub stated: Option<f64>,
-    /// Tokens that the source states for all of it; some may be those of messages that another session has too.
+    /// The tokens that the session files report. Some may belong to messages that other sessions share.
     pub size: i64,
 }
 
-/// Tokens of one model in one session: of one message, or of all within a quarter of an hour.
+/// Usage of one model in one session: of one message, or of a quarter of an hour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Charge {
-    /// Which of the accounts.
+    /// Index of the account.
     pub account: usize,
-    /// Which of the models.
+    /// Index of the model.
     pub model: usize,
-    /// Between which lengths the prompts are.
+    /// The prompt band.
     pub(crate) band: usize,
-    /// When the first message was written, in milliseconds since 1970.
+    /// Time of the first message, in milliseconds since 1970.
     pub first: Option<i64>,
-    /// When the last one was.
+    /// Time of the last message.
     pub last: Option<i64>,
-    /// How many of each kind, in the order of [`crate::Usage`]; what corrects a sum is negative.
+    /// Tokens per kind, in the order of [`crate::Usage`]. Corrections are negative.
     pub tokens: [i64; 7],
 }
 
-/// All that was billed.
+/// All charges.
 #[derive(Clone, Debug, Default)]
 pub struct Charges {
     /// The sessions.
     pub accounts: Vec<Account>,
-    /// The models' names; empty where none is told.
+    /// Model names; empty for an unknown model.
     pub models: Vec<String>,
-    /// What each was billed.
+    /// The charges.
     pub all: Vec<Charge>,
     names: HashMap<String, usize>,
 }
 
-/// Whose word is taken for what a message costs.
+/// How costs are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The source's, where it states a sum for the session; else it is calculated.
+    /// As the session files report it, else calculated.
     Auto,
-    /// It is calculated from tokens and prices.
+    /// Calculated from tokens and prices.
     Calculate,
-    /// The source's only.
+    /// Only as the session files report it.
     Stated,
 }
 
 impl Charges {
-    /// The number of a model.
+    /// The index of a model. Adds it if it is new.
     pub(crate) fn model(&mut self, name: &str) -> usize {
         if let Some(known) = self.names.get(name) {
             return *known;
@@ -82,7 +82,7 @@ impl Charges {
         number
     }
 
-    /// Has each session with a stated sum but no tokens at all stand among the charges.
+    /// Adds a charge for each session with a reported cost but no tokens, so that its cost is counted.
     pub(crate) fn complete(&mut self) {
         let mut billed = vec![false; self.accounts.len()];
         self.all.iter().for_each(|charge| billed[charge.account] = true);
@@ -95,10 +95,10 @@ impl Charges {
         }
     }
 
-    /// What each charge costs; nothing where nobody can tell.
+    /// The cost of each charge; `None` if unknown.
     ///
-    /// A sum that is stated for a session is spread over its charges: by what they would cost, or by their tokens
-    /// where a price is missing. What it states of another session's messages is left out.
+    /// A session's reported cost is spread over its charges: by calculated cost, or by tokens if a price is missing.
+    /// The share for messages that belong to another session is left out.
     pub fn costs(&self, prices: &Prices, mode: Mode) -> Vec<Option<f64>> {
         let prices: Vec<_> = self.models.iter().map(|model| prices.of(model)).collect();
         let cost = |charge: &Charge| match prices[charge.model] {
@@ -130,7 +130,8 @@ impl Charges {
         self.all.iter().zip(&calculated).map(share).collect()
     }
 
-    /// Only the charges that are asked for; the cost of a whole session must have been found before.
+    /// Indexes of the charges that a filter selects. Determine costs first: a reported cost is spread over the whole
+    /// session.
     pub fn select<'a>(&'a self, filter: &'a Filter) -> impl Iterator<Item = usize> + 'a {
         let models: Vec<bool> = self.models.iter().map(|name| filter.has_model(name)).collect();
         let accounts: Vec<bool> =
@@ -142,7 +143,7 @@ impl Charges {
     }
 }
 
-/// By what a sum is spread over a session's charges.
+/// Weights for spreading a reported cost over a session's charges.
 #[derive(Clone, Debug, Default)]
 struct Weight {
     cost: f64,
@@ -159,7 +160,7 @@ impl Weight {
         self.charges += 1;
     }
 
-    /// How much of a session of `size` tokens is its own.
+    /// The share of a session of `size` tokens that is its own.
     fn own(&self, size: i64) -> f64 {
         if size > 0 { (self.tokens as f64 / size as f64).clamp(0.0, 1.0) } else { 1.0 }
     }
@@ -176,7 +177,7 @@ impl Weight {
 }
 
 impl Charge {
-    /// All tokens, of prompt and answer.
+    /// All tokens of prompt and output.
     fn size(&self) -> i64 {
         let [input, cache_read, cache_write, _, _, output, _] = self.tokens;
         [cache_read, cache_write, output].into_iter().fold(input, i64::saturating_add)
@@ -200,7 +201,7 @@ impl Filter {
             && self.project.as_deref().is_none_or(|wanted| is_within(project, wanted))
     }
 
-    /// Whether a moment in milliseconds since 1970 is asked for.
+    /// Whether a time in milliseconds since 1970 is selected.
     pub fn has_time(&self, at: Option<i64>) -> bool {
         let moment = |at: crate::Timestamp| at.instant().as_millisecond();
         let after = |since| at.is_some_and(|at| at >= moment(since));
@@ -208,7 +209,7 @@ impl Filter {
         self.since.is_none_or(after) && self.until.is_none_or(before)
     }
 
-    /// The quarters of an hour of which only a part is asked for.
+    /// The quarters of an hour that the filter cuts.
     pub(crate) fn cut_quarters(&self) -> Vec<i64> {
         let ends = [self.since, self.until].into_iter().flatten();
         let ends = ends.map(|at| at.instant().as_millisecond());
@@ -216,7 +217,7 @@ impl Filter {
     }
 }
 
-/// Whether a folder is the wanted one or below it; the last part of its name will do.
+/// Whether a folder is the wanted one or inside it. The last component of its name is enough.
 fn is_within(folder: &str, wanted: &str) -> bool {
     let below =
         folder.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

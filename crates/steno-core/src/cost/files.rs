@@ -1,4 +1,4 @@
-//! Charges straight from agents' files, by the same rules as the index has: each API message once.
+//! Charges directly from agents' session files, by the rules of the index: each API message once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,7 +15,7 @@ use crate::sums::{Sum, Sums};
 use crate::timestamp::Timestamp;
 use steno_vault::Wanted;
 
-/// What one session was billed, as its files tell.
+/// The charges of one session, from its files.
 #[derive(Debug)]
 pub struct Statement {
     session: Session,
@@ -49,20 +49,20 @@ impl Statement {
     }
 }
 
-/// What was billed in several sessions.
+/// Collects the charges of several sessions.
 #[derive(Debug, Default)]
 pub struct Register {
     charges: Charges,
-    /// Which charge a message is that several sessions may have.
+    /// Index of the charge of each message that several sessions may share.
     messages: HashMap<Sum, usize, RandomState>,
     sums: Sums,
 }
 
 impl Register {
-    /// Enters what one more session was billed.
+    /// Adds the charges of a session.
     pub fn enter(&mut self, Statement { session, bills, rest, .. }: Statement) {
         let account = self.charges.accounts.len();
-        // What tells no time counts when its session ended.
+        // A message without a time counts at the end of its session.
         let time = |at: Option<Timestamp>| at.or(rest.at);
         for bill in &bills {
             let tokens = signed(bill.usage.numbers());
@@ -71,7 +71,7 @@ impl Register {
         }
         if rest.tokens != [0; 7] {
             let charge = self.charge(account, (rest.at, rest.model.as_deref()), rest.tokens);
-            // A copy of the session has the same.
+            // A copy of the session has the same remainder.
             let Rest { at, tokens, .. } = &rest;
             let name = format!("rest\n{}\n{}\n{at:?}\n{tokens:?}", session.agent, session.id);
             self.add(&name, charge);
@@ -79,7 +79,7 @@ impl Register {
         self.charges.accounts.push(Account::of(session));
     }
 
-    /// All that was billed.
+    /// All charges.
     pub fn finish(mut self) -> Charges {
         self.charges.complete();
         self.charges
@@ -96,7 +96,7 @@ impl Register {
         Charge { account, model, band: band_of(tokens), first: at, last: at, tokens }
     }
 
-    /// Adds a charge; what another session states of the same message counts where it is larger.
+    /// Adds a charge. If another session has the same message, the larger numbers win.
     fn add(&mut self, name: &str, charge: Charge) {
         match self.messages.entry(self.sums.of(name)) {
             Entry::Vacant(free) => {
@@ -114,7 +114,7 @@ impl Register {
     }
 }
 
-/// In which band a message with these tokens is.
+/// The prompt band of a message with these tokens.
 pub(crate) fn band_of(tokens: [i64; 7]) -> usize {
     let prompt = tokens[..3].iter().fold(0, |sum: i64, tokens| sum.saturating_add(*tokens));
     band(u64::try_from(prompt).unwrap_or(0))

@@ -1,6 +1,6 @@
-//! How else a model may be called: agents, providers and vendors each spell its name in their own way.
+//! Alternative spellings of model names: agents, providers and vendors each have their own.
 
-/// Vendors and regions that providers put before a name with a dot or a colon.
+/// Prefixes of vendors and regions, before a dot or a colon.
 const VENDORS: [&str; 17] = [
     "us",
     "eu",
@@ -21,7 +21,7 @@ const VENDORS: [&str; 17] = [
     "xai",
 ];
 
-/// The names under which the price of `model` may stand, the likeliest first.
+/// The names to look up for the price of `model`, the likeliest first.
 pub(super) fn spellings(model: &str) -> Vec<String> {
     let bare = without_provider(model);
     let mut names = vec![model.to_owned(), bare.to_owned(), without_date(bare).to_owned()];
@@ -34,7 +34,7 @@ pub(super) fn spellings(model: &str) -> Vec<String> {
     names
 }
 
-/// A model's name without what providers put around it: `us.anthropic.claude-x-v1:0`, `openai/gpt-x`, `claude-x[1m]`.
+/// Strips what providers add to a name: `us.anthropic.claude-x-v1:0`, `openai/gpt-x`, `claude-x[1m]`.
 fn without_provider(model: &str) -> &str {
     let mut name = model.rsplit('/').next().unwrap_or(model);
     while let Some((vendor, rest)) = name.split_once(['.', ':'])
@@ -47,12 +47,12 @@ fn without_provider(model: &str) -> &str {
     release.map_or(name, |(name, _)| name)
 }
 
-/// Whether a text is a release as Bedrock writes it behind `-v`: `1:0`.
+/// Whether a text is a Bedrock release as after `-v`: `1:0`.
 fn is_release(text: &str) -> bool {
     text.split_once(':').is_some_and(|(major, minor)| is_number(major) && is_number(minor))
 }
 
-/// A model's name without its date: `-20250929`, `@20250929`, `-2025-08-07` or `@2025-08-07`.
+/// Strips a date: `-20250929`, `@20250929`, `-2025-08-07` or `@2025-08-07`.
 fn without_date(name: &str) -> &str {
     if let Some((head, date)) = name.rsplit_once(['-', '@'])
         && date.len() == 8
@@ -69,7 +69,7 @@ fn without_date(name: &str) -> &str {
     if date.len() == 11 && is_date { head } else { name }
 }
 
-/// The name with another sign between the numbers of its version: `4.5` is `4-5`.
+/// Replaces the separator between the numbers of a version: `4.5` becomes `4-5`.
 fn between_digits(name: &str, from: char, to: char) -> String {
     let bytes = name.as_bytes();
     let is_digit =
@@ -81,7 +81,8 @@ fn between_digits(name: &str, from: char, to: char) -> String {
     changed.collect()
 }
 
-/// A name of Anthropic's with its version on the other side of its family: `claude-4-5-sonnet` is `claude-sonnet-4-5`.
+/// Moves the version of an Anthropic name to the other side of the family: `claude-4-5-sonnet` becomes
+/// `claude-sonnet-4-5`.
 fn swapped(name: &str) -> Option<String> {
     let rest = name.strip_prefix("claude-")?;
     let is_version = |text: &str| text.split('-').all(is_number);

@@ -1,4 +1,4 @@
-//! Adds charges up: by day, session, model and the like.
+//! Sums charges by day, session, model and other keys.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -7,14 +7,14 @@ use jiff::tz::TimeZone;
 use super::charge::{Charge, Charges};
 use crate::usage::Usage;
 
-/// By what charges are added up.
+/// The key to group charges by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The day on which a message was written.
+    /// The day of a message.
     Day,
-    /// The Monday before it.
+    /// The week, named by its Monday.
     Week,
-    /// Its month.
+    /// The month.
     Month,
     /// The session.
     Session,
@@ -29,7 +29,7 @@ pub enum By {
 }
 
 impl By {
-    /// The word for it.
+    /// The name of the key.
     pub fn name(self) -> &'static str {
         match self {
             By::Day => "day",
@@ -44,33 +44,33 @@ impl By {
     }
 }
 
-/// What some charges add up to.
+/// The sum of some charges.
 #[derive(Clone, Debug, Default)]
 pub struct Sum {
     tokens: [i64; 7],
     dollars: f64,
     priced: bool,
-    /// The models whose tokens have no known cost.
+    /// Models without a known price.
     pub unpriced: BTreeSet<usize>,
-    /// The accounts that take part.
+    /// Indexes of the accounts.
     pub sessions: HashSet<usize>,
-    /// When the first message was written, in milliseconds since 1970.
+    /// Time of the first message, in milliseconds since 1970.
     pub first: Option<i64>,
-    /// When the last one was.
+    /// Time of the last message.
     pub last: Option<i64>,
 }
 
-/// One line of a report.
+/// One row of a report.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What its charges have in common; nothing where that is not told.
+    /// The group's key; `None` if unknown.
     pub key: Option<String>,
-    /// What they add up to.
+    /// The group's sum.
     pub sum: Sum,
 }
 
 impl Sum {
-    /// Adds a charge that costs so much.
+    /// Adds a charge with this cost.
     pub fn add(&mut self, charge: &Charge, cost: Option<f64>) {
         for (sum, tokens) in self.tokens.iter_mut().zip(charge.tokens) {
             *sum = sum.saturating_add(tokens);
@@ -92,21 +92,21 @@ impl Sum {
         Usage::from_numbers(self.tokens.map(|number| u64::try_from(number).unwrap_or(0)))
     }
 
-    /// Dollars, as far as they are known; nothing if they are not at all.
+    /// The known part of the cost in dollars; `None` if all of it is unknown.
     pub fn cost(&self) -> Option<f64> {
         (self.priced || self.unpriced.is_empty()).then_some(self.dollars)
     }
 }
 
 impl Charges {
-    /// What the wanted charges add up to.
+    /// The sum of these charges.
     pub fn total(&self, costs: &[Option<f64>], wanted: &[usize]) -> Sum {
         let mut sum = Sum::default();
         wanted.iter().for_each(|at| sum.add(&self.all[*at], costs[*at]));
         sum
     }
 
-    /// What the wanted charges add up to by day, session or the like; times in order, others by their cost.
+    /// The sums of these charges by group: times in order, other keys by cost.
     pub fn rows(&self, costs: &[Option<f64>], wanted: &[usize], group: &Group<'_>) -> Vec<Row> {
         let mut places: HashMap<Option<String>, usize> = HashMap::new();
         let mut rows: Vec<Row> = Vec::new();
@@ -135,7 +135,7 @@ impl Charges {
                 let quarter = charge.first?.div_euclid(super::charge::QUARTER);
                 days.entry(quarter).or_insert_with(|| group.date(charge.first)).clone()
             }
-            // Two agents may have given a session the same id.
+            // Two agents may use the same session id.
             By::Session => Some(format!("{}\n{}", account.agent, account.session)),
             By::Project => account.project.clone(),
             By::Agent => Some(account.agent.clone()),
@@ -145,15 +145,15 @@ impl Charges {
     }
 }
 
-/// What each quarter of an hour belongs to.
+/// The date key of each quarter of an hour.
 type Days = HashMap<i64, Option<String>>;
 
-/// By what charges are added up, and whose days count.
+/// The key to group by, and the time zone of its days.
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
-    /// By what.
+    /// The key.
     pub by: By,
-    /// The zone of days, weeks and months.
+    /// The time zone for days, weeks and months.
     pub zone: &'a TimeZone,
 }
 

@@ -1,7 +1,7 @@
 //! Joins recorded messages of the Agent Client Protocol.
 //!
-//! The agent's own files tell the order, the texts and the tokens. The messages add what they lack, such as permissions,
-//! plans, and answers that were never written down, after what they followed on the wire.
+//! The agent's own files decide order, texts and usage. The messages add what is missing, such as permissions, plans
+//! and answers that the agent did not write down. An added entry follows the one that preceded it on the wire.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::entry_key::without_blanks;
 use super::{EntryKey, OwnEntries, complete};
 use crate::entry::{Entry, Kind, Role};
 
-/// The entries of both, those that only the messages have after what they followed.
+/// Joins both lists. Entries that only the messages have follow their predecessors.
 pub(super) fn join_messages(own: Vec<Entry>, messages: Vec<Entry>) -> Vec<Entry> {
     let mut known = KnownMessages::new(&own);
     let is_billed = own.iter().any(|entry| entry.usage.is_some());
@@ -34,7 +34,7 @@ pub(super) fn join_messages(own: Vec<Entry>, messages: Vec<Entry>) -> Vec<Entry>
     before.into_iter().chain(own).collect()
 }
 
-/// An entry of the agent's own, and what the wire tells to have followed it.
+/// An entry of the agent's own, and the added entries that follow it.
 struct FollowedEntry {
     entry: Entry,
     after: Vec<Entry>,
@@ -46,10 +46,10 @@ impl FollowedEntry {
     }
 }
 
-/// The agent's own entries by their keys, and by the texts of their messages.
+/// The agent's own entries, by key and by message text.
 struct KnownMessages {
     entries: OwnEntries,
-    /// Pieces of one message, which the wire may tell as one.
+    /// The joined text of each message. On the wire it may be one piece.
     pieces: HashMap<(Kind, String), String>,
 }
 
@@ -70,7 +70,7 @@ impl KnownMessages {
         if let Some(at) = keys.find_map(|key| self.entries.find(&key)) {
             return Some(at);
         }
-        // Several pieces there, one message here.
+        // The agent has several pieces, the wire one message.
         let (kind, id) = (entry.kind, entry.message_id.clone().filter(|_| is_said(entry))?);
         let pieces = self.pieces.get(&(kind, id.clone()))?;
         let is_part = pieces.contains(&without_blanks(&entry.content));
@@ -82,9 +82,9 @@ fn is_said(entry: &Entry) -> bool {
     matches!(entry.kind, Kind::Text | Kind::Thinking)
 }
 
-/// Fills in what an agent's own entry lacks.
+/// Fills in missing fields of the agent's entry.
 fn complete_from_message(own: &mut Entry, message: Entry) {
-    // A prompt was given when the wire says so; the agent writes it down a little later.
+    // The wire has the time of the prompt. The agent writes it down a little later.
     if own.role == Role::User && own.kind == Kind::Text {
         own.created_at = message.created_at.or(own.created_at);
     }

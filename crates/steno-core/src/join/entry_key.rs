@@ -1,28 +1,28 @@
-//! By what an entry is recognised in an agent's own file and in what was recorded alike.
+//! Keys that identify an entry both in an agent's own session files and in a recording.
 
 use crate::entry::{Entry, Kind, Role};
 use crate::json::{Style, sorted};
 
-/// What is the same on both sides, however each of them prints it.
+/// Content that is the same on both sides, whatever the formatting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum EntryKey {
     /// The id of a tool call, and whether the entry is the call or its result.
     ToolId { id: String, is_call: bool },
-    /// A call of a tool by its name and input: some APIs give calls no ids, and the agent makes up its own.
+    /// A tool call by name and input. Some APIs give calls no ids, and the agent invents its own.
     ToolInput { name: String, input: String },
-    /// A text without its blanks, which the two may have set differently.
+    /// A text without whitespace, which may differ.
     Text { role: Role, kind: Kind, words: String },
-    /// The id of a message, of which one side may have several pieces.
+    /// The id of a message. One side may have it in several pieces.
     Message { id: String, kind: Kind },
 }
 
-/// A text without its blanks.
+/// Removes all whitespace.
 pub(super) fn without_blanks(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
 impl EntryKey {
-    /// The keys of an entry, the most exact first; none for what cannot be recognised.
+    /// The keys of an entry, the most specific first; empty if it has none.
     pub(crate) fn of_entry(entry: &Entry) -> Vec<Self> {
         match (entry.kind, &entry.tool_call_id) {
             (Kind::ToolCall, id) => {
@@ -45,7 +45,7 @@ impl EntryKey {
         }
     }
 
-    /// The keys of an entry that a message of the Agent Client Protocol may be: calls have ids there, and messages too.
+    /// The keys of an entry for messages of the Agent Client Protocol, where calls and messages have ids.
     pub(super) fn of_message(entry: &Entry) -> Vec<Self> {
         match (entry.kind, &entry.tool_call_id, &entry.message_id) {
             (Kind::ToolCall | Kind::ToolResult | Kind::Error, Some(id), _) => {

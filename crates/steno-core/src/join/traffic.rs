@@ -1,20 +1,20 @@
-//! Joins recorded traffic with a model's API.
+//! Joins recorded API traffic.
 //!
-//! What the agent's files have too only completes them. What they lack is kept in sources of its own, named `wire`:
-//! instructions, reminders, and whole calls such as those for a title. Tokens of an API message count once: the traffic's
-//! are dropped where the agent's file has the same answer.
+//! Entries that the agent's files also have only fill in missing fields. The others go to sources of their own, named
+//! `wire`: instructions, reminders, and whole calls such as those for a title. Usage of an API message counts once: the
+//! recorded one is dropped if the agent's file has the same answer.
 
 use std::collections::HashSet;
 
 use super::{EntryKey, OwnEntries, WIRE_SOURCE, complete};
 use crate::entry::{Entry, Kind, PRIMARY};
 
-/// The entries of both: the agent's own, each completed by the traffic, then what only the traffic has.
+/// Joins both lists: the agent's own entries, completed from the traffic, then those that only the traffic has.
 pub(super) fn join_traffic(mut own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
     let mut known = OwnEntries::new(&own, EntryKey::of_entry);
     let is_billed = own.iter().any(|entry| entry.usage.is_some());
     let matches = find_all(&mut known, &traffic);
-    // An answer is known as a whole: its tokens stand at one of its entries.
+    // If one entry of an answer matches, the whole answer is known. Its usage is on only one of its entries.
     let answered: HashSet<&str> = traffic
         .iter()
         .zip(&matches)
@@ -51,8 +51,8 @@ fn has_call(entry: &Entry) -> bool {
     matches!(entry.kind, Kind::ToolCall | Kind::ToolResult)
 }
 
-/// The own entry of each entry of the traffic, none of them twice. Ids and texts decide first: the same call may have been
-/// made twice.
+/// The agent's entry for each recorded entry, each at most once. Ids and texts match first, because the same call may
+/// occur twice.
 fn find_all(known: &mut OwnEntries, traffic: &[Entry]) -> Vec<Option<usize>> {
     let keys: Vec<Vec<EntryKey>> = traffic.iter().map(EntryKey::of_entry).collect();
     let mut matches: Vec<Option<usize>> =
@@ -63,7 +63,7 @@ fn find_all(known: &mut OwnEntries, traffic: &[Entry]) -> Vec<Option<usize>> {
     matches
 }
 
-/// Fills in what an agent's own entry lacks.
+/// Fills in missing fields of the agent's entry.
 fn complete_from_traffic(own: &mut Entry, traffic: &Entry, with_usage: bool) {
     complete(own, traffic, "wire");
     if with_usage {

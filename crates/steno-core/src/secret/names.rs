@@ -1,6 +1,6 @@
-//! Names of headers, parameters and fields that hold secrets.
+//! Recognises names of headers, parameters and fields that hold secrets.
 
-/// Words of which one is enough.
+/// Words that make a name secret.
 const SECRET_WORDS: [&str; 17] = [
     "authorization",
     "auth",
@@ -21,14 +21,14 @@ const SECRET_WORDS: [&str; 17] = [
     "pwd",
 ];
 
-/// Words that name a password, which may be any word itself.
+/// Words for passwords. A password may be an ordinary word.
 const PASSWORD_WORDS: [&str; 5] = ["password", "passwd", "passphrase", "pass", "pwd"];
 
-/// Words before `key` that make it one to something secret.
+/// Words that make a following `key` secret.
 const BEFORE_KEY: [&str; 9] =
     ["api", "access", "secret", "private", "auth", "subscription", "account", "service", "app"];
 
-/// Words with which a name holds no secret after all, such as `next-page-token` or `x-ratelimit-tokens`.
+/// Words that make a name harmless, as in `next-page-token` or `x-ratelimit-tokens`.
 const HARMLESS_WORDS: [&str; 12] = [
     "ratelimit",
     "limit",
@@ -44,7 +44,7 @@ const HARMLESS_WORDS: [&str; 12] = [
     "type",
 ];
 
-/// Whole names that their words do not give away.
+/// Whole names that are secret, although their words are not.
 const SECRET_NAMES: [&str; 9] = [
     "key",
     "sig",
@@ -57,7 +57,7 @@ const SECRET_NAMES: [&str; 9] = [
     "x-goog-signature",
 ];
 
-/// Whether a header, a parameter or a field of this name holds a secret.
+/// Whether a header, parameter or field of this name holds a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     if SECRET_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)) {
         return true;
@@ -76,7 +76,7 @@ pub(crate) fn holds_password(name: &str) -> bool {
     words_of(name).iter().any(|word| PASSWORD_WORDS.contains(&word.as_str()))
 }
 
-/// The words of a name in lower case: `X-ApiKey` has `x`, `api` and `key`.
+/// Splits a name into lower-case words: `X-ApiKey` gives `x`, `api` and `key`.
 fn words_of(name: &str) -> Vec<String> {
     let (mut words, mut word) = (Vec::new(), String::new());
     let mut was_lower = false;

@@ -1,19 +1,19 @@
-//! The rules by which secrets are known.
+//! The table of rules that recognise secrets.
 
-/// What one sort of secret looks like.
+/// A rule for one kind of secret.
 pub(super) struct SecretRule {
-    /// Stands in the secret's place.
+    /// The name in the redaction marker.
     pub(super) name: &'static str,
-    /// Words of which one stands in every text that has it, in whatever case: most texts need no closer look.
+    /// Texts with such a secret contain at least one of these words, in any case. Other texts are skipped.
     pub(super) hints: &'static [&'static str],
-    /// Finds it; the first group, if there is one, is the secret.
+    /// The pattern. Its first group, if any, is the secret.
     pub(super) pattern: &'static str,
-    /// How random it must look, in bits per character; 0 where its form says enough.
+    /// Minimum entropy in bits per character; 0 if the form is enough.
     pub(super) entropy: f64,
-    /// A made-up secret that must be found, in parts so that nobody takes it for a real one.
+    /// A made-up secret that must match, in two parts so that no scanner reports it.
     #[cfg_attr(not(test), expect(dead_code, reason = "what a rule is for; tests hold it to that"))]
     pub(super) secret: [&'static str; 2],
-    /// What looks like it and must be left.
+    /// A similar text that must not match.
     #[cfg_attr(not(test), expect(dead_code, reason = "what a rule is for; tests hold it to that"))]
     pub(super) harmless: &'static str,
 }
@@ -27,7 +27,7 @@ const fn rule(
     SecretRule { name, hints, pattern, entropy: 0.0, secret, harmless }
 }
 
-/// All rules, the most telling first: what one has taken out the next does not see.
+/// All rules, the most specific first. Text that one rule has matched is hidden from the next.
 pub(super) const RULES: &[SecretRule] = &[
     rule(
         "private key",

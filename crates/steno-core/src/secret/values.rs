@@ -1,6 +1,6 @@
-//! Values that are secrets, and those that only stand where a secret could.
+//! Distinguishes secrets from placeholders.
 
-/// What people write instead of a key.
+/// Substrings of placeholders.
 const PLACEHOLDER_PARTS: [&str; 14] = [
     "placeholder",
     "dummy",
@@ -18,7 +18,7 @@ const PLACEHOLDER_PARTS: [&str; 14] = [
     "xxxx",
 ];
 
-/// Words that stand for no password: any other word may be one.
+/// Words that are not passwords. Any other word may be one.
 const KNOWN_DUMMIES: [&str; 14] = [
     "anything",
     "assistant",
@@ -36,17 +36,17 @@ const KNOWN_DUMMIES: [&str; 14] = [
     "user",
 ];
 
-/// The shortest value that is no placeholder.
+/// Shorter values are placeholders.
 const SHORTEST_SECRET: usize = 6;
 
-/// The shortest value that is looked for in other places than its own field.
+/// Shorter values are redacted only in their own field.
 const SHORTEST_SEARCHED: usize = 8;
 
-/// No word of only letters has so many.
+/// No word is this long.
 const LONGER_THAN_WORDS: usize = 24;
 
-/// Whether a value stands for a key that is not needed or not filled in, as `anything` or `sk-no-key-required` do: it
-/// consists of words or of one repeated character, or says so itself.
+/// Whether a value is a placeholder for a key, such as `anything` or `sk-no-key-required`: words, one repeated
+/// character, or a text that says so.
 pub(crate) fn is_placeholder(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     let is_variable = value.starts_with(['<', '$', '{', '%', '[']);
@@ -59,7 +59,7 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
         || PLACEHOLDER_PARTS.iter().any(|part| value.contains(part))
 }
 
-/// Whether a value stands for a password that is not needed or not filled in.
+/// Whether a value is a placeholder for a password.
 pub(crate) fn is_dummy_password(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     value.is_empty()
@@ -67,12 +67,12 @@ pub(crate) fn is_dummy_password(value: &str) -> bool {
         || KNOWN_DUMMIES.contains(&value.as_str())
 }
 
-/// Whether a secret can be looked for everywhere without hitting ordinary text.
+/// Whether a search for this secret would not hit ordinary text.
 pub(crate) fn is_searchable(value: &str) -> bool {
     value.len() >= SHORTEST_SEARCHED && !is_placeholder(value)
 }
 
-/// Whether a text consists of words, as `lm-studio` does.
+/// Whether a text consists of words, such as `lm-studio`.
 fn is_words(value: &str) -> bool {
     let is_word = |part: &str| {
         part.len() < LONGER_THAN_WORDS && part.bytes().all(|byte| byte.is_ascii_alphabetic())
@@ -80,14 +80,14 @@ fn is_words(value: &str) -> bool {
     value.split(['-', '_', '.', ' ', '/', ':']).all(is_word)
 }
 
-/// Whether the digits or letters of a text only count up, as in `sk-123456` or `abcdefgh`.
+/// Whether the digits or letters only count up, as in `sk-123456` or `abcdefgh`.
 fn is_counting(value: &str) -> bool {
     let last = value.rsplit(['-', '_']).next().unwrap_or(value).as_bytes();
     let follows = |pair: &[u8]| pair[1] == pair[0] + 1 || (pair[0], pair[1]) == (b'9', b'0');
     last.len() >= 3 && value.len() < LONGER_THAN_WORDS && last.windows(2).all(follows)
 }
 
-/// How random a text looks, in bits per byte.
+/// The entropy of a text in bits per byte.
 pub(super) fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     text.iter().for_each(|byte| counts[usize::from(*byte)] += 1);

@@ -1,4 +1,4 @@
-//! Amounts as people read them: tokens and dollars in few characters, bars, and curves of one line.
+//! Formats amounts for people: short token counts and dollars, bars, and one-line curves.
 
 use crate::cost::report::Sum;
 
@@ -6,7 +6,7 @@ use crate::cost::report::Sum;
 pub fn short(number: u64) -> String {
     let mut scaled = number as f64;
     for unit in ["", "k", "M", "G", "T"] {
-        // What would be rounded up to 1000 belongs to the next unit.
+        // A value that rounds up to 1000 belongs to the next unit.
         if scaled < 999.5 || unit == "T" {
             let digits = match scaled {
                 _ if unit.is_empty() => 0,
@@ -36,7 +36,7 @@ pub fn dollars(cost: f64) -> String {
     format!("${grouped}.{cents}")
 }
 
-/// What a sum costs: `?` where nothing is known, `+?` behind what is only a part.
+/// The cost of a sum: `?` if unknown, with the suffix `+?` if only part of it is known.
 pub fn cost(sum: &Sum) -> String {
     match sum.cost() {
         None => "?".to_owned(),
@@ -45,12 +45,12 @@ pub fn cost(sum: &Sum) -> String {
     }
 }
 
-/// A number for JSON, without the noise of adding up.
+/// Rounds a number for JSON, to hide floating-point noise.
 pub fn rounded(number: f64) -> f64 {
     (number * 1e10).round() / 1e10
 }
 
-/// A bar of at most `width` columns for a share of the largest.
+/// A bar of at most `width` columns for a share of the maximum.
 pub fn bar(share: f64, width: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
@@ -58,7 +58,7 @@ pub fn bar(share: f64, width: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
 }
 
-/// The next of 1, 2, 5, 10, 20 ...: a scale that people can read.
+/// The next of 1, 2, 5, 10, 20 and so on, for the scale of a chart.
 pub fn round_up(largest: f64) -> f64 {
     if largest <= 0.0 {
         return 1.0;
@@ -68,7 +68,7 @@ pub fn round_up(largest: f64) -> f64 {
     steps.into_iter().find(|step| *step >= largest).unwrap_or(largest)
 }
 
-/// A curve of one line.
+/// A one-line curve.
 pub fn curve(values: &[f64]) -> String {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let top = values.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The objects that `--json` prints and the page's API gives; fields are only ever added.
+//! The objects that `--json` prints and the web API returns. Fields are only ever added.
 
 pub mod cost;
 pub mod diff;
@@ -32,7 +32,7 @@ pub struct SessionRow<'a> {
 }
 
 impl<'a> SessionRow<'a> {
-    /// What a list tells of a session.
+    /// The row of a session.
     pub fn of(session: &'a Session) -> Self {
         Self {
             id: session.id.as_str(),
@@ -50,7 +50,7 @@ impl<'a> SessionRow<'a> {
     }
 }
 
-/// An entry, with what was noted about it where there is something.
+/// An entry with its notes, if any.
 #[derive(Debug, Serialize)]
 pub struct EntryRow<'a> {
     #[serde(flatten)]
@@ -60,13 +60,13 @@ pub struct EntryRow<'a> {
 }
 
 impl<'a> EntryRow<'a> {
-    /// What is told of an entry.
+    /// The row of an entry.
     pub fn of(entry: &'a Entry, notes: &'a [Note]) -> Self {
         Self { entry, notes: Note::of_entry(notes, entry).collect() }
     }
 }
 
-/// A note, and what it speaks of.
+/// A note and its session.
 #[derive(Debug, Serialize)]
 pub struct NoteRow<'a> {
     session: &'a str,
@@ -77,14 +77,14 @@ pub struct NoteRow<'a> {
 }
 
 impl<'a> NoteRow<'a> {
-    /// What a list tells of a note.
+    /// The row of a note.
     pub fn of(session: &'a SessionDir, note: &'a Note) -> Self {
         let (id, agent) = (session.id().as_str(), session.agent());
         Self { session: id, agent, note, tags: note.tags().collect() }
     }
 }
 
-/// An entry that was found.
+/// A search hit.
 #[derive(Debug, Serialize)]
 pub struct HitRow<'a> {
     hit: String,
@@ -111,7 +111,7 @@ struct LineRow<'a> {
 }
 
 impl<'a> HitRow<'a> {
-    /// What a search tells of a hit, with the lines that match.
+    /// The row of a hit, with its matching lines.
     pub fn of(hit: &'a Hit, lines: &'a [Line]) -> Self {
         let line = |line: &'a Line| LineRow {
             line: line.number,

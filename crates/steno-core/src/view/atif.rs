@@ -1,4 +1,5 @@
-//! A transcript as an ATIF trajectory (Harbor's Agent Trajectory Interchange Format), which the reader takes back.
+//! Renders a transcript as an ATIF trajectory (Harbor's Agent Trajectory Interchange Format), which our reader can
+//! parse.
 
 use serde_json::json;
 
@@ -7,10 +8,10 @@ use crate::json::{Object, Style, Value};
 use crate::session::Transcript;
 use crate::usage::Usage;
 
-/// The version that is written.
+/// The ATIF version.
 const VERSION: &str = "ATIF-v1.7";
 
-/// The trajectory as one JSON document; each subagent is a trajectory inside of it.
+/// Renders the trajectory as one JSON document. Each subagent is a nested trajectory.
 pub fn render(transcript: &Transcript) -> String {
     let session = &transcript.session;
     let mut document = trajectory(transcript, PRIMARY, session.id.as_str());
@@ -64,7 +65,7 @@ fn trajectory(transcript: &Transcript, source: &str, id: &str) -> Object {
     document
 }
 
-/// Whether an entry is part of the step before it: what the model went on to say and do, and what tools answered.
+/// Whether an entry continues the step of the entry before it: further output of the model, or tool results.
 fn belongs(last: Option<&&Entry>, next: &Entry) -> bool {
     let rank = |entry: &Entry| match entry.kind {
         Kind::Thinking => Some(0),
@@ -111,7 +112,7 @@ fn step(number: usize, entries: &[&Entry]) -> Value {
     Value::Object(step)
 }
 
-/// What only an agent's step may have.
+/// Fields that only an agent's step has.
 fn answer(entries: &[&Entry]) -> Object {
     let mut step = Object::new();
     let mut add = |name: &str, value: Value| _ = step.insert(name.to_owned(), value);

@@ -1,14 +1,14 @@
-//! What tool calls change in files, as lines that go and lines that come, whatever the agent calls its tool.
+//! Extracts file edits from tool calls, as removed and added lines, for any agent's tools.
 
 use crate::compare::text::rows;
 use crate::entry::{Entry, Kind};
 use crate::json::{Object, Value};
 
-/// Fields that name the file, in any agent's words.
+/// Fields with the file's path.
 const PATHS: [&str; 7] =
     ["file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "filename"];
 
-/// Fields that hold what stood there and what stands there now.
+/// Fields with the old and the new text.
 const PAIRS: [(&str, &str); 4] = [
     ("old_string", "new_string"),
     ("oldString", "newString"),
@@ -16,35 +16,35 @@ const PAIRS: [(&str, &str); 4] = [
     ("oldText", "newText"),
 ];
 
-/// Fields that hold all of a file.
+/// Fields with the whole content of a file.
 const WHOLE: [&str; 4] = ["content", "file_text", "contents", "new_source"];
 
-/// What the name of a tool has in it that writes a whole file.
+/// Parts of the names of tools that write a whole file.
 const WRITERS: [&str; 5] = ["write", "create", "edit", "notebook", "save"];
 
-/// One file that a tool call changes.
+/// The edit of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit<'a> {
-    /// The file, as the agent names it.
+    /// The path, as the agent names it.
     pub path: &'a str,
-    /// The lines, in their order.
+    /// The lines, in order.
     pub lines: Vec<Line<'a>>,
 }
 
 /// One line of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// It stays.
+    /// An unchanged line.
     Same(&'a str),
-    /// It goes.
+    /// A removed line.
     Removed(&'a str),
-    /// It comes.
+    /// An added line.
     Added(&'a str),
-    /// Something lies between.
+    /// A gap between changes.
     Gap,
 }
 
-/// The edits that an entry tells of; none if it is no call of a tool that writes.
+/// The edits of an entry; empty unless it calls a tool that writes files.
 pub fn of(entry: &Entry) -> Vec<Edit<'_>> {
     let Some(input) = entry.tool_input.as_ref().filter(|_| entry.kind == Kind::ToolCall) else {
         return Vec::new();
@@ -105,7 +105,7 @@ fn compared<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
     lines
 }
 
-/// Blocks of what to search and what to put in its place, between lines of `<`, `=` and `>`.
+/// Parses blocks of text to search and to replace, between lines of `<`, `=` and `>`.
 fn searched(diff: &str) -> Vec<Line<'_>> {
     let (mut lines, mut is_new, mut inside) = (Vec::new(), false, false);
     for line in diff.lines() {
@@ -125,7 +125,7 @@ fn searched(diff: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// A patch of the form that begins with `*** Begin Patch`, wherever it stands in the arguments.
+/// Finds a patch that starts with `*** Begin Patch`, anywhere in the arguments.
 fn patch_in(input: &Value) -> Option<&str> {
     match input {
         Value::String(text) => text.contains("*** Begin Patch").then_some(text),

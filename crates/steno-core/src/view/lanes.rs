@@ -1,7 +1,7 @@
-//! Where subagents stand in a session: each after the call that began it, below whoever made that call.
+//! Orders the entries of a session so that each subagent follows the call that started it.
 //!
-//! Agents write what their subagents said into files of their own, or between what others said. Here all that one has
-//! said stands together. Entries keep their numbers; only their places differ.
+//! Agents write the output of subagents to separate files, or interleave it with others. Here the entries of one
+//! subagent are kept together, indented below its caller. Entries keep their numbers; only their positions differ.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use crate::entry::{Entry, Kind, PRIMARY};
 use crate::json::Value;
 
-/// In which order the entries of a session are shown, and how deep each stands.
+/// The display order of a session's entries, and their depths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lanes {
-    /// The number of the entry at each place; empty where all speak for the main agent.
+    /// Entry numbers by position; empty if all entries are the main agent's.
     order: Vec<usize>,
-    /// How many agents stand above the one that speaks, by place.
+    /// Nesting depth by position; the main agent has 0.
     depths: Vec<usize>,
 }
 
@@ -31,7 +31,7 @@ impl Lanes {
         }
         let mut begins = begins(entries, &numbers);
         lanes.lay(numbers.get(PRIMARY).map_or(&[], Vec::as_slice), &numbers, &mut begins);
-        // Subagents that have begun each other in a circle still have to stand somewhere.
+        // Subagents that start each other in a cycle come last.
         let mut left: Vec<&str> = begins.into_values().flatten().collect();
         left.sort_by_key(|source| numbers[source][0]);
         for source in left {
@@ -41,7 +41,7 @@ impl Lanes {
         lanes
     }
 
-    /// Lays down the main agent's entries, and below each the subagents that begin there.
+    /// Lays out the main agent's entries, and after each the subagents that start there.
     fn lay<'a>(
         &mut self,
         primary: &'a [usize],
@@ -63,23 +63,22 @@ impl Lanes {
         }
     }
 
-    /// The number of the entry at a place.
+    /// The entry number at a position.
     pub fn number(&self, place: usize) -> usize {
         self.order.get(place).copied().unwrap_or(place)
     }
 
-    /// The place of the entry with this number.
+    /// The position of an entry number.
     pub fn place(&self, number: usize) -> usize {
         self.order.iter().position(|other| *other == number).unwrap_or(number)
     }
 
-    /// How many agents stand above the one that speaks at a place.
+    /// The nesting depth at a position.
     pub fn depth(&self, place: usize) -> usize {
         self.depths.get(place).copied().unwrap_or(0)
     }
 
-    /// Runs of entries that follow each other in place and number: the first number of each, and how many they are.
-    /// None where every entry stands at the place of its number.
+    /// Runs of consecutive entry numbers, as first number and length. Empty if every position equals its entry number.
     pub fn runs(&self) -> Vec<(usize, usize)> {
         let runs = self.order.chunk_by(|one, next| one + 1 == *next);
         let runs: Vec<_> = runs.map(|run| (run[0], run.len())).collect();
@@ -87,7 +86,7 @@ impl Lanes {
     }
 }
 
-/// The entry after which each subagent stands; nothing for one that stands before all.
+/// Subagents by the entry after which they start; `None` means before all entries.
 fn begins<'a>(
     entries: &'a [Entry],
     numbers: &HashMap<&'a str, Vec<usize>>,
@@ -106,7 +105,7 @@ fn begins<'a>(
     begins
 }
 
-/// The last entry of the main agent before the one of this number: by time, or by place where no time is told.
+/// The last entry of the main agent before this one, by time, or by number if times are missing.
 fn last_before(entries: &[Entry], number: usize) -> Option<usize> {
     let is_before = |(other, entry): &(usize, &Entry)| {
         let time = |entry: &Entry| entry.created_at.map(|at| at.instant());
@@ -117,7 +116,7 @@ fn last_before(entries: &[Entry], number: usize) -> Option<usize> {
     entries.iter().enumerate().rev().find(is_before).map(|(other, _)| other)
 }
 
-/// Calls of tools, by what may name the subagent that they began.
+/// Tool calls, by what may identify the subagent that they start.
 struct Callers<'a> {
     by_call: HashMap<&'a str, usize>,
     by_agent: HashMap<&'a str, usize>,
@@ -142,7 +141,7 @@ impl<'a> Callers<'a> {
         Self { by_call, by_agent, by_prompt }
     }
 
-    /// The call that began a subagent, whose first entry this is.
+    /// The call that started a subagent, found by its id or by the prompt in its first entry.
     fn of_agent(&self, source: &str, first: &Entry) -> Option<usize> {
         let id = source.strip_prefix("subagent:").unwrap_or(source);
         let named = self.by_agent.get(id).or_else(|| self.by_call.get(id));

@@ -1,11 +1,11 @@
-//! A transcript as Markdown, to read and to share.
+//! Renders a transcript as Markdown.
 
 use crate::entry::{Entry, Kind, PRIMARY};
 use crate::json::Style;
 use crate::session::{Session, Transcript};
 use crate::vault::notes::Note;
 
-/// The whole transcript.
+/// Renders the whole transcript.
 pub fn render(transcript: &Transcript) -> String {
     let session = &transcript.session;
     let mut text = format!("# {}\n\n", session.title.as_deref().unwrap_or(session.id.as_str()));
@@ -19,7 +19,7 @@ pub fn render(transcript: &Transcript) -> String {
     text
 }
 
-/// What somebody noted, apart from what was said.
+/// A note, set apart from the entries.
 fn noted(note: &Note) -> String {
     format!("\n> [!NOTE]\n{}", quoted(&note.text))
 }
@@ -66,7 +66,7 @@ fn body(entry: &Entry) -> String {
     }
 }
 
-/// A code block whose fence is longer than any in the text.
+/// A code block with a fence longer than any in the text.
 fn fenced(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -80,7 +80,7 @@ fn quoted(text: &str) -> String {
         .collect()
 }
 
-/// A text with its first letter in upper case.
+/// Capitalizes the first letter.
 pub fn capitalised(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()

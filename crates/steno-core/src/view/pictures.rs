@@ -1,4 +1,4 @@
-//! The pictures of a session: an entry only names one by its sum, the bytes stand in what is kept.
+//! The pictures of a session. An entry only has a picture's hash; the bytes are in the session files.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::durable::FileError;
 use crate::entry::Entry;
 use steno_vault::Bundle;
 
-/// How base64 of each type of picture that is shown begins.
+/// Base64 prefixes of the supported image types.
 const BEGINNINGS: [(&str, &str); 4] = [
     ("iVBORw0KGgo", "image/png"),
     ("/9j/", "image/jpeg"),
@@ -19,7 +19,7 @@ const BEGINNINGS: [(&str, &str); 4] = [
     ("UklGR", "image/webp"),
 ];
 
-/// Pictures by the blake3 of their bytes.
+/// Pictures by the BLAKE3 hash of their bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Pictures {
     all: HashMap<String, Picture>,
@@ -28,14 +28,14 @@ pub struct Pictures {
 /// One picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Its type by its first bytes, whatever the source says.
+    /// The media type by the first bytes, whatever the session file says.
     pub media_type: &'static str,
-    /// Its bytes in base64.
+    /// The bytes in base64.
     pub base64: String,
 }
 
 impl Pictures {
-    /// The pictures that the entries name, found in the bytes of the session.
+    /// Finds the pictures that the entries name in the session's bytes.
     pub fn find(bundle: &Bundle, entries: &[Entry]) -> Result<Self, FileError> {
         let mut pictures = Self::default();
         if entries.iter().any(|entry| are_named_in(&entry.content)) {
@@ -46,7 +46,7 @@ impl Pictures {
         Ok(pictures)
     }
 
-    /// The picture of this sum.
+    /// The picture with this hash.
     pub fn get(&self, sum: &str) -> Option<&Picture> {
         self.all.get(sum)
     }
@@ -58,7 +58,7 @@ impl Pictures {
                 let begin = from + found;
                 let end = begin + length(&bytes[begin..]);
                 from = end.max(begin + 1);
-                // Where it goes on before, it is the middle of something else.
+                // After another base64 character, this is the middle of other data.
                 if begin == 0 || !is_base64(bytes[begin - 1]) {
                     self.add(&bytes[begin..end], media_type);
                 }
@@ -80,36 +80,36 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-/// How far base64 goes on; JSON may put a backslash before each slash.
+/// Length of the base64 at the start. JSON may escape each slash with a backslash.
 fn length(bytes: &[u8]) -> usize {
     let is_escape = |at: usize| bytes[at] == b'\\' && bytes.get(at + 1) == Some(&b'/');
     (0..bytes.len()).find(|at| !is_base64(bytes[*at]) && !is_escape(*at)).unwrap_or(bytes.len())
 }
 
-/// A part of a text that may name pictures.
+/// Part of a text that may name pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// What stands between pictures.
+    /// Text between pictures.
     Text(&'a str),
-    /// The name of a picture.
+    /// A reference to a picture.
     Picture {
-        /// The type that the source states.
+        /// The media type from the session file.
         media_type: &'a str,
-        /// The blake3 of its bytes.
+        /// The BLAKE3 hash of its bytes.
         sum: &'a str,
     },
 }
 
-/// What stands in a name before the sum.
+/// The text before the hash in a reference.
 const SUM: &str = " bytes, blake3 ";
 
-/// Finds that: every text is looked through.
+/// A prepared search, because every text is scanned.
 static NAMED: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(SUM));
 
-/// The longest beginning of a name, up to its size.
+/// Maximum length of a reference before the hash.
 const LONGEST: usize = 64;
 
-/// A text as the pictures that it names and what stands between them, without what is blank.
+/// Splits a text into picture references and the text between them. Blank text is dropped.
 pub fn pieces(mut text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     while let Some((before, picture, after)) = first(text) {
@@ -121,12 +121,12 @@ pub fn pieces(mut text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Whether a text names a picture.
+/// Whether a text has a picture reference.
 pub fn are_named_in(text: &str) -> bool {
     first(text).is_some()
 }
 
-/// The first picture that a text names, with what stands before it and what follows.
+/// The first picture reference, with the text before and after it.
 fn first(text: &str) -> Option<(&str, Piece<'_>, &str)> {
     NAMED.find_iter(text.as_bytes()).find_map(|at| {
         let (head, tail) = (&text[..at], &text[at + SUM.len()..]);

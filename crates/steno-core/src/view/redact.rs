@@ -1,6 +1,6 @@
-//! Takes secrets out of a transcript before it is shared.
+//! Redacts secrets in a transcript before it is shared.
 //!
-//! What counts as a secret is decided by the rules in `crate::secret`.
+//! The rules in `crate::secret` decide what a secret is.
 
 use std::borrow::Cow;
 use std::num::NonZero;
@@ -11,22 +11,22 @@ use crate::json::Value;
 use crate::secret::{SecretRules, find_secrets};
 use crate::session::Transcript;
 
-/// Entries that are worth a thread of their own.
+/// Minimum number of entries per thread.
 const WORTH_A_THREAD: usize = 1000;
 
-/// Takes secrets out of texts and counts them.
+/// Redacts secrets in texts and counts them.
 #[derive(Debug, Default)]
 pub struct Redactor {
     count: u64,
 }
 
 impl Redactor {
-    /// How many secrets were taken out.
+    /// How many secrets were redacted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes the secrets out of all that a transcript says.
+    /// Redacts all texts of a transcript.
     pub fn transcript(&mut self, transcript: &mut Transcript) {
         if let Some(title) = &mut transcript.session.title {
             self.replace(title);
@@ -44,7 +44,7 @@ impl Redactor {
         });
     }
 
-    /// Takes the secrets out of some entries; gives how many there were.
+    /// Redacts entries. Returns how many secrets they had.
     fn redacted(entries: &mut [Entry]) -> u64 {
         let mut redactor = Self::default();
         for entry in entries {
@@ -60,7 +60,7 @@ impl Redactor {
         redactor.count
     }
 
-    /// A text without its secrets.
+    /// Redacts a text.
     pub fn text<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         let found = find_secrets(text.as_bytes(), SecretRules::All);
         if found.is_empty() {

@@ -1,4 +1,4 @@
-//! Sums of tokens and dollars as objects.
+//! Sums of tokens and dollars as JSON objects.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ use crate::cost::report::{By, Row, Sum};
 use crate::timestamp::Timestamp;
 use crate::view::amount::rounded;
 
-/// What stands for a model that no record names.
+/// The name of a missing model.
 const NO_MODEL: &str = "unknown";
 
-/// What charges have in common, then what they add up to.
+/// The fields of `key`, then those of the sum.
 pub fn sum(mut key: Map<String, Value>, charges: &Charges, sum: &Sum) -> Map<String, Value> {
     let mut add = |name: &str, value: Value| _ = key.insert(name.to_owned(), value);
     add("tokens", json!(sum.tokens()));
@@ -21,12 +21,12 @@ pub fn sum(mut key: Map<String, Value>, charges: &Charges, sum: &Sum) -> Map<Str
     key
 }
 
-/// What marks the sum of all.
+/// The key of the total.
 pub fn total_key() -> Map<String, Value> {
     Map::from_iter([("total".to_owned(), Value::Bool(true))])
 }
 
-/// What tells a row from the others.
+/// The key of a row.
 pub fn row_key(charges: &Charges, by: By, row: &Row) -> Map<String, Value> {
     let mut fields = Map::new();
     if by != By::Session {
@@ -42,7 +42,7 @@ pub fn row_key(charges: &Charges, by: By, row: &Row) -> Map<String, Value> {
     fields
 }
 
-/// What tells a block from the others, and where the open one is going.
+/// The key of a block, with burn rate and projection if it is active.
 pub fn block_key(block: &Block, now: i64) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut add = |name: &str, value: Value| _ = fields.insert(name.to_owned(), value);
@@ -65,7 +65,7 @@ pub fn block_key(block: &Block, now: i64) -> Map<String, Value> {
     fields
 }
 
-/// The models of a sum whose cost is not known.
+/// The models of a sum without a known price.
 pub fn unpriced<'a>(charges: &'a Charges, sum: &Sum) -> Vec<&'a str> {
     let name = |model: &usize| match charges.models[*model].as_str() {
         "" => NO_MODEL,
@@ -76,7 +76,7 @@ pub fn unpriced<'a>(charges: &'a Charges, sum: &Sum) -> Vec<&'a str> {
     names
 }
 
-/// A moment in milliseconds since 1970.
+/// A timestamp from milliseconds since 1970.
 pub fn moment(at: i64) -> Option<Timestamp> {
     let instant = jiff::Timestamp::from_millisecond(at).ok()?;
     Some(Timestamp::from_instant(instant, if at % 1000 == 0 { 0 } else { 3 }))

@@ -1,4 +1,4 @@
-//! Two sessions beside each other as objects.
+//! The comparison of two sessions as JSON objects.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ struct LineRow<'a> {
     b: Option<&'a str>,
 }
 
-/// What is known of both, then each entry and those of its lines that differ.
+/// The facts of both sessions, then each entry with its changed lines.
 pub fn objects(a: &Transcript, b: &Transcript, steps: &[Step]) -> Vec<Value> {
     let facts = facts::of(&a.session, &b.session, &|at| at.to_string());
     let fact = |Fact { name, a, b }: &Fact| serde_json::json!(FactRow { fact: name, a, b });
@@ -51,19 +51,19 @@ pub fn objects(a: &Transcript, b: &Transcript, steps: &[Step]) -> Vec<Value> {
     facts.iter().map(fact).chain(entries).collect()
 }
 
-/// Entries that stand for each other, with their numbers.
+/// A pair of matching entries with their numbers, or one entry without a match.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// What became of them: same, changed, removed or added.
+    /// `same`, `changed`, `removed` or `added`.
     pub change: &'static str,
-    /// The one session's.
+    /// The first session's entry.
     pub a: Option<(usize, &'a Entry)>,
-    /// The other session's.
+    /// The second session's entry.
     pub b: Option<(usize, &'a Entry)>,
 }
 
 impl<'a> Pair<'a> {
-    /// The entries that a step is about.
+    /// The entries of a change.
     pub fn of(step: &Step, in_a: &'a [Entry], in_b: &'a [Entry]) -> Self {
         let (change, a, b) = match *step {
             Step::Same(a, b) => ("same", Some(a), Some(b)),
@@ -75,7 +75,7 @@ impl<'a> Pair<'a> {
         Self { change, a: a.map(|at| numbered(in_a, at)), b: b.map(|at| numbered(in_b, at)) }
     }
 
-    /// What both say; where the texts are the same but their arguments are not, these as JSON.
+    /// The texts of both entries. If they are equal but the arguments are not, the arguments as JSON.
     pub fn texts(&self) -> [String; 2] {
         let say = |side: Option<(usize, &Entry)>, say: fn(&Entry) -> String| {
             side.map(|(_, entry)| say(entry)).unwrap_or_default()
@@ -87,7 +87,7 @@ impl<'a> Pair<'a> {
         texts
     }
 
-    /// Who said it and what it is.
+    /// The role and kind as a short heading.
     pub fn heading(&self) -> String {
         self.a.or(self.b).map(|(_, entry)| entry.heading()).unwrap_or_default()
     }

@@ -9,7 +9,7 @@ use crate::timestamp::Timestamp;
 use crate::traffic::Exchange;
 use crate::traffic::piece::Headers;
 
-/// A request and its answer. Headers and bodies are as they were recorded, without keys and cookies.
+/// A request and its response, as recorded: without keys and cookies.
 #[derive(Debug, Serialize)]
 pub struct ExchangeRow<'a> {
     at: Option<Timestamp>,
@@ -21,13 +21,13 @@ pub struct ExchangeRow<'a> {
     status: Option<u16>,
     headers: &'a Headers,
     answer: Body<'a>,
-    /// Milliseconds from the request to the end of the answer; null where that was not recorded.
+    /// Milliseconds from the request to the end of the response; null if no end was recorded.
     latency_ms: Option<f64>,
-    /// Why the answer ended early.
+    /// Why the response ended early.
     error: Option<&'a str>,
 }
 
-/// JSON as it was sent, other text as a string. What is not text loses the bytes that are none.
+/// JSON as it was sent, or other text as a string. Invalid UTF-8 is replaced.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Body<'a> {
@@ -36,7 +36,7 @@ enum Body<'a> {
 }
 
 impl<'a> ExchangeRow<'a> {
-    /// What is printed of an exchange.
+    /// The row of an exchange.
     pub fn new(exchange: &'a Exchange) -> Self {
         let end = exchange.end.as_ref();
         Self {
@@ -57,7 +57,7 @@ impl<'a> ExchangeRow<'a> {
 
 impl<'a> Body<'a> {
     fn new(bytes: Cow<'a, [u8]>) -> Self {
-        // A value that holds line breaks would not be one line.
+        // JSON with line breaks would not fit on one line.
         let json = serde_json::from_slice::<Box<RawValue>>(&bytes).ok();
         match json.filter(|json| !json.get().contains(['\n', '\r'])) {
             Some(json) => Self::Json(json),
