@@ -251,8 +251,8 @@ impl Index {
 
     fn is_sound(&self) -> bool {
         let check = "PRAGMA quick_check(1)";
-        let told = self.connection.query_row(check, [], |row| row.get::<_, String>(0));
-        told.is_ok_and(|told| told == "ok")
+        let result = self.connection.query_row(check, [], |row| row.get::<_, String>(0));
+        result.is_ok_and(|result| result == "ok")
     }
 
     /// Adds the index's path to an error.

@@ -64,8 +64,8 @@ impl OwnEntries {
 
     /// The next entry with this key that has not matched yet.
     fn find_new(&mut self, key: &EntryKey) -> Option<usize> {
-        let places = self.by_key.get_mut(key)?;
-        while let Some(at) = places.pop() {
+        let positions = self.by_key.get_mut(key)?;
+        while let Some(at) = positions.pop() {
             if !std::mem::replace(&mut self.is_found[at], true) {
                 return Some(at);
             }

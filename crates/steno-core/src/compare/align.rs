@@ -9,8 +9,8 @@ pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     // Items of only one sequence cannot match, and would only cost time.
     let left = shared(a, b);
     let right = shared(b, a);
-    let items = |all: &[u64], places: &[usize]| -> Vec<u64> {
-        places.iter().map(|place| all[*place]).collect()
+    let items = |all: &[u64], positions: &[usize]| -> Vec<u64> {
+        positions.iter().map(|position| all[*position]).collect()
     };
     let ops = capture_diff_slices(Algorithm::Patience, &items(a, &left), &items(b, &right));
     let equal = ops.into_iter().filter(|op| op.tag() == DiffTag::Equal);
@@ -23,5 +23,5 @@ pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
 /// Positions of the items of `all` that are also in `other`.
 fn shared(all: &[u64], other: &[u64]) -> Vec<usize> {
     let known: HashSet<u64> = other.iter().copied().collect();
-    (0..all.len()).filter(|place| known.contains(&all[*place])).collect()
+    (0..all.len()).filter(|position| known.contains(&all[*position])).collect()
 }

@@ -47,11 +47,11 @@ fn best((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
             most[at] = paired.max(most[at + columns]).max(most[at + 1]);
         }
     }
-    let (mut row, mut column, mut found) = (0, 0, Vec::new());
+    let (mut row, mut column, mut best) = (0, 0, Vec::new());
     while row < in_a.len() && column < in_b.len() {
         let at = row * columns + column;
         if pairs[at] >= ALIKE && most[at] <= pairs[at] + most[at + columns + 1] {
-            found.push((in_a.start + row, in_b.start + column));
+            best.push((in_a.start + row, in_b.start + column));
             (row, column) = (row + 1, column + 1);
         } else if most[at] <= most[at + columns] {
             row += 1;
@@ -59,7 +59,7 @@ fn best((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
             column += 1;
         }
     }
-    found
+    best
 }
 
 /// Pairs entries of the same class in order, if they are similar enough.
@@ -68,8 +68,8 @@ fn in_order((a, in_a): Part<'_>, (b, in_b): Part<'_>) -> Vec<(usize, usize)> {
         all[part.clone()].iter().map(|entry| number(&sort(entry))).collect()
     };
     let common = align::common(&sorts(a, &in_a), &sorts(b, &in_b));
-    let places = common.into_iter().map(|(row, column)| (in_a.start + row, in_b.start + column));
-    places.filter(|(row, column)| alike(&words(&a[*row]), &words(&b[*column])) >= ALIKE).collect()
+    let pairs = common.into_iter().map(|(row, column)| (in_a.start + row, in_b.start + column));
+    pairs.filter(|(row, column)| alike(&words(&a[*row]), &words(&b[*column])) >= ALIKE).collect()
 }
 
 /// Hashes of an entry's first words, sorted.

@@ -53,8 +53,8 @@ impl Charges {
     pub fn blocks_begun(&self, costs: &[Option<f64>], filter: &Filter) -> (Vec<Block>, Sum) {
         // The start of a block depends on earlier charges.
         let always = Filter { since: None, until: None, ..filter.clone() };
-        let wanted: Vec<usize> = self.select(&always).collect();
-        let mut blocks = self.blocks(costs, &wanted);
+        let selected: Vec<usize> = self.select(&always).collect();
+        let mut blocks = self.blocks(costs, &selected);
         blocks.retain(|block| filter.has_time(Some(block.start)));
         let within: Vec<usize> = blocks.iter().flat_map(|block| &block.charges).copied().collect();
         let total = self.total(costs, &within);
@@ -62,8 +62,8 @@ impl Charges {
     }
 
     /// The blocks of these charges, and the gaps between them.
-    pub fn blocks(&self, costs: &[Option<f64>], wanted: &[usize]) -> Vec<Block> {
-        let timed = wanted.iter().filter_map(|at| Some((self.all[*at].first?, *at)));
+    pub fn blocks(&self, costs: &[Option<f64>], selected: &[usize]) -> Vec<Block> {
+        let timed = selected.iter().filter_map(|at| Some((self.all[*at].first?, *at)));
         let mut timed: Vec<(i64, usize)> = timed.collect();
         timed.sort_unstable();
         let mut blocks: Vec<Block> = Vec::new();

@@ -116,13 +116,13 @@ impl Charges {
         }
         let share = |(charge, cost): (&Charge, &Option<f64>)| {
             let account = &self.accounts[charge.account];
-            let stated = account.stated.filter(|stated| {
-                mode == Mode::Stated || (*stated > 0.0 && account.agent != claude_code::AGENT)
+            let reported = account.stated.filter(|reported| {
+                mode == Mode::Stated || (*reported > 0.0 && account.agent != claude_code::AGENT)
             });
-            match stated {
-                Some(stated) => {
+            match reported {
+                Some(reported) => {
                     let weight = &weights[charge.account];
-                    Some(stated * weight.own(account.size) * weight.share(charge, *cost))
+                    Some(reported * weight.own(account.size) * weight.share(charge, *cost))
                 }
                 None => cost.filter(|_| mode == Mode::Auto || charge.tokens == [0; 7]),
             }
@@ -136,10 +136,10 @@ impl Charges {
         let models: Vec<bool> = self.models.iter().map(|name| filter.has_model(name)).collect();
         let accounts: Vec<bool> =
             self.accounts.iter().map(|account| filter.has_account(account)).collect();
-        let wanted = move |(_, charge): &(usize, &Charge)| {
+        let is_selected = move |(_, charge): &(usize, &Charge)| {
             models[charge.model] && accounts[charge.account] && filter.has_time(charge.first)
         };
-        self.all.iter().enumerate().filter(wanted).map(|(at, _)| at)
+        self.all.iter().enumerate().filter(is_selected).map(|(at, _)| at)
     }
 }
 
@@ -186,19 +186,19 @@ impl Charge {
 
 impl Filter {
     fn has_model(&self, name: &str) -> bool {
-        let wanted = self.model.as_ref().map(|model| model.to_lowercase());
-        wanted.is_none_or(|wanted| name.to_lowercase().contains(&wanted))
+        let model = self.model.as_ref().map(|model| model.to_lowercase());
+        model.is_none_or(|model| name.to_lowercase().contains(&model))
     }
 
     fn has_account(&self, account: &Account) -> bool {
-        let is = |wanted: &Option<String>, told: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| told == Some(wanted))
+        let matches = |expected: &Option<String>, actual: Option<&str>| {
+            expected.as_deref().is_none_or(|expected| actual == Some(expected))
         };
         let project = account.project.as_deref().unwrap_or_default();
-        is(&self.agent, Some(&account.agent))
-            && is(&self.thread, account.thread.as_deref())
+        matches(&self.agent, Some(&account.agent))
+            && matches(&self.thread, account.thread.as_deref())
             && self.session.as_ref().is_none_or(|session| session.as_str() == account.session)
-            && self.project.as_deref().is_none_or(|wanted| is_within(project, wanted))
+            && self.project.as_deref().is_none_or(|expected| is_within(project, expected))
     }
 
     /// Whether a time in milliseconds since 1970 is selected.
@@ -218,10 +218,10 @@ impl Filter {
 }
 
 /// Whether a folder is the wanted one or inside it. The last component of its name is enough.
-fn is_within(folder: &str, wanted: &str) -> bool {
+fn is_within(folder: &str, parent: &str) -> bool {
     let below =
-        folder.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    below || folder.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('/'))
+        folder.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    below || folder.strip_suffix(parent).is_some_and(|rest| rest.ends_with('/'))
 }
 
 #[cfg(test)]

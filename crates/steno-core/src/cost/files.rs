@@ -30,20 +30,20 @@ impl Statement {
     pub fn read(found: &Found) -> Result<Self, FormatError> {
         let (mut bills, mut problems) = (Bills::default(), ProblemList::default());
         let nobody = SessionId::for_native("", "draft");
-        let mut told = Session::new(nobody, "");
+        let mut facts = Session::new(nobody, "");
         let mut number = 0;
         let bundle = found.bundle.clone().wanting(Wanted::Bills);
-        let stated = (found.reader.read)(&bundle, &mut |item| match item {
+        let session = (found.reader.read)(&bundle, &mut |item| match item {
             Item::Entry(entry) => {
                 bills.take(&entry, number);
                 number += 1;
-                told.note_facts(&entry);
+                facts.note_facts(&entry);
             }
             Item::Problem(problem) => problems.push(problem),
         })?;
         let total = bills.total();
-        told.totals.usage = total;
-        let session = stated.completed_by(told);
+        facts.totals.usage = total;
+        let session = session.completed_by(facts);
         let rest = bill::rest(&session, &total);
         Ok(Self { session, bills: bills.all, rest, problems })
     }

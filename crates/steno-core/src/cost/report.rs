@@ -100,25 +100,25 @@ impl Sum {
 
 impl Charges {
     /// The sum of these charges.
-    pub fn total(&self, costs: &[Option<f64>], wanted: &[usize]) -> Sum {
+    pub fn total(&self, costs: &[Option<f64>], selected: &[usize]) -> Sum {
         let mut sum = Sum::default();
-        wanted.iter().for_each(|at| sum.add(&self.all[*at], costs[*at]));
+        selected.iter().for_each(|at| sum.add(&self.all[*at], costs[*at]));
         sum
     }
 
     /// The sums of these charges by group: times in order, other keys by cost.
-    pub fn rows(&self, costs: &[Option<f64>], wanted: &[usize], group: &Group<'_>) -> Vec<Row> {
-        let mut places: HashMap<Option<String>, usize> = HashMap::new();
+    pub fn rows(&self, costs: &[Option<f64>], selected: &[usize], group: &Group<'_>) -> Vec<Row> {
+        let mut row_indexes: HashMap<Option<String>, usize> = HashMap::new();
         let mut rows: Vec<Row> = Vec::new();
         let mut days = HashMap::new();
-        for at in wanted {
+        for at in selected {
             let charge = &self.all[*at];
             let key = self.key(charge, group, &mut days);
-            let place = *places.entry(key).or_insert_with_key(|key| {
+            let row = *row_indexes.entry(key).or_insert_with_key(|key| {
                 rows.push(Row { key: key.clone(), sum: Sum::default() });
                 rows.len() - 1
             });
-            rows[place].sum.add(charge, costs[*at]);
+            rows[row].sum.add(charge, costs[*at]);
         }
         let cost = |row: &Row| row.sum.cost().unwrap_or(0.0);
         match group.by {

@@ -115,10 +115,10 @@ impl Index {
                 // The error is reported when that session is read.
                 continue;
             }
-            let found = exchanges.extract_if(.., |exchange| own.take_answer(exchange));
-            let found: HashSet<String> = found.map(|exchange| exchange.id).collect();
-            if !found.is_empty() {
-                owned.push(OwnedExchanges { owner, exchanges: found });
+            let matched = exchanges.extract_if(.., |exchange| own.take_answer(exchange));
+            let matched: HashSet<String> = matched.map(|exchange| exchange.id).collect();
+            if !matched.is_empty() {
+                owned.push(OwnedExchanges { owner, exchanges: matched });
             }
         }
         if let [only] = owned.as_mut_slice()

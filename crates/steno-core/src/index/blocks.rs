@@ -80,8 +80,8 @@ pub(super) fn slice(block: &[u8], start: i64, length: i64) -> Option<&str> {
 /// Reads a text by id.
 pub(super) fn read(connection: &Connection, id: i64) -> rusqlite::Result<Option<String>> {
     let query = "SELECT start, length, data FROM text JOIN block ON block.id = text.block WHERE text.id = ?1";
-    let mut found = connection.prepare_cached(query)?;
-    let row = found
+    let mut statement = connection.prepare_cached(query)?;
+    let row = statement
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?)))
         .optional()?;
     let text = row.and_then(|(start, length, data)| {

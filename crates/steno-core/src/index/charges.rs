@@ -28,11 +28,11 @@ impl Index {
         }
         let mut charges = Charges::default();
         let read = || -> rusqlite::Result<Charges> {
-            let places = self.accounts(&mut charges)?;
+            let account_indexes = self.accounts(&mut charges)?;
             let mut all = self.connection.prepare_cached(&table)?;
             let mut rows = all.query([])?;
             while let Some(row) = rows.next()? {
-                if let Some(account) = places.get(&row.get(0)?) {
+                if let Some(account) = account_indexes.get(&row.get(0)?) {
                     let charge = charge(row, &mut charges, *account)?;
                     charges.all.push(charge);
                 }
@@ -47,11 +47,11 @@ impl Index {
     fn accounts(&self, charges: &mut Charges) -> rusqlite::Result<HashMap<i64, usize>> {
         let sql = "SELECT id, agent, name, project, title, thread, coalesce(ended_at, started_at),
             cost, input + cache_read + cache_write + output FROM session";
-        let mut places = HashMap::new();
+        let mut account_indexes = HashMap::new();
         let mut all = self.connection.prepare_cached(sql)?;
         let mut rows = all.query([])?;
         while let Some(row) = rows.next()? {
-            places.insert(row.get(0)?, charges.accounts.len());
+            account_indexes.insert(row.get(0)?, charges.accounts.len());
             charges.accounts.push(Account {
                 agent: row.get(1)?,
                 session: row.get(2)?,
@@ -63,7 +63,7 @@ impl Index {
                 size: number_at(row, 8)?,
             });
         }
-        Ok(places)
+        Ok(account_indexes)
     }
 }
 

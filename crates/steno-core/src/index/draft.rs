@@ -164,10 +164,10 @@ impl Draft {
     }
 
     /// Completes the session as read with the facts derived from its entries.
-    pub fn complete(&self, stated: Session) -> Session {
-        let mut told = self.told.clone();
-        told.totals.usage = self.total();
-        stated.completed_by(told)
+    pub fn complete(&self, session: Session) -> Session {
+        let mut facts = self.told.clone();
+        facts.totals.usage = self.total();
+        session.completed_by(facts)
     }
 
     /// The whole session. `kept` is its size in the vault, if exactly that was read.

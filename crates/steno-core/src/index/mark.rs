@@ -33,25 +33,25 @@ pub struct Shown {
 impl Query {
     /// The lines of `text` that match. If nothing can be marked, returns the first line with text.
     pub fn lines(&self, text: &str, shown: Shown) -> Vec<Line> {
-        let found = self.found(text);
+        let matches = self.found(text);
         let all: Vec<Range<usize>> = line_ranges(text);
-        let mut wanted: Vec<usize> = Vec::new();
-        for range in &found {
+        let mut selected: Vec<usize> = Vec::new();
+        for range in &matches {
             let line = all.partition_point(|line| line.end < range.start);
-            if wanted.last() != Some(&line) && wanted.len() < shown.lines {
-                wanted.push(line);
+            if selected.last() != Some(&line) && selected.len() < shown.lines {
+                selected.push(line);
             }
         }
-        if wanted.is_empty() {
+        if selected.is_empty() {
             let first = all.iter().position(|line| !text[line.clone()].trim().is_empty());
-            wanted.push(first.unwrap_or(0));
+            selected.push(first.unwrap_or(0));
         }
         let mut lines: Vec<Line> = Vec::new();
-        for at in wanted {
+        for at in selected {
             let first =
                 at.saturating_sub(shown.context).max(lines.last().map_or(0, |last| last.number));
             let around = all.iter().enumerate().take(at + shown.context + 1).skip(first);
-            lines.extend(around.map(|(before, range)| line(text, range, before + 1, &found)));
+            lines.extend(around.map(|(before, range)| line(text, range, before + 1, &matches)));
         }
         lines
     }
@@ -103,8 +103,8 @@ fn line_ranges(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Builds one line with its marks. A long line is cut around the first mark.
-fn line(text: &str, range: &Range<usize>, number: usize, found: &[Range<usize>]) -> Line {
-    let inside: Vec<_> = found
+fn line(text: &str, range: &Range<usize>, number: usize, matches: &[Range<usize>]) -> Line {
+    let inside: Vec<_> = matches
         .iter()
         .filter(|mark| mark.start < range.end && mark.end > range.start)
         .map(|mark| {

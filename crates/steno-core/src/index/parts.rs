@@ -39,7 +39,7 @@ impl Index {
         // A session that grew while it was read is read again later.
         let kept = Some(size).filter(|size| dir.size().ok() == Some(*size));
         match read {
-            Ok(told) => parts.finish(told, kept, &faults),
+            Ok(facts) => parts.finish(facts, kept, &faults),
             Err(error) => {
                 // A system error may be temporary, so the next refresh tries again.
                 let kept = kept.filter(|_| !error.is_of_system());
@@ -106,13 +106,13 @@ impl Parts<'_> {
             transcript.entries.into_iter().for_each(|entry| self.push(entry));
             return Ok(Told::All(transcript.session));
         }
-        let stated = dir.stream_files(&mut |item| {
+        let session = dir.stream_files(&mut |item| {
             if let Item::Entry(entry) = item {
                 self.push(*entry);
             }
         })?;
         let Session { id, agent, .. } = self.whose.clone();
-        Ok(Told::Stated(Session { id, agent, ..stated }))
+        Ok(Told::Stated(Session { id, agent, ..session }))
     }
 
     fn push(&mut self, entry: Entry) {
@@ -131,7 +131,7 @@ impl Parts<'_> {
 
     fn finish(
         mut self,
-        told: Told,
+        facts: Told,
         kept: Option<u64>,
         faults: &[Problem],
     ) -> Result<Attempt, IndexError> {
@@ -141,7 +141,7 @@ impl Parts<'_> {
             // Totals are correct only after the last message was taken out.
             are_in = self.put_part()?;
         }
-        let session = match told {
+        let session = match facts {
             Told::Stated(session) => self.draft.complete(session),
             Told::All(session) => session,
             Told::AllButTokens(mut session) => {

@@ -159,7 +159,7 @@ impl<'a> Writer<'a> {
         let connection = &self.index.connection;
         let names = (prepared.session.agent.as_str(), prepared.session.id.as_str());
         let query = "SELECT id, taken, digest, kept FROM session WHERE agent = ?1 AND name = ?2";
-        let found = connection.prepare_cached(query).and_then(|mut found| {
+        let row = connection.prepare_cached(query).and_then(|mut statement| {
             let columns = |row: &rusqlite::Row<'_>| {
                 Ok((
                     row.get(0)?,
@@ -168,10 +168,9 @@ impl<'a> Writer<'a> {
                     row.get::<_, i64>(3)?,
                 ))
             };
-            found.query_row(names, columns).optional()
+            statement.query_row(names, columns).optional()
         });
-        let Some((id, taken, digest, kept)): Option<(i64, u32, _, _)> = self.index.on(found)?
-        else {
+        let Some((id, taken, digest, kept)): Option<(i64, u32, _, _)> = self.index.on(row)? else {
             let sql = "INSERT INTO session (agent, name) VALUES (?1, ?2)";
             self.index.on(connection.prepare_cached(sql).and_then(|mut new| new.execute(names)))?;
             return Ok(Standing { id: connection.last_insert_rowid(), taken: 0, whole: false });

@@ -56,7 +56,7 @@ impl Index {
         let mut refreshed = Refreshed::default();
         let is_shared = self.access != IndexAccess::Memory;
         let mut claimed = Vec::new();
-        let mut wanted = Vec::new();
+        let mut to_index = Vec::new();
         for dir in &marked {
             // An index in memory leaves the markers to the store's index.
             let marker = if is_shared { pending.claim(dir) } else { None };
@@ -70,7 +70,7 @@ impl Index {
                 }
                 None => {}
             }
-            wanted.push(dir.clone());
+            to_index.push(dir.clone());
         }
         let folders = self.changed_folders(vault)?;
         let missing = if folders.is_empty() { Vec::new() } else { vault.missing_sessions()? };
@@ -85,19 +85,19 @@ impl Index {
                 let mut gone = gone.into_iter();
                 self.transaction(|| gone.try_for_each(|(session, _)| self.remove(session)))?;
             }
-            wanted.extend(come.into_iter().filter(|dir| !is_marked.contains(dir.path())));
+            to_index.extend(come.into_iter().filter(|dir| !is_marked.contains(dir.path())));
         }
         self.report_missing(&missing)?;
         let unfinished = self.unfinished_sessions(vault)?.into_iter();
-        wanted.extend(unfinished.filter(|dir| !is_marked.contains(dir.path()) && dir.exists()));
-        wanted.sort_by(|a, b| a.path().cmp(b.path()));
-        wanted.dedup();
+        to_index.extend(unfinished.filter(|dir| !is_marked.contains(dir.path()) && dir.exists()));
+        to_index.sort_by(|a, b| a.path().cmp(b.path()));
+        to_index.dedup();
         // A marked session may never have been written.
-        wanted.retain(|dir| !dir.is_empty().unwrap_or(false));
-        wanted.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
-        refreshed.taken = wanted.len();
-        self.take_in(&mut wanted, pass)?;
-        if !wanted.is_empty() {
+        to_index.retain(|dir| !dir.is_empty().unwrap_or(false));
+        to_index.retain(|dir| !self.is_up_to_date(dir).unwrap_or(false));
+        refreshed.taken = to_index.len();
+        self.take_in(&mut to_index, pass)?;
+        if !to_index.is_empty() {
             self.settle();
         }
         if self.is_in_place() {

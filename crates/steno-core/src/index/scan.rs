@@ -35,19 +35,19 @@ impl Index {
         let work = |blocks: &[&[Place]]| -> rusqlite::Result<Vec<i64>> {
             let connection = access.connect(path)?;
             connection.busy_timeout(super::PATIENCE)?;
-            let mut found = Vec::new();
+            let mut matches = Vec::new();
             for texts in blocks {
-                matches_in(&connection, texts, regex, &mut found)?;
+                matches_in(&connection, texts, regex, &mut matches)?;
             }
-            Ok(found)
+            Ok(matches)
         };
-        let found: Vec<rusqlite::Result<Vec<i64>>> = std::thread::scope(|scope| {
+        let matches: Vec<rusqlite::Result<Vec<i64>>> = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 blocks.chunks(share).map(|share| scope.spawn(move || work(share))).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic in a scan")).collect()
         });
         let mut candidates = Vec::new();
-        for texts in found {
+        for texts in matches {
             for text in self.on(texts)? {
                 candidates.extend(self.on(self.entries_of(search, text))?);
             }
@@ -81,10 +81,10 @@ impl Index {
             let (text, block) = (row.get(0)?, row.get(1)?);
             Ok(Place { text, block, start: row.get(2)?, length: row.get(3)? })
         };
-        let mut places: Vec<Place> =
+        let mut locations: Vec<Place> =
             texts.query_map(params_from_iter(values), read)?.collect::<Result<_, _>>()?;
-        places.sort_by_key(|place| place.block);
-        Ok(places)
+        locations.sort_by_key(|location| location.block);
+        Ok(locations)
     }
 
     /// The newest selected entry with a text.
@@ -93,14 +93,14 @@ impl Index {
         let words = search.query.words.clone();
         values.insert(0, words.clone().unwrap_or_default().into());
         values.push(text.into());
-        let place = format!("?{}", values.len());
+        let parameter = format!("?{}", values.len());
         let mut sql = format!(
             "SELECT entry.session, entry.number, {MOMENT} FROM entry INDEXED BY entry_text
-             WHERE entry.text = {place} AND ?1 IS NOT NULL{conditions}"
+             WHERE entry.text = {parameter} AND ?1 IS NOT NULL{conditions}"
         );
         if words.is_some() {
             sql.push_str(&format!(
-                " AND EXISTS (SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = {place})"
+                " AND EXISTS (SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = {parameter})"
             ));
         }
         let mut newest: Option<Candidate> = None;
@@ -123,17 +123,17 @@ fn matches_in(
     connection: &Connection,
     texts: &[Place],
     regex: &Regex,
-    found: &mut Vec<i64>,
+    matches: &mut Vec<i64>,
 ) -> rusqlite::Result<()> {
     let Some(first) = texts.first() else { return Ok(()) };
     let mut block = connection.prepare_cached("SELECT data FROM block WHERE id = ?1")?;
     let raw =
         block.query_row([first.block], |row| Ok(blocks::unpack(row.get_ref(0)?.as_blob()?)))?;
     let Ok(raw) = raw else { return Ok(()) };
-    for place in texts {
-        let text = blocks::slice(&raw, place.start, place.length);
+    for location in texts {
+        let text = blocks::slice(&raw, location.start, location.length);
         if text.is_some_and(|text| regex.is_match(text)) {
-            found.push(place.text);
+            matches.push(location.text);
         }
     }
     Ok(())

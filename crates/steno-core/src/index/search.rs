@@ -146,8 +146,8 @@ impl Index {
         let now = search.now.instant().as_millisecond();
         let mut texts: HashMap<i64, Candidate> = HashMap::new();
         let collect = || -> rusqlite::Result<()> {
-            let mut found = self.connection.prepare_cached(&sql)?;
-            let mut rows = found.query(params_from_iter(values))?;
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params_from_iter(values))?;
             while let Some(row) = rows.next()? {
                 let candidate = candidate(row, now)?;
                 match texts.get_mut(&candidate.text) {
@@ -244,7 +244,7 @@ impl Filter {
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let session = self.session.as_ref().map(|id| Value::from(id.as_str().to_owned()));
         let (since, until) = (format!("{MOMENT} >= ?"), format!("{MOMENT} < ?"));
-        let wanted: [(&str, _); 9] = [
+        let conditions: [(&str, _); 9] = [
             (AGENT, text(&self.agent)),
             (PROJECT, text(&self.project)),
             ("entry.role = ?", text(&self.role)),
@@ -256,11 +256,11 @@ impl Filter {
             (THREAD, text(&self.thread)),
         ];
         let (mut sql, mut values) = (String::new(), Vec::new());
-        for (condition, value) in wanted {
+        for (condition, value) in conditions {
             if let Some(value) = value {
                 values.push(value);
-                let place = format!("?{}", values.len() + 1);
-                sql.push_str(&format!(" AND {}", condition.replace('?', &place)));
+                let parameter = format!("?{}", values.len() + 1);
+                sql.push_str(&format!(" AND {}", condition.replace('?', &parameter)));
             }
         }
         if self.errors {

@@ -65,14 +65,14 @@ impl Index {
         limit: Option<usize>,
         take: &mut dyn FnMut(Listed),
     ) -> Result<(), IndexError> {
-        let given = |row: &Row<'_>| {
+        let read = |row: &Row<'_>| {
             listed(row)?.into_iter().for_each(&mut *take);
             Ok(None)
         };
         // Rows come by time, but pages are in insertion order. With a smaller cache, the pages of a hundred thousand
         // sessions would be read again and again.
         self.on(self.connection.pragma_update(None, "cache_size", -64_000))?;
-        self.newest::<()>(COLUMNS, (agent, limit), given).map(drop)
+        self.newest::<()>(COLUMNS, (agent, limit), read).map(drop)
     }
 
     /// Calls `take` with each of these sessions' headings.
@@ -83,11 +83,11 @@ impl Index {
         take: &mut dyn FnMut(Heading),
     ) -> Result<(), IndexError> {
         let columns = "name, agent, title, started_at, status, entries, trouble";
-        let given = |row: &Row<'_>| {
+        let read = |row: &Row<'_>| {
             heading(row)?.into_iter().for_each(&mut *take);
             Ok(None)
         };
-        self.newest::<()>(columns, (agent, limit), given).map(drop)
+        self.newest::<()>(columns, (agent, limit), read).map(drop)
     }
 
     fn newest<T>(

@@ -123,25 +123,25 @@ impl<'a> Books<'a> {
             return Ok(());
         }
         let Some(before) = self.find(key)? else { return Ok(()) };
-        if before.session == stated.session {
+        if before.session == reported.session {
             let raised =
                 "UPDATE statement SET input = max(input, ?3), cache_read = max(cache_read, ?4),
                 cache_write = max(cache_write, ?5), cache_write_5m = max(cache_write_5m, ?6),
                 cache_write_1h = max(cache_write_1h, ?7), output = max(output, ?8),
                 reasoning = max(reasoning, ?9) WHERE key = ?1 AND session = ?2";
-            let values = [Value::Blob(key.to_vec()), stated.session.into()];
-            let values = values.into_iter().chain(stated.tokens.map(Value::from));
+            let values = [Value::Blob(key.to_vec()), reported.session.into()];
+            let values = values.into_iter().chain(reported.tokens.map(Value::from));
             self.run(raised, values)?;
         } else {
             self.statement(key, &before)?;
-            self.statement(key, stated)?;
+            self.statement(key, reported)?;
         }
-        let after = before.raised(stated);
+        let after = before.raised(reported);
         if after == before { Ok(()) } else { self.replace(key, Some(&before), &after) }
     }
 
     /// Stores what one of several sessions reports. The larger number of each kind wins.
-    fn statement(&mut self, key: &Hash, stated: &Billed) -> Result<(), IndexError> {
+    fn statement(&mut self, key: &Hash, reported: &Billed) -> Result<(), IndexError> {
         let sql = format!(
             "INSERT INTO statement (key, {COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT (key, session) DO UPDATE SET input = max(input, excluded.input),
@@ -152,7 +152,7 @@ impl<'a> Books<'a> {
              output = max(output, excluded.output), reasoning = max(reasoning, excluded.reasoning)
              WHERE excluded.session != (SELECT session FROM usage WHERE key = ?1)"
         );
-        self.run(&sql, stated.values(key))
+        self.run(&sql, reported.values(key))
     }
 
     /// Removes what a session reports. Other sessions' reports of the same messages remain.

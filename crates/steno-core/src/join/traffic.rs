@@ -57,8 +57,8 @@ fn find_all(known: &mut OwnEntries, traffic: &[Entry]) -> Vec<Option<usize>> {
     let keys: Vec<Vec<EntryKey>> = traffic.iter().map(EntryKey::of_entry).collect();
     let mut matches: Vec<Option<usize>> =
         keys.iter().map(|keys| known.find_new(keys.first()?)).collect();
-    for (keys, found) in keys.iter().zip(&mut matches) {
-        *found = found.or_else(|| keys.iter().skip(1).find_map(|key| known.find_new(key)));
+    for (keys, matched) in keys.iter().zip(&mut matches) {
+        *matched = matched.or_else(|| keys.iter().skip(1).find_map(|key| known.find_new(key)));
     }
     matches
 }

@@ -55,8 +55,8 @@ const SESSION_HEADERS: [SessionHeaders; 3] = [
 impl AgentSession {
     /// The session that a request's headers name.
     pub fn of_request(headers: &Headers) -> Option<Self> {
-        let value = |wanted: &str| {
-            let named = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let value = |header: &str| {
+            let named = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
             named.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
         };
         let is_program = |beginning: &str| {

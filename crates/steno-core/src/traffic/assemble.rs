@@ -291,7 +291,7 @@ fn message_of(error: &Object) -> String {
 
 /// The error of a request with a failure status.
 pub(super) fn refusal_message(status: u16, body: &[u8]) -> String {
-    let said = match repair::parse::<Value>(body) {
+    let message = match repair::parse::<Value>(body) {
         Ok(Value::Object(whole)) => error_message(&whole),
         // Gemini wraps stream errors in an array.
         Ok(Value::Array(list)) => {
@@ -301,7 +301,11 @@ pub(super) fn refusal_message(status: u16, body: &[u8]) -> String {
         }
         _ => beginning(body),
     };
-    if said.trim().is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {said}") }
+    if message.trim().is_empty() {
+        format!("HTTP {status}")
+    } else {
+        format!("HTTP {status}: {message}")
+    }
 }
 
 /// The start of a body, for an error message.

@@ -124,8 +124,8 @@ impl OwnAnswers {
                 }
                 _ => true,
             };
-            if let Some(place) = times.iter().position(fits) {
-                times.remove(place);
+            if let Some(position) = times.iter().position(fits) {
+                times.remove(position);
                 is_found = true;
             }
         }

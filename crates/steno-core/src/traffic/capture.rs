@@ -99,14 +99,14 @@ pub fn capture_traffic(
         return Ok(0);
     }
     session.set_policy::<Entry>(Policy::Log)?;
-    let there: std::collections::HashSet<_> =
+    let known_ids: std::collections::HashSet<_> =
         session.query::<Entry>().all()?.iter().map(|entry| entry.entry_id).collect();
-    let wanted = |entry: &&Entry| {
+    let is_selected = |entry: &&Entry| {
         (entry.source == PRIMARY || settings.capture_subagent_transcripts)
-            && !there.contains(&entry.entry_id)
+            && !known_ids.contains(&entry.entry_id)
     };
     let mut count = 0;
-    for entry in transcript.entries.iter().filter(wanted) {
+    for entry in transcript.entries.iter().filter(is_selected) {
         session.dispatch(entry.clone())?;
         count += 1;
     }

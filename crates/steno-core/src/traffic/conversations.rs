@@ -81,12 +81,12 @@ impl Conversations {
     /// Finds the conversation of a request, or begins one, and adds the request's entries to it.
     pub(super) fn place(
         &mut self,
-        said: &[Entry],
+        messages: &[Entry],
         follows: Option<&str>,
         system: &[Entry],
     ) -> Found {
         let root = self.root(follows);
-        let parts = parts(said);
+        let parts = parts(messages);
         let chain = chain(root, &parts);
         let found = self.find(&parts, &chain, system);
         let tip = *chain.last().unwrap_or(&root);
@@ -105,22 +105,22 @@ impl Conversations {
     }
 
     /// Adds the answer to a request.
-    pub(super) fn answered(&mut self, place: Place, asked: Hash, answer: Answer<'_>) {
+    pub(super) fn answered(&mut self, index: Place, request_hash: Hash, answer: Answer<'_>) {
         let Answer { entries, id, is_failed } = answer;
-        let chain = chain(asked, &parts(entries));
-        let tip = *chain.last().unwrap_or(&asked);
-        self.update(place, |conversation| {
+        let chain = chain(request_hash, &parts(entries));
+        let tip = *chain.last().unwrap_or(&request_hash);
+        self.update(index, |conversation| {
             conversation.open = conversation.open.saturating_sub(1);
-            if conversation.asked == asked {
+            if conversation.asked == request_hash {
                 let has_call = entries.iter().any(|entry| entry.kind == Kind::ToolCall);
                 conversation.calls = has_call && !is_failed;
             }
         });
-        if self.list[place].asked == asked && !is_failed {
-            self.move_tip(place, tip);
+        if self.list[index].asked == request_hash && !is_failed {
+            self.move_tip(index, tip);
         }
         for point in chain.iter().skip(1) {
-            self.points.insert(*point, place);
+            self.points.insert(*point, index);
         }
         if let Some(id) = id {
             self.responses.insert(id.to_owned(), tip);
@@ -128,23 +128,23 @@ impl Conversations {
     }
 
     /// The source of a conversation.
-    pub(super) fn source(&self, place: Place) -> &str {
-        &self.list[place].source
+    pub(super) fn source(&self, index: Place) -> &str {
+        &self.list[index].source
     }
 
     /// The hash of a conversation up to its last request.
-    pub(super) fn asked(&self, place: Place) -> Hash {
-        self.list[place].asked
+    pub(super) fn asked(&self, index: Place) -> Hash {
+        self.list[index].asked
     }
 
     /// Adds an instruction and returns whether it is new to the conversation.
-    pub(super) fn instructs(&mut self, place: Place, entry: &Entry) -> bool {
-        self.list[place].system.insert(blake3::hash(entry.content.as_bytes()))
+    pub(super) fn instructs(&mut self, index: Place, entry: &Entry) -> bool {
+        self.list[index].system.insert(blake3::hash(entry.content.as_bytes()))
     }
 
     /// Changes a conversation and updates the counts of waiting ones.
-    fn update(&mut self, place: Place, change: impl FnOnce(&mut Conversation)) {
-        let conversation = &mut self.list[place];
+    fn update(&mut self, index: Place, change: impl FnOnce(&mut Conversation)) {
+        let conversation = &mut self.list[index];
         let is_first = conversation.source == PRIMARY;
         let before = usize::from(conversation.is_busy());
         change(conversation);
@@ -157,8 +157,8 @@ impl Conversations {
 
     /// Whether another conversation in the same source waits. This one's entries would come between its prompt and its
     /// answer.
-    fn would_interleave(&self, place: Place) -> bool {
-        let conversation = &self.list[place];
+    fn would_interleave(&self, index: Place) -> bool {
+        let conversation = &self.list[index];
         let own = usize::from(conversation.is_busy());
         conversation.source == PRIMARY && self.busy_in_first > own
     }
@@ -169,51 +169,51 @@ impl Conversations {
         self.responses.get(id).copied().unwrap_or_else(|| blake3::hash(id.as_bytes()))
     }
 
-    fn move_tip(&mut self, place: Place, tip: Hash) {
-        let before = std::mem::replace(&mut self.list[place].tip, tip);
-        if self.tips.get(&before) == Some(&place) {
+    fn move_tip(&mut self, index: Place, tip: Hash) {
+        let before = std::mem::replace(&mut self.list[index].tip, tip);
+        if self.tips.get(&before) == Some(&index) {
             self.tips.remove(&before);
         }
-        self.tips.insert(tip, place);
+        self.tips.insert(tip, index);
     }
 
     fn find(&mut self, parts: &[Part], chain: &[Hash], system: &[Entry]) -> Found {
         let entries = |at: usize| if at == 0 { 0 } else { parts[at - 1].end };
         let was_answered = |at: usize| at == 0 || parts[..at].iter().any(|part| part.is_answer);
-        let is_free = |at: usize, place: Place| {
-            let is_same = was_answered(at) || self.is_same_opening(place, system);
-            is_same && self.list[place].open == 0
+        let is_free = |at: usize, index: Place| {
+            let is_same = was_answered(at) || self.is_same_opening(index, system);
+            is_same && self.list[index].open == 0
         };
         let all = || (0..chain.len()).rev();
         let tip = all().find_map(|at| Some((at, *self.tips.get(&chain[at])?)));
-        let tip = tip.filter(|(at, place)| is_free(*at, *place));
+        let tip = tip.filter(|(at, index)| is_free(*at, *index));
         // A client may send an answer back changed, for example trimmed or without its tool calls.
         let answers = answers_from(parts);
         let echo = all().find_map(|at| {
-            let place = *self.asked.get(&chain[at])?;
+            let index = *self.asked.get(&chain[at])?;
             let echo = answers[at];
-            let goes_on = echo > 0 && at + echo < parts.len() && self.list[place].open == 0;
-            let is_last = self.list[place].asked == chain[at];
-            (goes_on && is_last).then_some((at + echo, place))
+            let goes_on = echo > 0 && at + echo < parts.len() && self.list[index].open == 0;
+            let is_last = self.list[index].asked == chain[at];
+            (goes_on && is_last).then_some((at + echo, index))
         });
         let is_deeper = |(at, _): &(usize, Place)| tip.is_none_or(|(tip, _)| *at > tip);
-        if let Some((at, place)) = echo.filter(is_deeper).or(tip) {
-            if self.would_interleave(place) {
-                return Found { known: entries(at), fork_of: Some(place), ..self.begin_beside() };
+        if let Some((at, index)) = echo.filter(is_deeper).or(tip) {
+            if self.would_interleave(index) {
+                return Found { known: entries(at), fork_of: Some(index), ..self.begin_beside() };
             }
-            return Found { place, known: entries(at), fork_of: None };
+            return Found { place: index, known: entries(at), fork_of: None };
         }
         let deepest = all().find_map(|at| Some((at, *self.points.get(&chain[at])?)));
-        let Some((at, place)) = deepest else { return self.begin() };
+        let Some((at, index)) = deepest else { return self.begin() };
         if at > 0 && was_answered(at) {
-            return Found { known: entries(at), fork_of: Some(place), ..self.begin_beside() };
+            return Found { known: entries(at), fork_of: Some(index), ..self.begin_beside() };
         }
         self.begin()
     }
 
-    fn is_same_opening(&self, place: Place, system: &[Entry]) -> bool {
-        let told = &self.list[place].system;
-        system.iter().all(|entry| told.contains(&blake3::hash(entry.content.as_bytes())))
+    fn is_same_opening(&self, index: Place, system: &[Entry]) -> bool {
+        let known = &self.list[index].system;
+        system.iter().all(|entry| known.contains(&blake3::hash(entry.content.as_bytes())))
     }
 
     /// Begins a conversation: in the primary source if no other one is waiting, else as a subagent.

@@ -49,8 +49,8 @@ impl DebugLines {
     }
 
     fn request(&self, exchange: &Exchange) -> Option<(DebugFile, String)> {
-        let asked = Value::Object(exchange.asked()?);
-        Some((DebugFile::Requests, DebugFile::Requests.line(&asked, second(exchange, 0))))
+        let request = Value::Object(exchange.asked()?);
+        Some((DebugFile::Requests, DebugFile::Requests.line(&request, second(exchange, 0))))
     }
 }
 

@@ -210,7 +210,7 @@ fn invoked(path: &str, request: &Object) -> Dialect {
 
 /// The requested model: from the `model` field, or from the path.
 pub(super) fn requested_model(path: &str, request: Option<&Object>) -> Option<String> {
-    let stated = request.and_then(|request| text(request, "model"));
+    let in_body = request.and_then(|request| text(request, "model"));
     let path = path.split('?').next().unwrap_or_default();
     let in_path = ["/model/", "/models/", "/deployments/"].iter().find_map(|before| {
         let (_, rest) = path.split_once(before)?;
@@ -218,8 +218,8 @@ pub(super) fn requested_model(path: &str, request: Option<&Object>) -> Option<St
     });
     // `models/gemini-pro:generateContent` has an action after the name. Bedrock's names have escaped colons.
     let in_path = in_path.map(|name| name.split(':').next().unwrap_or(name).replace("%3A", ":"));
-    let stated = stated.map(|model| model.strip_prefix("models/").unwrap_or(model).to_owned());
-    stated.or(in_path).filter(|model| !model.is_empty())
+    let in_body = in_body.map(|model| model.strip_prefix("models/").unwrap_or(model).to_owned());
+    in_body.or(in_path).filter(|model| !model.is_empty())
 }
 
 #[cfg(test)]

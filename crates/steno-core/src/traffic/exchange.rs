@@ -96,9 +96,9 @@ impl Exchange {
     }
 
     /// A response header, by name.
-    pub(super) fn answer_header(&self, wanted: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-        found.map(|(_, value)| value.as_str())
+    pub(super) fn answer_header(&self, header: &str) -> Option<&str> {
+        let field = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
+        field.map(|(_, value)| value.as_str())
     }
 
     /// Adds a later piece.

@@ -108,9 +108,9 @@ fn read_part(part: &[u8]) -> Option<BodyPart<'_>> {
 }
 
 /// The value of a parameter such as `name="file"`.
-fn quoted(disposition: &str, wanted: &str) -> Option<String> {
+fn quoted(disposition: &str, parameter: &str) -> Option<String> {
     let mut fields = disposition.split(';').filter_map(|field| field.trim().split_once('='));
-    let (_, value) = fields.find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
+    let (_, value) = fields.find(|(name, _)| name.eq_ignore_ascii_case(parameter))?;
     Some(value.trim_matches('"').to_owned())
 }
 

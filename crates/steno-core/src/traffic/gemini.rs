@@ -19,8 +19,8 @@ pub(super) fn said(request: &Object) -> Vec<Entry> {
 
 /// The text of the system instruction, in either spelling.
 pub(super) fn instructions(request: &Object) -> Option<String> {
-    let stated = request.get("systemInstruction").or(request.get("system_instruction"))?;
-    Some(parts::text(stated.get("parts").unwrap_or(stated)))
+    let instruction = request.get("systemInstruction").or(request.get("system_instruction"))?;
+    Some(parts::text(instruction.get("parts").unwrap_or(instruction)))
 }
 
 /// Whether the request asks for structured output.
@@ -105,10 +105,10 @@ fn add_candidate(answer: &mut Object, piece: &Object) {
     if let Some(reason) = piece.get("finishReason") {
         first["finishReason"] = reason.clone();
     }
-    let said =
+    let new_parts =
         piece.get("content").and_then(|content| content.get("parts")).and_then(Value::as_array);
     if let Some(Value::Array(parts)) = first.pointer_mut("/content/parts") {
-        said.into_iter().flatten().for_each(|part| add_part(parts, part));
+        new_parts.into_iter().flatten().for_each(|part| add_part(parts, part));
     }
 }
 
@@ -118,9 +118,10 @@ fn add_part(parts: &mut Vec<Value>, part: &Value) {
     let more = part.get("text").and_then(Value::as_str);
     let same = parts.last().is_some_and(|last| is_thought(last) == is_thought(part));
     if let (Some(more), true) = (more, same)
-        && let Some(Value::String(said)) = parts.last_mut().and_then(|last| last.get_mut("text"))
+        && let Some(Value::String(last_text)) =
+            parts.last_mut().and_then(|last| last.get_mut("text"))
     {
-        said.push_str(more);
+        last_text.push_str(more);
         return;
     }
     parts.push(part.clone());

@@ -110,10 +110,10 @@ fn identity(measured: MeasuredBody) -> (u64, String) {
 }
 
 fn said_anew(dialect: Dialect, request: Object) -> Hash {
-    let asked = Asked::of(dialect, request);
-    let parts = parts(&asked.said);
-    let news = parts.iter().rposition(|part| part.is_answer).map_or(0, |at| at + 1);
-    let points = chain(blake3::hash(b""), &parts[news..]);
+    let decoded = Asked::of(dialect, request);
+    let parts = parts(&decoded.said);
+    let first_new = parts.iter().rposition(|part| part.is_answer).map_or(0, |at| at + 1);
+    let points = chain(blake3::hash(b""), &parts[first_new..]);
     points[points.len() - 1]
 }
 

@@ -46,8 +46,8 @@ impl RealtimeConversation {
                 self.input.extend(object(&event, "item").map(|item| spoken_item(item, omitted)));
             }
             "response.create" => {
-                let given = object(&event, "response").map(|response| list(response, "input"));
-                let items = given.into_iter().flatten().filter_map(Value::as_object);
+                let input = object(&event, "response").map(|response| list(response, "input"));
+                let items = input.into_iter().flatten().filter_map(Value::as_object);
                 self.input.extend(items.map(|item| spoken_item(item, 0)));
             }
             _ => {}
@@ -91,9 +91,9 @@ impl RealtimeConversation {
 
     fn note_session(&mut self, event: &Object) {
         let Some(session) = object(event, "session") else { return };
-        let stated = |field: &str| text(session, field).map(str::to_owned);
-        self.model = stated("model").or(self.model.take());
-        self.instructions = stated("instructions").or(self.instructions.take());
+        let session_field = |field: &str| text(session, field).map(str::to_owned);
+        self.model = session_field("model").or(self.model.take());
+        self.instructions = session_field("instructions").or(self.instructions.take());
         let input = object(session, "audio").and_then(|audio| object(audio, "input"));
         let settings = input.and_then(|input| input.get("transcription"));
         if let Some(settings) = settings.or(session.get("input_audio_transcription")) {
@@ -217,12 +217,12 @@ impl RealtimeConversation {
 
 /// Renames an event to its Responses API type.
 fn settle_event(event: &mut Object, kind: &str) {
-    let said = [
+    let text_deltas = [
         "response.output_audio_transcript.delta",
         "response.audio_transcript.delta",
         "response.text.delta",
     ];
-    if said.contains(&kind) {
+    if text_deltas.contains(&kind) {
         event.insert("type".to_owned(), json!("response.output_text.delta"));
     }
     if let Some(item) = event.get_mut("item") {
@@ -236,11 +236,11 @@ fn settle_item(item: &mut Value) {
     for part in parts.iter_mut().filter_map(Value::as_object_mut) {
         let kind = text(part, "type").unwrap_or_default();
         if kind.ends_with("audio") {
-            let said =
+            let transcript =
                 text(part, "transcript").unwrap_or("[audio without a transcript]").to_owned();
             *part = Object::from_iter([
                 ("type".to_owned(), json!("output_text")),
-                ("text".to_owned(), json!(said)),
+                ("text".to_owned(), json!(transcript)),
             ]);
         }
     }
@@ -252,11 +252,11 @@ fn spoken_item(item: &Object, omitted: u64) -> Value {
     if let Some(Value::Array(parts)) = item.get_mut("content") {
         for part in parts.iter_mut().filter_map(Value::as_object_mut) {
             if text(part, "type").is_some_and(|kind| kind.ends_with("audio")) {
-                let said =
+                let transcript =
                     text(part, "transcript").map_or_else(|| sound_text(omitted), str::to_owned);
                 *part = Object::from_iter([
                     ("type".to_owned(), json!("input_text")),
-                    ("text".to_owned(), json!(said)),
+                    ("text".to_owned(), json!(transcript)),
                 ]);
             }
         }
@@ -268,6 +268,6 @@ fn sound_text(bytes: u64) -> String {
     format!("[{bytes} bytes of audio, not recorded]")
 }
 
-fn user_message(id: &str, said: &str) -> Value {
-    json!({"type": "message", "id": id, "role": "user", "content": [{"type": "input_text", "text": said}]})
+fn user_message(id: &str, content: &str) -> Value {
+    json!({"type": "message", "id": id, "role": "user", "content": [{"type": "input_text", "text": content}]})
 }

@@ -41,8 +41,8 @@ pub(super) struct Reply {
 
 impl Reply {
     /// A response that is one text.
-    pub(super) fn of_text(said: String) -> Self {
-        let entries = vec![Entry::new(Role::Assistant, Kind::Text, said)];
+    pub(super) fn of_text(content: String) -> Self {
+        let entries = vec![Entry::new(Role::Assistant, Kind::Text, content)];
         Self { entries, ..Self::default() }
     }
 
@@ -93,8 +93,8 @@ impl Reply {
             .or(incomplete.and_then(Value::as_str))
             .or(text(whole, "status"));
         let usage = if gemini { gemini::billed(whole) } else { response_usage(whole) };
-        let stated = [STATED_USAGE, "usage", "usageMetadata"];
-        let stated = stated.iter().find_map(|name| whole.get(*name));
+        let usage_fields = [STATED_USAGE, "usage", "usageMetadata"];
+        let provider_usage = usage_fields.iter().find_map(|name| whole.get(*name));
         Self {
             entries,
             id: text(whole, "id").or(text(whole, "responseId")).map(str::to_owned),
@@ -102,7 +102,7 @@ impl Reply {
             finish_reason: reason.map(str::to_owned),
             usage: usage.filter(|usage| !usage.is_empty()),
             cost: object(whole, "usage").and_then(stated_cost),
-            stated_usage: stated.cloned(),
+            stated_usage: provider_usage.cloned(),
             items: items(whole),
             error,
             ..Self::default()

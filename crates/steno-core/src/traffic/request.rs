@@ -86,14 +86,14 @@ fn settle_call(entry: &mut Entry) {
 }
 
 fn instructions(dialect: Dialect, request: &Object) -> Vec<Entry> {
-    let stated = match dialect {
+    let instructions = match dialect {
         Dialect::Messages => request.get("system").map(content_text),
         Dialect::Responses => request.get("instructions").map(content_text),
         Dialect::Generate => gemini::instructions(request),
         _ => None,
     };
-    let stated = stated.filter(|text| !text.is_empty());
-    stated.map(|text| Entry::new(Role::System, Kind::Text, text)).into_iter().collect()
+    let instructions = instructions.filter(|text| !text.is_empty());
+    instructions.map(|text| Entry::new(Role::System, Kind::Text, text)).into_iter().collect()
 }
 
 fn messages(request: &Object, entries: fn(&Object) -> Vec<Entry>) -> Vec<Entry> {
@@ -104,7 +104,7 @@ fn messages(request: &Object, entries: fn(&Object) -> Vec<Entry>) -> Vec<Entry> 
 /// Decodes the input of a Responses request: a text, or items. Plain messages may lack a type.
 fn items(request: &Object) -> Vec<Entry> {
     match request.get("input") {
-        Some(Value::String(said)) => vec![Entry::new(Role::User, Kind::Text, said.as_str())],
+        Some(Value::String(input)) => vec![Entry::new(Role::User, Kind::Text, input.as_str())],
         Some(Value::Array(items)) => {
             items.iter().filter_map(Value::as_object).filter_map(item).collect()
         }

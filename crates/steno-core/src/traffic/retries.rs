@@ -58,8 +58,8 @@ impl RequestKey {
         for part in [&exchange.method, &exchange.upstream, &exchange.path] {
             hasher.update(part.as_bytes()).update(b"\0");
         }
-        let stated = ["idempotency-key", "amz-sdk-invocation-id"];
-        let key = stated.iter().find_map(|name| header(&exchange.request_headers, name));
+        let key_headers = ["idempotency-key", "amz-sdk-invocation-id"];
+        let key = key_headers.iter().find_map(|name| header(&exchange.request_headers, name));
         // Multipart boundaries differ in each attempt.
         let measured = exchange.measured_request.as_ref();
         let content = measured.map(|body| body.content_blake3.as_ref().unwrap_or(&body.blake3));
@@ -72,11 +72,11 @@ impl RequestKey {
 impl RetryLog {
     /// The retry that a request is, if any.
     pub(super) fn find(&self, key: RequestKey, headers: &Headers) -> Option<Retry> {
-        let stated = stated_attempt(headers).filter(|attempt| *attempt > 1);
+        let counted = stated_attempt(headers).filter(|attempt| *attempt > 1);
         let before = self.attempts.get(&key.hash).filter(|before| {
-            before.outcome == Outcome::Failed || key.is_stated || stated.is_some()
+            before.outcome == Outcome::Failed || key.is_stated || counted.is_some()
         });
-        let attempt = stated.or(before.map(|before| before.number + 1))?;
+        let attempt = counted.or(before.map(|before| before.number + 1))?;
         Some(Retry { attempt, of: before.map(|before| before.exchange.clone()) })
     }
 
@@ -128,9 +128,9 @@ fn stated_attempt(headers: &Headers) -> Option<u64> {
     stainless().map(|retries| retries.saturating_add(1)).or_else(amazon)
 }
 
-fn header<'a>(headers: &'a Headers, wanted: &str) -> Option<&'a str> {
-    let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-    found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+fn header<'a>(headers: &'a Headers, header: &str) -> Option<&'a str> {
+    let field = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
+    field.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const SHOWN_BYTES: usize = 64 << 10;
 
 /// Entries for a request.
 pub(super) fn asked_entries(dialect: Dialect, request: &Object) -> Vec<Entry> {
-    let said = match dialect {
+    let content = match dialect {
         Dialect::Embeddings => shortened(&embedding_inputs(request)),
         Dialect::Images => image_prompt(request),
         Dialect::Speech => texts(request, &["instructions", "input"]),
@@ -32,7 +32,7 @@ pub(super) fn asked_entries(dialect: Dialect, request: &Object) -> Vec<Entry> {
         Dialect::Batches => batch_request(request),
         _ => String::new(),
     };
-    if said.is_empty() { Vec::new() } else { vec![Entry::new(Role::User, Kind::Text, said)] }
+    if content.is_empty() { Vec::new() } else { vec![Entry::new(Role::User, Kind::Text, content)] }
 }
 
 /// Decodes a response.
@@ -53,7 +53,7 @@ pub(super) fn reply(dialect: Dialect, exchange: &Exchange, body: &[u8]) -> Reply
 }
 
 fn whole_reply(dialect: Dialect, whole: Object) -> Reply {
-    let said = match dialect {
+    let content = match dialect {
         Dialect::Embeddings => embeddings(&whole),
         Dialect::Images => images(&whole),
         Dialect::Transcription => text(&whole, "text").unwrap_or_default().to_owned(),
@@ -62,13 +62,14 @@ fn whole_reply(dialect: Dialect, whole: Object) -> Reply {
         }
         _ => batch_state(&whole),
     };
-    let stated = ["usage", "meta", "usageMetadata"].iter().find_map(|name| whole.get(*name));
+    let provider_usage =
+        ["usage", "meta", "usageMetadata"].iter().find_map(|name| whole.get(*name));
     Reply {
         id: text(&whole, "id").map(str::to_owned),
         model: text(&whole, "model").map(str::to_owned),
         usage: stated_tokens(&whole).filter(|usage| !usage.is_empty()),
-        stated_usage: stated.cloned(),
-        ..Reply::of_text(said)
+        stated_usage: provider_usage.cloned(),
+        ..Reply::of_text(content)
     }
 }
 
@@ -77,8 +78,8 @@ fn stated_tokens(whole: &Object) -> Option<Usage> {
     if let Some(usage) = object(whole, "usage") {
         return Some(usage::openai(usage));
     }
-    if let Some(stated) = object(whole, "usageMetadata") {
-        return Some(usage::gemini(stated));
+    if let Some(metadata) = object(whole, "usageMetadata") {
+        return Some(usage::gemini(metadata));
     }
     let units = object(whole, "meta").and_then(|meta| object(meta, "billed_units"));
     let units = units.map_or(0, |units| count(units, "input_tokens") + count(units, "images"));
@@ -88,7 +89,7 @@ fn stated_tokens(whole: &Object) -> Option<Usage> {
 
 fn embedding_inputs(request: &Object) -> Vec<String> {
     let fields = ["input", "texts", "inputText", "prompt", "inputs", "images"];
-    let stated = fields.iter().find_map(|name| request.get(*name));
+    let input = fields.iter().find_map(|name| request.get(*name));
     let of_value = |value: &Value| match value {
         Value::Array(items) if items.iter().all(Value::is_number) => {
             format!("[{} tokens]", items.len())
@@ -96,7 +97,7 @@ fn embedding_inputs(request: &Object) -> Vec<String> {
         Value::Object(content) => content_text(content.get("parts").unwrap_or(value)),
         other => content_text(other),
     };
-    match stated {
+    match input {
         Some(Value::Array(items)) if !items.iter().all(Value::is_number) => {
             items.iter().map(of_value).collect()
         }
@@ -111,17 +112,17 @@ fn embedding_inputs(request: &Object) -> Vec<String> {
 
 /// Joins texts up to the limit, and counts the rest.
 fn shortened(inputs: &[String]) -> String {
-    let mut said = String::new();
+    let mut joined = String::new();
     for (at, input) in inputs.iter().enumerate() {
-        if !said.is_empty() && said.len() + input.len() > SHOWN_BYTES {
-            return format!("{said}\n\n[{} more inputs]", inputs.len() - at);
+        if !joined.is_empty() && joined.len() + input.len() > SHOWN_BYTES {
+            return format!("{joined}\n\n[{} more inputs]", inputs.len() - at);
         }
         if at > 0 {
-            said.push_str("\n\n");
+            joined.push_str("\n\n");
         }
-        said.push_str(input);
+        joined.push_str(input);
     }
-    said
+    joined
 }
 
 fn embeddings(whole: &Object) -> String {
@@ -147,10 +148,10 @@ fn image_prompt(request: &Object) -> String {
     let nested = request.values().find_map(|value| value.get("text")?.as_str());
     let weighted =
         list(request, "text_prompts").iter().find_map(|prompt| prompt.get("text")?.as_str());
-    let said = text(request, "prompt").or(weighted).or(nested).unwrap_or_default();
+    let prompt_text = text(request, "prompt").or(weighted).or(nested).unwrap_or_default();
     let files = ["image", "image[]", "mask"].iter().filter_map(|name| text(request, name));
     let parts: Vec<_> =
-        std::iter::once(said).chain(files).filter(|part| !part.is_empty()).collect();
+        std::iter::once(prompt_text).chain(files).filter(|part| !part.is_empty()).collect();
     parts.join("\n")
 }
 
@@ -185,13 +186,13 @@ pub(super) fn named_bytes(exchange: &Exchange, bytes: &[u8]) -> String {
 
 /// Decodes a stream of transcript or speech events: joins texts and counts audio bytes.
 fn streamed_audio(body: &[u8]) -> Reply {
-    let (mut said, mut audio) = (String::new(), Vec::new());
+    let (mut content, mut audio) = (String::new(), Vec::new());
     let mut reply = Reply::default();
     let mut has_ended = false;
     for event in ServerSentEvents::new(body) {
         let Ok(event) = repair::parse::<Object>(&event.data) else { continue };
         match text(&event, "type").unwrap_or_default() {
-            "transcript.text.delta" => said.push_str(text(&event, "delta").unwrap_or_default()),
+            "transcript.text.delta" => content.push_str(text(&event, "delta").unwrap_or_default()),
             "speech.audio.delta" => {
                 let encoded = text(&event, "audio").unwrap_or_default();
                 audio.extend(BASE64.decode(encoded).unwrap_or_default());
@@ -205,7 +206,7 @@ fn streamed_audio(body: &[u8]) -> Reply {
         }
     }
     if !audio.is_empty() {
-        said = format!("[audio, {} bytes, blake3 {}]", audio.len(), blake3::hash(&audio));
+        content = format!("[audio, {} bytes, blake3 {}]", audio.len(), blake3::hash(&audio));
     }
     if !has_ended {
         reply.error = Some("the stream ended before its last event".to_owned());
@@ -214,7 +215,7 @@ fn streamed_audio(body: &[u8]) -> Reply {
         usage: reply.usage,
         stated_usage: reply.stated_usage,
         error: reply.error,
-        ..Reply::of_text(said)
+        ..Reply::of_text(content)
     }
 }
 

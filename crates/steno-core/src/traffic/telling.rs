@@ -141,25 +141,25 @@ impl Telling {
     /// Emits the entries of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
         let pieces = self.sockets.finish();
-        let mut told: Vec<_> =
+        let mut entries: Vec<_> =
             pieces.into_iter().flat_map(|piece| self.take_exchange(piece)).collect();
         let mut open: Vec<Open> = std::mem::take(&mut self.open).into_values().flatten().collect();
         self.held = 0;
         open.sort_by_key(|open| (open.exchange.at.map(|at| at.instant()), open.number));
         for open in open {
-            told.extend(self.conclude(open));
+            entries.extend(self.conclude(open));
         }
-        told
+        entries
     }
 
     /// Emits the remaining entries of an ended exchange.
     fn conclude(&mut self, mut open: Open) -> Vec<Entry> {
-        let mut told = Vec::new();
+        let mut entries = Vec::new();
         if std::mem::take(&mut open.exchange.is_uploading) {
-            told = self.read_request(&mut open);
+            entries = self.read_request(&mut open);
         }
-        told.extend(self.reply(&open));
-        self.in_order(open.number, told, true)
+        entries.extend(self.reply(&open));
+        self.in_order(open.number, entries, true)
     }
 
     /// Queues the entries of an exchange and returns those that no longer wait. Without a single source, nothing waits.
@@ -174,15 +174,15 @@ impl Telling {
             }
             None => self.waiting.push_back(WaitingEntries { number, entries, is_ended }),
         }
-        let mut told = Vec::new();
+        let mut released = Vec::new();
         while let Some(first) = self.waiting.front_mut() {
-            told.append(&mut first.entries);
+            released.append(&mut first.entries);
             if !first.is_ended {
                 break;
             }
             self.waiting.pop_front();
         }
-        told
+        released
     }
 
     /// The cost of all responses, or `None` if a billed response reported none.
@@ -221,10 +221,10 @@ impl Telling {
         let mut open =
             Open { id, exchange, number, asked, structured, is_unanswered, model, key, retry };
         self.requests += 1;
-        let told =
+        let entries =
             if open.exchange.is_uploading { Vec::new() } else { self.read_request(&mut open) };
         self.open.entry(open.id.clone()).or_default().push_back(open);
-        self.in_order(number, told, false)
+        self.in_order(number, entries, false)
     }
 
     /// Appends bytes to a request's body. The request is decoded when the body is complete.
@@ -239,15 +239,15 @@ impl Telling {
                 open.exchange.take(piece);
             }
         }
-        let mut told = Vec::new();
+        let mut entries = Vec::new();
         if was_uploading && !open.exchange.is_uploading {
             open.key = RequestKey::new(&open.exchange);
             open.retry = self.retries.find(open.key, &open.exchange.request_headers);
-            told = self.read_request(&mut open);
+            entries = self.read_request(&mut open);
         }
         let number = open.number;
         self.open.entry(id).or_default().push_front(open);
-        self.in_order(number, told, false)
+        self.in_order(number, entries, false)
     }
 
     /// Decodes a request whose body is complete.
@@ -259,54 +259,56 @@ impl Telling {
         let body = body.filter(|body| !body.is_too_large);
         let request = body.and_then(|body| exchange.request_fields().read(&body.bytes));
         let model = requested_model(&exchange.path, request.as_ref());
-        let asked = request.map(|request| Asked::of(dialect, request));
-        open.structured = asked.as_ref().is_some_and(|asked| asked.structured);
-        open.is_unanswered = asked.as_ref().is_some_and(|asked| asked.is_unanswered);
+        let decoded = request.map(|request| Asked::of(dialect, request));
+        open.structured = decoded.as_ref().is_some_and(|decoded| decoded.structured);
+        open.is_unanswered = decoded.as_ref().is_some_and(|decoded| decoded.is_unanswered);
         open.model = model;
         // The response is decoded without the request body.
         open.exchange.body = Vec::new();
-        let mut told = asked.map(|asked| self.tell(asked, open)).unwrap_or_default();
+        let mut entries = decoded.map(|decoded| self.tell(decoded, open)).unwrap_or_default();
         if is_too_large {
-            told.push(error_entry(too_large("request", REQUEST_LIMIT), exchange_metadata(open)));
+            entries.push(error_entry(too_large("request", REQUEST_LIMIT), exchange_metadata(open)));
         }
         let error = open.exchange.upload_error.take();
-        told.extend(error.map(|error| error_entry(error, exchange_metadata(open))));
+        entries.extend(error.map(|error| error_entry(error, exchange_metadata(open))));
         let measured = open.exchange.measured_request.as_ref();
-        told.extend(
-            measured
-                .and_then(|measured| omission_notice("request", measured, exchange_metadata(open))),
-        );
-        for entry in &mut told {
+        entries
+            .extend(measured.and_then(|measured| {
+                omission_notice("request", measured, exchange_metadata(open))
+            }));
+        for entry in &mut entries {
             entry.created_at = entry.created_at.or(open.exchange.at);
         }
-        told
+        entries
     }
 
     /// Emits the messages of a request that its conversation does not have yet.
-    fn tell(&mut self, mut asked: Asked, open: &mut Open) -> Vec<Entry> {
-        asked.said = asked.said.into_iter().filter_map(|entry| self.look_up(entry)).collect();
-        let found = self.conversations.place(&asked.said, asked.follows.as_deref(), &asked.system);
-        open.asked = Some((found.place, self.conversations.asked(found.place)));
-        let system = asked.system.into_iter();
-        let mut told: Vec<_> =
-            system.filter(|entry| self.conversations.instructs(found.place, entry)).collect();
-        let is_repeated = told.is_empty() && found.known == asked.said.len();
+    fn tell(&mut self, mut decoded: Asked, open: &mut Open) -> Vec<Entry> {
+        decoded.said = decoded.said.into_iter().filter_map(|entry| self.look_up(entry)).collect();
+        let matched =
+            self.conversations.place(&decoded.said, decoded.follows.as_deref(), &decoded.system);
+        open.asked = Some((matched.place, self.conversations.asked(matched.place)));
+        let system = decoded.system.into_iter();
+        let mut entries: Vec<_> =
+            system.filter(|entry| self.conversations.instructs(matched.place, entry)).collect();
+        let is_repeated = entries.is_empty() && matched.known == decoded.said.len();
         // In a shared source, an answer alone would appear to belong to another conversation's prompt.
-        let is_apart = self.joined && self.last_place.replace(found.place) != Some(found.place);
-        let known = if is_repeated && is_apart { last_prompt(&asked.said) } else { found.known };
-        told.extend(asked.said.into_iter().skip(known));
+        let is_apart = self.joined && self.last_place.replace(matched.place) != Some(matched.place);
+        let known =
+            if is_repeated && is_apart { last_prompt(&decoded.said) } else { matched.known };
+        entries.extend(decoded.said.into_iter().skip(known));
         let mut metadata = exchange_metadata(open);
         if let Some(retry) = &open.retry {
             metadata.insert("attempt".to_owned(), retry.attempt.into());
         }
-        if let Some(left) = found.fork_of {
+        if let Some(left) = matched.fork_of {
             metadata.insert("fork_of".to_owned(), self.conversations.source(left).into());
         }
-        for entry in &mut told {
+        for entry in &mut entries {
             entry.created_at = open.exchange.at;
             self.complete(entry, metadata.clone());
         }
-        self.with_source(told, Some(found.place))
+        self.with_source(entries, Some(matched.place))
     }
 
     /// Emits the response of an exchange, or the error in its place.
@@ -319,10 +321,10 @@ impl Telling {
             return self.with_source(omitted.into_iter().collect(), None);
         }
         let mut reply = Reply::of(exchange);
-        if let Some((place, asked)) = open.asked {
+        if let Some((conversation, request_hash)) = open.asked {
             let (entries, is_failed) = (&reply.entries, reply.error.is_some());
             let answer = Answer { entries, id: reply.id.as_deref(), is_failed };
-            self.conversations.answered(place, asked, answer);
+            self.conversations.answered(conversation, request_hash, answer);
         }
         self.note_attempt(open, &mut reply);
         reply.model = reply.model.or_else(|| open.model.clone());
@@ -369,7 +371,7 @@ impl Telling {
         let end = exchange.end.as_ref().map(|end| end.after);
         let end = end.unwrap_or(exchange.last_after);
         entries.iter_mut().for_each(|entry| entry.created_at = exchange.moment(end));
-        self.with_source(entries, open.asked.map(|(place, _)| place))
+        self.with_source(entries, open.asked.map(|(conversation, _)| conversation))
     }
 
     /// Records how an attempt ended. A response billed with an earlier attempt counts no tokens.
@@ -416,16 +418,17 @@ impl Telling {
 
     /// Assigns the conversation's source. Entries without a conversation go to the primary source, as all do with a
     /// single source.
-    fn with_source(&self, mut entries: Vec<Entry>, place: Option<Place>) -> Vec<Entry> {
-        let place = place.filter(|_| !self.joined);
-        let source = place.map_or(PRIMARY, |place| self.conversations.source(place));
+    fn with_source(&self, mut entries: Vec<Entry>, conversation: Option<Place>) -> Vec<Entry> {
+        let conversation = conversation.filter(|_| !self.joined);
+        let source =
+            conversation.map_or(PRIMARY, |conversation| self.conversations.source(conversation));
         entries.iter_mut().for_each(|entry| source.clone_into(&mut entry.source));
         entries
     }
 }
 
 /// The index of the first entry after the model's last output.
-fn last_prompt(said: &[Entry]) -> usize {
-    let answer = said.iter().rposition(|entry| entry.role == Role::Assistant);
+fn last_prompt(messages: &[Entry]) -> usize {
+    let answer = messages.iter().rposition(|entry| entry.role == Role::Assistant);
     answer.map_or(0, |at| at + 1)
 }

@@ -64,8 +64,8 @@ impl Lanes {
     }
 
     /// The entry number at a position.
-    pub fn number(&self, place: usize) -> usize {
-        self.order.get(place).copied().unwrap_or(place)
+    pub fn number(&self, position: usize) -> usize {
+        self.order.get(position).copied().unwrap_or(position)
     }
 
     /// The position of an entry number.
@@ -74,8 +74,8 @@ impl Lanes {
     }
 
     /// The nesting depth at a position.
-    pub fn depth(&self, place: usize) -> usize {
-        self.depths.get(place).copied().unwrap_or(0)
+    pub fn depth(&self, position: usize) -> usize {
+        self.depths.get(position).copied().unwrap_or(0)
     }
 
     /// Runs of consecutive entry numbers, as first number and length. Empty if every position equals its entry number.

@@ -47,8 +47,8 @@ impl Pictures {
     }
 
     /// The picture with this hash.
-    pub fn get(&self, sum: &str) -> Option<&Picture> {
-        self.all.get(sum)
+    pub fn get(&self, hash: &str) -> Option<&Picture> {
+        self.all.get(hash)
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -70,8 +70,8 @@ impl Pictures {
         let base64: String =
             text.iter().filter(|byte| **byte != b'\\').map(|byte| char::from(*byte)).collect();
         if let Ok(bytes) = STANDARD.decode(&base64) {
-            let sum = blake3::hash(&bytes).to_string();
-            self.all.insert(sum, Picture { media_type, base64 });
+            let hash = blake3::hash(&bytes).to_string();
+            self.all.insert(hash, Picture { media_type, base64 });
         }
     }
 }

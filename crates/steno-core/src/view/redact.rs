@@ -62,13 +62,13 @@ impl Redactor {
 
     /// Redacts a text.
     pub fn text<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
-        let found = find_secrets(text.as_bytes(), SecretRules::All);
-        if found.is_empty() {
+        let secrets = find_secrets(text.as_bytes(), SecretRules::All);
+        if secrets.is_empty() {
             return Cow::Borrowed(text);
         }
-        self.count += found.len() as u64;
+        self.count += secrets.len() as u64;
         let (mut redacted, mut end) = (String::with_capacity(text.len()), 0);
-        for secret in found {
+        for secret in secrets {
             redacted.push_str(&text[end..secret.range.start]);
             redacted.push_str(&format!("[redacted {}]", secret.rule));
             end = secret.range.end;

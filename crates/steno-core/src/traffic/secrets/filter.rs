@@ -117,13 +117,13 @@ impl SecretFilter {
         let unescaped = UnescapedBytes::new(&raw);
         let text = &unescaped.bytes;
         self.note_fields(text);
-        let found = self.find(text);
-        let mut kept_until = if is_end { raw.len() } else { self.hold_from(&unescaped, &found) };
+        let matches = self.find(text);
+        let mut kept_until = if is_end { raw.len() } else { self.hold_from(&unescaped, &matches) };
         if raw.len() - kept_until > LONGEST_HELD {
             kept_until = raw.len();
         }
         let mut at = 0;
-        for secret in found {
+        for secret in matches {
             let (start, end) =
                 (unescaped.original(secret.range.start), unescaped.original(secret.range.end));
             if end > kept_until {
@@ -171,13 +171,13 @@ impl SecretFilter {
 
     /// All secrets in a text, in order and without overlaps.
     fn find(&self, text: &[u8]) -> Vec<FoundSecret> {
-        let mut found: Vec<FoundSecret> = Vec::new();
+        let mut matches: Vec<FoundSecret> = Vec::new();
         let mut add = |secret: FoundSecret| {
             let is_free = |known: &FoundSecret| {
                 known.range.end <= secret.range.start || secret.range.end <= known.range.start
             };
-            if found.iter().all(is_free) {
-                found.push(secret);
+            if matches.iter().all(is_free) {
+                matches.push(secret);
             }
         };
         for known in &self.secrets.known {
@@ -200,8 +200,8 @@ impl SecretFilter {
         {
             add(FoundSecret { range, context_start, rule: rule.to_owned() });
         }
-        found.sort_by_key(|secret| secret.range.start);
-        found
+        matches.sort_by_key(|secret| secret.range.start);
+        matches
     }
 
     /// The offset of an unterminated part with a secret name.
@@ -215,7 +215,7 @@ impl SecretFilter {
     }
 
     /// The offset from which bytes may become a secret with more input.
-    fn hold_from(&self, unescaped: &UnescapedBytes, found: &[FoundSecret]) -> usize {
+    fn hold_from(&self, unescaped: &UnescapedBytes, matches: &[FoundSecret]) -> usize {
         let text = &unescaped.bytes;
         let near_end = text.len().saturating_sub(LONGEST_HELD);
         let mut from = text.len();
@@ -234,12 +234,12 @@ impl SecretFilter {
         }
         from = from.min(self.open_part(&text[near_end..]).map_or(from, |at| near_end + at));
         if let Some(begin) = memmem::rfind(&text[near_end..], b"-----BEGIN")
-            && !found.iter().any(|secret| secret.range.start == near_end + begin)
+            && !matches.iter().any(|secret| secret.range.start == near_end + begin)
         {
             from = from.min(near_end + begin);
         }
         // A match that reaches this offset may grow, so it is held and searched again.
-        for secret in found.iter().rev() {
+        for secret in matches.iter().rev() {
             if secret.range.end >= from {
                 from = from.min(secret.context_start);
             }

@@ -47,8 +47,8 @@ fn separate_thoughts(message: &mut Object) {
     if let Some(Value::Array(parts)) = message.get("content")
         && parts.iter().all(|part| part["type"] == "text")
     {
-        let said: String = parts.iter().filter_map(|part| part["text"].as_str()).collect();
-        message.insert("content".to_owned(), said.into());
+        let content: String = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+        message.insert("content".to_owned(), content.into());
     }
     let has_thought = ["reasoning", "reasoning_content"]
         .iter()

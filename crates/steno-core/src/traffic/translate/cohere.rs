@@ -20,8 +20,8 @@ pub(super) fn translate_request(mut request: Object) -> Object {
     messages.extend(
         list(&request, "chat_history").iter().filter_map(Value::as_object).flat_map(earlier),
     );
-    if let Some(said) = text(&request, "message").filter(|said| !said.is_empty()) {
-        messages.push(json!({"role": "user", "content": said}));
+    if let Some(content) = text(&request, "message").filter(|content| !content.is_empty()) {
+        messages.push(json!({"role": "user", "content": content}));
     }
     messages.extend(list(&request, "tool_results").iter().map(tool_result));
     request.insert("messages".to_owned(), messages.into());
@@ -37,11 +37,11 @@ fn earlier(message: &Object) -> Vec<Value> {
         _ => "user",
     };
     let calls: Vec<_> = list(message, "tool_calls").iter().map(call).collect();
-    let mut said = into_object(json!({"role": role, "content": message.get("message")}));
+    let mut translated = into_object(json!({"role": role, "content": message.get("message")}));
     if !calls.is_empty() {
-        said.insert("tool_calls".to_owned(), calls.into());
+        translated.insert("tool_calls".to_owned(), calls.into());
     }
-    vec![Value::Object(said)]
+    vec![Value::Object(translated)]
 }
 
 /// Translates a version 1 tool call, which has no id.
@@ -85,7 +85,7 @@ pub(super) fn translate_event(mut event: Object, calls: &mut usize) -> Vec<Objec
     };
     let message =
         event.get("delta").and_then(|delta| delta.get("message")).cloned().unwrap_or_default();
-    let said = &message["content"];
+    let content = &message["content"];
     match kind.as_str() {
         "message-start" => {
             let mut first = chunk(json!({}), Value::Null);
@@ -94,7 +94,7 @@ pub(super) fn translate_event(mut event: Object, calls: &mut usize) -> Vec<Objec
         }
         "content-start" | "content-delta" => {
             vec![chunk(
-                json!({"content": said["text"], "reasoning_content": said["thinking"]}),
+                json!({"content": content["text"], "reasoning_content": content["thinking"]}),
                 Value::Null,
             )]
         }
@@ -164,9 +164,9 @@ fn add_plan(message: &mut Object) {
 }
 
 /// Billed units count what is charged; `tokens` also counts what Cohere adds.
-fn add_usage(answer: &mut Object, stated: Option<&Value>) {
-    let Some(stated) = stated.and_then(Value::as_object) else { return };
-    let counts = object(stated, "billed_units").or(object(stated, "tokens"));
+fn add_usage(answer: &mut Object, provider_usage: Option<&Value>) {
+    let Some(provider_usage) = provider_usage.and_then(Value::as_object) else { return };
+    let counts = object(provider_usage, "billed_units").or(object(provider_usage, "tokens"));
     if let Some(counts) = counts {
         let (input, output) = (count(counts, "input_tokens"), count(counts, "output_tokens"));
         answer.insert(
@@ -174,5 +174,5 @@ fn add_usage(answer: &mut Object, stated: Option<&Value>) {
             json!({"prompt_tokens": input, "completion_tokens": output}),
         );
     }
-    answer.insert(STATED_USAGE.to_owned(), Value::Object(stated.clone()));
+    answer.insert(STATED_USAGE.to_owned(), Value::Object(provider_usage.clone()));
 }

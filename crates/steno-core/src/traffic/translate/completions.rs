@@ -19,8 +19,9 @@ pub(super) fn translate_request(mut request: Object) -> Object {
     };
     let suffix = text(&request, "suffix").filter(|suffix| !suffix.is_empty());
     let suffix = suffix.map(|suffix| json!(format!("[suffix]\n{suffix}")));
-    let said = prompts.into_iter().chain(suffix);
-    let messages: Vec<_> = said.map(|prompt| json!({"role": "user", "content": prompt})).collect();
+    let contents = prompts.into_iter().chain(suffix);
+    let messages: Vec<_> =
+        contents.map(|prompt| json!({"role": "user", "content": prompt})).collect();
     request.insert("messages".to_owned(), messages.into());
     request
 }
@@ -37,7 +38,7 @@ pub(super) fn translate_event(event: Object) -> Object {
 
 /// Wraps each text in a message, or in a delta of one.
 fn translate(mut answer: Object, field: &str) -> Object {
-    let choice = |index: usize, said: &Value, reason: &Value| json!({"index": index, field: {"role": "assistant", "content": said}, "finish_reason": reason});
+    let choice = |index: usize, content: &Value, reason: &Value| json!({"index": index, field: {"role": "assistant", "content": content}, "finish_reason": reason});
     let listed = ["choices", "results", "outputs"].iter().find(|name| answer.contains_key(**name));
     let choices: Vec<Value> = match listed {
         Some(name) => {
@@ -46,15 +47,15 @@ fn translate(mut answer: Object, field: &str) -> Object {
         }
         // A single text: Llama, and Titan in a stream.
         None => {
-            let said = answer.get("generation").or(answer.get("outputText"));
+            let content = answer.get("generation").or(answer.get("outputText"));
             let reason = answer.get("stop_reason").or(answer.get("completionReason"));
             let reason = reason.cloned().unwrap_or_default();
-            said.map(|said| choice(0, said, &reason)).into_iter().collect()
+            content.map(|content| choice(0, content, &reason)).into_iter().collect()
         }
     };
     if let Some(usage) = bedrock_usage(&answer) {
-        let stated = answer.get("usage").cloned().unwrap_or_else(|| usage.clone());
-        answer.insert(STATED_USAGE.to_owned(), stated);
+        let provider_usage = answer.get("usage").cloned().unwrap_or_else(|| usage.clone());
+        answer.insert(STATED_USAGE.to_owned(), provider_usage);
         answer.insert("usage".to_owned(), usage);
     }
     ["results", "outputs", "generation", "outputText"].iter().for_each(|name| {
@@ -65,15 +66,15 @@ fn translate(mut answer: Object, field: &str) -> Object {
 }
 
 fn listed_choice(at: usize, item: &Value, field: &str) -> Value {
-    let said = item.get("text").or(item.get("outputText"));
-    let Some(said) = said else { return item.clone() };
+    let content = item.get("text").or(item.get("outputText"));
+    let Some(content) = content else { return item.clone() };
     let reason = ["finish_reason", "stop_reason", "completionReason"]
         .iter()
         .find_map(|name| item.get(*name))
         .cloned()
         .unwrap_or_default();
     let index = item.get("index").cloned().unwrap_or_else(|| json!(at));
-    json!({"index": index, field: {"role": "assistant", "content": said}, "finish_reason": reason})
+    json!({"index": index, field: {"role": "assistant", "content": content}, "finish_reason": reason})
 }
 
 /// Usage of Bedrock models, in OpenAI's field names.

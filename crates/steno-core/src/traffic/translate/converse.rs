@@ -68,8 +68,8 @@ pub(super) fn translate_event(event: Object) -> Vec<Object> {
 /// Converse does not announce text and thinking blocks. Each delta is preceded by a block start; repeated starts of a
 /// block are ignored.
 fn translate_delta(index: &Value, delta: &Value) -> Value {
-    let (block, delta) = if let Some(said) = delta.get("text") {
-        (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": said}))
+    let (block, delta) = if let Some(content) = delta.get("text") {
+        (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": content}))
     } else if let Some(input) = delta.pointer("/toolUse/input") {
         let delta = json!({"type": "input_json_delta", "partial_json": input});
         return json!([{"type": "content_block_delta", "index": index, "delta": delta}]);
@@ -125,9 +125,10 @@ fn translate_block(block: &Value) -> Value {
     }
 }
 
-fn add_usage(answer: &mut Object, stated: Option<&Value>) {
-    let Some(stated) = stated.and_then(Value::as_object) else { return };
-    let count = |name: &str| stated.get(name).or(stated.get(&format!("{name}Count")));
+fn add_usage(answer: &mut Object, provider_usage: Option<&Value>) {
+    let Some(provider_usage) = provider_usage.and_then(Value::as_object) else { return };
+    let count =
+        |name: &str| provider_usage.get(name).or(provider_usage.get(&format!("{name}Count")));
     answer.insert(
         "usage".to_owned(),
         json!({
@@ -137,5 +138,5 @@ fn add_usage(answer: &mut Object, stated: Option<&Value>) {
             "cache_creation_input_tokens": count("cacheWriteInputTokens"),
         }),
     );
-    answer.insert(STATED_USAGE.to_owned(), Value::Object(stated.clone()));
+    answer.insert(STATED_USAGE.to_owned(), Value::Object(provider_usage.clone()));
 }

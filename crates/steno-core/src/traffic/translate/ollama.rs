@@ -95,8 +95,9 @@ fn translate_message(message: &mut Object) {
         .map(|data| json!({"type": "image_url", "image_url": {"url": format!("data:image;base64,{data}")}}))
         .collect();
     if !images.is_empty() {
-        let said = json!({"type": "text", "text": text(message, "content").unwrap_or_default()});
-        let parts: Vec<Value> = std::iter::once(said).chain(images).collect();
+        let text_part =
+            json!({"type": "text", "text": text(message, "content").unwrap_or_default()});
+        let parts: Vec<Value> = std::iter::once(text_part).chain(images).collect();
         message.insert("content".to_owned(), parts.into());
     }
 }
@@ -111,10 +112,11 @@ fn add_usage(answer: &mut Object) {
     if input + output == 0 {
         return;
     }
-    let stated =
+    let provider_usage =
         answer.iter().filter(|(name, _)| name.ends_with("_count") || name.ends_with("_duration"));
-    let stated: Object = stated.map(|(name, value)| (name.clone(), value.clone())).collect();
-    answer.insert(STATED_USAGE.to_owned(), stated.into());
+    let provider_usage: Object =
+        provider_usage.map(|(name, value)| (name.clone(), value.clone())).collect();
+    answer.insert(STATED_USAGE.to_owned(), provider_usage.into());
     answer.insert("usage".to_owned(), json!({"prompt_tokens": input, "completion_tokens": output}));
 }
 
