@@ -99,13 +99,13 @@ pub enum IndexError {
     #[error(transparent)]
     Format(#[from] FormatError),
     /// A newer version built the index.
-    #[error("the index was made by a newer steno, which can read it: {0}")]
+    #[error("the index was written by a newer version of steno: {0}")]
     Newer(PathBuf),
     /// The bundled SQLite is too old for concurrent processes.
-    #[error("SQLite {0} is too old for the index; 3.51.3 is needed")]
+    #[error("SQLite {0} is too old for the index; 3.51.3 or later is required")]
     OldSqlite(&'static str),
     /// Another process writes different entries for the same session.
-    #[error("another process changes what the index has of {0}")]
+    #[error("another process is indexing the same session: {0}")]
     Overtaken(PathBuf),
     /// There is no index that this version can read, and none may be created.
     #[error("the store has no index that this version can read: {0}")]

@@ -1,4 +1,4 @@
-//! Which entries, lines and words stand for each other.
+//! Matches entries, lines and words.
 
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ fn a_call_whose_structure_changed_has_changed() {
 
 #[test]
 fn long_and_repetitive_sessions_are_compared() {
-    // Shuffled, repeated and changed: the worst of all for what compares.
+    // Shuffled, repeated and changed: the worst case for a comparison.
     let entry = |number: usize, salt: usize| match number % 3 {
         0 => said(&format!("word{} and more", (number * 7919 + salt) % 50)),
         1 => said(&format!("{number} {salt} something else every time")),

@@ -134,7 +134,7 @@ mod tests {
         time.parse::<jiff::Timestamp>().unwrap().as_millisecond()
     }
 
-    /// The blocks of messages of a million output tokens at these times of a day.
+    /// The blocks of messages with a million output tokens each, at these times of day.
     fn blocks(times: &[&str]) -> Vec<Block> {
         let mut charges = Charges::default();
         charges.accounts.push(Account::default());

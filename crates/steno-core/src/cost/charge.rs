@@ -228,7 +228,7 @@ fn is_within(folder: &str, parent: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// One session of an agent with this stated sum, and charges of output tokens by model.
+    /// One session with this reported cost, and charges of output tokens by model.
     fn charges(agent: &str, stated: Option<f64>, tokens: &[(&str, i64)]) -> Charges {
         let size = tokens.iter().map(|(_, output)| output).sum();
         let (agent, at) = (agent.to_owned(), Some(7));
@@ -273,10 +273,10 @@ mod tests {
         let silent = charges("opencode", None, &[(OPUS, 1_000_000), ("x", 1)]);
         assert_eq!(costs(&silent, Mode::Auto), [Some(25.0), None]);
         assert_eq!(costs(&silent, Mode::Stated), [None, None]);
-        // A free plan states nothing that tokens cost.
+        // A free plan reports a cost of zero.
         let free = charges("opencode", Some(0.0), &[(OPUS, 1_000_000)]);
         assert_eq!(costs(&free, Mode::Auto), [Some(25.0)]);
-        // Claude Code's own sum goes on over sessions that were resumed.
+        // Claude Code's own total continues over resumed sessions.
         let own = charges(claude_code::AGENT, Some(99.0), &[(OPUS, 1_000_000)]);
         assert_eq!(costs(&own, Mode::Auto), [Some(25.0)]);
         assert_eq!(costs(&own, Mode::Stated), [Some(99.0)]);

@@ -268,7 +268,7 @@ mod tests {
 
     use super::*;
 
-    /// Looks at every run, one after the other.
+    /// A reference implementation that checks every run.
     fn without_encoded_plainly(text: &str) -> String {
         let bytes = text.as_bytes();
         let (mut out, mut kept, mut at, mut before) = (String::new(), 0, 0, 0);
@@ -288,7 +288,7 @@ mod tests {
         out + &text[kept..]
     }
 
-    /// Looks at every word, one after the other.
+    /// A reference implementation that checks every word.
     fn camel_parts_plainly(text: &str) -> String {
         let (mut out, mut done) = (String::new(), HashSet::new());
         let is_word = |c: char| c.is_ascii_alphanumeric() || !c.is_ascii();

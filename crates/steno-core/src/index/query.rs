@@ -29,16 +29,16 @@ pub enum QueryError {
     #[error("a phrase without its closing quotation mark: {0}")]
     Open(String),
     /// It only excludes words.
-    #[error("only words to leave out; at least one to find is needed: {0}")]
+    #[error("the query only excludes words; add at least one to find: {0}")]
     OnlyNot(String),
     /// `OR` lacks a word on one side.
     #[error("OR needs a word on each side: {0}")]
     LooseOr(String),
     /// It has more than one regular expression.
-    #[error("only one /regex/ can be searched for: {0}")]
+    #[error("only one /regex/ is allowed: {0}")]
     SecondRegex(String),
     /// The regular expression does not compile.
-    #[error("not a regular expression: {0}")]
+    #[error("invalid regular expression: {0}")]
     Regex(String),
 }
 

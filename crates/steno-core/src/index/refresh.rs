@@ -133,7 +133,7 @@ impl Index {
                 let insert = "INSERT OR IGNORE INTO session (agent, name) VALUES (?1, ?2)";
                 self.on(self.connection.execute(insert, names))?;
                 let update =
-                    "UPDATE session SET kept = -1, trouble = 'its folder is missing in the vault'
+                    "UPDATE session SET kept = -1, trouble = 'its folder is missing from the vault'
                     WHERE agent = ?1 AND name = ?2";
                 self.on(self.connection.execute(update, names))?;
             }

@@ -59,7 +59,7 @@ pub(super) fn assemble(dialect: Dialect, body: &[u8]) -> AssembledAnswer {
         _ if has_lines(dialect, body) => assembler.read_lines(body),
         _ if body.trim_ascii().is_empty() => return AssembledAnswer::default(),
         _ => {
-            let error = Some(format!("no JSON: {}", beginning(body)));
+            let error = Some(format!("not JSON: {}", beginning(body)));
             return AssembledAnswer { error, ..AssembledAnswer::default() };
         }
     }

@@ -52,10 +52,10 @@ impl<'a> DecodedBody<'a> {
     }
 }
 
-/// The error for a body over `limit`. `what` is `request` or `answer`.
+/// The error for a body over `limit`. `what` is `request` or `response`.
 pub(super) fn too_large(what: &str, limit: usize) -> String {
     let limit = limit >> 20;
-    format!("the {what} is larger than {limit} MiB; it is recorded, but the rest is not read")
+    format!("the {what} is larger than {limit} MiB; it is recorded, but the rest is not decoded")
 }
 
 fn zstd_decoder(bytes: &[u8]) -> Option<impl Read> {

@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(data("data: YHOO\ndata: +2\ndata: 10\n\n"), ["YHOO\n+2\n10"]);
         let stream = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n";
         assert_eq!(data(stream), ["first event", "second event", " third event"]);
-        // The standard drops the last one, which has no blank line.
+        // The standard drops the last event, which has no blank line.
         assert_eq!(data("data\n\ndata\ndata\n\ndata:"), ["", "\n", ""]);
         assert_eq!(data("data:test\n\ndata: test\n\n"), ["test", "test"]);
         let named = events(b"event: add\ndata: 73857293\n\nevent: remove\ndata: 2153\n\n");
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(events(other.as_bytes()), expected, "{ending:?}");
             assert_eq!(events(&[BYTE_ORDER_MARK, other.as_bytes()].concat()), expected);
         }
-        // Mixed: CR LF is one end, LF CR are two.
+        // Mixed: CR LF is one line end, LF CR is two.
         assert_eq!(data("data: a\r\ndata: b\n\rdata: c\r\rdata: d\n\r\n"), ["a\nb", "c", "d"]);
     }
 

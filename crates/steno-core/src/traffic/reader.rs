@@ -40,7 +40,7 @@ fn read(bundle: &Bundle, emit: Emit<'_>) -> Result<Session, FormatError> {
             Ok(line) => match Piece::of(&line.bytes) {
                 Some(piece) => telling.take(piece),
                 None => {
-                    let problem = Problem::at(source.path(), line.number, "no piece of traffic");
+                    let problem = Problem::at(source.path(), line.number, "not a traffic record");
                     emit(Item::Problem(problem));
                     continue;
                 }

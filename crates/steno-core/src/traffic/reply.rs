@@ -123,7 +123,7 @@ pub(super) fn stated_error(exchange: &Exchange) -> Option<String> {
 /// Assembles the response body.
 fn assemble_answer(exchange: &Exchange) -> AssembledAnswer {
     let body = exchange.answer_body();
-    let oversize = body.is_too_large.then(|| too_large("answer", ANSWER_LIMIT));
+    let oversize = body.is_too_large.then(|| too_large("response", ANSWER_LIMIT));
     let mut assembled = match exchange.status {
         Some(status) if !(200..300).contains(&status) => AssembledAnswer {
             error: Some(refusal_message(status, &body.bytes)),

@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// The attempts of requests, each with its status: what they repeat.
+    /// The retries found for a list of attempts and their statuses.
     fn attempts(requests: &[(Exchange, Option<u16>)]) -> Vec<Option<(u64, Option<String>)>> {
         let mut log = RetryLog::default();
         let mut found = Vec::new();

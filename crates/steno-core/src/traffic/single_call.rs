@@ -47,7 +47,7 @@ pub(super) fn reply(dialect: Dialect, exchange: &Exchange, body: &[u8]) -> Reply
             _ if dialect == Dialect::Transcription => {
                 Reply::of_text(String::from_utf8_lossy(body).trim_end().to_owned())
             }
-            _ => Reply { error: Some("the answer is no JSON".to_owned()), ..Reply::default() },
+            _ => Reply { error: Some("the response is not JSON".to_owned()), ..Reply::default() },
         },
     }
 }

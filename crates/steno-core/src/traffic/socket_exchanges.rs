@@ -16,7 +16,7 @@ use crate::json::{Object, Value};
 const NO_WEBSOCKET: [u16; 4] = [404, 405, 426, 501];
 
 /// The error of a response without an end.
-const CLOSED: &str = "the connection closed before the answer ended";
+const CLOSED: &str = "the connection closed before the response ended";
 
 /// Converts WebSocket messages into pieces of exchanges. Passes other pieces through.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! Conversations as clients really hold them, in each dialect, plain and streamed.
+//! Conversations as real clients send them, in each dialect, plain and streamed.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ mod matching;
 mod providers;
 mod streams;
 
-/// A recording in the making.
+/// Builds a recording.
 #[derive(Default)]
 struct Tape {
     telling: Telling,
@@ -23,7 +23,7 @@ struct Tape {
 }
 
 impl Tape {
-    /// Asks, and leaves the answer open.
+    /// Sends a request, and leaves the response open.
     fn ask(&mut self, path: &str, body: &Value) -> String {
         self.exchanges += 1;
         let exchange = format!("x{}", self.exchanges);
@@ -35,7 +35,7 @@ impl Tape {
         exchange
     }
 
-    /// Answers in chunks, and leaves the end open.
+    /// Sends a response in chunks, and leaves the end open.
     fn say(&mut self, exchange: &str, status: u16, chunks: &[&str]) {
         let mut head = Piece::new(PieceKind::Response, exchange);
         (head.status, head.after) = (Some(status), Some(200_000));
@@ -49,33 +49,33 @@ impl Tape {
         self.take(&Piece::end(exchange, 500_000, error));
     }
 
-    /// A whole exchange with a plain answer.
+    /// A whole exchange with a plain response.
     fn exchange(&mut self, path: &str, request: &Value, answer: &Value) {
         let exchange = self.ask(path, request);
         self.say(&exchange, 200, &[&answer.to_string()]);
         self.end(&exchange, None);
     }
 
-    /// A whole exchange with a stream of events.
+    /// A whole exchange with an event stream.
     fn stream(&mut self, path: &str, request: &Value, events: &[Value]) {
         let exchange = self.ask(path, request);
         self.say(&exchange, 200, &[&sse(events)]);
         self.end(&exchange, None);
     }
 
-    /// Each piece is printed and parsed, as it would be in the vault.
+    /// Encodes and parses each piece, as the vault does.
     fn take(&mut self, piece: &Piece<'_>) {
         let piece = Piece::of(&piece.to_line()).unwrap();
         let told = self.telling.take(piece);
         self.entries.extend(told);
     }
 
-    /// What was told: source, role, kind and the first words.
+    /// The decoded entries: source, role, kind and the first words.
     fn told(&self) -> Vec<String> {
         self.entries.iter().map(line).collect()
     }
 
-    /// What was told, without its sources.
+    /// The decoded entries, without their sources.
     fn said(&self) -> Vec<String> {
         let told = self.told();
         told.iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
@@ -111,7 +111,7 @@ fn sse(events: &[Value]) -> String {
     events.iter().map(event).collect()
 }
 
-/// The metadata of an entry, one field of it.
+/// One field of an entry's metadata.
 fn about(entry: &Entry, field: &str) -> Value {
     entry.metadata.as_ref().and_then(|metadata| metadata.get(field)).cloned().unwrap_or(json!(null))
 }

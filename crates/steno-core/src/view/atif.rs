@@ -207,7 +207,7 @@ mod tests {
         };
         assert_eq!(read.session.native_id.as_deref(), Some("first"));
         assert_eq!(read.session.totals.usage, written.session.totals.usage);
-        // The tokens of a step stand with its first entry.
+        // A step's usage is on its first entry.
         let plain = |told: Vec<String>| -> Vec<String> {
             told.iter()
                 .map(|line| line.split(" Some(Usage").next().unwrap().replace(" None", ""))

@@ -178,7 +178,7 @@ mod tests {
         entry
     }
 
-    /// The numbers in their order, each with its depth.
+    /// The entry numbers in order, each with its depth.
     fn laid(entries: &[Entry]) -> Vec<(usize, usize)> {
         let lanes = Lanes::of(entries);
         (0..entries.len()).map(|place| (lanes.number(place), lanes.depth(place))).collect()

@@ -268,7 +268,7 @@ mod tests {
         secrets.filter()
     }
 
-    /// What is recorded of a body whose chunks end at `cuts`.
+    /// The recorded bytes of a body with chunks that end at `cuts`.
     fn recorded(mut filter: SecretFilter, body: &[u8], cuts: &[usize]) -> String {
         let (mut out, mut start) = (Vec::new(), 0);
         for end in cuts.iter().copied().chain([body.len()]) {

@@ -1,4 +1,4 @@
-//! The same conversation in the words of further providers, plain and streamed.
+//! The same conversation in the APIs of further providers, plain and streamed.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::*;
 use crate::traffic::aws_event_stream::encode_event;
 
-/// What every provider's conversation comes to.
+/// The entries of every provider's conversation.
 const SAID: [&str; 7] = [
     "system text: Be brief",
     "user text: What is in a.txt?",
@@ -30,7 +30,7 @@ fn check(tape: &Tape, adapter: &str) {
     assert_eq!((tape.usage().input, tape.usage().output), (30, 12));
 }
 
-/// A whole exchange whose answer comes as bytes; at every cut it must say the same.
+/// A whole exchange with these response bytes. It must decode the same wherever the chunks end.
 fn record(tape: &mut Tape, path: &str, request: &Value, answer: &[u8]) {
     let exchange = tape.ask(path, request);
     tape.say(&exchange, 200, &[]);
@@ -38,7 +38,7 @@ fn record(tape: &mut Tape, path: &str, request: &Value, answer: &[u8]) {
     tape.end(&exchange, None);
 }
 
-/// Reads an answer that was cut everywhere: nothing panics, and what came before a cut is a part of the whole.
+/// Truncates a response at every offset: nothing panics, and the entries before a cut are a prefix of the whole.
 fn check_cuts(path: &str, request: &Value, answer: &[u8]) {
     let mut whole = Tape::default();
     record(&mut whole, path, request, answer);
@@ -247,7 +247,7 @@ fn models_that_are_invoked_speak_their_own_words() {
     let path = "/v1/projects/p/locations/l/publishers/anthropic/models/claude:streamRawPredict";
     vertex.stream(path, &request, &events);
     assert_eq!(vertex.said(), tape.said());
-    // Llama counts in headers, and its prompt is text.
+    // Llama reports usage in headers, and its prompt is text.
     let mut llama = Tape::default();
     let exchange = llama.ask("/model/meta.llama3/invoke", &json!({"prompt": "Hello"}));
     let mut head = Piece::new(PieceKind::Response, exchange.as_str());
@@ -511,7 +511,7 @@ fn the_results_of_a_batch_are_billed_once_each() {
     assert_eq!(about(&tape.entries[1], "custom_id"), json!("b"));
 }
 
-/// A file that was fetched, of these lines.
+/// A fetched file with these lines.
 fn downloaded(path: &str, objects: &[Value]) -> Tape {
     let mut tape = Tape::default();
     let mut piece = Piece::new(PieceKind::Request, "x");

@@ -1,4 +1,4 @@
-//! Bodies that are larger than what is read of one.
+//! Bodies over the decoding limit.
 
 use std::io::{Read, Write};
 
@@ -7,7 +7,7 @@ use crate::traffic::body::{ANSWER_LIMIT, REQUEST_LIMIT};
 
 const CHAT: &str = "/v1/chat/completions";
 
-const TOO_LARGE: &str = "MiB; it is recorded, but the rest is not read";
+const TOO_LARGE: &str = "MiB; it is recorded, but the rest is not decoded";
 
 fn gzip(mut body: impl Read) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -15,12 +15,12 @@ fn gzip(mut body: impl Read) -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// Some text, then as many blanks as make it larger than the limit.
+/// Some text, padded with spaces over the limit.
 fn padded(text: &str) -> impl Read {
     text.as_bytes().chain(std::io::repeat(b' ').take(REQUEST_LIMIT as u64))
 }
 
-/// A whole exchange with these bytes as its answer.
+/// A whole exchange with these response bytes.
 fn answered(coding: Option<&str>, chunks: &[&[u8]]) -> Tape {
     let mut tape = Tape::default();
     let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]});
@@ -38,12 +38,12 @@ fn answered(coding: Option<&str>, chunks: &[&[u8]]) -> Tape {
 
 #[test]
 fn of_a_compressed_answer_only_so_much_is_unpacked() {
-    let error = format!("system error: the answer is larger than 16 {TOO_LARGE}");
+    let error = format!("system error: the response is larger than 16 {TOO_LARGE}");
     let tape = answered(Some("gzip"), &[&gzip(padded("{\"choices\":[]"))]);
     assert_eq!(tape.said(), ["user text: Hello", &error]);
     let zstd = zstd::encode_all(padded("{\"choices\":[]"), 1).unwrap();
     assert_eq!(answered(Some("zstd"), &[&zstd]).said(), ["user text: Hello", &error]);
-    // Of a stream, what had come until then is told.
+    // The events of a stream before the limit are decoded.
     let event = json!({"id": "c1", "object": "chat.completion.chunk", "model": "m-1",
         "choices": [{"index": 0, "delta": {"content": "Hi"}}]});
     let tape = answered(Some("gzip"), &[&gzip(padded(&format!("data: {event}\n\n:")))]);
@@ -55,7 +55,7 @@ fn a_window_that_http_does_not_allow_is_not_made() {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.window_log(27).unwrap();
     encoder.write_all(b"{\"choices\":[]}").unwrap();
-    // Without a size of its content, the frame states the window.
+    // A frame without a content size has a window size.
     let tape = answered(Some("zstd"), &[&encoder.finish().unwrap()]);
     assert_eq!(tape.said(), ["user text: Hello", "assistant text: "]);
 }
@@ -93,7 +93,7 @@ fn a_request_that_is_too_large_is_told_of() {
     );
 }
 
-/// A request whose body comes in pieces.
+/// A request with its body in several pieces.
 fn uploaded(tape: &mut Tape, path: &str, content_type: &str, parts: &[&[u8]]) {
     let mut piece = Piece::new(PieceKind::Request, "x");
     (piece.path, piece.is_uploaded) = (Some(path.to_owned().into()), true);
@@ -114,14 +114,14 @@ fn a_request_that_comes_in_pieces_is_told_when_it_is_whole() {
         tape.take(&Piece::new(PieceKind::UploadEnd, "x"));
         assert_eq!(tape.said(), ["user text: Hello"], "{cut}");
     }
-    // What went wrong on its way is told.
+    // An upload error becomes an entry.
     let mut tape = Tape::default();
     uploaded(&mut tape, CHAT, "application/json", &[request.as_bytes()]);
     let mut end = Piece::new(PieceKind::UploadEnd, "x");
     end.error = Some("recording paused".into());
     tape.take(&end);
     assert_eq!(tape.said(), ["user text: Hello", "system error: recording paused"]);
-    // Of one that never came to its end, the end of the exchange tells.
+    // A request body without an end is decoded at the end of the exchange.
     let mut tape = Tape::default();
     uploaded(&mut tape, CHAT, "application/json", &[request.as_bytes()]);
     tape.end("x", Some("cut"));

@@ -1,4 +1,4 @@
-//! Which conversation a request belongs to.
+//! Finds the conversation of a request.
 
 use super::*;
 
@@ -84,7 +84,7 @@ fn conversations_one_after_the_other_stand_in_the_first_source() {
     let mut tape = Tape::default();
     tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
     tape.exchange(CHAT, &request(&[user("Two")]), &completion("two"));
-    // The same again, and to its end.
+    // The same request again, now to its end.
     tape.exchange(CHAT, &request(&[user("One")]), &completion("one"));
     tape.exchange(CHAT, &request(&[user("One"), assistant("one"), user("More")]), &completion("1"));
     let sources: Vec<_> = tape.entries.iter().map(|entry| entry.source.as_str()).collect();
@@ -151,7 +151,7 @@ fn settings_may_put_all_into_one_source() {
     tape.say(&first, 200, &[&completion("one").to_string()]);
     tape.end(&first, None);
     assert!(tape.entries.iter().all(|entry| entry.source == "primary"));
-    // What was said meanwhile comes after the answer: a prompt and its answer stay together.
+    // Entries of another exchange follow the answer, so a prompt and its answer stay together.
     assert_eq!(
         tape.said(),
         ["user text: One", "assistant text: one", "user text: Two", "assistant text: two"]
@@ -163,7 +163,7 @@ fn a_retry_in_one_source_repeats_its_prompt_if_others_have_come_since() {
     let failing = |tape: &mut Tape| {
         let failed = tape.ask(CHAT, &request(&[user("One")]));
         tape.say(&failed, 503, &[]);
-        // A client that will try again does not wait for the rest.
+        // A client that retries does not wait for the rest.
         tape.end(&failed, Some("the client closed the connection"));
     };
     let mut tape = Tape::default();

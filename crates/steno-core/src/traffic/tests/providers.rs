@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What every provider's conversation comes to.
+/// The entries of every provider's conversation.
 const POINTS: [&str; 6] = [
     "system text: Be brief",
     "user text: What is in a.txt?",
@@ -12,7 +12,7 @@ const POINTS: [&str; 6] = [
     "assistant text: It says hello.",
 ];
 
-/// Each point is told when it is reached, with what is known then.
+/// Each entry is emitted when its capture point is reached, with the facts known then.
 fn check(tape: &Tape, adapter: &str) {
     assert_eq!(tape.said(), POINTS);
     assert!(tape.entries.iter().all(|entry| entry.source == "primary"));

@@ -1,4 +1,4 @@
-//! Streams that were cut, errors, and bodies in other codings.
+//! Truncated streams, errors, and other content encodings.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The same answer as another program has compressed it.
+/// The same response, compressed by another program.
 const BROTLI: &str = "i0cAAICqqqrq/3Sns7qD+1UOJz/cHRwM1NXE3cTBVMXARA4OYGCwATc4hoFiiHMAnAl9YDNCo+Dvn7aMPS81r837\
     tmqaDwrdZ10R+uVOoS1uTQN5HtiY9Y/cCl0j6leRg91XRagRFllHUmg+UkciPIyz8LFhsUy71vCBEOkb5+sc";
 
@@ -139,7 +139,7 @@ fn a_retry_is_marked_and_repeats_no_prompt() {
     let first = tape.ask(CHAT, &hello());
     tape.say(&first, 529, &["{\"error\": \"overloaded\"}"]);
     tape.end(&first, None);
-    // Some of the answer comes, then the connection breaks.
+    // Part of the response arrives, then the connection breaks.
     let second = tape.ask(CHAT, &hello());
     tape.say(&second, 200, &[&chunk("Hel")]);
     tape.end(&second, Some("connection reset"));
@@ -169,7 +169,7 @@ fn a_retry_is_marked_and_repeats_no_prompt() {
     let (again, last) = ((json!(2), json!("x1")), (json!(3), json!("x2")));
     assert_eq!(attempts, [none.clone(), none, again.clone(), again, last]);
     assert_eq!((tape.usage().input, tape.usage().output), (3, 2));
-    // What follows goes on with the conversation.
+    // The next request continues the conversation.
     let more = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"},
         {"role": "assistant", "content": "Hello you"}, {"role": "user", "content": "And?"}]});
     tape.ask(CHAT, &more);
@@ -246,7 +246,7 @@ fn compressed_answers_are_read_even_when_cut() {
     }
 }
 
-/// A stream of chat completions in which a character has several bytes, an event several lines and others comments.
+/// A chat completions stream with multi-byte characters, an event of several lines, and comments.
 fn odd_stream(end: &str) -> String {
     let first = json!({"id": "c1", "model": "m-1", "choices": [{"index": 0, "delta": {"content": "Gr\u{fc}\u{df}e "}}]});
     let first = serde_json::to_string_pretty(&first).unwrap();
@@ -344,7 +344,7 @@ fn a_client_that_closes_after_the_last_event_has_got_all() {
         assert_eq!(tape.said(), ["user text: Hello", "assistant text: Hi"], "{path}");
         assert_eq!(about(&tape.entries[1], "connection_error"), json!(closed));
     }
-    // Of two choices, one has not ended.
+    // One of two choices has not ended.
     let choice = |index: u64, reason: Value| {
         json!({"id": "c", "object": "chat.completion.chunk", "choices":
             [{"index": index, "delta": {"content": "Hi"}, "finish_reason": reason}]})
@@ -405,7 +405,7 @@ const PATHS: [&str; 14] = [
     "/v1/messages/batches/b/results",
 ];
 
-/// Bits of requests and answers, put together in any order.
+/// Fragments of requests and responses, combined in any order.
 const WORDS: [&str; 24] = [
     "{",
     "}",
