@@ -164,7 +164,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a call stands alone and continues no conversation.
+    /// Whether a call is independent of any conversation.
     pub(super) fn is_single_call(self) -> bool {
         matches!(
             self,

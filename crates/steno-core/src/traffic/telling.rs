@@ -250,7 +250,7 @@ impl Telling {
         self.in_order(number, entries, false)
     }
 
-    /// Decodes a request whose body is complete.
+    /// Decodes a request. Its body must be complete.
     fn read_request(&mut self, open: &mut Open) -> Vec<Entry> {
         let exchange = &open.exchange;
         let dialect = exchange.dialect();
