@@ -25,7 +25,7 @@ struct OriginSpan {
     first: usize,
 }
 
-/// What one message was billed.
+/// The usage of one message.
 #[derive(Clone, Debug)]
 pub(crate) struct Bill {
     /// The session that it was billed in, where that is another than the one that is read.
@@ -67,8 +67,8 @@ impl Bills {
         Self { span: self.span.clone(), ..Self::default() }
     }
 
-    /// Takes the session's entry `number`: of what several records of a message state, the largest number of each
-    /// kind counts.
+    /// Adds the entry with this number. If several records report the same message, the largest number of each kind
+    /// counts.
     pub(crate) fn take(&mut self, entry: &Entry, number: usize) {
         let Some(usage) = &entry.usage else { return };
         let known = entry.message_id.as_ref().and_then(|message| self.messages.get(message));

@@ -120,7 +120,7 @@ impl Draft {
         self.total_origin = origin;
     }
 
-    /// How many entries were taken.
+    /// How many entries were added.
     pub fn len(&self) -> usize {
         self.parted + self.rows.len()
     }

@@ -66,7 +66,7 @@ enum Told {
     Stated(Session),
     /// All facts.
     All(Session),
-    /// The same; where it states no tokens, the entries have them.
+    /// All facts but the usage, which the entries have.
     AllButTokens(Session),
 }
 

@@ -116,10 +116,10 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// Enters what a session states of a message.
-    fn state(&mut self, key: &Hash, stated: &Billed) -> Result<(), IndexError> {
-        if self.enter(key, stated)? {
-            self.add(stated, 1);
+    /// Adds what a session reports about a message.
+    fn state(&mut self, key: &Hash, reported: &Billed) -> Result<(), IndexError> {
+        if self.enter(key, reported)? {
+            self.add(reported, 1);
             return Ok(());
         }
         let Some(before) = self.find(key)? else { return Ok(()) };
