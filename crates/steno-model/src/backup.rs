@@ -1,4 +1,4 @@
-//! What stands where a file is to be replaced is kept beside it, under a name that nothing has yet.
+//! Backs up a file before it is replaced, beside it under an unused name.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::durable::{self, FileError, OnPath};
 
-/// What a backup's name has after that of its file.
+/// The suffix of a backup.
 const SUFFIX: &str = ".steno-backup";
 
-/// What the name of a file has that was put back as it was before it was rewritten.
+/// The suffix of a restored earlier generation.
 const EARLIER: &str = ".steno-earlier";
 
-/// The names that a backup of `path` may have, in the order in which they are taken.
+/// The possible backup names of `path`, in order of use.
 pub fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
     let base = path.file_name().unwrap_or_default().to_owned();
     (0_u32..).map(move |number| {
@@ -25,14 +25,14 @@ pub fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The name of what `path` held before it was rewritten for the time `generation`, counted from 0.
+/// The name for generation `generation` of `path`, counted from 0.
 pub fn earlier_name(path: &Path, generation: u32) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!("{EARLIER}.{generation}"));
     path.with_file_name(name)
 }
 
-/// Whether a file is a backup, or what one held earlier, going by its name.
+/// Whether a file is a backup or an earlier generation, by its name.
 pub fn is_backup(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_number = |number: &str| {
@@ -44,9 +44,9 @@ pub fn is_backup(path: &Path) -> bool {
         .any(|(_, number)| is_number(number))
 }
 
-/// Keeps the file at `path` as it is now under the first free name, and gives that. A link is kept as a link.
+/// Copies the file at `path` to the first free backup name, and returns that name. A link stays a link.
 ///
-/// A backup that is there is never overwritten; one that has the same bytes will do.
+/// Never overwrites a backup. An existing one with the same bytes is reused.
 pub fn back_up(path: &Path) -> Result<PathBuf, FileError> {
     for name in names(path) {
         if is_same(path, &name) || create(path, &name)? {
@@ -56,13 +56,13 @@ pub fn back_up(path: &Path) -> Result<PathBuf, FileError> {
     Err(io::Error::from(io::ErrorKind::AlreadyExists)).on("keep a copy of", path)
 }
 
-/// Makes the backup; `false` when its name is taken.
+/// Creates the backup; `false` if the name is taken.
 fn create(path: &Path, backup: &Path) -> Result<bool, FileError> {
     if path.is_symlink() {
         if fs::symlink_metadata(backup).is_ok() {
             return Ok(false);
         }
-        // The link itself is put aside: nothing can make a copy of one everywhere.
+        // A link is renamed, because not every platform can copy one.
         fs::rename(path, backup).on("put aside", path)?;
         return durable::sync_dir(durable::parent(path)).map(|()| true);
     }

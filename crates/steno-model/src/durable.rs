@@ -1,6 +1,6 @@
-//! Files that survive a crash: atomic replacement, healed appends, private modes.
+//! Files that survive a crash: atomic replacement, appends that repair a torn line, private modes.
 //!
-//! Everything here returns only after the bytes are on disk.
+//! Functions return only after the bytes are on disk, unless their name says `unsynced`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 use crate::step;
 
-/// An operation on a file that failed.
+/// A failed operation on a file.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {path}")]
 pub struct FileError {
-    /// What was tried, as a verb: `open`, `write`.
+    /// The operation as a verb: `open`, `write`.
     pub action: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// Why it failed.
+    /// The cause.
     #[source]
     pub source: io::Error,
 }
 
-/// Says which file an I/O error is about.
+/// Adds a path to an I/O error.
 pub trait OnPath<T> {
     /// Turns the error into "could not `action` `path`".
     fn on(self, action: &'static str, path: &Path) -> Result<T, FileError>;
@@ -34,7 +34,7 @@ impl<T> OnPath<T> for io::Result<T> {
 }
 
 impl FileError {
-    /// The same failure for somebody else who waited for it.
+    /// A copy of the error for another caller that waits for the same operation.
     pub fn again(&self) -> Self {
         let source = match self.source.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),
@@ -43,18 +43,18 @@ impl FileError {
         Self { action: self.action, path: self.path.clone(), source }
     }
 
-    /// Whether the file simply is not there.
+    /// Whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         self.source.kind() == io::ErrorKind::NotFound
     }
 }
 
-/// Makes a folder and its parents, readable by the owner only, and durable.
+/// Creates a folder and its parents, readable by the owner only, and syncs them.
 pub fn create_private_dir(path: &Path) -> Result<(), FileError> {
     make_private_dir(path)?.iter().try_for_each(|folder| sync_dir(folder))
 }
 
-/// Makes a folder and its parents, readable by the owner only. Gives the folders that have to be synced for that to last.
+/// Creates a folder and its parents, readable by the owner only. Returns the folders that the caller must sync.
 pub fn make_private_dir(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     if path.is_dir() {
         return Ok(Vec::new());
@@ -65,7 +65,7 @@ pub fn make_private_dir(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(path) {
-        // Somebody else was faster.
+        // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         other => other.on("create folder", path)?,
     }
@@ -81,13 +81,13 @@ pub fn private_options() -> OpenOptions {
     options
 }
 
-/// Replaces `path` by `bytes`, all or nothing, readable by the owner only.
+/// Atomically replaces `path` by `bytes`, readable by the owner only.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     replace_atomic(path, |file| file.write_all(bytes))
 }
 
-/// Writes a new file, all or nothing, with the mode that the user's umask gives: for what others are to read.
-/// `false` when the name is taken.
+/// Atomically creates a file with the mode of the user's umask, for files that others read. Returns `false` if the
+/// name is taken.
 pub fn create_shared(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -98,7 +98,7 @@ pub fn create_shared(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     place_new(temp, path)
 }
 
-/// Replaces `path` by what `fill` writes, all or nothing, readable by the owner only.
+/// Atomically replaces `path` by what `fill` writes, readable by the owner only.
 pub fn replace_atomic(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
@@ -109,7 +109,7 @@ pub fn replace_atomic(
     sync_dir(parent(path))
 }
 
-/// A file beside `path` with what `fill` writes, on disk.
+/// Writes and syncs a temporary file beside `path`.
 fn filled(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
@@ -122,12 +122,12 @@ fn filled(
     Ok(temp)
 }
 
-/// Writes a new file, all or nothing, readable by the owner only; `false` when the name is taken.
+/// Atomically creates a file, readable by the owner only. Returns `false` if the name is taken.
 pub fn create_atomic(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     create_filled(path, |file| file.write_all(bytes))
 }
 
-/// As [`create_atomic`], with what `fill` writes.
+/// Like [`create_atomic`], with the content that `fill` writes.
 pub fn create_filled(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
@@ -135,7 +135,7 @@ pub fn create_filled(
     place_new(filled(path, fill)?, path)
 }
 
-/// Gives a whole file its name, unless that is taken.
+/// Renames a temporary file to its final name, unless that is taken.
 fn place_new(temp: tempfile::NamedTempFile, path: &Path) -> Result<bool, FileError> {
     match temp.persist_noclobber(path) {
         Ok(_) => {
@@ -147,12 +147,12 @@ fn place_new(temp: tempfile::NamedTempFile, path: &Path) -> Result<bool, FileErr
     }
 }
 
-/// Replaces `path` by `bytes`, all or nothing, without waiting for the disk; for what can be made again.
+/// Atomically replaces `path` by `bytes` without a sync, for content that can be computed again.
 pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     replace_unsynced_by(path, |file| file.write_all(bytes))
 }
 
-/// As [`replace_unsynced`], with what `fill` writes.
+/// Like [`replace_unsynced`], with the content that `fill` writes.
 pub fn replace_unsynced_by(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
@@ -163,7 +163,7 @@ pub fn replace_unsynced_by(
     Ok(())
 }
 
-/// A file beside `path` that will take its place. It is locked as long as somebody writes it.
+/// Creates a temporary file beside `path`. It is locked while it is being written.
 pub fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
     temporary_by(&mut tempfile::Builder::new(), path)
 }
@@ -176,16 +176,16 @@ fn temporary_by(
     loop {
         let temp = builder.tempfile_in(parent(path)).on("write", path)?;
         let is_locked = temp.as_file().lock().is_ok();
-        // Before it was locked, somebody may have taken it for a leftover.
+        // Before the lock, another process may have removed it as a leftover.
         if !is_locked || temp.path().exists() {
             return Ok(temp);
         }
     }
 }
 
-/// Removes what killed processes have left in a folder of files that were to take the place of others.
+/// Removes temporary files that killed processes left in a folder.
 ///
-/// One that cannot be removed does no harm.
+/// Ignores errors: a leftover does no harm.
 pub fn remove_leftovers(dir: &Path) {
     let Ok(items) = fs::read_dir(dir) else { return };
     for path in items.flatten().map(|item| item.path()).filter(|path| is_leftover(path)) {
@@ -196,16 +196,16 @@ pub fn remove_leftovers(dir: &Path) {
     }
 }
 
-/// How the name of a file that will take another's place begins and ends.
+/// Prefix and suffix of temporary files.
 const TEMPORARY: (&str, &str) = (".steno-", ".tmp");
 
-/// Whether a file is what a crash left of an unfinished replacement, going by its name.
+/// Whether a file is the temporary file of an interrupted replacement, by its name.
 pub fn is_leftover(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1)
 }
 
-/// Makes a rename, creation or removal in `dir` durable.
+/// Syncs a folder, so that a rename, creation or removal in it is durable.
 pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
     if cfg!(unix) {
         File::open(dir).and_then(|dir| dir.sync_all()).on("sync folder", dir)?;
@@ -213,7 +213,7 @@ pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Removes a file durably; one that is not there is fine.
+/// Removes a file durably. A missing file is not an error.
 pub fn remove_file(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -221,10 +221,10 @@ pub fn remove_file(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Appends whole lines and syncs them.
+/// Appends complete lines and syncs them.
 ///
-/// A torn last line is closed with a newline first, so that it stays a bad line of its own
-/// and never swallows the record that follows.
+/// First ends a torn last line with a newline, so that it stays a bad line of its own and the next record stays
+/// readable.
 pub fn append_lines(path: &Path, lines: &[u8]) -> Result<(), FileError> {
     let new = !path.exists();
     let mut file =
@@ -244,7 +244,7 @@ pub fn append_lines(path: &Path, lines: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The folder that holds `path`.
+/// The parent folder of `path`; `.` for a bare file name.
 pub fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,

@@ -1,7 +1,7 @@
 //! The entry: one thing said or done in a session.
 //!
-//! On disk and in JSON an entry has the ten fields of weakincentives' `TranscriptEntry`, then ours. Fields that
-//! nobody modelled stay in [`Entry::extra`] and are written back where they were read.
+//! In JSON, an entry has the ten fields of weakincentives' `TranscriptEntry`, then Steno's. Unknown fields stay in
+//! [`Entry::extra`] and are written back.
 
 mod fields;
 
@@ -18,7 +18,7 @@ pub use crate::numbering::Numbering;
 use crate::timestamp::Timestamp;
 pub use crate::usage::Usage;
 
-/// The source of everything that the main agent of a session says.
+/// The source of everything that a session's main agent produces.
 pub const PRIMARY: &str = "primary";
 
 /// One thing said or done: text, thought, tool call, tool result, compaction, error or notice.
@@ -28,33 +28,33 @@ pub struct Entry {
     pub role: Role,
     /// The text, the tool's arguments or the tool's output.
     pub content: String,
-    /// When it was said; absent where the format does not tell.
+    /// When it was produced, if the format has times.
     pub created_at: Option<Timestamp>,
-    /// The tool that was called or that answered.
+    /// The called tool.
     pub tool_name: Option<String>,
-    /// Joins a tool's result to its call.
+    /// Links a tool result to its call.
     pub tool_call_id: Option<String>,
     /// The structured arguments of a tool call.
     pub tool_input: Option<Value>,
-    /// What the provider said about it.
+    /// Further data from the provider.
     pub metadata: Option<Object>,
-    /// Unique, and the same each time the same bytes are read.
+    /// Unique and stable: reading the same bytes again yields the same id.
     pub entry_id: Uuid,
     /// `primary`, or `subagent:<id>`.
     pub source: String,
-    /// Rises by one per source.
+    /// Counts up by one per source.
     pub sequence: u64,
-    /// What sort of thing it is.
+    /// What the entry is.
     pub kind: Kind,
-    /// The model that wrote it.
+    /// The model that produced it.
     pub model: Option<String>,
     /// Shared by all entries of one API message.
     pub message_id: Option<String>,
-    /// The record that this one answers, in the agent's own ids.
+    /// The record that this one follows, by the agent's own id.
     pub parent_id: Option<String>,
-    /// Tokens billed for the message; on one entry of each message only.
+    /// Billed tokens of the message, on one of its entries only.
     pub usage: Option<Usage>,
-    /// Fields of the source that no field above holds.
+    /// Fields of the record without a field above.
     pub extra: Object,
 }
 
@@ -63,62 +63,62 @@ pub struct Entry {
 pub enum Role {
     /// Instructions to the model.
     System,
-    /// The person, or whoever speaks for one.
+    /// The user, or a program in the user's place.
     User,
     /// The model.
     Assistant,
-    /// A tool's answer.
+    /// A tool's result.
     Tool,
-    /// A role that only the source knows.
+    /// A role that only the record's format has.
     Other(String),
 }
 
-/// What sort of thing an entry is.
+/// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Something said.
+    /// Text of a message.
     Text,
-    /// Something thought.
+    /// Reasoning of the model.
     Thinking,
-    /// A tool being called.
+    /// A tool call.
     ToolCall,
-    /// What a tool answered.
+    /// The result of a tool call.
     ToolResult,
-    /// A seam where the agent's context was shortened.
+    /// The agent compacted its context here.
     Compaction,
-    /// A failure.
+    /// An error.
     Error,
-    /// Something that the program, not a speaker, tells.
+    /// A message of the program, not of a participant.
     Notice,
-    /// A record whose kind is not known; kept whole.
+    /// A record of unknown kind, kept whole.
     Other,
 }
 
-/// A record that could not be read as an entry.
+/// Why a record is not an entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryError {
-    /// A field that every entry of this shape has is not there.
+    /// A required field is missing.
     #[error("missing field: {0}")]
     MissingField(&'static str),
-    /// A field holds something else than it should.
+    /// A field has the wrong type.
     #[error("field {field}: expected {expected}")]
     WrongType {
         /// The field's name.
         field: &'static str,
-        /// What should have stood there.
+        /// The expected type.
         expected: &'static str,
     },
-    /// A role that the format does not know; the text is weakincentives' own.
+    /// An unknown role, with the error message of weakincentives.
     #[error("role: expected one of ['system', 'user', 'assistant', 'tool']")]
     UnknownRole,
-    /// The line is JSON, but a number, a string or a list.
+    /// The line is a JSON number, string or array.
     #[error("not a JSON object")]
     NotAnObject,
 }
 
 impl Entry {
-    /// An entry with no id and no number yet; [`Numbering::assign`] gives it both.
+    /// An entry without id and number; [`Numbering::assign`] sets both.
     pub fn new(role: Role, kind: Kind, content: impl Into<String>) -> Self {
         Self {
             role,
@@ -140,13 +140,13 @@ impl Entry {
         }
     }
 
-    /// Reads our own JSON, or weakincentives', which is a part of it.
+    /// Parses Steno's JSON, or weakincentives', which has a subset of its fields.
     ///
-    /// A missing `entry_id` stays nil; a missing `kind` is told from role and tool fields.
+    /// A missing `entry_id` stays nil. A missing `kind` is inferred from role and tool fields.
     pub fn from_object(object: Object) -> Result<Self, EntryError> {
         let mut entry = Entry::new(Role::System, Kind::Text, "");
         let (mut role, mut content, mut kind) = (None, None, None);
-        // One walk over the fields: looking each of ours up would cost more than reading them.
+        // One pass over the fields: looking up each known field would cost more than parsing.
         for (name, value) in object {
             match name.as_str() {
                 "role" => role = string("role", value)?,
@@ -184,8 +184,7 @@ impl Entry {
         Ok(entry)
     }
 
-    /// Leaves out what would not be the same after it was written as JSON: an input that is null, and further fields
-    /// that have the names of our own.
+    /// Removes what JSON would not preserve: a null tool input, and extra fields with names of known fields.
     pub fn settle(&mut self) {
         self.tool_input.take_if(|input| input.is_null());
         if !self.extra.is_empty() {
@@ -193,7 +192,7 @@ impl Entry {
         }
     }
 
-    /// The entry as a JSON object, all fields present and in their order.
+    /// The entry as a JSON object with all fields, in order.
     pub fn to_object(&self) -> Object {
         match serde_json::to_value(self) {
             Ok(Value::Object(object)) => object,
@@ -201,7 +200,7 @@ impl Entry {
         }
     }
 
-    /// The kind of this name; a name that is not known is kept among the metadata.
+    /// The kind with this name. An unknown name is stored in the metadata.
     fn kind_named(&mut self, name: String) -> Kind {
         match serde_json::from_value(Value::String(name.clone())) {
             Ok(kind) => kind,
@@ -214,19 +213,19 @@ impl Entry {
         }
     }
 
-    /// Who said it and what it is, in a few words: `user`, `assistant thinking`, `tool call Read`.
+    /// A short heading: `user`, `assistant thinking`, `tool call Read`.
     pub fn heading(&self) -> String {
         self.kind.heading(self.role.as_str(), self.tool_name.as_deref())
     }
 
-    /// What was said together with a tool call: the content, unless that only repeats the arguments.
+    /// The text beside a tool call: the content, unless it only repeats the arguments.
     pub fn said_with_call(&self) -> Option<&str> {
         let input = self.tool_input.as_ref().filter(|_| self.kind == Kind::ToolCall)?;
         let repeats = serde_json::from_str::<Value>(&self.content).is_ok_and(|said| said == *input);
         Some(self.content.as_str()).filter(|said| !said.is_empty() && !repeats)
     }
 
-    /// Whether it tells of a tool that failed.
+    /// Whether the entry reports a failed tool call.
     pub fn is_tool_error(&self) -> bool {
         let yes = Some(&Value::Bool(true));
         let marked = self.metadata.as_ref().is_some_and(|metadata| metadata.get("is_error") == yes);
@@ -235,7 +234,7 @@ impl Entry {
             || (self.kind == Kind::Error && self.tool_call_id.is_some())
     }
 
-    /// The kind that role and tool fields tell, for formats without one.
+    /// The kind implied by role and tool fields, for formats without kinds.
     pub fn implied_kind(&self) -> Kind {
         match self.role {
             Role::Tool => Kind::ToolResult,
@@ -247,7 +246,7 @@ impl Entry {
     }
 }
 
-/// The names of an entry's own fields in JSON, weakincentives' ten first; nothing else may take their place.
+/// The JSON names of all entry fields, weakincentives' ten first. Extra fields must not use them.
 pub const FIELDS: [&str; 15] = [
     "role",
     "content",
@@ -335,7 +334,7 @@ impl Serialize for Role {
 }
 
 impl Kind {
-    /// The kind of this name; one that is not known is [`Kind::Other`].
+    /// The kind with this name, or [`Kind::Other`] if it is unknown.
     pub fn named(name: &str) -> Self {
         serde_json::from_value(Value::String(name.to_owned())).unwrap_or(Kind::Other)
     }
@@ -354,7 +353,7 @@ impl Kind {
         }
     }
 
-    /// What an entry of this kind is and who said it, in a few words.
+    /// A short heading for an entry of this kind.
     pub fn heading(self, role: &str, tool: Option<&str>) -> String {
         let mut words = match self {
             Kind::Text => role.to_owned(),

@@ -1,6 +1,6 @@
-//! JSON as other languages print it, byte for byte.
+//! JSON output that matches the standard libraries of other languages byte for byte.
 //!
-//! `serde_json` does the work; [`Style`] only says where spaces go and which characters are escaped.
+//! `serde_json` does the work; [`Style`] sets separators, indent and escapes.
 
 pub mod bounds;
 pub mod skim;
@@ -14,7 +14,7 @@ pub use serde_json::{Map, Value};
 /// An ordered JSON object.
 pub type Object = Map<String, Value>;
 
-/// How a language's standard library prints JSON.
+/// The JSON output style of a language's standard library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     indent: Option<usize>,
@@ -25,19 +25,19 @@ pub struct Style {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Escape {
-    /// Only what JSON demands.
+    /// Only the escapes that JSON requires.
     Minimal,
-    /// `<`, `>`, `&`, U+2028 and U+2029 too, as Go does.
+    /// Also `<`, `>`, `&`, U+2028 and U+2029, like Go.
     Html,
-    /// Everything outside of printable ASCII, as Python does.
+    /// Everything outside printable ASCII, like Python.
     Ascii,
 }
 
 impl Style {
-    /// No spaces, UTF-8 as it is: serde_json, `JSON.stringify`.
+    /// No spaces, unescaped UTF-8: serde_json, `JSON.stringify`.
     pub const COMPACT: Style =
         Style { indent: None, item_separator: ",", key_separator: ":", escape: Escape::Minimal };
-    /// Two spaces of indent, UTF-8 as it is.
+    /// Two spaces of indent, unescaped UTF-8.
     pub const PRETTY: Style = Style {
         indent: Some(2),
         item_separator: ",",
@@ -57,7 +57,7 @@ impl Style {
     pub const PYTHON_INDENT: Style =
         Style { indent: Some(2), item_separator: ",", key_separator: ": ", escape: Escape::Ascii };
 
-    /// Prints `value` in this style, without a newline at the end.
+    /// Prints `value` in this style, without a trailing newline.
     pub fn print<T: Serialize + ?Sized>(self, value: &T) -> String {
         let mut out = Vec::new();
         let mut serializer =
@@ -69,7 +69,7 @@ impl Style {
     }
 }
 
-/// The same value with the keys of all objects in alphabetical order.
+/// Sorts the keys of all objects, recursively.
 pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
@@ -83,7 +83,7 @@ pub fn sorted(value: &Value) -> Value {
     }
 }
 
-/// The number as Go's `encoding/json` prints a `float64`.
+/// Formats a number as Go's `encoding/json` prints a `float64`.
 pub fn go_float(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {

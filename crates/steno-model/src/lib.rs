@@ -1,7 +1,7 @@
-//! The types that every part of Steno shares: entries and sessions, notes, tokens, times, problems, JSON as it was
-//! written, and files that survive a crash.
+//! The types that all parts of Steno share: entries and sessions, notes, usage, timestamps, problems, JSON output and
+//! durable files.
 //!
-//! The crate knows no agent, no format and no vault. It reads no environment; files are named by its callers.
+//! The crate knows no agent, no format and no vault. It does not read the environment; callers pass in all paths.
 
 pub mod backup;
 pub mod durable;

@@ -1,43 +1,43 @@
-//! Lines of bytes, split at `\n` only, with a bound on what one line may cost.
+//! Splits input into lines at `\n`, with a limit on the length of a line.
 //!
-//! Text may hold U+2028 and the like; a line is what ends in the byte `\n`, nothing else.
+//! Only the byte `\n` ends a line; text may contain U+2028 and similar characters.
 
 use std::io::{self, BufRead};
 
-/// The longest line that is read as a record.
+/// The longest line that is parsed as a record.
 pub const LINE_LIMIT: usize = 64 << 20;
 
-/// A piece of input that ends where a line ends, or where it grew too long.
+/// A line, or a piece of a line that exceeds the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub number: u64,
     /// The bytes, without the `\n`.
     pub bytes: Vec<u8>,
-    /// How the piece ended.
+    /// How the line or piece ended.
     pub end: LineEnd,
-    /// Whether it goes on where a piece before it was cut by the limit.
+    /// Whether it continues a piece that the limit ended.
     pub continues: bool,
 }
 
-/// A [`Line`] whose bytes are elsewhere.
+/// A [`Line`] without its bytes.
 pub struct Piece {
-    /// Its number, from 1.
+    /// Line number, counted from 1.
     pub number: u64,
-    /// How it ends.
+    /// How the line or piece ended.
     pub end: LineEnd,
     continues: bool,
 }
 
 impl Piece {
-    /// The line of these bytes.
+    /// Combines it with its bytes.
     pub fn with(self, bytes: Vec<u8>) -> Line {
         Line { number: self.number, bytes, end: self.end, continues: self.continues }
     }
 }
 
 impl Line {
-    /// Whether this is a whole line, not a piece of one that is too long to be a record.
+    /// Whether this is a complete line, not a piece.
     pub fn is_whole(&self) -> bool {
         !self.continues && self.end != LineEnd::Limit
     }
@@ -46,15 +46,15 @@ impl Line {
 /// How a line ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineEnd {
-    /// By `\n`.
+    /// `\n`.
     Newline,
-    /// By the end of the input.
+    /// The end of the input.
     Input,
-    /// By the limit: the next piece belongs to the same line.
+    /// The limit. The next piece belongs to the same line.
     Limit,
 }
 
-/// Splits a stream into lines.
+/// Reads a stream line by line.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
@@ -64,22 +64,23 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Lines of `input`, none longer than [`LINE_LIMIT`].
+    /// Reads lines of at most [`LINE_LIMIT`] bytes.
     pub fn new(input: R) -> Self {
         Self::with_limit(input, LINE_LIMIT)
     }
 
-    /// Lines of `input` in pieces of at most `limit` bytes.
+    /// Reads lines, in pieces of at most `limit` bytes.
     pub fn with_limit(input: R, limit: usize) -> Self {
         Self { input, number: 0, limit, within: false }
     }
 
-    /// The input underneath.
+    /// The underlying input.
     pub fn get_ref(&self) -> &R {
         &self.input
     }
 
-    /// Gives the next line to `take` where it stands, with its number; nothing if it is not at hand whole.
+    /// Passes the next line to `take` without copying it; `None` if the input's buffer does not contain the whole
+    /// line.
     pub fn in_place<T>(&mut self, take: impl FnOnce(u64, &[u8]) -> T) -> Option<T> {
         let buffer = self.input.fill_buf().ok().filter(|_| !self.within)?;
         let window = &buffer[..buffer.len().min(self.limit)];
@@ -90,14 +91,14 @@ impl<R: BufRead> Lines<R> {
         Some(taken)
     }
 
-    /// The next line or piece of one.
+    /// Reads the next line or piece.
     pub fn read(&mut self) -> io::Result<Option<Line>> {
         let mut bytes = Vec::new();
         let piece = self.read_into(&mut bytes)?;
         Ok(piece.map(|piece| piece.with(bytes)))
     }
 
-    /// The same in the room of `bytes`, whatever was in there.
+    /// Reads the next line or piece into the buffer `bytes`, which is cleared first.
     pub fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Piece>> {
         bytes.clear();
         let end = self.collect(bytes)?;

@@ -1,33 +1,33 @@
-//! Moments as people type them: a date, a time, or how long ago.
+//! Parses times as users type them: a date, a time, or a duration before now.
 
 use jiff::tz::TimeZone;
 
 use crate::timestamp::{Timestamp, Zone};
 
-/// Which end of a day is meant where only a date is given.
+/// Which end of the day a date without a time means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// Its first moment.
+    /// The start of the day.
     Begin,
-    /// The first moment after it.
+    /// The start of the next day.
     End,
 }
 
-/// When and where somebody types.
+/// The user's current time and time zone.
 #[derive(Clone, Copy, Debug)]
 pub struct Here<'a> {
-    /// When.
+    /// The current time.
     pub now: Timestamp,
-    /// On whose clock.
+    /// The user's time zone.
     pub zone: &'a TimeZone,
 }
 
-/// A text that means no moment.
+/// A string that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a time: {0}")]
 pub struct MomentError(String);
 
-/// The moment that `text` means: `2026-01-05`, `2026-01-05T09:15`, or `90m`, `12h`, `7d`, `2w` ago.
+/// Parses `2026-01-05`, `2026-01-05T09:15`, or a duration before now: `90m`, `12h`, `7d`, `2w`.
 pub fn parse(text: &str, edge: Edge, here: &Here<'_>) -> Result<Timestamp, MomentError> {
     let unknown = || MomentError(text.to_owned());
     if let Some(seconds) = ago(text) {
@@ -48,7 +48,7 @@ pub fn parse(text: &str, edge: Edge, here: &Here<'_>) -> Result<Timestamp, Momen
     Ok(Timestamp::from_instant(local, 0))
 }
 
-/// How many seconds ago `12h` was.
+/// Parses a duration such as `12h` into seconds.
 fn ago(text: &str) -> Option<i64> {
     let unit = match text.chars().next_back()? {
         'm' => 60,

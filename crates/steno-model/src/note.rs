@@ -1,4 +1,4 @@
-//! Notes: what people write about a session or about one of its entries.
+//! Notes of users about a session or one of its entries.
 
 use std::collections::HashSet;
 
@@ -8,34 +8,34 @@ use uuid::Uuid;
 use crate::entry::Entry;
 use crate::timestamp::Timestamp;
 
-/// What somebody has noted.
+/// A note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Names it, so that it can be removed.
+    /// Its id, for removing it.
     pub id: Uuid,
     /// When it was written.
     pub at: Timestamp,
-    /// The entry that it speaks of; without one, it speaks of the session.
+    /// The entry it refers to; without one, it refers to the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<Uuid>,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
 impl Note {
-    /// The words of it that begin with `#`, without that.
+    /// The words that start with `#`, without the `#`.
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         let words = self.text.split_whitespace().filter_map(|word| word.strip_prefix('#'));
         let ends = |c: char| !c.is_alphanumeric() && !"-_/".contains(c);
         words.map(move |word| word.split(ends).next().unwrap_or(word)).filter(|tag| !tag.is_empty())
     }
 
-    /// The notes of one entry.
+    /// The notes about one entry.
     pub fn of_entry<'a>(notes: &'a [Note], entry: &'a Entry) -> impl Iterator<Item = &'a Note> {
         notes.iter().filter(|note| note.entry == Some(entry.entry_id))
     }
 
-    /// The notes of no entry in `entries`: those of the session, and those of entries that it no longer has.
+    /// The notes about no entry in `entries`: about the session, or about entries that no longer exist.
     pub fn of_session<'a>(notes: &'a [Note], entries: &[Entry]) -> Vec<&'a Note> {
         let ids: HashSet<Uuid> = entries.iter().map(|entry| entry.entry_id).collect();
         let is_there = |id: Uuid| ids.contains(&id);

@@ -1,4 +1,4 @@
-//! Numbers and ids for the entries of a session.
+//! Assigns numbers and ids to the entries of a session.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::entry::Entry;
 
-/// Gives the entries of one session their numbers, and ids to those that have none.
+/// Assigns a number to each entry of a session, and an id to entries without one.
 #[derive(Clone, Debug)]
 pub struct Numbering {
     namespace: Uuid,
@@ -14,7 +14,7 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// Numbering for one session of one agent; the same names always give the same ids.
+    /// Starts numbering a session of an agent. The same names always produce the same ids.
     pub fn new(agent: &str, session: &str) -> Self {
         let name = format!("steno:{agent}\n{session}");
         Self {
@@ -23,7 +23,7 @@ impl Numbering {
         }
     }
 
-    /// Numbers `entry` as the next of its source.
+    /// Assigns the next number of the entry's source.
     pub fn assign(&mut self, entry: &mut Entry) {
         if let Some(next) = self.next.get_mut(&entry.source) {
             entry.sequence = *next;
@@ -35,7 +35,7 @@ impl Numbering {
         self.identify(entry);
     }
 
-    /// Gives `entry` the id of its source and number, unless it brought one.
+    /// Derives the entry's id from its source and number, unless it has one.
     pub fn identify(&self, entry: &mut Entry) {
         entry.settle();
         if entry.entry_id.is_nil() {

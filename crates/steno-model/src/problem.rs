@@ -1,34 +1,34 @@
-//! What could not be read, and where: `path:line: reason`.
+//! Problems: records that could not be read, printed as `path:line: reason`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// One record that could not be read. Its bytes stay in the source; reading went on after it.
+/// A record that could not be read. Its bytes stay in the file, and reading continues after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file that holds the record.
     pub path: PathBuf,
-    /// Its line, counted from 1; absent where the file has no lines or as a whole is bad.
+    /// Its line number, counted from 1; absent if the file has no lines or is bad as a whole.
     pub line: Option<u64>,
     /// Why it could not be read.
     pub reason: String,
-    /// Whether everything was read, and this is only worth knowing.
+    /// Whether everything was read and this is only information.
     pub is_notice: bool,
 }
 
 impl Problem {
-    /// A bad record at a line of a file.
+    /// A problem with one line of a file.
     pub fn at(path: &Path, line: u64, reason: impl fmt::Display) -> Self {
         Self { line: Some(line), ..Self::of(path, reason) }
     }
 
-    /// Something wrong with a file as a whole.
+    /// A problem with a file as a whole.
     pub fn of(path: &Path, reason: impl fmt::Display) -> Self {
         let (path, reason) = (path.to_owned(), reason.to_string());
         Self { path, line: None, reason, is_notice: false }
     }
 
-    /// Something that is worth knowing about a file of which nothing was lost.
+    /// Information about a file without any loss.
     pub fn notice(path: &Path, reason: impl fmt::Display) -> Self {
         Self { is_notice: true, ..Self::of(path, reason) }
     }
@@ -44,10 +44,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// How many problems of one session are kept.
+/// Maximum number of problems kept per session.
 const KEPT: usize = 1000;
 
-/// The problems of one session: all are counted, only the first are kept, since a file of noise has one per line.
+/// The problems of one session. Counts all but keeps only the first, because a file of garbage has one per line.
 #[derive(Clone, Debug, Default)]
 pub struct ProblemList {
     first: Vec<Problem>,
@@ -56,7 +56,7 @@ pub struct ProblemList {
 }
 
 impl ProblemList {
-    /// Takes in one more.
+    /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
         self.count += 1;
         self.notices += u64::from(problem.is_notice);
@@ -65,7 +65,7 @@ impl ProblemList {
         }
     }
 
-    /// Takes in those of another list.
+    /// Adds the problems of another list.
     pub fn append(&mut self, other: Self) {
         let room = KEPT - self.first.len();
         self.count += other.count;
@@ -73,23 +73,23 @@ impl ProblemList {
         self.first.extend(other.first.into_iter().take(room));
     }
 
-    /// At most `limit` of the first, and how many more there were.
+    /// The first `limit` problems, and the number of further ones.
     pub fn first(&self, limit: usize) -> (&[Problem], u64) {
         let told = &self.first[..limit.min(self.first.len())];
         (told, self.count - told.len() as u64)
     }
 
-    /// How many there were.
+    /// Number of problems, including those not kept.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many of them are records that could not be read.
+    /// Number of records that could not be read.
     pub fn bad_count(&self) -> u64 {
         self.count - self.notices
     }
 
-    /// Those that were kept, and a last one that tells how many were not.
+    /// The kept problems, and a last one with the number of the others.
     pub fn into_problems(self) -> Vec<Problem> {
         let mut problems = self.first;
         let more = self.count - problems.len() as u64;
@@ -101,7 +101,7 @@ impl ProblemList {
     }
 }
 
-/// The first line of `serde_json`'s message, without a line number that would always be 1.
+/// The error message of `serde_json`, without the line number, which would always be 1.
 pub fn json_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = match text.rfind(" at line ") {

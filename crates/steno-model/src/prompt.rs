@@ -1,14 +1,14 @@
-//! What a user wrote in a prompt, without the blocks that Steno and agents put in front of it.
+//! Removes the blocks that Steno and agents put before the user's text in a prompt.
 
-/// Blocks that `steno run` puts before the task of a thread, in their order.
+/// Blocks that `steno run` puts before the task of a thread, in order.
 const THREAD_BLOCKS: [&str; 4] =
     ["thread_context", "thread_injections", "thread_inbox", "thread_conversation"];
 
-/// Blocks that agents put before what the user wrote.
+/// Blocks that agents put before the user's text.
 const AGENT_BLOCKS: [&str; 4] =
     ["system-reminder", "session_context", "environment_context", "user_instructions"];
 
-/// A prompt without the blocks that describe its thread.
+/// Removes the blocks that describe a thread.
 pub fn without_thread_blocks(prompt: &str) -> &str {
     let mut rest = prompt;
     for name in THREAD_BLOCKS {
@@ -21,7 +21,7 @@ pub fn without_thread_blocks(prompt: &str) -> &str {
     rest
 }
 
-/// A prompt without the context that an agent put at its beginning; empty if there is nothing else.
+/// Removes the context blocks of an agent; the result is empty if the prompt has nothing else.
 pub fn without_agent_blocks(prompt: &str) -> &str {
     let mut rest = prompt.trim_start();
     while let Some(name) = AGENT_BLOCKS

@@ -16,13 +16,13 @@ use crate::prompt::{without_agent_blocks, without_thread_blocks};
 use crate::timestamp::Timestamp;
 use crate::usage::{Tally, Usage};
 
-/// The name of a session: letters, digits, `.`, `_` and `-`, so that it can be a folder's name.
+/// The id of a session: letters, digits, `.`, `_` and `-`, so that it is a valid folder name.
 ///
-/// Clones share the text: a look at a home folder holds the ids of all its sessions in several lists.
+/// Clones share the text, because a scan of a home folder holds the ids of all its sessions in several lists.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Arc<str>);
 
-/// A text that cannot name a session.
+/// A string that is not a valid session id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not a session id (letters, digits, '.', '_' and '-', at most 128, no '.' in front): {0:?}"
@@ -30,12 +30,12 @@ pub struct SessionId(Arc<str>);
 pub struct SessionIdError(pub String);
 
 impl SessionId {
-    /// A new id for a live session; later ids sort after earlier ones.
+    /// A new id for a live session. Later ids sort after earlier ones.
     pub fn fresh() -> Self {
         Self(Uuid::now_v7().hyphenated().to_string().into())
     }
 
-    /// The id of an imported session: the agent's own where it can be a name, else one made from it.
+    /// The id of an imported session: the agent's own id if it is valid, otherwise a UUID derived from it.
     pub fn for_native(agent: &str, native: &str) -> Self {
         native.parse().unwrap_or_else(|_| {
             let name = format!("steno:{agent}\n{native}");
@@ -50,7 +50,7 @@ impl SessionId {
     }
 }
 
-/// Which bytes an id may have; thousands of ids are read at once.
+/// The bytes allowed in an id, as a table because scans parse thousands of ids.
 const IS_PLAIN: [bool; 256] = {
     let (mut plain, mut byte) = ([false; 256], 0);
     while byte < plain.len() {
@@ -94,13 +94,13 @@ impl<'de> Deserialize<'de> for SessionId {
     }
 }
 
-/// How a session stands.
+/// The status of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Somebody is still recording, or the source has not said that it ended.
+    /// A recorder has it open, or the agent has not marked its end.
     Running,
-    /// Ended well.
+    /// Ended normally.
     #[default]
     Completed,
     /// Ended by an error or a crash.
@@ -130,54 +130,54 @@ impl fmt::Display for Status {
 /// One recorded conversation with one agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Session {
-    /// Our name for it.
+    /// Steno's id of the session.
     pub id: SessionId,
-    /// The agent that held it.
+    /// The agent's name.
     pub agent: String,
-    /// The agent's own name for it.
+    /// The agent's own id of the session.
     pub native_id: Option<String>,
-    /// The folder that it was about.
+    /// The project folder.
     pub project: Option<String>,
     /// The branch checked out there.
     pub branch: Option<String>,
-    /// What it was about.
+    /// The title, or the first line of the first prompt.
     pub title: Option<String>,
-    /// When it began.
+    /// When it started.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// How it stands.
+    /// Its status.
     pub status: Status,
-    /// Why the model stopped, or what went wrong.
+    /// Why the model stopped, or what failed.
     pub stop_reason: Option<String>,
-    /// Every model that took part, in order of appearance.
+    /// Every model used, in order of appearance.
     pub models: Vec<String>,
-    /// What it adds up to.
+    /// Totals over all entries.
     pub totals: Totals,
-    /// The thread of work that it belongs to.
+    /// The thread it belongs to.
     pub thread: Option<String>,
-    /// The session that it continues or was spawned by.
+    /// The session that it continues or that spawned it.
     pub parent: Option<String>,
-    /// Files of subagents that belong to it.
+    /// Number of subagent files.
     pub subagent_files: u64,
-    /// Fields of the source that no field above holds.
+    /// Fields of the agent's record without a field above.
     #[serde(skip_serializing_if = "Object::is_empty")]
     pub extra: Object,
 }
 
-/// What a session adds up to.
+/// Totals of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Entries of all sources.
+    /// Number of entries of all sources.
     pub entries: u64,
-    /// Tokens, each API message once.
+    /// Tokens, counting each API message once.
     pub usage: Usage,
-    /// Cost in dollars where the source states it.
+    /// Cost in dollars, if the agent states it.
     pub cost: Option<f64>,
 }
 
 impl Session {
-    /// A session of which nothing but its names is known.
+    /// A session with only its id and agent.
     pub fn new(id: SessionId, agent: impl Into<String>) -> Self {
         Self {
             id,
@@ -199,14 +199,14 @@ impl Session {
         }
     }
 
-    /// Counts one more entry of the session, and fills in what it tells about it.
+    /// Counts an entry with its tokens, and fills in missing session fields from it.
     pub fn note(&mut self, entry: &Entry, tally: &mut Tally) {
         tally.count(entry);
         self.totals.usage = tally.total();
         self.note_facts(entry);
     }
 
-    /// The same without its tokens.
+    /// Like `note`, without the tokens.
     pub fn note_facts(&mut self, entry: &Entry) {
         self.totals.entries += 1;
         if let Some(model) = &entry.model
@@ -231,7 +231,7 @@ impl Session {
 }
 
 impl Session {
-    /// What a source states, completed by what its entries told a session that knew nothing else.
+    /// Fills missing fields from a session that was built from the entries alone.
     pub fn completed_by(mut self, told: Session) -> Self {
         self.title = self.title.or(told.title);
         for model in told.models {
@@ -269,16 +269,16 @@ fn title(prompt: &str) -> Option<String> {
     Some(short)
 }
 
-/// A session with all that was said in it, and what could not be read.
+/// A session with its entries, problems and notes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transcript {
     /// The session.
     pub session: Session,
-    /// Its entries, in the order in which they happened.
+    /// Its entries, in chronological order.
     pub entries: Vec<Entry>,
-    /// Records that could not be read; their bytes are in the source.
+    /// Records that could not be read. Their bytes stay in the session files.
     pub problems: Vec<Problem>,
-    /// What people have noted about it.
+    /// Notes of users.
     pub notes: Vec<Note>,
     tally: Tally,
 }

@@ -1,6 +1,6 @@
-//! Where tests look on: called after each change on disk that a crash could follow.
+//! Test hooks after each change on disk. Crash tests stop at every such step.
 
-/// Says that something was changed on disk.
+/// Reports a change on disk.
 #[cfg(not(any(test, feature = "watched-steps")))]
 pub fn done() {}
 
@@ -17,7 +17,7 @@ mod watched {
         static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
     }
 
-    /// Has `watcher` called after each step that `work` takes on this thread.
+    /// Runs `work`, and calls `watcher` after each step on this thread.
     pub fn watch<T>(watcher: impl FnMut() + 'static, work: impl FnOnce() -> T) -> T {
         WATCHER.set(Some(Box::new(watcher)));
         let result = work();
@@ -25,7 +25,7 @@ mod watched {
         result
     }
 
-    /// Says that something was changed on disk.
+    /// Reports a change on disk.
     pub fn done() {
         if let Some(mut watcher) = WATCHER.take() {
             watcher();

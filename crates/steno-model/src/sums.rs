@@ -1,4 +1,4 @@
-//! Short stand-ins for long names: two keyed sums of each, so that millions of names can be remembered.
+//! Short keyed hashes of long names, and compact maps and sets of them, for millions of names.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,10 +8,10 @@ use std::mem;
 use foldhash::fast::FixedState;
 use foldhash::quality::RandomState;
 
-/// What stands for a name; no other name has the same, for all that chance can do.
+/// The hash of a name. Collisions are practically impossible.
 pub type Sum = (u64, u64);
 
-/// Makes sums, each maker its own.
+/// Hashes names with random keys. Hashes of different hashers cannot be compared.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     first: RandomState,
@@ -19,42 +19,41 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// The hash of a name.
+    /// Hashes a name.
     pub fn of(&self, name: impl Hash + Copy) -> Sum {
         (self.first.hash_one(name), self.second.hash_one(name))
     }
 }
 
-/// Half of a sum, where there may be millions: that two names of ten million have the same is one chance in
-/// hundred thousands.
+/// Half of a hash, to save memory. Ten million names collide with a probability of about one in 300,000.
 pub type Short = u64;
 
 impl Sums {
-    /// The short hash of a name.
+    /// Hashes a name to 64 bits.
     pub fn short(&self, name: impl Hash + Copy) -> Short {
         self.first.hash_one(name)
     }
 }
 
-/// How many names stand together in a block.
+/// Names per block.
 const BLOCK: usize = 512;
 
-/// How many names may be fresh, if the packed ones are not many more.
+/// Minimum number of unpacked names before packing.
 const FEW: usize = 4096;
 
-/// How many packed names there are for each that may be fresh.
+/// Packed names per unpacked one before the next packing.
 const PACKED: usize = 16;
 
-/// Something for each name. Of many names nearly all are packed, sorted and without gaps, so that each takes little more
-/// than its own bytes; there is never all of it twice.
+/// A compact map from name hashes to values. Most names are in sorted blocks without gaps, so each needs little more
+/// than its own bytes. Packing proceeds block by block and never copies the whole map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SumMap<V> {
     packed: Vec<Block<V>>,
-    /// The latest.
+    /// The latest names.
     fresh: HashMap<Short, V, FixedState>,
 }
 
-/// Names that follow one another.
+/// A sorted block of names.
 #[derive(Clone, Debug, PartialEq)]
 struct Block<V> {
     last: Short,
@@ -69,7 +68,7 @@ impl<V> Default for SumMap<V> {
 }
 
 impl<V> SumMap<V> {
-    /// What there is for a name.
+    /// The value of a name.
     pub fn get(&self, name: Short) -> Option<&V> {
         match self.find(name) {
             Some((block, at)) => Some(&self.packed[block].values[at]),
@@ -77,7 +76,7 @@ impl<V> SumMap<V> {
         }
     }
 
-    /// What there is for a name already; if nothing is, `value` will be.
+    /// Returns the value of a name, or inserts `value` and returns `None`.
     pub fn put(&mut self, name: Short, value: V) -> Option<&mut V> {
         if self.fresh.len() >= FEW.max(self.packed.len() * BLOCK / PACKED) {
             self.pack();
@@ -94,20 +93,20 @@ impl<V> SumMap<V> {
         }
     }
 
-    /// All names with what there is for them, in no order.
+    /// All names with their values, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (Short, &V)> {
         let packed = self.packed.iter().flat_map(|block| block.names.iter().zip(&block.values));
         packed.chain(&self.fresh).map(|(name, value)| (*name, value))
     }
 
-    /// Where a packed name stands.
+    /// Finds a packed name: its block and its index.
     fn find(&self, name: Short) -> Option<(usize, usize)> {
         let block = self.packed.partition_point(|block| block.last < name);
         let at = self.packed.get(block)?.names.binary_search(&name).ok()?;
         Some((block, at))
     }
 
-    /// Packs the fresh names among the others, block by block.
+    /// Merges the latest names into the blocks.
     fn pack(&mut self) {
         let mut fresh: Vec<_> = self.fresh.drain().collect();
         fresh.sort_unstable_by_key(|(name, _)| *name);
@@ -123,7 +122,7 @@ impl<V> SumMap<V> {
         fresh.for_each(|(name, value)| self.push(name, value));
     }
 
-    /// Packs a name that comes after all others.
+    /// Appends a name after all packed ones.
     fn push(&mut self, name: Short, value: V) {
         if self.packed.last().is_none_or(|block| block.names.len() == BLOCK) {
             let (names, values) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
@@ -137,7 +136,7 @@ impl<V> SumMap<V> {
     }
 }
 
-/// Names that were met.
+/// A compact set of names.
 #[derive(Debug, Default)]
 pub struct SumSet {
     met: SumMap<()>,
@@ -145,12 +144,12 @@ pub struct SumSet {
 }
 
 impl SumSet {
-    /// Whether a name is new.
+    /// Adds a name. Returns whether it is new.
     pub fn insert(&mut self, name: impl Hash + Copy) -> bool {
         self.met.put(self.sums.short(name), ()).is_none()
     }
 
-    /// Whether a name was met.
+    /// Whether the set contains a name.
     pub fn contains(&self, name: impl Hash + Copy) -> bool {
         self.met.get(self.sums.short(name)).is_some()
     }

@@ -1,7 +1,7 @@
-//! Moments as their writer stated them: offset and sub-second digits are kept.
+//! Timestamps that preserve the offset and the sub-second digits of their text.
 //!
-//! Arithmetic and time zones are jiff's; this module only makes sure that what was read as
-//! `09:15:32.100+08:00` is never written back as `01:15:32.1Z`.
+//! jiff does arithmetic and time zones. This module makes sure that `09:15:32.100+08:00` is never written back as
+//! `01:15:32.1Z`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,9 +11,9 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A moment with the offset and the number of sub-second digits of its source.
+/// A point in time, with the offset and the number of sub-second digits of its text.
 ///
-/// Two timestamps are equal when they were written alike; use [`Timestamp::instant`] to order them.
+/// Timestamps are equal if their texts are equivalent. Use [`Timestamp::instant`] for ordering.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Timestamp {
     wall: DateTime,
@@ -21,36 +21,36 @@ pub struct Timestamp {
     zone: Zone,
 }
 
-/// What a timestamp's text says about its zone.
+/// The time zone in a timestamp's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Zone {
     /// The letter `Z`.
     Utc,
     /// A numeric offset in seconds, such as `+08:00`.
     Offset(i32),
-    /// Nothing was said; the instant is taken as UTC.
+    /// No zone; taken as UTC.
     Unstated,
 }
 
-/// A text that is not a date and time.
+/// A string that is not a date and time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a timestamp: {0}")]
 pub struct ParseTimestampError(pub String);
 
 impl Timestamp {
-    /// The moment `seconds` after the Unix epoch, in UTC and without sub-second digits.
+    /// The time `seconds` after the Unix epoch, in UTC and without sub-second digits.
     pub fn from_unix(seconds: i64) -> Option<Self> {
         let instant = jiff::Timestamp::from_second(seconds).ok()?;
         Some(Self::from_instant(instant, 0))
     }
 
-    /// An instant in UTC, shown with `digits` sub-second digits (at most nine).
+    /// An instant in UTC, printed with `digits` sub-second digits (at most nine).
     pub fn from_instant(instant: jiff::Timestamp, digits: u8) -> Self {
         let wall = Offset::UTC.to_datetime(instant);
         Self { wall, digits: digits.min(9), zone: Zone::Utc }
     }
 
-    /// The instant, whatever offset it was written with.
+    /// The instant, independent of the offset.
     pub fn instant(&self) -> jiff::Timestamp {
         self.offset().to_timestamp(self.wall).unwrap_or(jiff::Timestamp::MIN)
     }
@@ -60,17 +60,17 @@ impl Timestamp {
         self.instant().as_second()
     }
 
-    /// The wall clock as written, before any conversion.
+    /// The date and time as written, without conversion.
     pub fn wall(&self) -> DateTime {
         self.wall
     }
 
-    /// What was written about the zone.
+    /// The time zone as written.
     pub fn zone(&self) -> Zone {
         self.zone
     }
 
-    /// The same instant with the offset that `zone` has at it.
+    /// The same instant with the offset of `zone` at that time.
     pub fn in_zone(&self, zone: &TimeZone) -> Self {
         let instant = self.instant();
         let offset = zone.to_offset(instant);
@@ -79,8 +79,8 @@ impl Timestamp {
         Self { wall: offset.to_datetime(instant), digits: self.digits, zone: stated }
     }
 
-    /// The moment to the second, with the numeric offset of a clock in `zone`. One that was written with an offset keeps
-    /// it, and one without any was read from such a clock.
+    /// The time in whole seconds with a numeric offset. A written offset is kept; UTC is converted to `zone`; a time
+    /// without a zone is taken as local time in `zone`.
     pub fn to_local_seconds(&self, zone: &TimeZone) -> Self {
         let (wall, offset) = match self.zone {
             Zone::Offset(seconds) => (self.wall, seconds),
@@ -101,17 +101,17 @@ impl Timestamp {
         Self::from_instant(self.instant(), self.digits)
     }
 
-    /// `HH:MM:SS` of the wall clock, in the writer's own offset.
+    /// `HH:MM:SS` as written, in the text's own offset.
     pub fn clock(&self) -> String {
         self.wall.strftime("%H:%M:%S").to_string()
     }
 
-    /// `YYYY-MM-DD HH:MM:SS` of the wall clock, in the writer's own offset.
+    /// `YYYY-MM-DD HH:MM:SS` as written, in the text's own offset.
     pub fn date_and_clock(&self) -> String {
         self.wall.strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
-    /// As Go's `time.RFC3339Nano` writes it: no trailing zeros, `Z` for a zero offset.
+    /// The format of Go's `time.RFC3339Nano`: no trailing zeros, `Z` for a zero offset.
     pub fn to_rfc3339_nano(&self) -> String {
         let mut text = self.base();
         let fraction = format!("{:09}", self.wall.subsec_nanosecond());
@@ -124,12 +124,12 @@ impl Timestamp {
         text
     }
 
-    /// As Go's `time.RFC3339` writes it: whole seconds.
+    /// The format of Go's `time.RFC3339`: whole seconds.
     pub fn to_rfc3339_seconds(&self) -> String {
         self.base() + &self.go_zone()
     }
 
-    /// As Python's `datetime.isoformat` writes it: no or six digits, never `Z`.
+    /// The format of Python's `datetime.isoformat`: six sub-second digits or none, never `Z`.
     pub fn to_isoformat(&self) -> String {
         let mut text = self.base();
         let micros = self.wall.subsec_nanosecond() / 1000;
@@ -151,7 +151,7 @@ impl Timestamp {
         }
     }
 
-    /// Date and clock, written digit by digit: every record has a time, and `strftime` costs three times as much.
+    /// Date and time, written digit by digit: every record has a timestamp, and `strftime` takes three times as long.
     fn base(&self) -> String {
         let wall = &self.wall;
         let (year, month, day) = (wall.year().unsigned_abs(), wall.month(), wall.day());
@@ -216,7 +216,7 @@ impl fmt::Debug for Timestamp {
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
 
-    /// Reads ISO 8601 as agents write it: `T` or a space, any number of digits, `Z`, an offset or none.
+    /// Parses ISO 8601 as agents write it: `T` or a space, any number of digits, `Z`, an offset or none.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(text.trim()).ok_or_else(|| ParseTimestampError(text.to_owned()))
     }
@@ -267,7 +267,7 @@ fn parse(text: &str) -> Option<Timestamp> {
     let second = if rest.peek() == Some(b':') { rest.then(b':')?.number(2)? } else { 0 };
     let (nanos, digits) = rest.fraction()?;
     let zone = rest.zone()?;
-    // A leap second has no place in Unix time; it counts as the last moment before it.
+    // Unix time has no leap seconds; second 60 becomes 59.
     let wall = date.to_datetime(
         jiff::civil::Time::new(hour as i8, minute as i8, second.min(59) as i8, nanos).ok()?,
     );
@@ -332,7 +332,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Where "now" comes from; the core never asks the machine by itself.
+/// The source of the current time. The core never reads the system clock itself.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -342,17 +342,17 @@ impl Clock {
         Self(Arc::new(now))
     }
 
-    /// The machine's clock, in UTC to the microsecond.
+    /// The system clock, in UTC with microseconds.
     pub fn system() -> Self {
         Self::new(|| Timestamp::from_instant(jiff::Timestamp::now(), 6))
     }
 
-    /// A clock that stands still.
+    /// A clock that always returns `at`.
     pub fn fixed(at: Timestamp) -> Self {
         Self::new(move || at)
     }
 
-    /// The moment now.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }

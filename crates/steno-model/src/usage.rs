@@ -1,4 +1,4 @@
-//! Tokens: what a message was billed, and what messages add up to.
+//! Token usage of messages, and its totals.
 
 mod tally;
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 pub use self::tally::{Ledger, Tally};
 use crate::timestamp::Timestamp;
 
-/// Tokens billed, in one set of names for all vendors.
+/// Billed tokens, with the same fields for all vendors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Prompt tokens that no cache served.
+    /// Prompt tokens not served from a cache.
     #[serde(default)]
     pub input: u64,
     /// Prompt tokens read from a cache.
     #[serde(default)]
     pub cache_read: u64,
-    /// Prompt tokens written to a cache, for however long.
+    /// Prompt tokens written to a cache, for any duration.
     #[serde(default)]
     pub cache_write: u64,
-    /// The part of `cache_write` that is kept for five minutes, where the vendor tells.
+    /// The part of `cache_write` cached for five minutes, if the vendor reports it.
     #[serde(default)]
     pub cache_write_5m: u64,
-    /// The part of `cache_write` that is kept for an hour, where the vendor tells.
+    /// The part of `cache_write` cached for an hour, if the vendor reports it.
     #[serde(default)]
     pub cache_write_1h: u64,
-    /// Answer tokens, reasoning included.
+    /// Output tokens, including reasoning.
     #[serde(default)]
     pub output: u64,
-    /// The part of `output` that was reasoning.
+    /// The part of `output` spent on reasoning.
     #[serde(default)]
     pub reasoning: u64,
 }
@@ -39,25 +39,25 @@ impl Usage {
         self.combine(other, u64::saturating_add);
     }
 
-    /// Takes the larger number of each kind: a message whose lines repeat a growing count.
+    /// Raises each field to the larger value, for messages with several records and growing counts.
     pub fn max(&mut self, other: &Usage) {
         self.combine(other, u64::max);
     }
 
-    /// Takes the larger number of each kind, and tells what that added.
+    /// Raises each field to the larger value, and returns the difference.
     fn grow(&mut self, other: &Usage) -> Usage {
         let before = *self;
         self.max(other);
         self.minus(&before)
     }
 
-    /// What is left of it after `other`, which is no larger.
+    /// Subtracts `other`, saturating at zero.
     pub fn minus(mut self, other: &Usage) -> Usage {
         self.combine(other, u64::saturating_sub);
         self
     }
 
-    /// All numbers, in the order of the fields.
+    /// All fields, in order.
     pub fn numbers(&self) -> [u64; 7] {
         let Self { input, cache_read, cache_write, cache_write_5m, cache_write_1h, .. } = *self;
         [
@@ -71,7 +71,7 @@ impl Usage {
         ]
     }
 
-    /// The tokens whose [`Usage::numbers`] these are.
+    /// The inverse of [`Usage::numbers`].
     pub fn from_numbers(numbers: [u64; 7]) -> Self {
         let [input, cache_read, cache_write, cache_write_5m, cache_write_1h, output, reasoning] =
             numbers;
@@ -92,23 +92,23 @@ impl Usage {
         }
     }
 
-    /// All tokens of the prompt, cached or not.
+    /// All prompt tokens, cached or not.
     pub fn prompt(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// Whether nothing was billed.
+    /// Whether all fields are zero.
     pub fn is_empty(&self) -> bool {
         *self == Usage::default()
     }
 }
 
-/// The length from which an id is long enough to be one of its kind in the world.
+/// Minimum length of a message id that is globally unique.
 const UNIQUE: usize = 16;
 
-/// What names a message in all sources; nothing where another message may have the same name.
+/// The key of a message across all sessions; `None` if another message may have the same id.
 ///
-/// An API's own id is the same whoever tells of it: the agent's file and the gateway through which the agent asked.
+/// An API's own message id is the same in the agent's file and in recorded API traffic.
 pub fn key(agent: &str, message: &str, at: Option<Timestamp>) -> Option<String> {
     if message.len() >= UNIQUE {
         return Some(message.to_owned());

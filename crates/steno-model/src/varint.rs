@@ -1,4 +1,4 @@
-//! Numbers of seven bits to a byte, so that small ones are short.
+//! Variable-length integers with seven bits per byte, so that small numbers are short.
 
 /// Appends a number.
 pub fn write(bytes: &mut Vec<u8>, mut number: u64) {
@@ -9,7 +9,7 @@ pub fn write(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number from the front, if one stands there.
+/// Reads a number from the front; `None` if the bytes do not hold a complete one.
 pub fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {

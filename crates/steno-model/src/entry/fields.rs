@@ -1,4 +1,4 @@
-//! Fields of a JSON object that should be of one type; null is as if it were not there.
+//! Typed access to the fields of a JSON object. Null counts as missing.
 
 use uuid::Uuid;
 
@@ -6,22 +6,22 @@ use super::{EntryError, Usage};
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-/// Takes a string out of an object; an error if the field has another type.
+/// Removes a string field. Fails if the field has another type.
 pub fn take_string(object: &mut Object, field: &'static str) -> Result<Option<String>, EntryError> {
     string(field, object.shift_remove(field).unwrap_or_default())
 }
 
-/// The same for a whole number.
+/// Removes an integer field. Fails if the field has another type.
 pub fn take_u64(object: &mut Object, field: &'static str) -> Result<Option<u64>, EntryError> {
     whole(field, object.shift_remove(field).unwrap_or_default())
 }
 
-/// The same for an object.
+/// Removes an object field. Fails if the field has another type.
 pub fn take_object(object: &mut Object, field: &'static str) -> Result<Option<Object>, EntryError> {
     map(field, object.shift_remove(field).unwrap_or_default())
 }
 
-/// The same for a time.
+/// Removes a timestamp field. Fails if the field has another type.
 pub fn take_timestamp(
     object: &mut Object,
     field: &'static str,

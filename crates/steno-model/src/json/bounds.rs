@@ -1,21 +1,21 @@
-//! JSON of which only so much is held: a few bytes may make a value of hundreds.
+//! Limits the number of JSON values held in memory: a value of two bytes may need hundreds.
 
 use serde::de::DeserializeOwned;
 
 use crate::problem::json_reason;
 
-/// The most values that are read of one record or document: each may take hundreds of bytes of memory.
+/// Maximum number of values in one record or document. Each may need hundreds of bytes of memory.
 const VALUES: usize = 2 << 20;
 
-/// Parses JSON, or says why it is none.
+/// Parses JSON, or returns the reason for the failure.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     check(bytes)?;
     serde_json::from_slice(bytes).map_err(|error| json_reason(&error))
 }
 
-/// Tells if there are too many values in a text to be held.
+/// Returns an error if a JSON text has too many values.
 pub fn check(bytes: &[u8]) -> Result<(), String> {
-    // Most texts are too short for that, or have too few commas even with those in strings.
+    // Most texts are too short, or have too few commas even with those in strings.
     let may_be_many =
         bytes.len() > 2 * VALUES && memchr::memchr_iter(b',', bytes).nth(VALUES).is_some();
     if may_be_many && commas(bytes).nth(VALUES).is_some() {
@@ -24,7 +24,7 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The commas outside of strings.
+/// Finds the commas outside strings.
 fn commas(mut rest: &[u8]) -> impl Iterator<Item = ()> {
     std::iter::from_fn(move || {
         loop {
@@ -39,7 +39,7 @@ fn commas(mut rest: &[u8]) -> impl Iterator<Item = ()> {
     })
 }
 
-/// Where a string ends whose first quote was passed: after the other one.
+/// The offset after a string's closing quote; `bytes` starts after its opening quote.
 fn string_end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

@@ -1,8 +1,8 @@
-//! Reads JSON of one line, several times as fast as a parser that looks at each byte: strings are most of a session,
-//! and of a string only its end and its escapes are looked for.
+//! A scanner for single-line JSON, several times faster than a parser that inspects each byte. Strings are most of a
+//! session, and the scanner looks only for their ends and escapes.
 //!
-//! What is not plain (control characters, escaped names, halves of surrogate pairs, deep nesting, errors) is left to
-//! `serde_json`: nothing is accepted here that it would refuse.
+//! It leaves unusual input (control characters, escaped names, lone surrogates, deep nesting, errors) to
+//! `serde_json`, and accepts nothing that `serde_json` rejects.
 
 use std::fmt;
 
@@ -16,17 +16,16 @@ use marks::Marks;
 
 mod marks;
 
-/// Deeper nesting than this is left to others.
+/// Deeper nesting is left to `serde_json`.
 const MOST_DEPTH: usize = 100;
 
-/// The name by which [`Raw`] asks for the text of a value.
+/// The newtype name with which [`Raw`] requests the text of a value.
 const RAW: &str = "steno_core::json::Raw";
 
-/// Reads the object that begins `text`, and tells where it ends; nothing if it is not plain.
+/// Parses the object at the start of `text`, and returns its end offset; `None` if the scanner does not support it.
 ///
-/// Of a string longer than `limit` that is not the object's own only the beginning is given, at most up to its first
-/// escape. One that would begin with nothing but space, or that begins as an element does, comes whole: what follows
-/// tells what it is.
+/// A nested string longer than `limit` is cut to a prefix, at most up to its first escape. It stays whole if the
+/// prefix is blank or starts with `<`, because callers need what follows.
 pub fn first_of<'de, T: Deserialize<'de>>(text: &'de str, limit: usize) -> Option<(T, usize)> {
     let marks = Marks::of(text.as_bytes())?;
     let mut skimmer = Skimmer { text, marks, at: 0, depth: 0, limit };
@@ -35,13 +34,13 @@ pub fn first_of<'de, T: Deserialize<'de>>(text: &'de str, limit: usize) -> Optio
     value.ok().map(|value| (value, skimmer.at))
 }
 
-/// At most `limit` bytes of a text.
+/// The longest prefix of at most `limit` bytes.
 fn beginning(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
-/// The text of a value, whatever it is.
+/// The JSON text of any value.
 #[derive(Clone, Copy, Debug)]
 pub struct Raw<'a>(pub &'a str);
 
@@ -69,7 +68,7 @@ impl<'de> Visitor<'de> for RawVisitor {
     }
 }
 
-/// Something that is not plain; why is for others to tell.
+/// Input that the scanner does not support. The fallback parser reports errors.
 #[derive(Debug)]
 struct Odd;
 
@@ -87,7 +86,7 @@ impl de::Error for Odd {
     }
 }
 
-/// A place in a text.
+/// A position in a JSON text.
 struct Skimmer<'de> {
     text: &'de str,
     marks: Marks,
@@ -101,7 +100,7 @@ impl<'de> Skimmer<'de> {
         &self.text.as_bytes()[self.at..]
     }
 
-    /// The next byte that is no space.
+    /// Skips spaces and returns the next byte.
     fn peek(&mut self) -> Result<u8, Odd> {
         while self.bytes().first() == Some(&b' ') {
             self.at += 1;
@@ -133,7 +132,7 @@ impl<'de> Skimmer<'de> {
         value
     }
 
-    /// Goes past the comma before the next item; whether there is one before `end`.
+    /// Skips the comma before the next item. Returns `false` and skips `end` if there is none.
     fn next_item(&mut self, is_first: &mut bool, end: u8) -> Result<bool, Odd> {
         let is_first = std::mem::take(is_first);
         match self.peek()? {
@@ -145,11 +144,11 @@ impl<'de> Skimmer<'de> {
             _ if is_first => return Ok(true),
             _ => return Err(Odd),
         }
-        // No comma before the end.
+        // A trailing comma is an error.
         if self.peek()? == end { Err(Odd) } else { Ok(true) }
     }
 
-    /// The name of a field, which has no escapes, and goes past its colon.
+    /// Reads a field name without escapes, and the colon after it.
     fn name(&mut self) -> Result<&'de str, Odd> {
         self.expect(b'"')?;
         let (begin, end) = (self.at, self.end_of_string()?);
@@ -177,13 +176,13 @@ impl<'de> Skimmer<'de> {
         self.unescape(plain, end).and_then(|text| visitor.visit_string(text))
     }
 
-    /// Whether a string that begins so may be told by its beginning.
+    /// Whether a long string may be cut to its prefix.
     fn may_cut(&self, plain: &str) -> bool {
         let told = beginning(plain, self.limit).trim_start();
         self.depth > 1 && !told.is_empty() && !told.starts_with('<')
     }
 
-    /// The string that begins with `plain` and ends at `end`; we are at its first escape.
+    /// Decodes a string that starts with `plain` and ends at `end`, from its first escape on.
     fn unescape(&mut self, plain: &str, end: usize) -> Result<String, Odd> {
         let mut text = String::with_capacity(plain.len() + end - self.at);
         text.push_str(plain);
@@ -198,12 +197,12 @@ impl<'de> Skimmer<'de> {
         Ok(text)
     }
 
-    /// Where the string ends in which we are.
+    /// The offset of the current string's closing quote.
     fn end_of_string(&self) -> Result<usize, Odd> {
         self.marks.quote(self.at).ok_or(Odd)
     }
 
-    /// The character that the escape here stands for.
+    /// Decodes one escape.
     fn escape(&mut self) -> Result<char, Odd> {
         let kind = *self.bytes().get(1).ok_or(Odd)?;
         self.at += 2;
@@ -228,7 +227,7 @@ impl<'de> Skimmer<'de> {
         })
     }
 
-    /// Four hexadecimal digits.
+    /// Parses four hexadecimal digits.
     fn unit(&mut self) -> Result<u32, Odd> {
         let digits = self.bytes().get(..4).ok_or(Odd)?;
         self.at += 4;
@@ -270,7 +269,8 @@ impl<'de> Skimmer<'de> {
         Ok(())
     }
 
-    /// A whole number as such; any other as serde_json gives one whose text it keeps, but without the text.
+    /// Visits an integer as such. Visits other numbers as an empty map, which is how serde_json with arbitrary
+    /// precision passes them, but without the text.
     fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
         let begin = self.at;
         self.skip_number()?;
@@ -363,7 +363,7 @@ impl<'de> Deserializer<'de> for &mut Skimmer<'de> {
     }
 }
 
-/// What stands between brackets.
+/// The items of an array or object.
 struct Items<'s, 'de> {
     skimmer: &'s mut Skimmer<'de>,
     is_first: bool,

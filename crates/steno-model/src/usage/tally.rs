@@ -1,4 +1,4 @@
-//! Adds up tokens by message. A file may have millions of messages: each takes a few bytes.
+//! Sums up tokens by message. A file may have millions of messages, so each needs only a few bytes.
 
 use std::sync::LazyLock;
 
@@ -11,10 +11,10 @@ mod chunks;
 
 use self::chunks::{Chunks, Place};
 
-/// What stands for names, the same in all tallies, so that they can be compared.
+/// The hasher of all tallies, so that their names can be compared.
 static NAMES: LazyLock<Sums> = LazyLock::new(Sums::default);
 
-/// Adds up tokens, each API message once: what several records of a message repeat, or let grow, is not added.
+/// Sums up tokens, counting each API message once even if several records repeat or raise its counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     messages: Bills,
@@ -22,14 +22,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts one more entry.
+    /// Counts an entry.
     pub fn count(&mut self, entry: &Entry) {
         if let Some(usage) = &entry.usage {
             self.bill(entry.message_id.as_ref(), entry.created_at, usage);
         }
     }
 
-    /// Counts what a record of a message states, and tells what that adds.
+    /// Counts one record of a message. Returns what it adds to the total.
     pub fn bill(
         &mut self,
         message: Option<&String>,
@@ -51,7 +51,7 @@ impl Tally {
         growth
     }
 
-    /// What a message was billed so far.
+    /// The tokens of a message so far.
     pub fn billed(&self, message: &String) -> Option<Usage> {
         self.messages.get(NAMES.short(message))
     }
@@ -62,17 +62,17 @@ impl Tally {
     }
 }
 
-/// Adds up tokens of several sources: a message that was copied from one into another counts once.
+/// Sums up tokens over several session files. A message copied from one file to another counts once.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     messages: Bills,
-    /// The first source and its agent: if it is the only one, nothing need be compared.
+    /// The first tally and its agent. If there is no second, no comparison is needed.
     first: Option<(String, Tally)>,
     is_begun: bool,
 }
 
 impl Ledger {
-    /// Counts what stands in one more source of an agent; tells how much of it earlier ones had already.
+    /// Adds the tally of one more file of an agent. Returns the part that earlier files had already.
     pub fn repeated(&mut self, agent: &str, tally: Tally) -> Usage {
         if !self.is_begun {
             (self.first, self.is_begun) = (Some((agent.to_owned(), tally)), true);
@@ -100,27 +100,27 @@ impl Ledger {
     }
 }
 
-/// What a message is called in all sources.
+/// The name of a message across all files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Everywhere {
-    /// As in its own.
+    /// The same as inside its file.
     Same,
-    /// Otherwise: its id is so short that only its time tells it from others.
+    /// Another name, because the id is so short that only its time makes it unique.
     Other(Short),
-    /// Nothing that is known.
+    /// Unknown.
     Unknown,
 }
 
-/// What messages were billed.
+/// The usage of each message.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Bills {
     places: SumMap<Place>,
-    /// For each message what it is called everywhere, then its numbers.
+    /// For each message its global name, then its numbers.
     bytes: Chunks,
 }
 
 impl Bills {
-    /// Raises what a message was billed, and tells by how much; of a new one, what it is called everywhere is asked.
+    /// Raises the usage of a message, and returns the difference. Calls `everywhere` only for a new message.
     fn grow(
         &mut self,
         name: Short,
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(ledger.repeated("a", tally(&first)).output, 0);
         let grown = [("msg_0123456789abcdef", later, 3), ("msg_0123456789abcdef", later, 8)];
         assert_eq!(ledger.repeated("a", tally(&grown)).output, 5);
-        // A short name is another message's unless it was written at the same time.
+        // A short name is another message's unless it has the same time.
         assert_eq!(ledger.repeated("a", tally(&[("step-1", later, 7)])).output, 0);
         assert_eq!(ledger.repeated("a", tally(&[("step-1", noon, 7)])).output, 7);
         assert_eq!(ledger.repeated("a", tally(&[("step-2", "", 9)])).output, 0);

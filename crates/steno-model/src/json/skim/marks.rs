@@ -1,25 +1,25 @@
-//! Where the strings of a line end and where escapes stand in them, found sixty-four bytes at a time.
+//! Finds the quotes and escapes of a JSON text, 64 bytes at a time.
 
 use std::cell::Cell;
 
 use wide::u8x16;
 
-/// How many bytes one block tells about.
+/// Bytes per block.
 const BLOCK: usize = 64;
 
-/// The most room that is kept for the next line: that of 16 MiB.
+/// Maximum blocks cached for the next line: those of 16 MiB.
 const MOST_SPARE: usize = 256 << 10;
 
 thread_local! {
     static SPARE: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
 }
 
-/// A bit per byte, the lowest for the first.
+/// One bit per byte; the lowest bit is the first byte.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// Quotes that no escape is before.
+    /// Quotes without an escape before them.
     quotes: u64,
-    /// Backslashes that begin an escape.
+    /// Backslashes that start an escape.
     escapes: u64,
 }
 
@@ -28,7 +28,7 @@ struct Block {
 pub(super) struct Marks(Vec<Block>);
 
 impl Marks {
-    /// Those of `text`; nothing if it has control characters, or escapes that JSON does not know.
+    /// Scans `text`; `None` if it contains control characters or invalid escapes.
     pub(super) fn of(text: &[u8]) -> Option<Self> {
         let mut blocks = SPARE.take();
         blocks.clear();
@@ -52,19 +52,19 @@ impl Marks {
         (carried == 0).then_some(Self(blocks))
     }
 
-    /// The first quote at `from` or after it that ends a string, or begins one.
+    /// The first unescaped quote at or after `from`.
     pub(super) fn quote(&self, from: usize) -> Option<usize> {
         first(&self.0, from, |block| block.quotes)
     }
 
-    /// The first escape at `from` or after it, but before `end`.
+    /// The first escape at or after `from` and before `end`.
     pub(super) fn escape(&self, from: usize, end: usize) -> Option<usize> {
         let blocks = self.0.get(..=end / BLOCK).unwrap_or(&self.0);
         first(blocks, from, |block| block.escapes).filter(|at| *at < end)
     }
 }
 
-/// The first mark at `from` or after it.
+/// The first set bit at or after `from`.
 fn first(blocks: &[Block], from: usize, marks: impl Fn(&Block) -> u64) -> Option<usize> {
     let number = from / BLOCK;
     let (begun, later) = blocks.get(number..)?.split_first()?;
@@ -84,7 +84,7 @@ impl Drop for Marks {
     }
 }
 
-/// What stands in a block, a bit per byte.
+/// Byte classes of a block, one bit per byte.
 struct Found {
     quotes: u64,
     backslashes: u64,
@@ -92,7 +92,7 @@ struct Found {
 }
 
 impl Found {
-    /// Nothing if there is a control character.
+    /// Returns `None` if the block contains a control character.
     fn in_block(bytes: &[u8; BLOCK]) -> Option<Self> {
         let mut found = Self { quotes: 0, backslashes: 0, letters_n: 0 };
         let mut least = u8x16::splat(u8::MAX);
@@ -110,10 +110,10 @@ impl Found {
     }
 }
 
-/// Which bytes are escaped, and whether the one after the block is: of each run of backslashes, every second byte.
+/// Which bytes are escaped, and whether the byte after the block is: every second byte of each run of backslashes.
 ///
-/// The sum carries a bit through each run that starts at an odd place, and leaves it behind the run: what follows a run
-/// of even length, and what follows one of odd length, are then told apart by where it began.
+/// The addition carries a bit through each run that starts at an odd offset, and leaves it after the run. The start
+/// offset and the carried bit together show whether a run has odd or even length.
 fn escaped(backslashes: u64, carried: u64) -> (u64, u64) {
     const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
     let backslashes = backslashes & !carried;
@@ -123,7 +123,7 @@ fn escaped(backslashes: u64, carried: u64) -> (u64, u64) {
     ((!ODD ^ (sum << 1)) & after, u64::from(overflow))
 }
 
-/// Whether these bytes may stand after a backslash; `text` begins where they are counted from.
+/// Whether these bytes may follow a backslash. Bits count from the start of `text`.
 fn are_escapes(mut escaped: u64, text: &[u8]) -> bool {
     while escaped != 0 {
         let (at, digits) = (escaped.trailing_zeros() as usize, 1..5);

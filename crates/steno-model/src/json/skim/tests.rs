@@ -1,4 +1,4 @@
-//! Whatever is skimmed is what `serde_json` reads.
+//! The scanner returns what `serde_json` parses.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Raw;
 
-/// A value, without the text of numbers that are not whole.
+/// A JSON value, without the text of numbers that are not integers.
 #[derive(Debug, PartialEq)]
 enum Tree {
     Null,
@@ -20,7 +20,7 @@ enum Tree {
     Fields(Vec<(String, Tree)>),
 }
 
-/// The name under which serde_json gives the text of a number.
+/// The name under which serde_json passes the text of a number.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Deserialize<'de> for Tree {
@@ -82,7 +82,7 @@ fn first_of<'a, T: Deserialize<'a>>(text: &'a str) -> Option<(T, usize)> {
     super::first_of(text, usize::MAX)
 }
 
-/// What serde_json reads first in a text.
+/// The first value that serde_json parses.
 fn parsed<'a, T: Deserialize<'a>>(text: &'a str) -> Option<(T, usize)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter();
     let value = values.next()?.ok()?;
@@ -102,7 +102,7 @@ fn check(text: &str) {
     }
 }
 
-/// Any JSON value, with characters in it that must be escaped.
+/// Any JSON value, including characters that need escapes.
 fn value() -> impl Strategy<Value = Value> {
     let text = "[a-z\"\\\\/\n\t\u{7f}é😀 ]{0,12}";
     let leaf = prop_oneof![

@@ -1,22 +1,22 @@
-//! Bills as bytes, in chunks: where there are more and more of them, none is moved.
+//! Usage records as bytes in chunks. Growth allocates a new chunk and moves nothing.
 
 use super::{Everywhere, Usage};
 use crate::sums::Short;
 use crate::varint;
 
-/// Where a bill stands.
+/// The offset of a usage record: chunk number and offset in the chunk.
 pub(super) type Place = [u8; 5];
 
-/// How many bytes a chunk may have, for which the first two bytes of a place are.
+/// Maximum size of a chunk; the low two bytes of an offset address it.
 const CHUNK: usize = 1 << 16;
 
-/// The most bytes that a bill takes.
+/// Maximum size of a usage record.
 const MOST: usize = 1 + size_of::<Short>() + 7 * 10;
 
-/// In the first byte of a bill: that what the message is called everywhere follows.
+/// Flag in the first byte of a record: a global name follows.
 const IS_OTHER: u8 = 0x80;
 
-/// What [`Everywhere::Unknown`] is written as.
+/// The encoding of [`Everywhere::Unknown`].
 const UNKNOWN: Short = 0;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Where the next bill will stand.
+    /// The offset of the next record.
     pub(super) fn end(&self) -> Place {
         let (chunk, at) = match self.chunks.last() {
             Some(last) if has_room(last) => (self.chunks.len() - 1, last.len()),
@@ -36,7 +36,7 @@ impl Chunks {
         place
     }
 
-    /// Writes which numbers a bill has, then those.
+    /// Writes the set of nonzero fields, then their values.
     pub(super) fn write(&mut self, everywhere: Everywhere, usage: &Usage) {
         if !self.chunks.last().is_some_and(|last| has_room(last)) {
             self.chunks.push(Vec::new());
