@@ -1,7 +1,7 @@
-//! The record of what AI agents said and did: entries, the vault that keeps them, and every format in which
-//! they are read and written.
+//! The record of AI agent sessions: entries, the vault that stores their files verbatim, the index, and readers and
+//! writers for every supported format.
 //!
-//! The crate is synchronous, prints nothing and reads no environment: paths and the clock come in as arguments.
+//! The crate is synchronous, prints nothing and does not read the environment. Callers pass in paths and the clock.
 
 pub mod agent;
 pub mod compare;

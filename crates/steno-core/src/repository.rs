@@ -1,4 +1,5 @@
-//! Which Git repository a folder belongs to, told from its files alone, so that a folder that moved is known again.
+//! Identifies the Git checkout that contains a folder, from files only. Recognizes a checkout that was moved. Does
+//! not run Git.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -6,33 +7,33 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A checkout and what makes it known again elsewhere.
+/// A Git checkout and the facts that identify it after a move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
-    /// The folder that holds it.
+    /// The root folder.
     pub root: PathBuf,
-    /// Where it is pulled from, as `host/path`: without scheme, user and ending.
+    /// The remote URL as `host/path`, without scheme, user and `.git` suffix.
     pub remote: Option<String>,
-    /// The first thing that was done in this very checkout: it moves with the folder.
+    /// The first reflog entry of this checkout, which moves with the folder.
     pub first: Option<String>,
 }
 
-/// How much two checkouts have in common.
+/// What two checkouts have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Likeness {
-    /// Both come from one remote.
+    /// Both have the same remote.
     Remote,
-    /// It is the same checkout.
+    /// Both are the same checkout.
     Checkout,
 }
 
 impl Repository {
-    /// The repository that `folder` is in.
+    /// Finds the checkout that contains `folder`.
     pub fn of(folder: &Path) -> Option<Self> {
         folder.ancestors().find_map(Self::at)
     }
 
-    /// The repository whose root is `folder`, if anything makes it known again.
+    /// The checkout with `folder` as its root, if it has a remote or a reflog.
     pub fn at(folder: &Path) -> Option<Self> {
         let own = git_folder(&folder.join(".git"))?;
         let shared = match fs::read_to_string(own.join("commondir")) {
@@ -45,7 +46,7 @@ impl Repository {
         known.then(|| Self { root: folder.to_owned(), remote, first })
     }
 
-    /// What this checkout has in common with another.
+    /// Compares two checkouts.
     pub fn likeness(&self, other: &Self) -> Option<Likeness> {
         if self.first.is_some() && self.first == other.first {
             Some(Likeness::Checkout)
@@ -57,7 +58,7 @@ impl Repository {
     }
 }
 
-/// The folder with the repository's own files; a worktree's `.git` is a file that names it.
+/// The folder with Git's own files. In a worktree, `.git` is a file that names it.
 fn git_folder(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git.to_owned());
@@ -67,7 +68,7 @@ fn git_folder(git: &Path) -> Option<PathBuf> {
     Some(git.parent()?.join(named))
 }
 
-/// The remote `origin`, else the first one.
+/// Reads the remote `origin` from a Git config file, or the first remote if there is no `origin`.
 fn remote(config: &str) -> Option<String> {
     let mut found = None;
     let mut section = "";
@@ -87,12 +88,12 @@ fn remote(config: &str) -> Option<String> {
     found
 }
 
-/// A remote's address as `host/path`, the same for every way to reach it, and without what may be secret in it.
+/// Normalizes a remote URL to `host/path`. The result is the same for every protocol and contains no credentials.
 pub fn remote_name(url: &str) -> Option<String> {
     let url = url.trim().trim_matches('"');
     let (host, path) = match url.split_once("://") {
         Some((_, rest)) => rest.split_once('/')?,
-        // `user@host:path`; a path on this machine has no host.
+        // `user@host:path`; a local path has no host.
         None => match url.split_once(':') {
             Some((host, path)) if !host.contains('/') => (host, path),
             _ => ("", url),
@@ -104,12 +105,12 @@ pub fn remote_name(url: &str) -> Option<String> {
     (!path.is_empty()).then(|| format!("{}/{path}", host.to_ascii_lowercase()))
 }
 
-/// The first line of the log of a checkout; a line that is too long is none of Git's.
+/// The first entry of a reflog; `None` if the line is longer than Git writes.
 fn first_line(path: &Path) -> Option<String> {
     let mut line = String::new();
     let file = fs::File::open(path).ok()?;
     BufReader::new(file.take(4096)).read_line(&mut line).ok()?;
-    // Who did it and with which words is no part of what makes it known again.
+    // Author and message do not identify the checkout.
     let (hashes, rest) = line.split_at_checked(81)?;
     let at = rest.rsplit_once('>')?.1.split('\t').next()?;
     Some(format!("{}{}", hashes.trim(), at.trim_end()))

@@ -1,7 +1,7 @@
-//! The vault: what agents wrote, kept verbatim.
+//! The vault: verbatim copies of the files that agents wrote.
 //!
-//! `<root>/<agent>/<session>/` holds one sealed file per source file, and a live log while a session is recorded.
-//! A [`SessionDir`] is such a folder. `<root>/journal.jsonl` lists the files of all sessions.
+//! `<root>/<agent>/<session>/` holds one sealed file per session file, and a live log while a session is recorded. A
+//! [`SessionDir`] is such a folder. `<root>/journal.jsonl` lists the files of all sessions.
 
 mod combine;
 pub mod commit;
@@ -55,7 +55,7 @@ use self::sealed::{KeptFile, NEW_SUFFIX, Sealed};
 use crate::durable::{FileError, OnPath};
 use crate::session::SessionId;
 
-/// The folder of all kept sessions.
+/// The root folder of all kept sessions.
 #[derive(Clone, Debug)]
 pub struct Vault {
     root: PathBuf,
@@ -80,38 +80,37 @@ impl PartialEq for SessionDir {
 impl Eq for SessionDir {}
 
 impl Vault {
-    /// The vault at `root`, which need not exist yet.
+    /// Creates a handle for the vault at `root`. The folder need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
         let journal = Arc::new(Journal::new(&root));
         Self { root, journal }
     }
 
-    /// Begins changes that are acknowledged together.
+    /// Starts a commit: changes that are acknowledged together.
     pub fn commit(&self) -> VaultCommit {
         VaultCommit::new(Arc::clone(&self.journal), self.root.clone())
     }
 
-    /// Where the vault is.
+    /// The vault's folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder of a session, there or not.
+    /// The folder of a session, which may not exist yet.
     pub fn session(&self, agent: &AgentName, id: &SessionId) -> SessionDir {
         let path = self.root.join(agent.as_str()).join(id.as_str());
         let journal = Arc::clone(&self.journal);
         SessionDir { agent: agent.as_str().to_owned(), id: id.clone(), path, journal }
     }
 
-    /// Whether a session with so many entries is only a recording that got nothing, such as a connection over which nothing
-    /// was asked.
+    /// Whether a session is a recording without entries, such as a connection without a request.
     pub fn is_empty_recording(&self, agent: &str, id: &SessionId, entries: u64) -> bool {
         let is_recording = |agent| self.session(&agent, id).is_imported().is_ok_and(|is| !is);
         entries == 0 && agent.parse().is_ok_and(is_recording)
     }
 
-    /// Whether any session is kept; the first one that is found answers.
+    /// Whether the vault holds at least one session. Stops at the first.
     pub fn has_sessions(&self) -> Result<bool, FileError> {
         for agent in self.agents()? {
             let dir = self.root.join(agent);
@@ -123,7 +122,7 @@ impl Vault {
         Ok(false)
     }
 
-    /// The sessions with this very id: at most one of each agent. Other sessions are not looked at.
+    /// The sessions with exactly this id: at most one per agent. Does not list other sessions.
     pub fn sessions_named(&self, id: &str) -> Result<Vec<SessionDir>, FileError> {
         let Ok(id) = id.parse() else { return Ok(Vec::new()) };
         let agents = self.agents()?;
@@ -131,7 +130,7 @@ impl Vault {
         Ok(agents.map(|agent| self.session(&agent, &id)).filter(SessionDir::exists).collect())
     }
 
-    /// The sessions whose ids begin with `prefix`, by agent and id.
+    /// The sessions with an id that starts with `prefix`, sorted by agent and id.
     pub fn sessions_with_prefix(&self, prefix: &str) -> Result<Vec<SessionDir>, FileError> {
         let mut sessions = Vec::new();
         for agent in self.agents()? {
@@ -143,7 +142,7 @@ impl Vault {
         Ok(sessions)
     }
 
-    /// The sessions that the journal lists and whose folders are gone, by agent and id.
+    /// The sessions that the journal lists but that have no folder any more, sorted by agent and id.
     pub fn missing_sessions(&self) -> Result<Vec<SessionDir>, FileError> {
         let mut missing = Vec::new();
         self.journal.each_session(&mut |key, files| {
@@ -155,13 +154,13 @@ impl Vault {
         Ok(missing)
     }
 
-    /// The session of a name in the journal.
+    /// Parses a session key of the journal, `AGENT/ID`.
     fn session_of_key(&self, key: &str) -> Option<SessionDir> {
         let (agent, id) = key.split_once('/')?;
         Some(self.session(&agent.parse().ok()?, &id.parse().ok()?))
     }
 
-    /// Every kept session, by agent and id.
+    /// All kept sessions, sorted by agent and id.
     pub fn sessions(&self) -> Result<Vec<SessionDir>, FileError> {
         let mut sessions = Vec::new();
         for agent in self.agents()? {
@@ -170,12 +169,12 @@ impl Vault {
         Ok(sessions)
     }
 
-    /// The agents of which sessions are kept.
+    /// The names of all agents with kept sessions.
     pub fn agents(&self) -> Result<Vec<String>, FileError> {
         folders(&self.root)
     }
 
-    /// Gives the id of each kept session of an agent to `take`, in any order and without holding them all.
+    /// Calls `take` with the id of each kept session of an agent, in no particular order. Does not collect the ids.
     pub fn each_session_id(
         &self,
         agent: &AgentName,
@@ -186,7 +185,7 @@ impl Vault {
         })
     }
 
-    /// Every kept session of an agent, by id.
+    /// All kept sessions of an agent, sorted by id.
     pub fn sessions_of(&self, agent: &str) -> Result<Vec<SessionDir>, FileError> {
         let Ok(name) = agent.parse() else { return Ok(Vec::new()) };
         let ids = folders(&self.root.join(agent))?;
@@ -195,11 +194,11 @@ impl Vault {
     }
 }
 
-/// The name of an agent: like a session's, so that it can be a folder's name.
+/// The name of an agent. It follows the rules of a session id, so it is a valid folder name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentName(SessionId);
 
-/// A text that cannot name an agent.
+/// A string that is not a valid agent name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not an agent's name (letters, digits, '.', '_' and '-', at most 128, no '.' in front): {0:?}"
@@ -237,51 +236,51 @@ impl SessionDir {
         &self.path
     }
 
-    /// Whether anything is kept.
+    /// Whether the folder exists.
     pub fn exists(&self) -> bool {
         self.path.is_dir()
     }
 
-    /// Whether nothing is kept in it yet.
+    /// Whether the session has neither sealed files nor live logs.
     pub fn is_empty(&self) -> Result<bool, FileError> {
         let listed = self.listed()?.unwrap_or_default();
         let mut logs = listed.iter().filter(|(name, _)| Self::live_base(name).is_some());
         Ok(self.kept_files()?.is_empty() && logs.next().is_none() && self.live_logs()?.is_empty())
     }
 
-    /// The session of another name in the same vault.
+    /// Another session in the same vault.
     fn sibling(&self, agent: &AgentName, id: &SessionId) -> SessionDir {
         let (root, journal) = (self.root().to_owned(), Arc::clone(&self.journal));
         Vault { root, journal }.session(agent, id)
     }
 
-    /// The vault that holds the session.
+    /// The root folder of the vault.
     fn root(&self) -> &Path {
         self.path.ancestors().nth(2).unwrap_or(&self.path)
     }
 
-    /// The session's name in the journal.
+    /// The session's key in the journal: `AGENT/ID`.
     pub(crate) fn key(&self) -> String {
         format!("{}/{}", self.agent, self.id)
     }
 
-    /// A line of the journal about a file of this session, whose name is to be filled in.
+    /// A journal line about a file of this session; the caller fills in the file name.
     fn journal_line(&self, state: FileState) -> JournalLine {
         let (session, file) = (self.key(), String::new());
         JournalLine { session, file, state, length: 0, size: None, link: None }
     }
 
-    /// What the journal says of the session's files; nothing for a vault without one.
+    /// The session's files as the journal lists them; `None` for a vault without a journal.
     fn listed(&self) -> Result<Option<SessionFiles>, FileError> {
         self.journal.files_of(&self.key())
     }
 
-    /// Begins a change of this session alone.
+    /// Starts a commit of this session alone.
     fn begin_commit(&self) -> VaultCommit {
         VaultCommit::new(Arc::clone(&self.journal), self.root().to_owned())
     }
 
-    /// How many bytes its files have, those being recorded included: it grows with whatever is kept.
+    /// Size of all files in bytes, live logs included. It grows with every kept byte.
     pub fn size(&self) -> Result<u64, FileError> {
         let mut size = 0;
         let names = entries(&self.path)?;
@@ -289,34 +288,34 @@ impl SessionDir {
             let is_log = Self::live_base(name).is_some();
             let new = format!("{name}{NEW_SUFFIX}");
             let is_sealed = kept_file(name.strip_suffix(NEW_SUFFIX).unwrap_or(name)).is_some();
-            // Of a file that is being replaced, only the new one counts.
+            // While a file is being replaced, only the new one counts.
             if is_log || (is_sealed && names.binary_search(&new).is_err()) {
-                // One that was sealed or renamed meanwhile counts there.
+                // A file that was sealed or renamed in the meantime counts under its new name.
                 size += fs::metadata(self.path.join(name)).map_or(0, |metadata| metadata.len());
             }
         }
         Ok(size)
     }
 
-    /// Whether more may be kept than stands in `files` files now: a source was rewritten or removed since it was first
-    /// kept, or something was noted beside it.
+    /// Whether the vault may hold more than the current content of `files` session files: an earlier generation, a
+    /// removed file, or a recording.
     pub fn has_more_than(&self, files: usize) -> Result<bool, FileError> {
         let kept = self.kept_files()?;
         let is_more = |(stem, generation): &(String, u32)| *generation > 0 || stem == RECORD;
         Ok(kept.len() > files || kept.iter().any(is_more) || !self.live_logs()?.is_empty())
     }
 
-    /// Held exclusively for each write.
+    /// The lock file that every writer holds exclusively.
     fn lock_path(&self) -> PathBuf {
         self.path.join(".lock")
     }
 
-    /// Held shared by whoever records, exclusively by whoever seals.
+    /// The lock file that recorders hold shared and that sealing holds exclusively.
     fn users_path(&self) -> PathBuf {
         self.path.join(".open")
     }
 
-    /// The sealed part of what was recorded.
+    /// The sealed part of the recording.
     fn record_path(&self) -> PathBuf {
         self.kept_path(RECORD, 0)
     }
@@ -328,13 +327,13 @@ impl SessionDir {
         })
     }
 
-    /// The live log that begins at byte `base` of the record, and its head.
+    /// Paths of the live log that starts at offset `base` of the record, and of its head file.
     fn live_paths(&self, base: u64) -> (PathBuf, PathBuf) {
         let log = format!("{RECORD}.live.{base}");
         (self.path.join(&log), self.path.join(format!("{log}.head")))
     }
 
-    /// The live logs there are, each with where it begins; more than one only after a crash.
+    /// All live logs with their start offsets. More than one exists only after a crash.
     fn live_logs(&self) -> Result<Vec<(u64, PathBuf)>, FileError> {
         let mut logs = Vec::new();
         for name in entries(&self.path)? {
@@ -346,12 +345,12 @@ impl SessionDir {
         Ok(logs)
     }
 
-    /// Where the live log of this name begins; nothing for any other file.
+    /// The start offset in the name of a live log; `None` for other files.
     pub(crate) fn live_base(name: &str) -> Option<u64> {
         name.strip_prefix(RECORD)?.strip_prefix(".live.")?.parse().ok()
     }
 
-    /// Every sealed file that the journal lists, as the stem of its name and its generation.
+    /// All sealed files that the journal lists, as name stem and generation.
     fn kept_files(&self) -> Result<Vec<(String, u32)>, FileError> {
         let Some(listed) = self.listed()? else {
             let names = entries(&self.path)?;
@@ -361,7 +360,7 @@ impl SessionDir {
         Ok(kept.filter_map(|(name, _)| kept_file(name)).collect())
     }
 
-    /// A sealed file as the journal lists it.
+    /// A reference to a sealed file, with its journal listing.
     fn kept(&self, stem: &str, generation: u32) -> Result<KeptFile, FileError> {
         let path = self.kept_path(stem, generation);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -375,12 +374,12 @@ impl SessionDir {
         Ok(KeptFile { path, listed })
     }
 
-    /// Opens a sealed file as far as the journal lists it.
+    /// Opens a sealed file up to its listed size.
     fn open_kept(&self, stem: &str, generation: u32) -> Result<Sealed, FileError> {
         self.kept(stem, generation)?.open()
     }
 
-    /// The header of a file of this session, whose source stands at `path` below `root`.
+    /// A file header for a session file found at `path` below `root`.
     fn header(&self, name: &str, path: &Path, root: &Path, generation: u32) -> FileHeader {
         FileHeader {
             steno: frame::Tag::Vault,
@@ -400,16 +399,16 @@ impl SessionDir {
     }
 }
 
-/// The head of the log at `path`.
+/// The head file of the log at `path`.
 fn head_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".head");
     PathBuf::from(name)
 }
 
-/// A source's name as one that any file system takes: other bytes are written `%XX`.
+/// Encodes the name of a session file so that every file system accepts it: other bytes become `%XX`.
 ///
-/// The name of our own record stays free: a source that has it gets another.
+/// The name of Steno's own record is reserved, so a session file of that name is escaped too.
 fn file_name(name: &str) -> String {
     if name == RECORD {
         return format!("%{:02X}{}", name.as_bytes()[0], &name[1..]);
@@ -430,7 +429,7 @@ fn file_name(name: &str) -> String {
     safe
 }
 
-/// Takes the name of a sealed file apart.
+/// Splits the name of a sealed file into stem and generation.
 fn kept_file(name: &str) -> Option<(String, u32)> {
     let stem = name.strip_suffix(".zst")?;
     match stem.rsplit_once('@') {
@@ -439,7 +438,7 @@ fn kept_file(name: &str) -> Option<(String, u32)> {
     }
 }
 
-/// Names of what is in a folder, sorted; none when it is not there.
+/// The sorted names of all entries in a folder; empty if the folder does not exist.
 fn entries(dir: &Path) -> Result<Vec<String>, FileError> {
     let reader = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -453,7 +452,7 @@ fn entries(dir: &Path) -> Result<Vec<String>, FileError> {
     Ok(names)
 }
 
-/// Names of the folders in a folder, sorted; none when it is not there.
+/// The sorted names of all subfolders; empty if the folder does not exist.
 fn folders(dir: &Path) -> Result<Vec<String>, FileError> {
     folders_with_prefix(dir, "")
 }
@@ -469,7 +468,7 @@ fn folders_with_prefix(dir: &Path, prefix: &str) -> Result<Vec<String>, FileErro
     Ok(names)
 }
 
-/// Gives the name of each folder in a folder to `take`, in any order; none when it is not there.
+/// Calls `take` with the name of each subfolder, in no particular order. A missing folder has none.
 fn each_folder(dir: &Path, take: &mut dyn FnMut(&str)) -> Result<(), FileError> {
     let reader = match fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -485,7 +484,7 @@ fn each_folder(dir: &Path, take: &mut dyn FnMut(&str)) -> Result<(), FileError> 
     Ok(())
 }
 
-/// Whether a directory entry is a folder, or a link to one. Only a link costs a system call of its own.
+/// Whether a directory entry is a folder or a link to one. Only a link needs an extra system call.
 fn is_folder(entry: &fs::DirEntry) -> bool {
     match entry.file_type() {
         Ok(kind) if !kind.is_symlink() => kind.is_dir(),

@@ -1,10 +1,10 @@
-//! What the file system says of a source besides its bytes: its time and its mode.
+//! File system attributes of a session file: modification time and mode.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Time and mode of a source, as far as they are known.
+/// Modification time and mode of a session file, where known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// When it was last changed, in nanoseconds since the Unix epoch.
@@ -42,10 +42,10 @@ impl Attributes {
     }
 }
 
-/// Nanoseconds in a second.
+/// Nanoseconds per second.
 const SECOND: u128 = 1_000_000_000;
 
-/// Nanoseconds since the Unix epoch, negative before it.
+/// Nanoseconds since the Unix epoch; negative before it.
 fn nanoseconds(time: SystemTime) -> i128 {
     let whole = |distance: Duration| i128::try_from(distance.as_nanos()).unwrap_or(i128::MAX);
     match time.duration_since(UNIX_EPOCH) {

@@ -1,4 +1,5 @@
-//! Files of a session, wherever their bytes are: on disk where the agent left them, in memory or in the vault.
+//! Session files: on disk where the agent left them, in memory, or in the vault. A bundle holds all files of one
+//! session.
 
 mod file_reader;
 
@@ -15,23 +16,23 @@ use self::file_reader::FileReader;
 pub use self::file_reader::take_read_failures;
 use crate::attributes::Attributes;
 
-/// The largest file that is read as one document: parsed, it may take twenty times its size of memory.
+/// The largest file that is parsed as one document. A parsed document may need twenty times its size in memory.
 pub const DOCUMENT_LIMIT: u64 = 128 << 20;
 
-/// Opens a file at one of its bytes.
+/// Opens a file at a byte offset.
 type Opener = Arc<dyn Fn(u64) -> io::Result<Box<dyn BufRead>> + Send + Sync>;
 
-/// The first bytes of a zstd frame.
+/// The magic number of a zstd frame.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// One file of a session.
+/// One file, or the rows of a database, in which an agent keeps a session.
 #[derive(Clone)]
 pub struct Source {
     name: String,
     path: PathBuf,
     on_disk: bool,
     gone: bool,
-    /// The most that may be held of it.
+    /// Maximum bytes to hold in memory.
     limit: u64,
     opener: Opener,
 }
@@ -48,7 +49,7 @@ impl Source {
         Self { on_disk: true, ..Self::anywhere(name, path, open) }
     }
 
-    /// Bytes that are at hand, as if they stood in a file at `path`.
+    /// Bytes in memory that act as a file at `path`.
     pub fn in_memory(name: impl Into<String>, path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
         let bytes: Arc<[u8]> = bytes.into();
         Self::anywhere(name, path, move |at| {
@@ -58,7 +59,7 @@ impl Source {
         })
     }
 
-    /// A file that `open` opens at its first byte.
+    /// A file that `open` opens at its first byte. Offsets are reached by reading and discarding.
     pub fn new(
         name: impl Into<String>,
         path: impl Into<PathBuf>,
@@ -123,12 +124,12 @@ impl Source {
         &self.name
     }
 
-    /// Where the file stands or stood; what problems are reported under.
+    /// The current or former location of the file. Problems are reported under this path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// When the file that stands at its path was last changed.
+    /// The modification time of the file at this path.
     pub fn modified(&self) -> Option<SystemTime> {
         self.attributes().time()
     }
@@ -139,12 +140,12 @@ impl Source {
         metadata.as_ref().map(Attributes::of).unwrap_or_default()
     }
 
-    /// Whether the bytes are those of the file at [`Source::path`] itself.
+    /// Whether the bytes come directly from the file at [`Source::path`].
     pub fn is_on_disk(&self) -> bool {
         self.on_disk
     }
 
-    /// A reader from the first byte on.
+    /// Opens a reader at the first byte.
     pub fn open(&self) -> Result<Box<dyn BufRead>, FileError> {
         self.open_at(0)
     }
@@ -163,14 +164,15 @@ impl Source {
         }
     }
 
-    /// The whole content of a document; more than [`DOCUMENT_LIMIT`] is an error.
+    /// Reads a whole document. Fails if it is larger than [`DOCUMENT_LIMIT`].
     pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
         let mut bytes = Vec::new();
         self.open_document()?.read_to_end(&mut bytes).on("read", &self.path)?;
         Ok(bytes)
     }
 
-    /// A reader for formats of which all is held at once: after [`DOCUMENT_LIMIT`] it fails.
+    /// Opens a reader for formats that are held in memory as a whole. The reader fails after [`DOCUMENT_LIMIT`]
+    /// bytes.
     pub fn open_document(&self) -> Result<Box<dyn BufRead>, FileError> {
         let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
         if file.is_some_and(|file| file.len() > self.limit) {
@@ -181,7 +183,8 @@ impl Source {
     }
 }
 
-/// A name that was made of the end of a path; bytes in it that are no text are written `%XX`, so that no two are the same.
+/// Restores a name taken from the end of a path: bytes that are not UTF-8 become `%XX`, so distinct files keep
+/// distinct names.
 fn exact_name(name: String, path: &Path) -> String {
     if !name.contains(char::REPLACEMENT_CHARACTER) || path.to_str().is_some() {
         return name;
@@ -201,7 +204,7 @@ fn escaped(part: &std::ffi::OsStr) -> String {
     text.collect()
 }
 
-/// Input that fails where it is longer than it may be.
+/// Input that returns an error once it exceeds its limit.
 struct Limited {
     input: Box<dyn BufRead>,
     room: u64,

@@ -1,22 +1,22 @@
-//! Combines the requests of many callers: one of them serves all that are waiting.
+//! Combines requests from many callers into batches; one caller serves each batch.
 //!
-//! This is how concurrent appends share one write and one sync. Requests gather in a batch; whoever waits for it first
-//! leads it, which is to serve it as soon as the batch before it is done. One wake-up then reaches all threads that
-//! wait; a task is woken by its own.
+//! Concurrent appends share one write and one sync this way. Requests collect in a batch. The first caller that waits
+//! becomes its leader and serves it after the previous batch. All waiting threads wake up at once; tasks are woken by
+//! their wakers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-/// How often others are let run before a thread goes to sleep.
+/// Yields before a waiting thread goes to sleep.
 const MOST_YIELDS: usize = 100;
 
-/// How often others are let run before a batch is closed. After the first time nearly all who were just served are
-/// back; each further time costs a switch to every thread that waits.
+/// Yields before a batch is closed. After the first yield, nearly all callers of the previous batch have submitted
+/// again. Each further yield costs a switch to every waiting thread.
 const YIELDS_TO_GATHER: usize = 2;
 
-/// Serves requests `T` with answers `R`, in batches.
+/// Serves requests `T` with results `R`, in batches.
 #[derive(Debug)]
 pub(crate) struct Combiner<T, R> {
     queue: Mutex<Queue<T, R>>,
@@ -24,25 +24,25 @@ pub(crate) struct Combiner<T, R> {
 
 #[derive(Debug)]
 struct Queue<T, R> {
-    /// The requests that gather now.
+    /// Requests of the open batch.
     requests: Vec<T>,
-    /// The batch that they will be.
+    /// The open batch.
     batch: Arc<Batch<R>>,
-    /// The batch that is being served, or was served last.
+    /// The batch being served, or the last one served.
     before: Option<Arc<Batch<R>>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Batch<R> {
-    /// Somebody has taken it upon them to serve it.
+    /// Whether a caller has claimed the lead.
     led: AtomicBool,
-    /// In the order of the requests; each is taken once.
+    /// Results in the order of the requests. Each is taken once.
     answers: OnceLock<Vec<Mutex<Option<R>>>>,
-    /// The tasks that wait.
+    /// Wakers of the waiting tasks.
     tasks: Mutex<Vec<Waker>>,
 }
 
-/// A place in a batch.
+/// A request's position in a batch.
 #[derive(Debug)]
 pub(crate) struct Ticket<R> {
     batch: Arc<Batch<R>>,
@@ -61,7 +61,7 @@ impl<T, R> Combiner<T, R> {
         Self { queue: Mutex::new(queue) }
     }
 
-    /// Hands in a request. It is served when somebody waits for it, or for another one of its batch.
+    /// Adds a request to the open batch. It is served when a caller waits for any request of the batch.
     pub(crate) fn submit(&self, request: T) -> Ticket<R> {
         let mut queue = lock(&self.queue);
         let place = queue.requests.len();
@@ -69,7 +69,7 @@ impl<T, R> Combiner<T, R> {
         Ticket { batch: Arc::clone(&queue.batch), place }
     }
 
-    /// Waits for the answer, which comes from somebody's `serve`: that gives one for each request of a batch.
+    /// Waits for the result. The leader calls `serve`, which returns one result per request.
     pub(crate) fn wait(&self, ticket: Ticket<R>, serve: impl FnOnce(Vec<T>) -> Vec<R>) -> R {
         if ticket.batch.is_mine_to_lead() {
             self.lead(&ticket.batch, serve);
@@ -78,7 +78,7 @@ impl<T, R> Combiner<T, R> {
         ticket.answer().expect("the batch was served")
     }
 
-    /// Serves a batch; whoever it fell to does so once.
+    /// Serves a batch. Only its leader calls this, once.
     pub(crate) fn lead(&self, batch: &Batch<R>, serve: impl FnOnce(Vec<T>) -> Vec<R>) {
         let before = lock(&self.queue).before.clone();
         if let Some(before) = before {
@@ -90,8 +90,8 @@ impl<T, R> Combiner<T, R> {
         std::mem::take(&mut *lock(&batch.tasks)).into_iter().for_each(Waker::wake);
     }
 
-    /// Closes the batch. While more requests keep coming they are let in first: a fuller batch is worth more than an
-    /// early one, and whoever is alone loses nothing but one yield.
+    /// Closes the batch. Waits while requests keep arriving, because a full batch saves more than an early one. A
+    /// single caller loses one yield.
     fn gather(&self) -> Vec<T> {
         let mut seen = 0;
         for _ in 0..YIELDS_TO_GATHER {
@@ -109,14 +109,14 @@ impl<T, R> Combiner<T, R> {
 }
 
 impl<R> Ticket<R> {
-    /// Asks for the answer on behalf of a task, which is woken once it is there. If the batch has nobody yet who
-    /// serves it, `lead` gets it and sees to that.
+    /// Polls for the result; the task is woken when it is available. If the batch has no leader yet, `lead` receives
+    /// it and must serve it.
     pub(crate) fn poll(&self, task: &Context<'_>, lead: impl FnOnce(Arc<Batch<R>>)) -> Poll<R> {
         if self.batch.is_mine_to_lead() {
             lead(Arc::clone(&self.batch));
         }
         let mut tasks = lock(&self.batch.tasks);
-        // Asked under the lock: the tasks are woken under it too, after the answers are there.
+        // Checked under the lock: wakers are taken under it after the results are set.
         if let Some(answer) = self.answer() {
             return Poll::Ready(answer);
         }
@@ -136,8 +136,8 @@ impl<R> Batch<R> {
         !self.led.swap(true, Ordering::AcqRel)
     }
 
-    /// Waits until it was served: a sync is often over before a thread could be put to sleep and woken again, so
-    /// others are let run for a while first.
+    /// Waits until the batch is served. A sync often completes before a thread could sleep and wake, so it yields
+    /// first.
     fn wait(&self) {
         for _ in 0..MOST_YIELDS {
             if self.answers.get().is_some() {
@@ -188,7 +188,7 @@ mod tests {
     fn one_thread_may_wait_for_many() {
         let combiner = Combiner::new();
         let mut tickets: Vec<_> = (0..5_u64).map(|request| combiner.submit(request)).collect();
-        // Nobody ever waits for the one that is dropped; it is served with the others.
+        // Nobody waits for the dropped ticket; it is served with the others.
         drop(tickets.remove(1));
         let mut batches = 0;
         for (ticket, request) in tickets.into_iter().zip([0, 2, 3, 4]) {

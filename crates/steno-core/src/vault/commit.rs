@@ -1,13 +1,12 @@
-//! Acknowledges changes of kept files: brings them to the disk, then lists them in the journal.
+//! Commits changes of kept files: syncs them to disk, then lists them in the journal.
 //!
 //! # Durability
-//! Files are synced before the journal lists them, and the journal before a new file takes the place of an old one. Many
-//! files are synced at once, by one call for the whole file system.
+//! Files are synced before the journal lists them, and the journal is synced before a new file replaces an old one.
+//! Many files are synced by one call for the whole file system.
 //!
 //! # Locking
-//! The locks of the sessions are held until the journal lists their changes: another writer would overwrite them. Whoever
-//! finds a session locked by somebody else acknowledges their own changes first, so that two writers never wait for each
-//! other.
+//! Session locks are held until the journal lists the changes; another writer would overwrite them. A writer that
+//! finds a session locked first commits its own changes, so two writers never deadlock.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -20,21 +19,21 @@ use super::live::open_lock;
 use super::sealed::{WrittenFile, new_path};
 use crate::durable::{self, FileError, OnPath};
 
-/// From how many files on the whole file system is synced at once.
+/// From this number of files on, the whole file system is synced at once.
 const MANY_FILES: usize = 8;
 
-/// Changes of kept files that are written, but not acknowledged yet. Dropped, they never count.
+/// Changes of kept files that are written but not yet acknowledged. Dropping it discards them.
 #[derive(Debug)]
 pub struct VaultCommit {
     journal: Arc<Journal>,
     root: PathBuf,
     lines: Vec<JournalLine>,
     written: Vec<WrittenFile>,
-    /// Folders in which names are new.
+    /// Folders with new names, which need a sync.
     folders: BTreeSet<PathBuf>,
-    /// The locks of the sessions that have changed, or may.
+    /// Locks of the sessions in this commit.
     sessions: Vec<(String, File)>,
-    /// The vault's folder, opened before the first change: a failure to write is then reported by its sync.
+    /// The vault's folder, opened before the first change so that `syncfs` reports write errors.
     vault: Option<File>,
 }
 
@@ -44,20 +43,20 @@ impl VaultCommit {
         Self { journal, root, lines, written, folders, sessions: Vec::new(), vault: None }
     }
 
-    /// How many sessions have changes that are not acknowledged yet.
+    /// Number of sessions with unacknowledged changes.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Whether a session has changes that are not acknowledged yet.
+    /// Whether a session has unacknowledged changes.
     pub(super) fn holds(&self, dir: &SessionDir) -> bool {
         self.sessions.iter().any(|(session, _)| *session == dir.key())
     }
 
-    /// Makes the folder of a session and takes its lock.
+    /// Creates the folder of a session and takes its lock.
     pub(super) fn lock_session(&mut self, dir: &SessionDir) -> Result<(), FileError> {
         if self.holds(dir) {
-            // What is listed of it must be what is written of it.
+            // The journal must list the session's earlier changes first.
             self.finish()?;
         }
         self.journal.begin()?;
@@ -76,7 +75,7 @@ impl VaultCommit {
         Ok(())
     }
 
-    /// Adds a file that was written.
+    /// Adds a written file.
     pub(super) fn add_file(&mut self, dir: &SessionDir, written: WrittenFile) {
         let file = written.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let line = JournalLine {
@@ -88,13 +87,13 @@ impl VaultCommit {
         };
         self.add_line(dir, line);
         if written.is_new {
-            // The folder itself may be new, from somebody who never came to sync it.
+            // An interrupted process may have created the folder without syncing it.
             self.folders.extend(dir.path().ancestors().take(3).map(Path::to_owned));
         }
         self.written.push(written);
     }
 
-    /// Adds what else the journal is to say.
+    /// Adds another journal line.
     pub(super) fn add_line(&mut self, dir: &SessionDir, line: JournalLine) {
         debug_assert_eq!(line.session, dir.key());
         self.lines.push(line);
@@ -108,10 +107,10 @@ impl VaultCommit {
         result
     }
 
-    /// As [`VaultCommit::finish`], but keeps the locks of the sessions.
+    /// Like [`VaultCommit::finish`], but keeps the session locks.
     pub(super) fn finish_locked(&mut self) -> Result<(), FileError> {
         let result = self.sync_and_list();
-        // What failed is not acknowledged, and written again by whoever tries again.
+        // After a failure nothing is acknowledged; a retry writes everything again.
         self.lines.clear();
         self.written.clear();
         self.folders.clear();
@@ -137,7 +136,7 @@ impl VaultCommit {
         Ok(())
     }
 
-    /// Syncs everything at once, where the system can.
+    /// Syncs the whole file system, where the operating system supports it.
     fn sync_file_system(&self) -> Result<bool, FileError> {
         #[cfg(target_os = "linux")]
         if let Some(vault) = &self.vault {

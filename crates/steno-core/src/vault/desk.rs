@@ -1,4 +1,4 @@
-//! Where records come in: numbers them, and writes and syncs for everybody who waits.
+//! The append queue of a recorder: numbers records, and shares one write and one sync among concurrent callers.
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ use crate::durable::FileError;
 use crate::entry::Entry;
 use crate::timestamp::Timestamp;
 
-/// The end of a session's log, and what waits to be written there.
+/// The end of a session's live log, and the records queued for it.
 #[derive(Debug)]
 pub(crate) struct Desk {
     log: LiveLog,
@@ -24,18 +24,19 @@ pub(crate) struct Desk {
     clerk: OnceLock<Clerk>,
 }
 
-/// What came of a record, or of a commit, which has none.
+/// The result of appending a record, or of a commit, which has no record.
 pub(crate) type Outcome = Result<Option<Recorded>, FileError>;
 
-/// Serves the batches that only tasks wait for: a task must not block. It ends with the desk.
+/// Sends batches that only tasks wait for to a writer thread, because tasks must not block. The thread ends with the
+/// queue.
 type Clerk = Sender<(Arc<Desk>, Arc<Batch<Outcome>>)>;
 
-/// A record on its way into the log.
+/// A prepared record.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) at: Timestamp,
     pub(crate) id: Uuid,
-    /// What its line says.
+    /// The body of its log line.
     pub(crate) body: Vec<u8>,
     pub(crate) entries: Result<Vec<Entry>, RecordError>,
 }
@@ -46,7 +47,7 @@ impl Desk {
         Arc::new(Self { log, reader, combiner, clerk: OnceLock::new() })
     }
 
-    /// Puts a record into the file, at once and alone.
+    /// Appends one record at once, without batching.
     pub(crate) fn append(&self, incoming: Incoming) -> Result<Recorded, FileError> {
         let (mut tail, mut reader) = self.lock()?;
         let recorded = take(&mut tail, &mut reader, incoming);
@@ -54,17 +55,17 @@ impl Desk {
         Ok(recorded)
     }
 
-    /// Hands in a record, or a wish that all before it be on disk.
+    /// Queues a record. `None` only asks for a sync of everything before it.
     pub(crate) fn submit(&self, incoming: Option<Incoming>) -> Ticket<Outcome> {
         self.combiner.submit(incoming)
     }
 
-    /// Returns after what was handed in is on disk.
+    /// Waits until the request is on disk.
     pub(crate) fn wait(&self, ticket: Ticket<Outcome>) -> Outcome {
         self.combiner.wait(ticket, |batch| self.serve(batch))
     }
 
-    /// The same for a task.
+    /// Like `wait`, for a task.
     pub(crate) fn poll(
         self: &Arc<Self>,
         ticket: &Ticket<Outcome>,
@@ -76,11 +77,11 @@ impl Desk {
         })
     }
 
-    /// Takes the log's end, after reading what others have recorded.
+    /// Locks the end of the log after reading what other processes recorded.
     pub(crate) fn lock(&self) -> Result<(Tail<'_>, MutexGuard<'_, RecordReader>), FileError> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let tail = self.log.lock(&mut |line| {
-            // A damaged line is reported to whoever reads or verifies the session.
+            // Readers and `verify` report damaged lines.
             let _ = reader.line(line);
         })?;
         Ok((tail, reader))
@@ -121,7 +122,7 @@ fn hire() -> Clerk {
     clerk
 }
 
-/// Puts a record into the tail, numbered as the next of the session.
+/// Numbers a record as the session's next and adds it to the tail.
 fn take(tail: &mut Tail<'_>, reader: &mut RecordReader, incoming: Incoming) -> Recorded {
     let mut entries = incoming.entries;
     if let Ok(entries) = &mut entries {

@@ -1,15 +1,15 @@
-//! Paths that are no text, told so that not one of their bytes is lost.
+//! Lossless storage of paths that are not UTF-8.
 
 use std::path::{Path, PathBuf};
 
-/// The bytes of a path in hexadecimal; nothing for one that is text.
+/// Encodes the bytes of a path in hexadecimal; `None` if the path is UTF-8.
 pub(super) fn bytes_of(path: &Path) -> Option<String> {
     let is_text = path.to_str().is_some();
     let bytes = path.as_os_str().as_encoded_bytes().iter();
     (!is_text && cfg!(unix)).then(|| bytes.map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The path of these bytes, or else of this text.
+/// Decodes a path from hexadecimal bytes, or uses `text` if there are none or they are invalid.
 pub(super) fn path_of(bytes: Option<&str>, text: &str) -> PathBuf {
     bytes.and_then(parse).unwrap_or_else(|| PathBuf::from(text))
 }

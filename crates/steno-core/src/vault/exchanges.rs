@@ -1,4 +1,4 @@
-//! The traffic of a recorded session, put together to exchanges.
+//! Assembles recorded API traffic into exchanges.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,8 @@ impl SessionDir {
         Ok(exchanges)
     }
 
-    /// Gives each exchange to `take` once it has ended, and then those that have not: only open ones are held.
+    /// Calls `take` with each exchange as it ends, then with the unfinished ones. Holds only open exchanges in
+    /// memory.
     pub fn each_exchange(&self, take: &mut dyn FnMut(Exchange)) -> Result<(), FileError> {
         let mut open: IndexMap<String, Exchange> = IndexMap::new();
         self.each_recorded_line(&Problems::default(), &mut |_, line| {

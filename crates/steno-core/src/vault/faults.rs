@@ -1,6 +1,6 @@
-//! Compares what the journal lists of a session with what is in its folder, without reading every byte.
+//! Compares the journal's listing of a session with its folder, without reading every byte.
 //!
-//! Whoever reads a session reports these faults: what they read is then not all that was kept. `verify` checks every byte.
+//! Readers report these faults, because they then see less than was kept. `verify` checks every byte.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ use crate::durable::{FileError, OnPath};
 use crate::problem::Problem;
 
 impl SessionDir {
-    /// What of the session is missing, older than it was, or damaged at its beginning or end.
+    /// Files of the session that are missing, outdated, or damaged at their beginning or end.
     pub fn faults(&self) -> Result<Vec<Problem>, FileError> {
         let mut faults = Vec::new();
         let Some(listed) = self.listed()? else {
@@ -53,7 +53,7 @@ impl SessionDir {
         Ok(faults)
     }
 
-    /// What is wrong with the session's notes.
+    /// The fault of the session's notes file, if any.
     pub(super) fn fault_of_notes(&self) -> Result<Option<Problem>, FileError> {
         let listed = self.listed()?.and_then(|listed| listed.get(NOTES).cloned());
         let Some(listed) = listed else { return Ok(None) };
@@ -75,13 +75,13 @@ impl SessionDir {
     }
 }
 
-/// Why a file that is there is not read.
+/// The reason for ignoring a file that exists.
 pub(super) const UNLISTED: &str = "the journal does not list this file";
 
-/// Why a file is not read that should be there.
+/// The reason for a listed file that does not exist.
 pub(super) const MISSING: &str = "the file is missing";
 
-/// What is wrong with a log, going by its length and its head.
+/// Checks a log against its length and its head file.
 fn fault_of_log(path: &Path, listed: &ListedFile) -> Result<Option<String>, FileError> {
     let size = match fs::metadata(path) {
         Ok(metadata) => metadata.len(),
@@ -108,7 +108,7 @@ fn fault_of_log(path: &Path, listed: &ListedFile) -> Result<Option<String>, File
     Ok((!is_whole).then(|| "its last record is damaged".to_owned()))
 }
 
-/// Whether the first `length` bytes of a log end with a line.
+/// Whether byte `length` of a log ends a line.
 fn ends_with_newline(path: &Path, length: u64) -> io::Result<bool> {
     let mut log = File::open(path)?;
     log.seek(SeekFrom::Start(length - 1))?;

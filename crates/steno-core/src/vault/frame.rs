@@ -1,7 +1,7 @@
-//! The pieces of a sealed file: skippable frames with our JSON, and zstd frames with the kept bytes.
+//! The parts of a sealed file: skippable zstd frames with JSON headers, and zstd frames with the kept bytes.
 //!
-//! `zstd -dc` passes over skippable frames, so it gives back exactly the kept bytes. Everything here is strict:
-//! a header whose text is not exactly what we would write for its values is damaged.
+//! `zstd -dc` skips skippable frames, so it returns exactly the kept bytes. Parsing is strict: a header must be byte
+//! for byte what Steno writes for its values, or it counts as damaged.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,13 +15,14 @@ use super::exact;
 use steno_vault::attributes::Attributes;
 use steno_vault::compression;
 
-/// The version of the file format that this code writes. It reads this one and all before it.
+/// The version of the sealed file format that this code writes. It reads this version and all earlier ones.
 ///
-/// Version 1 chained frames by their compressed bytes, and overwrote the trailer when it grew. Version 2 chains pieces of the
-/// kept bytes, each by a salted hash: merging frames leaves every link as it was, and a piece can be removed later without
-/// breaking the chain. It only appends: frames follow the trailer, and end with a new one.
+/// Version 1 chained the hashes of compressed frames, and overwrote the trailer when the file grew. Version 2 chains
+/// pieces of the kept bytes, each by a salted hash: merging frames leaves every link unchanged, and a piece can be
+/// removed later without breaking the chain. Version 2 only appends: new frames follow the trailer, and a new trailer
+/// follows them.
 pub(crate) const VERSION: u32 = 2;
-/// Raw bytes per frame, about: a frame ends with the line that reaches it.
+/// Approximate uncompressed size of a frame. A frame ends with the line that reaches this size.
 pub(crate) const FRAME_SIZE: usize = 1 << 20;
 
 const MAGIC: [u8; 4] = 0x184D_2A53_u32.to_le_bytes();
@@ -48,42 +49,42 @@ impl TryFrom<String> for Hash {
     }
 }
 
-/// What stands at the beginning of a file: whose bytes these are.
+/// The header of a sealed file: which session file its bytes come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileHeader {
     pub(crate) steno: Tag,
     pub(crate) version: u32,
-    /// The agent that wrote the source.
+    /// The agent that wrote the session file.
     pub agent: String,
-    /// The session that it belongs to.
+    /// The session it belongs to.
     pub session: String,
     /// Its name inside the session.
     pub name: String,
-    /// Where it stood when it was first kept; of an opened file, where it stood last.
+    /// Its path when it was first kept. After opening, its last known path.
     pub path: String,
-    /// The file or folder that held the whole session then.
+    /// The session's file or folder at that time.
     pub root: String,
-    /// How often the source had been rewritten before.
+    /// How often the agent had rewritten the file before.
     pub generation: u32,
-    /// The source was found to be gone; what it held is in the generations before.
+    /// The session file was found deleted. Its content is in earlier generations.
     pub gone: bool,
-    /// Which session of the source it is, where that holds several.
+    /// Selects the session where the file holds several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// What the kept bytes are.
     #[serde(default, skip_serializing_if = "Form::is_bytes")]
     pub form: Form,
-    /// The bytes of the path in hexadecimal, where they are no text.
+    /// The path in hexadecimal, if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bytes: Option<String>,
-    /// How many bytes it held as a file of version 1, and the end of its chain then.
+    /// The kept length and the end of the chain before the upgrade from version 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) upgraded: Option<(u64, Hash)>,
 }
 
 impl FileHeader {
-    /// Where the source stood.
+    /// The path of the session file.
     pub fn place(&self) -> PathBuf {
         exact::path_of(self.bytes.as_deref(), &self.path)
     }
@@ -93,14 +94,14 @@ impl FileHeader {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Those of the source.
+    /// The session file itself.
     #[default]
     Bytes,
     /// Rows of a database, as JSON Lines.
     Rows,
-    /// The name of the session that keeps the source for this one too.
+    /// The name of the session that keeps the file for this one too.
     Pointer,
-    /// Those lines of the source that are about this session.
+    /// The lines of a shared file that concern this session.
     Excerpt,
 }
 
@@ -110,93 +111,93 @@ impl Form {
     }
 }
 
-/// The word that tells our files from others.
+/// Marks a header as Steno's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Tag {
     #[serde(rename = "vault")]
     Vault,
 }
 
-/// Where a source stands since it was moved.
+/// The new location of a moved session file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Moved {
     pub(crate) path: String,
     pub(crate) root: String,
-    /// The bytes of the path in hexadecimal, where they are no text.
+    /// The path in hexadecimal, if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bytes: Option<String>,
 }
 
 impl Moved {
-    /// A source that was found at `path` below `root`.
+    /// A session file found at `path` below `root`.
     pub(crate) fn to(path: &Path, root: &Path) -> Self {
         let bytes = exact::bytes_of(path);
         let [path, root] = [path, root].map(|path| path.to_string_lossy().into_owned());
         Self { path, root, bytes }
     }
 
-    /// Whether a header says just that.
+    /// Whether a header already has this location.
     pub(crate) fn is_told_by(&self, header: &FileHeader) -> bool {
         let told = (&header.path, &header.root, &header.bytes);
         (&self.path, &self.root, &self.bytes) == told
     }
 }
 
-/// What stands before each frame of kept bytes.
+/// The header of a frame of kept bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FrameHeader {
-    /// Where the frame's bytes begin in the source.
+    /// Offset of the frame's first byte in the session file.
     pub(crate) offset: u64,
-    /// How many they are.
+    /// Uncompressed length.
     pub(crate) length: u64,
-    /// How many they are compressed.
+    /// Compressed length.
     pub(crate) stored: u64,
-    /// Version 1: the hash of the bytes.
+    /// Version 1: hash of the uncompressed bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) blake3: Option<Hash>,
-    /// Version 2: the hash of the compressed bytes. The chain does not cover it.
+    /// Version 2: hash of the compressed bytes. The chain does not cover it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<Hash>,
-    /// Version 2: the pieces that the frame holds, in order.
+    /// Version 2: the pieces in this frame, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pieces: Vec<FramePiece>,
-    /// The chain after this frame.
+    /// End of the chain after this frame.
     pub(crate) chain: Hash,
-    /// Version 1: where the source was found, if that was elsewhere than before; the frame may have no bytes then.
+    /// Version 1: the new location, if the session file was moved. The frame may then be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) moved: Option<Moved>,
 }
 
-/// Bytes of a source that were kept together: one link of the chain.
+/// Bytes that were kept together: one link of the chain.
 ///
-/// Its hash is keyed with a random salt, so that the hash alone does not confirm a guess of the bytes.
+/// The hash is keyed with a random salt, so it cannot confirm a guess of the bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FramePiece {
     pub(crate) length: u64,
     pub(crate) salt: Uuid,
     pub(crate) hash: Hash,
-    /// Where the source was found, if that was elsewhere than before; the piece may have no bytes then.
+    /// The new location, if the session file was moved. The piece may then be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) moved: Option<Moved>,
 }
 
 impl FramePiece {
-    /// A piece of these bytes, with a new salt.
+    /// Hashes `raw` with a new salt.
     pub(crate) fn new(raw: &[u8], moved: Option<Moved>) -> Self {
         let salt = Uuid::new_v4();
         let hash = Hash(salted_hasher(salt).update(raw).finalize());
         Self { length: raw.len() as u64, salt, hash, moved }
     }
 
-    /// The hasher that gives this piece's hash for its bytes.
+    /// A hasher that reproduces this piece's hash.
     pub(crate) fn hasher(&self) -> blake3::Hasher {
         salted_hasher(self.salt)
     }
 
-    /// The chain after this piece, which follows `before`.
+    /// The link of this piece, which follows the link `before`.
     fn link(&self, before: Hash) -> Hash {
         let mut hasher = blake3::Hasher::new();
         hasher.update(before.0.as_bytes());
@@ -216,12 +217,12 @@ fn salted_hasher(salt: Uuid) -> blake3::Hasher {
 }
 
 impl FrameHeader {
-    /// Where the source was found, if the frame says so; the last one counts.
+    /// The last location that the frame records, if any.
     pub(crate) fn last_move(&self) -> Option<&Moved> {
         self.pieces.iter().rev().find_map(|piece| piece.moved.as_ref()).or(self.moved.as_ref())
     }
 
-    /// The frame's hashes over the source's bytes: how many bytes each covers, its hasher, and what it must give.
+    /// The hashes over the uncompressed bytes: the length each one covers, its hasher and its expected value.
     pub(crate) fn content_hashes(&self) -> Vec<ContentHash> {
         if let Some(hash) = self.blake3 {
             return vec![ContentHash { length: self.length, hasher: blake3::Hasher::new(), hash }];
@@ -234,7 +235,7 @@ impl FrameHeader {
         self.pieces.iter().map(content).collect()
     }
 
-    /// Checks that the frame follows `before` and that `data` are its compressed bytes.
+    /// Checks that the frame follows the link `before` and that `data` are its compressed bytes.
     pub(crate) fn check_link(&self, before: Hash, data: &[u8]) -> io::Result<()> {
         let chain = match self.blake3 {
             Some(_) if self.pieces.is_empty() => link_version_1(before, self, data),
@@ -250,7 +251,7 @@ impl FrameHeader {
         Ok(())
     }
 
-    /// Every length of the source at which this frame has a link, with that link.
+    /// All links of the frame, each with the length of the session file at that link.
     pub(crate) fn links(&self, before: Hash) -> impl Iterator<Item = (u64, Hash)> {
         let mut at = (self.offset, before);
         let own = self.blake3.map(|_| (self.offset + self.length, self.chain));
@@ -260,7 +261,7 @@ impl FrameHeader {
         }))
     }
 
-    /// Checks the decompressed bytes against the frame's hashes.
+    /// Checks the uncompressed bytes against the frame's hashes.
     pub(crate) fn check_content(&self, raw: &[u8]) -> io::Result<()> {
         let mut rest = raw;
         for ContentHash { length, mut hasher, hash } in self.content_hashes() {
@@ -277,68 +278,68 @@ impl FrameHeader {
     }
 }
 
-/// Why a frame does not follow the one before it.
+/// The error for a frame that does not follow the one before it.
 pub(crate) const CHANGED_FRAME: &str = "the frame was changed, or one is missing before it";
 
-/// A hash over the next `length` bytes of a source.
+/// A hash over the next `length` bytes of a session file.
 pub(crate) struct ContentHash {
     pub(crate) length: u64,
     pub(crate) hasher: blake3::Hasher,
     pub(crate) hash: Hash,
 }
 
-/// What stands at the end: where the frames are.
+/// The end of a sealed file: an index of its frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Trailer {
-    /// For each frame: where its header stands in the file, where its bytes begin in the source.
+    /// For each frame, the offset of its header in the sealed file and of its first byte in the session file.
     pub(crate) frames: Vec<(u64, u64)>,
-    /// How many bytes of the source are kept.
+    /// Kept length of the session file.
     pub(crate) length: u64,
-    /// The chain after the last frame.
+    /// End of the chain.
     pub(crate) chain: Hash,
-    /// When the source was last changed, in nanoseconds since the Unix epoch.
+    /// Modification time of the session file, in nanoseconds since the Unix epoch.
     pub(crate) modified: Option<i128>,
-    /// Who may read, write and run it.
+    /// Permission bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<u32>,
-    /// What the last frame says that tells of a move.
+    /// The last location that a frame records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) moved: Option<Moved>,
 }
 
 impl Trailer {
-    /// The trailer of a file without frames, after whose header the chain is this.
+    /// The trailer of a file without frames, with the chain that its header starts.
     pub(crate) fn empty(chain: Hash) -> Self {
         Self { frames: Vec::new(), length: 0, chain, modified: None, mode: None, moved: None }
     }
 
-    /// What it says of the source besides its bytes.
+    /// The file system attributes of the session file.
     pub(crate) fn attributes(&self) -> Attributes {
         Attributes { modified: self.modified, mode: self.mode }
     }
 
-    /// As it is, but saying this of the source.
+    /// The same trailer with other attributes.
     pub(crate) fn with(self, Attributes { modified, mode }: Attributes) -> Self {
         Self { modified, mode, ..self }
     }
 }
 
-/// A frame ready to be written.
+/// An encoded frame.
 pub(crate) struct Packed {
     pub(crate) header: FrameHeader,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a new frame holds.
+/// The content of a new frame.
 pub(crate) struct FrameContent<'a> {
-    /// Where its bytes begin in the source.
+    /// Offset of its first byte in the session file.
     pub(crate) offset: u64,
     pub(crate) raw: &'a [u8],
     pub(crate) pieces: Vec<FramePiece>,
 }
 
-/// Compresses bytes of the source into one frame that follows `chain`.
+/// Compresses a frame that follows the link `chain`.
 pub(crate) fn pack(chain: Hash, content: FrameContent<'_>) -> io::Result<Packed> {
     let FrameContent { offset, raw, pieces } = content;
     let mut header = FrameHeader {
@@ -361,7 +362,7 @@ pub(crate) fn pack(chain: Hash, content: FrameContent<'_>) -> io::Result<Packed>
     })
 }
 
-/// The next link of a chain of version 1: depends on all that came before and on every byte of this frame.
+/// The next link of a version 1 chain. It covers all previous links and every byte of this frame.
 fn link_version_1(before: Hash, header: &FrameHeader, data: &[u8]) -> Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(before.0.as_bytes());
@@ -376,9 +377,9 @@ fn link_version_1(before: Hash, header: &FrameHeader, data: &[u8]) -> Hash {
     Hash(hasher.finalize())
 }
 
-/// Decompresses a frame's bytes.
+/// Decompresses a frame.
 pub(crate) fn unpack(header: &FrameHeader, data: &[u8]) -> io::Result<Vec<u8>> {
-    // Asked before anything is allocated: a damaged header must not cost more memory than the frame.
+    // Checked before allocating: a damaged header must not cost more memory than the frame.
     let stated = zstd::zstd_safe::get_frame_content_size(data).ok().flatten();
     if stated != Some(header.length) {
         return Err(damaged("frame of another length than its header says"));
@@ -387,14 +388,14 @@ pub(crate) fn unpack(header: &FrameHeader, data: &[u8]) -> io::Result<Vec<u8>> {
     compression::decompress(data, length)
 }
 
-/// A file's first frame, and the chain that begins with it.
+/// Encodes the header of a sealed file, and computes the start of its chain.
 pub(crate) fn begin(header: &FileHeader) -> (Vec<u8>, Hash) {
     let bytes = skippable(header, &[]);
     let chain = Hash(blake3::hash(&bytes));
     (bytes, chain)
 }
 
-/// A file's last frame.
+/// Encodes the trailer of a sealed file.
 pub(crate) fn end(trailer: &Trailer) -> Vec<u8> {
     let json = print(trailer);
     let mut footer = blake3::hash(&json).as_bytes()[..8].to_vec();
@@ -403,7 +404,7 @@ pub(crate) fn end(trailer: &Trailer) -> Vec<u8> {
     skippable(trailer, &footer)
 }
 
-/// Reads the trailer of a file of `size` bytes, and says where it begins; nothing when there is no whole one.
+/// Reads the trailer of a file of `size` bytes, and returns its offset too; `None` if there is no complete trailer.
 pub(crate) fn read_end(file: &mut File, size: u64) -> io::Result<Option<(u64, Trailer)>> {
     let mut footer = [0; FOOTER];
     if size < FOOTER as u64 {
@@ -427,24 +428,24 @@ pub(crate) fn read_end(file: &mut File, size: u64) -> io::Result<Option<(u64, Tr
     Ok(parse(json).ok().map(|trailer| (at, trailer)))
 }
 
-/// Whether frames stand in what follows the last whole one, beyond where the next would begin.
+/// Whether `rest`, which follows the last complete frame, contains further frames after its first byte.
 pub(crate) fn holds_frames(rest: &[u8]) -> bool {
     let mut starts = memchr::memmem::find_iter(rest.get(1..).unwrap_or_default(), &MAGIC);
     starts.any(|at| read_header::<FrameHeader>(&mut &rest[at + 1..]).is_ok())
 }
 
-/// What a trailer states of the source; all else in it can be computed.
+/// The attributes stored in a trailer. All its other fields can be recomputed.
 pub(crate) fn stated(end: &[u8]) -> Option<Attributes> {
     stated_in(end.get(8..)?)
 }
 
-/// The same, without what begins a skippable frame.
+/// The same, without the prefix of the skippable frame.
 fn stated_in(content: &[u8]) -> Option<Attributes> {
     let json = content.get(..content.len().checked_sub(FOOTER)?)?;
     parse::<Trailer>(json).ok().map(|trailer| trailer.attributes())
 }
 
-/// Reads a skippable frame whose content is a `T`, and gives its whole size in the file too.
+/// Reads a skippable frame with a `T` as content. Returns its total size too.
 pub(crate) fn read_header<T: Serialize + DeserializeOwned>(
     input: &mut impl Read,
 ) -> io::Result<(T, u64)> {
@@ -453,15 +454,15 @@ pub(crate) fn read_header<T: Serialize + DeserializeOwned>(
     Ok((header, 8 + content.len() as u64))
 }
 
-/// What may follow a frame.
+/// What follows a frame.
 pub(crate) enum NextFrame {
-    /// The header of another one, and the size of that header.
+    /// The header of another frame, and the size of that header.
     Frame(Box<FrameHeader>, u64),
-    /// A trailer of this size, from when the file ended there.
+    /// A trailer of this size, from an earlier end of the file.
     Trailer(u64),
 }
 
-/// Reads the header of the next frame, or passes over a trailer.
+/// Reads the header of the next frame, or skips a trailer.
 pub(crate) fn read_next(input: &mut impl Read) -> io::Result<NextFrame> {
     let content = read_skippable(input)?;
     let size = 8 + content.len() as u64;
@@ -510,8 +511,7 @@ fn print<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("headers have string keys")
 }
 
-/// What was read, or nothing where the bytes are not what they should be. An error of the system stays one: the bytes may
-/// be fine.
+/// Turns damage into `None`. An I/O error of the system stays an error, because the bytes may be intact.
 pub(crate) fn unless_damaged<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),

@@ -1,4 +1,4 @@
-//! A gap in a record: the time in which the store could not be written.
+//! A gap in a recording: a period when the store could not be written.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,27 @@ use crate::entry::{Entry, Kind, Role};
 use crate::json::{Object, Value};
 use crate::timestamp::Timestamp;
 
-/// The time in which nothing was recorded. The line that holds it says when it ended.
+/// A period without recording. The log line of the gap has the end time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordingGap {
     /// When recording paused.
     pub since: Timestamp,
-    /// Why it paused.
+    /// Why recording paused.
     pub reason: String,
-    /// How many things were not recorded, or only in part.
+    /// Number of items that were lost completely or in part.
     pub lost: u64,
-    /// What is counted, in the singular: `exchange`, `message`.
+    /// The name of one item: `exchange`, `message`.
     pub unit: String,
 }
 
 impl RecordingGap {
-    /// How many things were not recorded, such as `12 exchanges`; none if nothing was lost.
+    /// The loss as text, such as `12 exchanges`; `None` if nothing was lost.
     pub fn loss(&self) -> Option<String> {
         let plural = if self.lost == 1 { "" } else { "s" };
         (self.lost > 0).then(|| format!("{} {}{plural}", self.lost, self.unit))
     }
 
-    /// The notice that readers show for a gap that ended at `until`. It has no number yet.
+    /// The notice entry for a gap that ended at `until`. It has no number yet.
     pub(crate) fn to_entry(&self, until: Timestamp) -> Entry {
         let loss = self.loss().map(|loss| format!("; {loss} not recorded")).unwrap_or_default();
         let since = self.since;

@@ -1,8 +1,8 @@
-//! The small file beside a live log: how much of the log was last known to be on disk.
+//! The head file of a live log: how much of the log is known to be on disk.
 //!
-//! A line is appended after each sync of the log, and never synced itself: the file may lag behind the log, but never runs
-//! ahead of it. It is emptied when it has grown to [`MAX_SIZE`]. Because it is only appended to, a write that a power
-//! failure interrupted is a last line that is cut short, or zeros in place of lines, which no flipped bit looks like.
+//! A line is appended after each sync of the log. The head file itself is not synced, so it may lag behind the log
+//! but never runs ahead. It is cleared at [`MAX_SIZE`]. Because it is append-only, a write interrupted by a power
+//! failure leaves a torn last line or zeros, which a flipped bit cannot imitate.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -15,27 +15,27 @@ use super::live::Sum;
 use super::log_scan::has_hole;
 use crate::durable::{self, FileError, OnPath};
 
-/// The size from which on the file is begun anew. That costs a sync, once in some five hundred lines.
+/// The size at which the file is cleared. Clearing costs one sync per about five hundred lines.
 const MAX_SIZE: u64 = 64 << 10;
 
-/// The size of a line, which is constant.
+/// The size of every line.
 const LINE_SIZE: usize = 116;
 
-/// What is known to be on disk.
+/// A position in a log up to which it is known to be on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The log's length.
     pub(crate) length: u64,
-    /// The sum of the line that ends there.
+    /// The hash of the last line before this position.
     pub(crate) sum: Sum,
 }
 
-/// What a head file says.
+/// The content of a head file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeadFile {
-    /// Its last whole line.
+    /// Its last complete line.
     pub(crate) last: Option<Head>,
-    /// Whether an interrupted write left something after that.
+    /// Whether an interrupted write left bytes after it.
     pub(crate) is_interrupted: bool,
 }
 
@@ -47,13 +47,13 @@ struct Wire {
 }
 
 impl Head {
-    /// Opens or makes the file of a head.
+    /// Opens or creates a head file.
     pub(crate) fn open(path: &Path) -> Result<File, FileError> {
         let mut options = durable::private_options();
         options.create(true).read(true).append(true).open(path).on("open", path)
     }
 
-    /// Adds a line to the file.
+    /// Appends a line.
     pub(crate) fn append_to(&self, mut file: &File) -> io::Result<()> {
         if file.metadata()?.len() >= MAX_SIZE {
             Self::clear(file)?;
@@ -61,7 +61,7 @@ impl Head {
         file.write_all(self.print().as_bytes())
     }
 
-    /// Empties the file. That is on disk when this returns: a line that is written over an old one could be mixed with it.
+    /// Clears and syncs the file. Without the sync, a later line could mix with an old one.
     pub(crate) fn clear(file: &File) -> io::Result<()> {
         file.set_len(0)?;
         file.sync_data()
@@ -81,7 +81,7 @@ impl Head {
 }
 
 impl HeadFile {
-    /// Reads a head file. Where there is none, it says nothing.
+    /// Reads a head file. A missing file is empty.
     pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
         match File::open(path) {
             Ok(mut file) => Self::read_from(&mut file).on("read", path),
@@ -90,7 +90,7 @@ impl HeadFile {
         }
     }
 
-    /// Reads an open head file. It is an error if it was changed; an interrupted write is none.
+    /// Reads an open head file. Fails if it was changed; an interrupted write is not an error.
     pub(crate) fn read_from(file: &mut File) -> io::Result<Self> {
         let mut bytes = Vec::new();
         file.rewind()?;
@@ -111,8 +111,8 @@ impl HeadFile {
 }
 
 impl HeadFile {
-    /// The line that follows a half-written one without a newline between them. Two whole lines whose newline was changed
-    /// are longer.
+    /// Parses a line that follows a torn one without a newline between them. Two complete lines with a changed
+    /// newline are longer.
     fn after_half_a_line(line: &[u8]) -> Option<Head> {
         let half =
             line.len().checked_sub(LINE_SIZE).filter(|half| (1..LINE_SIZE).contains(half))?;
@@ -120,7 +120,7 @@ impl HeadFile {
     }
 }
 
-/// Whether bytes are the beginning of a line, followed by nothing or by zeros only.
+/// Whether bytes are the beginning of a line, followed by nothing or only by zeros.
 fn is_cut_short(bytes: &[u8]) -> bool {
     let written = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
     !bytes.ends_with(b"\n") && written < LINE_SIZE

@@ -1,15 +1,15 @@
-//! The vault's journal: one chained line for every change of a kept file.
+//! The vault's journal: one hash-chained line for every change of a kept file.
 //!
-//! # What it is for
-//! A sealed file holds what its last line in the journal says: so many bytes, and this end of its chain. Whatever is
-//! missing, shorter or other than that is found by comparing. A file that no line names is never read.
+//! # Purpose
+//! The last journal line of a sealed file states its length and the end of its hash chain. A comparison finds files
+//! that are missing, shorter or different. A file without a journal line is never read.
 //!
 //! # Durability
-//! The content of a file is on disk before its line is written. The change is acknowledged once the line is on disk. What
-//! an interrupted change left behind is not acknowledged: the next writer of that session replaces it.
+//! A file's content is on disk before its line is written. The change is acknowledged once the line is on disk. The
+//! next writer of the session replaces the remains of an interrupted change.
 //!
 //! # Compatibility
-//! Vaults of version 0.1 have no journal. They are read by their folders, and the first writer begins a journal with
+//! Vaults of version 0.1 have no journal. Readers list their folders, and the first writer creates a journal from
 //! what it finds there.
 
 mod adopt;
@@ -31,11 +31,11 @@ use super::live::{FIRST_SUM, LiveLog, LivePaths, Sum, open_lock};
 use super::log_scan::{LogScan, scan_log};
 use crate::durable::{self, FileError, OnPath};
 
-/// The journal's name, inside the vault.
+/// The journal's file name in the vault.
 pub(crate) const JOURNAL: &str = "journal.jsonl";
-/// What is known of the journal to be on disk.
+/// The journal's head file.
 pub(crate) const JOURNAL_HEAD: &str = "journal.jsonl.head";
-/// Held by whoever writes the journal.
+/// The lock file of journal writers.
 pub(crate) const JOURNAL_LOCK: &str = ".journal.lock";
 
 /// A change of a kept file.
@@ -47,33 +47,33 @@ pub(crate) struct JournalLine {
     /// The file's name in the session's folder.
     pub(crate) file: String,
     pub(crate) state: FileState,
-    /// How many bytes it holds: of a sealed file those of its source, of a log its own.
+    /// Length in bytes: of the session file for a sealed file, of the log itself for a log.
     pub(crate) length: u64,
-    /// The size of a sealed file; what follows was never acknowledged.
+    /// The size of a sealed file. Bytes after it were never acknowledged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<u64>,
-    /// The end of its chain; unknown for a log that has just begun.
+    /// The end of the hash chain; absent for a new log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) link: Option<String>,
 }
 
-/// What became of a file.
+/// The state of a kept file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FileState {
-    /// A sealed file holds exactly this.
+    /// A sealed file has exactly this content.
     Kept,
-    /// A log holds at least this.
+    /// A log has at least this content.
     Open,
-    /// A sealed file was found damaged or missing, and its source was kept anew as the next generation.
+    /// A sealed file was found damaged or missing, and its session file was kept again as the next generation.
     Replaced,
-    /// A log is sealed, and was removed.
+    /// A log was sealed and removed.
     Removed,
-    /// The journal was lost. This one begins with what was found in the vault.
+    /// The journal was lost. This one starts with the files found in the vault.
     Restarted,
 }
 
-/// What the journal says of a file.
+/// A file as the journal lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedFile {
     pub(crate) state: FileState,
@@ -82,12 +82,12 @@ pub(crate) struct ListedFile {
     pub(crate) link: Option<JournalLink>,
 }
 
-/// The end of a file's chain. Held as bytes, because a store may have very many files.
+/// The end of a file's hash chain, in binary form because a store may have very many files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalLink {
-    /// That of a sealed file.
+    /// The chain of a sealed file.
     Chain(Hash),
-    /// That of a log: the sum of its last line.
+    /// The hash of a log's last line.
     LogSum(Sum),
 }
 
@@ -118,7 +118,7 @@ impl ListedFile {
         }
     }
 
-    /// The sum of a log's last line.
+    /// The hash of a log's last line.
     pub(crate) fn log_sum(&self) -> Option<Sum> {
         match self.link {
             Some(JournalLink::LogSum(sum)) => Some(sum),
@@ -136,22 +136,22 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The journal of the vault at `root`; nothing is opened yet.
+    /// Creates a handle for the journal of the vault at `root`. Opens no file.
     pub(crate) fn new(root: &Path) -> Self {
         Self { root: root.to_owned(), cache: Mutex::default(), log: Mutex::new(None) }
     }
 
-    /// Where it is.
+    /// The journal's path.
     pub(crate) fn path(&self) -> PathBuf {
         self.root.join(JOURNAL)
     }
 
-    /// The files of a session; nothing for a vault without a journal.
+    /// The files of a session; `None` for a vault without a journal.
     pub(crate) fn files_of(&self, session: &str) -> Result<Option<SessionFiles>, FileError> {
         lock(&self.cache).files_of(&self.path(), session)
     }
 
-    /// Gives every session that the journal names to `take`, with its files.
+    /// Calls `take` with every session in the journal and its files.
     pub(crate) fn each_session(
         &self,
         take: &mut dyn FnMut(&str, &SessionFiles),
@@ -159,12 +159,12 @@ impl Journal {
         lock(&self.cache).each_session(&self.path(), take)
     }
 
-    /// How many lines of the journal are not as they were written.
+    /// Number of damaged journal lines.
     pub(crate) fn damaged_lines(&self) -> Result<u64, FileError> {
         lock(&self.cache).damaged_lines(&self.path())
     }
 
-    /// How many bytes are missing at the end of the journal, going by its head.
+    /// Number of bytes missing at the end of the journal, according to its head file.
     pub(crate) fn missing_end(&self) -> Result<Option<u64>, FileError> {
         let size = stamp(&self.path()).map_or(0, |stamp| stamp.size);
         let head = match HeadFile::read(&self.root.join(JOURNAL_HEAD)) {
@@ -175,12 +175,12 @@ impl Journal {
         Ok((missing > 0).then_some(missing))
     }
 
-    /// Has the journal read anew by whoever asks next.
+    /// Clears the cache, so that the next access reads the journal again.
     pub(crate) fn forget_cache(&self) {
         *lock(&self.cache) = JournalCache::default();
     }
 
-    /// Every session that the journal names.
+    /// Reads the whole journal.
     pub(crate) fn state(&self) -> Result<Option<JournalState>, FileError> {
         JournalState::read(&self.path())
     }
@@ -201,12 +201,12 @@ impl Journal {
         }
         tail.write()?;
         log.sync()?;
-        // Only a log that has not failed is used again.
+        // A failed log is not reused.
         *open = Some(log);
         Ok(())
     }
 
-    /// Begins the journal, if there is none yet, with what the vault holds.
+    /// Creates the journal from the vault's files, unless it exists.
     pub(crate) fn begin(&self) -> Result<(), FileError> {
         if stamp(&self.path()).is_some() {
             return Ok(());
@@ -240,29 +240,29 @@ impl Journal {
             [JOURNAL, JOURNAL_HEAD, JOURNAL_LOCK].map(|name| self.root.join(name));
         let log = LiveLog::open(&LivePaths { log: &log, head: &head, lock: &lock }, FIRST_SUM)?;
         log.skip_to_head()?;
-        // What an interrupted write left is replaced by lines that may be just as long.
+        // New lines replace the remains of an interrupted write and may have the same length.
         self.forget_cache();
         Ok(log)
     }
 
-    /// The length of the journal, and the sum of its last line; nothing if there is no journal.
+    /// The end of the journal; `None` if there is no journal.
     pub(crate) fn end(&self) -> Result<Option<Head>, FileError> {
         Ok(self.state()?.map(|state| state.end))
     }
 }
 
-/// What a line says after its sum.
+/// The part of a line after its hash.
 fn body(line: &JournalLine) -> Vec<u8> {
     serde_json::to_vec(line).expect("a line has string keys")[1..].to_vec()
 }
 
-/// The line of the journal that a line of the log holds.
+/// Parses a line of the log.
 fn parse(line: &[u8]) -> Option<JournalLine> {
     let (_, body) = Sum::split(line)?;
     serde_json::from_slice(&[b"{", body].concat()).ok()
 }
 
-/// Gives each line of the journal after `start` to `take`: its bytes, and whether it follows the line before it.
+/// Calls `take` with each line after `start`: its bytes, whether it follows the chain, and its end.
 fn scan(
     path: &Path,
     start: Head,
@@ -280,16 +280,16 @@ fn scan(
     scan.on("read", path)
 }
 
-/// What tells whether the journal has changed.
+/// Detects changes of the journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct JournalStamp {
     file: u64,
     size: u64,
-    /// Lines may take the place of as many bytes that an interrupted write left.
+    /// New lines may replace an equal number of bytes from an interrupted write.
     modified: Option<SystemTime>,
 }
 
-/// The journal's stamp; nothing if there is none yet.
+/// The stamp of the journal; `None` if it does not exist yet.
 fn stamp(path: &Path) -> Option<JournalStamp> {
     let metadata = fs::metadata(path).ok().filter(|metadata| metadata.len() > 0)?;
     #[cfg(unix)]

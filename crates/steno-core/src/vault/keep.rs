@@ -1,7 +1,7 @@
-//! Keeps a source file: its bytes are copied into a sealed file that grows as the source does.
+//! Keeps session files: copies their bytes into sealed files, which grow with them.
 //!
-//! Every byte is kept, also of a last line that has no newline yet: if that line goes on later, the rest is appended. A source
-//! whose kept part has changed was rewritten: it starts a new generation, and the old one stays.
+//! Every byte is kept, including an unfinished last line; its rest is appended later. If the kept prefix of a session
+//! file has changed, the agent rewrote it. A new generation starts, and the old one stays.
 
 use std::io::{self, BufRead, Read};
 use std::path::Path;
@@ -16,24 +16,24 @@ use crate::durable::{self, FileError, OnPath};
 use steno_vault::FormatError;
 use steno_vault::{Bundle, Source};
 
-/// What keeping a source did.
+/// The result of keeping a session file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// How often the source was rewritten.
+    /// How often the agent rewrote the file.
     pub generation: u32,
-    /// Bytes that are new.
+    /// Number of new bytes.
     pub added: u64,
-    /// Bytes kept in all of this generation.
+    /// Total bytes of this generation.
     pub length: u64,
 }
 
-/// Where a source stood.
+/// The context in which a session file was found.
 pub(super) struct Place<'a> {
-    /// The file or folder that held the whole session.
+    /// The session's file or folder.
     pub(super) root: &'a Path,
-    /// Which session of the source it is.
+    /// Selects the session where the file holds several.
     pub(super) key: Option<&'a str>,
-    /// What of the source is kept.
+    /// What is kept of the file.
     pub(super) form: Form,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Place<'a> {
 }
 
 impl SessionDir {
-    /// Keeps every file of a session, and notes which of those kept before are gone. Gives how many bytes are new, which
+    /// Keeps every file of a session, and marks earlier ones that are gone. Returns the number of new bytes, which
     /// are on disk when this returns.
     pub fn keep_all(&self, bundle: &Bundle) -> Result<u64, FormatError> {
         let mut commit = self.begin_commit();
@@ -53,9 +53,9 @@ impl SessionDir {
         Ok(added)
     }
 
-    /// As [`SessionDir::keep_all`]; what is new counts once `commit` is finished.
+    /// Like [`SessionDir::keep_all`], but the new bytes count only after `commit` is finished.
     ///
-    /// Of a database only the session's rows are kept, of a file that it shares with others all of it.
+    /// Keeps only the session's rows of a database, but the whole of any other shared file.
     pub fn keep_all_in(
         &self,
         bundle: &Bundle,
@@ -72,14 +72,14 @@ impl SessionDir {
             there.push(super::file_name(source.name()));
         }
         for excerpt in &bundle.excerpts {
-            // What nothing is said in any more is not gone: what it said stays true.
+            // An empty excerpt does not mark the old one as gone: its content stays true.
             there.push(super::file_name(excerpt.name()));
             if !excerpt.bytes()?.is_empty() {
                 added +=
                     self.keep_locked(excerpt, &Place::of(bundle, Form::Excerpt), commit)?.added;
             }
         }
-        // Where the session's own file is missing, what was found is only a part of it.
+        // If the session's root is missing, the bundle is incomplete.
         let newest = if bundle.root.exists() { self.newest_files()? } else { Vec::new() };
         for (stem, generation) in newest {
             if !there.contains(&stem) {
@@ -89,7 +89,7 @@ impl SessionDir {
         Ok(added)
     }
 
-    /// Keeps what is new in `source`, a file below `root`. It is on disk when this returns.
+    /// Keeps the new bytes of `source`, a file below `root`. They are on disk when this returns.
     pub fn keep(&self, source: &Source, root: &Path) -> Result<Kept, FileError> {
         let mut commit = self.begin_commit();
         self.lock_for_keeping(&mut commit)?;
@@ -99,8 +99,8 @@ impl SessionDir {
         Ok(kept)
     }
 
-    /// Takes the session's lock; a session that is recorded is not for files, unless it is the wire of an agent
-    /// that has some.
+    /// Takes the session's lock. Fails for a recorded session, unless it records the wire of an agent with session
+    /// files.
     pub(super) fn lock_for_keeping(&self, commit: &mut VaultCommit) -> Result<(), FileError> {
         commit.lock_session(self)?;
         durable::remove_leftovers(self.path());
@@ -111,7 +111,7 @@ impl SessionDir {
         Ok(())
     }
 
-    /// Keeps what is new in a source.
+    /// Keeps the new bytes of a session file.
     pub(super) fn keep_locked(
         &self,
         source: &Source,
@@ -137,7 +137,7 @@ impl SessionDir {
         Ok(Kept { generation, ..kept })
     }
 
-    /// The number of the next generation of a source.
+    /// The number of the next generation.
     pub(super) fn next_generation(&self, stem: &str) -> Result<u32, FileError> {
         let listed = self.listed()?.unwrap_or_default();
         let names = listed.iter().filter_map(|(name, _)| super::kept_file(name));
@@ -146,7 +146,7 @@ impl SessionDir {
         Ok(newest.map_or(0, |newest| newest + 1))
     }
 
-    /// Notes that a generation which is damaged or missing was kept anew, if the new one can hold all that it held.
+    /// Marks a damaged or missing generation as replaced, if the new one is at least as long.
     fn replace_lost(
         &self,
         stem: &str,
@@ -169,7 +169,7 @@ impl SessionDir {
         Ok(())
     }
 
-    /// Adds what is new to the last generation of a source; nothing when the source does not go on with it.
+    /// Appends new bytes to the last generation; `None` if the file does not continue it.
     pub(super) fn grow_locked(
         &self,
         source: &Source,
@@ -181,7 +181,7 @@ impl SessionDir {
         self.go_on(source, place, (&stem, generation), commit)
     }
 
-    /// Adds what is new of a source to the generation that holds its beginning; nothing if that holds something else.
+    /// Appends new bytes to a generation; `None` if the file does not start with its content.
     fn go_on(
         &self,
         source: &Source,
@@ -200,24 +200,24 @@ impl SessionDir {
         Ok(Some(Kept { generation, ..kept }))
     }
 
-    /// The last generation of one kept source.
+    /// The last generation of one session file.
     pub(super) fn newest_file(&self, stem: &str) -> Result<Option<(String, u32)>, FileError> {
         Ok(self.newest_files()?.into_iter().find(|(kept, _)| kept == stem))
     }
 
-    /// The last generation of every kept source.
+    /// The last generation of every session file.
     pub(super) fn newest_files(&self) -> Result<Vec<(String, u32)>, FileError> {
         let mut files = self.kept_files()?;
         files.retain(|(stem, _)| stem != RECORD);
         files.sort();
-        // Of equal stems the last one stays.
+        // `dedup_by` keeps the first of equal stems, so the order is reversed.
         files.reverse();
         files.dedup_by(|later, first| later.0 == first.0);
         files.reverse();
         Ok(files)
     }
 
-    /// Adds a generation that says that the source is gone, unless the last one says so already.
+    /// Adds a generation that marks the session file as gone, unless the last one does already.
     fn note_gone(
         &self,
         stem: &str,
@@ -244,7 +244,7 @@ fn is_system_failure(error: &FileError) -> bool {
 
 /// The file to go on with, when the input begins with exactly what it holds; reads past that.
 ///
-/// A damaged file is left as it is: the source then starts a new generation. An error of the system is none of the file.
+/// A damaged file stays unchanged, and the caller starts a new generation. I/O errors of the system are returned.
 fn continued(
     file: &KeptFile,
     place: &Place<'_>,
@@ -268,7 +268,7 @@ fn continued(
     }
 }
 
-/// Whether the input begins with exactly the kept bytes; reads past them.
+/// Whether the input starts with exactly the kept bytes. Reads past them.
 fn begins_with_kept(sealed: &mut Sealed, input: &mut dyn BufRead) -> Result<bool, FileError> {
     for index in 0..sealed.frame_count() {
         for ContentHash { length, mut hasher, hash } in sealed.frame_header(index)?.content_hashes()
@@ -282,7 +282,7 @@ fn begins_with_kept(sealed: &mut Sealed, input: &mut dyn BufRead) -> Result<bool
     Ok(true)
 }
 
-/// Appends the rest of the input. Frames end with a line, where there is one.
+/// Appends the rest of the input. Frames end at line ends where possible.
 fn copy(
     writer: &mut SealedWriter,
     input: &mut dyn BufRead,

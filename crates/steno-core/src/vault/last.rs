@@ -1,4 +1,4 @@
-//! What each source of a session held last. One that is gone from its place still has what it held.
+//! Finds the last known content of each session file, including deleted ones.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::durable::FileError;
 use crate::problem::Problem;
 
 impl SessionDir {
-    /// The generation of every source that tells what it held last, by the stem of its name.
+    /// The last generation with content of every session file, as name stem and generation.
     ///
-    /// A source that is gone counts, unless all that it held stands in another one: then it was moved or compressed.
+    /// Includes deleted files, unless another file holds their content: then the file was moved or compressed.
     pub(super) fn last_files(&self) -> Result<Vec<(String, u32)>, FileError> {
         let (mut there, mut gone) = (Vec::new(), Vec::new());
         for (stem, newest) in self.newest_files()? {
@@ -33,13 +33,13 @@ impl SessionDir {
         Ok(there)
     }
 
-    /// What is damaged at the beginning of the files that keeping would go on with: it begins new ones instead.
+    /// Damage at the start of the files that the next write would continue. It starts new generations instead.
     pub fn damage(&self) -> Result<Vec<Problem>, FileError> {
         let mut damage = Vec::new();
         for (stem, generation) in self.newest_files()? {
             let path = self.kept_path(&stem, generation);
             let checked = self.open_kept(&stem, generation).and_then(|mut sealed| {
-                // A write that was interrupted is no damage.
+                // An interrupted write is not damage.
                 let is_torn = sealed.torn().is_some() && sealed.frame_count() == 0;
                 if is_torn { Ok(()) } else { sealed.check_header() }
             });
@@ -48,14 +48,14 @@ impl SessionDir {
         Ok(damage)
     }
 
-    /// Whether a generation only says that its source is gone, or is not there itself. The first one never is.
+    /// Whether a generation only marks its file as gone, or is missing itself. The first generation never is.
     fn is_gone(&self, stem: &str, generation: u32) -> bool {
         let is_missing = |error: FileError| error.is_missing();
         let opened = || self.open_kept(stem, generation);
         generation > 0 && opened().map_or_else(is_missing, |sealed| sealed.header().gone)
     }
 
-    /// Whether a source of the same name in another folder, or compressed, has all that one held which is gone.
+    /// Whether a file with the same base name, perhaps compressed, holds everything that a deleted file held.
     fn stands_elsewhere(
         &self,
         stem: &str,

@@ -1,4 +1,4 @@
-//! Tells whether files that stand elsewhere are those of a kept session: moved, copied, or only of the same name.
+//! Compares found session files with a kept session: the same, moved, copied, or different files of the same name.
 
 use std::io::BufRead;
 
@@ -9,16 +9,16 @@ use crate::durable::FileError;
 use steno_vault::FormatError;
 use steno_vault::{self, Bundle, Source};
 
-/// What files hold, compared with what is kept.
+/// How found files compare to the kept ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likeness {
-    /// The same.
+    /// Identical.
     Same,
-    /// All that is kept, and more.
+    /// Everything kept, and more.
     More,
-    /// Nothing that is not kept.
+    /// Only a part of what is kept.
     Less,
-    /// Something else.
+    /// Different.
     Other,
 }
 
@@ -34,12 +34,12 @@ impl Likeness {
 }
 
 impl SessionDir {
-    /// Compares a session that was found with what is kept here; nothing is changed.
+    /// Compares a found session with the kept one. Changes nothing.
     ///
-    /// Files of lines decide where there are any, because agents only add to them; one that was compressed is the same.
-    /// What cannot be told apart for sure, such as a file that several sessions share, is something else.
+    /// JSON Lines files decide where there are any, because agents only append to them. Compression makes no
+    /// difference. Ambiguous cases, such as a file shared by several sessions, count as different.
     pub fn likeness(&self, bundle: &Bundle) -> Result<Likeness, FormatError> {
-        // A session's own files say all that others tell of it.
+        // A session's own files contain more than any excerpt.
         if bundle.is_only_told() {
             return Ok(Likeness::Less);
         }
@@ -101,7 +101,7 @@ impl SessionDir {
         Ok(if is_shown { Likeness::of(has_more, has_less) } else { Likeness::Other })
     }
 
-    /// Compares a file with the last generation of it, and with those before.
+    /// Compares a file with the last generation, then with earlier ones.
     fn likeness_of_file(&self, sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
         let (name, newest) = (file_name(&sealed.header().name), sealed.header().generation);
         let likeness = compare(sealed, source)?;
@@ -119,12 +119,12 @@ impl SessionDir {
     }
 }
 
-/// A file's name without what compressing it adds.
+/// A file name without its compression suffix.
 pub(super) fn plain_name(name: &str) -> &str {
     name.strip_suffix(".zst").unwrap_or(name)
 }
 
-/// Compares a file with kept bytes, as far as both go. Bytes that cannot be read are other ones.
+/// Compares a file with kept bytes up to the shorter end. Unreadable bytes count as different.
 pub(super) fn compare(sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
     let input = steno_vault::unpacked(source.open()?);
     let (Ok(mut input), Ok(mut kept)) = (input, steno_vault::unpacked(Box::new(sealed.reader(0))))

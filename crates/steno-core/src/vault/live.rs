@@ -1,17 +1,16 @@
 //! A live log: plain JSON Lines, appended record by record while a session runs.
 //!
 //! # Durability
-//! [`Tail::write`] returns after the bytes are in the file, [`LiveLog::sync`] after they are on disk.
+//! [`Tail::write`] returns when the bytes are in the file, [`LiveLog::sync`] when they are on disk.
 //!
 //! # Integrity
-//! Each line begins with the sum of itself and of the line before it, so a changed, missing or added line shows.
-//! A small file beside the log holds the length and sum that were last known to be on disk, so that a log cut at
-//! a line's end shows too.
+//! Each line starts with a hash over the previous line's hash and its own body, so a changed, missing or added line
+//! is detected. The head file holds the last length and hash known to be on disk, so a log cut at a line end is
+//! detected too.
 //!
 //! # Locking
-//! Lines are written under an exclusive lock on the session's lock file; whoever gets the lock first takes in what other
-//! processes have written meanwhile. What a killed process left half written is cut off then: nobody was told
-//! that it is safe.
+//! Lines are written under an exclusive lock on the session's lock file. After locking, a writer first reads what
+//! other processes wrote, and cuts off a torn line of a killed process: nothing acknowledged it.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -23,10 +22,10 @@ use super::head::{Head, HeadFile};
 use super::log_scan::scan_log;
 use crate::durable::{self, FileError, OnPath};
 
-/// The sum before the first line.
+/// The hash before the first line.
 pub(crate) const FIRST_SUM: Sum = Sum([b'0'; Sum::WIDTH]);
 
-/// A line's sum: 128 bits of blake3 over the sum before it and the line's body, in hexadecimal.
+/// The hash of a line: 128 bits of blake3 over the previous hash and the line's body, in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sum([u8; Sum::WIDTH]);
 
@@ -35,7 +34,7 @@ impl Sum {
     pub(crate) const PREFIX: &[u8] = b"{\"sum\":\"";
     const SUFFIX: &[u8] = b"\",";
 
-    /// The sum of a line whose body follows `self`.
+    /// The hash of the next line with this body.
     pub(crate) fn next(&self, body: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0).update(body);
@@ -45,7 +44,7 @@ impl Sum {
         Self(sum)
     }
 
-    /// The sum that a line states, and the body after it.
+    /// Splits a line into its stated hash and its body.
     pub(crate) fn split(line: &[u8]) -> Option<(Self, &[u8])> {
         let rest = line.strip_prefix(Self::PREFIX)?;
         let (sum, rest) = rest.split_at_checked(Self::WIDTH)?;
@@ -53,7 +52,7 @@ impl Sum {
         Some((Self(sum.try_into().ok()?), body))
     }
 
-    /// Appends the line of this body, which follows `self`, to `out`; gives its sum.
+    /// Appends a line with this body to `out`. Returns its hash.
     pub(crate) fn append_line(&self, body: &[u8], out: &mut Vec<u8>) -> Self {
         let sum = self.next(body);
         for part in [Self::PREFIX, &sum.0, Self::SUFFIX, body, b"\n"] {
@@ -71,24 +70,24 @@ impl Sum {
     }
 }
 
-/// A live log, shared by threads of this process and by other processes.
+/// A live log, shared by threads and processes.
 #[derive(Debug)]
 pub(crate) struct LiveLog {
     path: PathBuf,
     file: File,
     lock: File,
     state: Mutex<State>,
-    /// Up to where the file is on disk.
+    /// The offset up to which the file is on disk.
     durable: AtomicU64,
-    /// A write or sync failed: what the file holds and what we think it holds may differ.
+    /// A write or sync failed, so the file's content is uncertain.
     failed: AtomicBool,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Where the file ended when we last looked, always after a whole line.
+    /// End of the file at the last check, always after a complete line.
     end: Head,
-    /// Where it is written down what is on disk; touched under the lock only.
+    /// The head file, used only under the lock.
     head: File,
     /// Whether the log was read since it was opened.
     is_read: bool,
@@ -102,11 +101,11 @@ pub(crate) struct LivePaths<'a> {
 }
 
 impl LiveLog {
-    /// Opens or makes a log whose first line follows `before`.
+    /// Opens or creates a log. Its first line follows the hash `before`.
     pub(crate) fn open(paths: &LivePaths<'_>, before: Sum) -> Result<Self, FileError> {
         let path = paths.log;
         let new = !path.exists();
-        // Before the log itself, and durably, so that no log is ever without one.
+        // The head file is created first and synced, so that no log exists without one.
         let head = Head::open(paths.head)?;
         if new {
             durable::sync_dir(durable::parent(path))?;
@@ -132,7 +131,7 @@ impl LiveLog {
         })
     }
 
-    /// Passes over what the head says is on disk, for whoever only appends.
+    /// Skips the part that the head file covers, for callers that only append.
     pub(crate) fn skip_to_head(&self) -> Result<(), FileError> {
         let mut state = self.state();
         self.lock.lock().on("lock", &self.path)?;
@@ -146,7 +145,7 @@ impl LiveLog {
         Ok(())
     }
 
-    /// Takes the lock, and gives each line that was written since we last had it to `take`.
+    /// Takes the lock, and calls `take` with each line written since the last time.
     pub(crate) fn lock(&self, take: &mut dyn FnMut(&[u8])) -> Result<Tail<'_>, FileError> {
         let state = self.state();
         self.check()?;
@@ -157,7 +156,7 @@ impl LiveLog {
         Ok(tail)
     }
 
-    /// Returns after everything that was appended is on disk.
+    /// Syncs everything appended so far.
     pub(crate) fn sync(&self) -> Result<(), FileError> {
         let end = self.state().end;
         if self.durable.load(Ordering::Acquire) >= end.length {
@@ -171,7 +170,7 @@ impl LiveLog {
         self.note_durable(end)
     }
 
-    /// Whether the log's path still leads to this log.
+    /// Whether the path still refers to this file.
     pub(crate) fn is_in_place(&self) -> bool {
         #[cfg(unix)]
         {
@@ -183,7 +182,7 @@ impl LiveLog {
         self.path.exists()
     }
 
-    /// Refuses to go on after a failure.
+    /// Returns an error if an earlier write or sync failed.
     fn check(&self) -> Result<(), FileError> {
         if self.failed.load(Ordering::Acquire) {
             return Err(io::Error::other("an earlier write to it failed")).on("write", &self.path);
@@ -191,13 +190,13 @@ impl LiveLog {
         Ok(())
     }
 
-    /// Writes down, next to the log, what is known to be on disk.
+    /// Appends the synced end to the head file.
     ///
-    /// The state is held meanwhile: threads share one lock file, which knows no owners among them.
+    /// The state lock is held, because threads share one lock file.
     fn note_durable(&self, end: Head) -> Result<(), FileError> {
         let mut state = self.state();
         self.lock.lock().on("lock", &self.path)?;
-        // Only where others have written may a greater length have been noted.
+        // Only another process can have written a greater length.
         let is_alone =
             self.file.metadata().is_ok_and(|metadata| metadata.len() == state.end.length);
         let known = if is_alone { None } else { HeadFile::read_from(&mut state.head).ok() };
@@ -213,7 +212,7 @@ impl LiveLog {
     }
 }
 
-/// Opens a session's lock file.
+/// Opens or creates a lock file.
 pub(crate) fn open_lock(path: &Path) -> Result<File, FileError> {
     durable::private_options()
         .create(true)
@@ -236,28 +235,28 @@ pub(crate) struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    /// How many bytes of an unfinished record were cut off.
+    /// Number of bytes of a torn record that were cut off.
     pub(crate) fn cut(&self) -> u64 {
         self.cut
     }
 
-    /// How many bytes are missing that were known to be on disk.
+    /// Number of missing bytes that were known to be on disk.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Adds a record to what [`Tail::write`] writes; `body` is the line's JSON object without its opening brace.
+    /// Adds a record to what [`Tail::write`] writes. `body` is the line's JSON object without its opening brace.
     ///
-    /// Gives the line's sum.
+    /// Returns the hash of the line.
     pub(crate) fn append(&mut self, body: &[u8]) -> Sum {
         self.sum = self.sum.append_line(body, &mut self.pending);
         self.sum
     }
 
-    /// Writes what was appended, in one piece. Without this, nothing is written.
+    /// Writes all appended records with one call. Without this call nothing is written.
     pub(crate) fn write(mut self) -> Result<Head, FileError> {
         if let Err(error) = (&self.log.file).write_all(&self.pending) {
-            // A full disk must not leave half a record behind.
+            // A full disk must not leave half a record.
             let _ = self.log.file.set_len(self.state.end.length);
             self.log.failed.store(true, Ordering::Release);
             return Err(error).on("write", &self.log.path);
@@ -267,7 +266,7 @@ impl Tail<'_> {
         Ok(self.state.end)
     }
 
-    /// Reads what is new in the log, and cuts off what an interrupted write left.
+    /// Reads new lines, and cuts off the remains of an interrupted write.
     fn catch_up(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<(), FileError> {
         let path = &self.log.path;
         let size = self.log.file.metadata().on("read", path)?.len();
@@ -292,7 +291,7 @@ impl Tail<'_> {
             self.log.file.set_len(scan.end.length).on("write", path)?;
         }
         if scan.lacks_newline {
-            // Closed, so that it is read as a damaged record and nothing is glued to it.
+            // The newline keeps the next record separate; this line is read as damaged.
             (&self.log.file).write_all(b"\n").on("write", path)?;
             self.state.end.length += 1;
         }
@@ -307,11 +306,11 @@ impl Tail<'_> {
         Ok(())
     }
 
-    /// What the head says. The first time, what an interrupted write left in it is removed.
+    /// Reads the head file. The first time, removes the remains of an interrupted write from it.
     fn known_durable(&mut self, is_first: bool) -> Result<Option<Head>, FileError> {
         let path = &self.log.path;
         let head = match HeadFile::read_from(&mut self.state.head) {
-            // Recording goes on after damage, which is reported to whoever reads or verifies.
+            // Recording continues after damage. Readers and `verify` report it.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(None),
             other => other.on("read the head of", path)?,
         };
@@ -324,9 +323,9 @@ impl Tail<'_> {
         Ok(head.last)
     }
 
-    /// Brings everything after `durable` to the disk once more.
+    /// Writes everything after `durable` again, and syncs it.
     ///
-    /// After a sync that failed, the system may hold bytes that it will never write: they are written again.
+    /// After a failed sync, the kernel may hold pages that it will never write.
     fn sync_again(&mut self, durable: u64) -> Result<(), FileError> {
         let (path, end) = (&self.log.path, self.state.end);
         if end.length <= durable {
@@ -336,7 +335,7 @@ impl Tail<'_> {
             let (mut from, mut to) = (File::open(path)?, File::options().write(true).open(path)?);
             from.seek(SeekFrom::Start(durable))?;
             to.seek(SeekFrom::Start(durable))?;
-            // As plain reads and writes: a file system may copy within a file by sharing blocks, which writes nothing.
+            // Plain reads and writes: a file system may copy within a file by sharing blocks, which writes nothing.
             let from: &mut dyn Read = &mut from.take(end.length - durable);
             io::copy(from, &mut to)?;
             to.sync_data()
@@ -349,7 +348,7 @@ impl Tail<'_> {
 
 impl Drop for Tail<'_> {
     fn drop(&mut self) {
-        // Closing the file would release it too; there is nobody to tell.
+        // Closing the file releases the lock too, and `drop` cannot report an error.
         let _ = self.log.lock.unlock();
     }
 }

@@ -1,37 +1,38 @@
-//! Walks the lines of a live log, and finds out where what a crash left of it ends.
+//! Scans the lines of a live log, and finds the end of its intact part after a crash.
 //!
-//! A log is only ever appended to, and everything up to a sync is whole. So an interrupted write shows as a last line
-//! without its newline, or as pages that never reached the disk and read as zeros. Neither can hold a record that was
-//! acknowledged. Any other line that does not follow the chain was changed: it is damage, and stays where it is.
+//! A log is append-only, and complete up to its last sync. An interrupted write shows as a last line without a
+//! newline, or as unwritten pages, which read as zeros. Neither contains an acknowledged record. Any other line that
+//! breaks the hash chain was changed: it is damage and stays in the file.
 
 use std::io::{self, BufRead};
 
 use super::head::Head;
 use super::live::Sum;
 
-/// A whole line of a log, without its newline.
+/// A complete line of a log, without its newline.
 pub(crate) struct LogLine<'a> {
-    /// Where it begins in the log.
+    /// Offset in the log.
     pub(crate) offset: u64,
     pub(crate) bytes: &'a [u8],
-    /// Whether it follows the line before it.
+    /// Whether its hash follows the previous line.
     pub(crate) is_chained: bool,
 }
 
-/// Where the whole lines of a log end.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogScan {
-    /// The end of the last line, and its sum.
+    /// End and hash of the last complete line.
     pub(crate) end: Head,
-    /// Bytes after that which an interrupted write left.
+    /// Bytes after the end, from an interrupted write.
     pub(crate) interrupted: u64,
-    /// Whether the last line, which was known to be on disk, has lost its newline.
+    /// Whether the last line was known to be on disk and has lost its newline.
     pub(crate) lacks_newline: bool,
 }
 
-/// Reads `log` from `start` on and gives each whole line to `take`.
+/// Reads `log` from `start`, and calls `take` with each complete line.
 ///
-/// Up to `durable` the log was known to be on disk: what is not whole there is no interrupted write.
+/// Up to offset `durable`, the log was known to be on disk; anything incomplete before it is damage, not an
+/// interrupted write.
 pub(crate) fn scan_log(
     log: &mut dyn BufRead,
     start: Head,
@@ -65,7 +66,7 @@ pub(crate) fn scan_log(
     }
 }
 
-/// Whether part of a line never reached the disk. No line holds zeros; one alone may be a flipped bit.
+/// Whether part of a line was never written. Lines contain no zero bytes; a single one may be a flipped bit.
 pub(super) fn has_hole(line: &[u8]) -> bool {
     memchr::memmem::find(line, &[0, 0]).is_some()
 }

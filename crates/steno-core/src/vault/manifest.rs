@@ -1,5 +1,5 @@
-//! The list of a session's sealed files as version 0.1 wrote it. The journal has taken its place; it is only read, for
-//! vaults that have no journal yet.
+//! The manifest of sealed files that version 0.1 wrote. The journal replaces it. It is only read, for vaults without
+//! a journal.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::frame::damaged;
 use super::live::FIRST_SUM;
 use crate::durable::{FileError, OnPath};
 
-/// The list's own file.
+/// The manifest's file name.
 pub(super) const MANIFEST: &str = "files.json";
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,7 @@ impl Manifest {
 }
 
 impl SessionDir {
-    /// The sealed files that the list names; none when there is no list.
+    /// The sealed files in the manifest; empty if there is no manifest.
     pub(super) fn listed_by_manifest(&self) -> Result<Vec<String>, FileError> {
         let path = self.path.join(MANIFEST);
         let bytes = match fs::read(&path) {

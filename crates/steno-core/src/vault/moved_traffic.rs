@@ -1,7 +1,8 @@
 //! Moves recorded exchanges to the session that they belong to.
 //!
-//! Nothing is removed: the other session gets a copy of their pieces, and the recording a note of each that was moved.
-//! Readers of the recording leave those out. Whoever is killed in between leaves a copy that the next one completes.
+//! Nothing is removed: the owner gets a copy of the traffic pieces, and the recording gets a `moved` piece per
+//! exchange. Readers of the recording skip moved exchanges. An interrupted move leaves a partial copy, which the next
+//! move completes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,11 +17,11 @@ use crate::traffic::attribution::{EndedExchange, EndedExchanges};
 use crate::traffic::piece::PieceKind;
 use crate::traffic::{PROTOCOL, Piece};
 
-/// How many bytes of pieces are written at once.
+/// Maximum bytes of traffic pieces per write.
 const WRITTEN_AT_ONCE: usize = 1 << 20;
 
 impl SessionDir {
-    /// The exchanges that were moved to other sessions.
+    /// The ids of exchanges that were moved to other sessions.
     pub(super) fn moved_exchanges(&self) -> Result<HashSet<String>, FileError> {
         let mut moved = HashSet::new();
         self.each_recorded_line(&Problems::default(), &mut |_, line| {
@@ -32,7 +33,7 @@ impl SessionDir {
         Ok(moved)
     }
 
-    /// The session to which all exchanges of this recording were moved, if it is one.
+    /// The session that owns all exchanges of this recording, if there is exactly one.
     pub fn owner_of_traffic(&self) -> Result<Option<SessionId>, FileError> {
         let (mut exchanges, mut moved) = (HashSet::new(), HashMap::new());
         if self.is_imported()? {
@@ -56,7 +57,7 @@ impl SessionDir {
         Ok(owners.next().filter(|_| is_all && owners.next().is_none()))
     }
 
-    /// The exchanges that have ended, without those that were moved. Those of a recorder that has stopped end with it.
+    /// The finished exchanges, without moved ones. If no recorder runs any more, unfinished exchanges count as ended.
     pub(crate) fn ended_exchanges(&self) -> Result<Vec<EndedExchange>, FileError> {
         let moved = self.moved_exchanges()?;
         let mut exchanges = EndedExchanges::default();
@@ -69,7 +70,7 @@ impl SessionDir {
         Ok(if is_live { exchanges.all } else { exchanges.with_open() })
     }
 
-    /// Moves exchanges to the session of an agent that has files of its own.
+    /// Moves exchanges to the session of an agent with session files.
     pub(crate) fn move_exchanges(
         &self,
         exchanges: &HashSet<String>,
@@ -90,7 +91,7 @@ impl SessionDir {
         owner: &SessionDir,
         clock: &Clock,
     ) -> Result<(), FileError> {
-        // What was copied by somebody who was killed.
+        // Pieces that an interrupted move has copied.
         let mut copied: HashMap<String, usize> = HashMap::new();
         owner.each_piece(&mut |piece| {
             *copied.entry(piece.exchange.into_owned()).or_default() += 1;
@@ -184,7 +185,7 @@ mod tests {
             let (recording, owner) =
                 (session(&format!("r{copied}")), session(&format!("o{copied}")));
             record(&recording, &[&pieces("x")[..], &pieces("y")[..]].concat());
-            // Whoever was killed had copied so many pieces.
+            // An interrupted move copied this many pieces.
             record(&owner, &pieces("x")[..copied]);
             let before = said(&recording);
             assert_eq!(before.len(), 4, "{before:?}");

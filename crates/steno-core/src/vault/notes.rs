@@ -1,7 +1,7 @@
-//! Notes: what people say of a session or of one of its entries. They stand beside what is kept, never in it.
+//! Notes of users about a session or one of its entries. They are stored beside the kept files, never in them.
 //!
-//! A session's notes are a log of their own, written as live logs are and never sealed. Nothing in it is rewritten: a
-//! note that was removed is one more line that says so.
+//! The notes of a session have their own log, with the format of live logs. It is never sealed or rewritten: removing
+//! a note appends a line.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,10 +20,10 @@ pub use crate::note::Note;
 use crate::problem::{Problem, json_reason};
 use crate::timestamp::{Clock, Timestamp};
 
-/// The log's name, inside a session.
+/// The file name of the log, inside a session.
 pub(super) const NOTES: &str = "notes.jsonl";
 
-/// One line of the log; without a text, the note of this id is gone.
+/// A line of the log. Without a text, it removes the note of this id.
 #[derive(Serialize, Deserialize)]
 struct Line {
     at: Timestamp,
@@ -34,17 +34,17 @@ struct Line {
     text: Option<String>,
 }
 
-/// The notes of a session, and the lines of their log that could not be read.
+/// The notes of a session, and the unreadable lines of their log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notes {
-    /// The notes, in the order in which they were written.
+    /// The notes, in the order they were written.
     pub all: Vec<Note>,
-    /// What could not be read.
+    /// Lines that could not be read.
     pub problems: Vec<Problem>,
 }
 
 impl SessionDir {
-    /// What people have noted about the session.
+    /// Reads the notes of the session.
     pub fn notes(&self) -> Result<Notes, FileError> {
         let path = self.notes_paths().0;
         let mut notes = Notes::default();
@@ -55,7 +55,7 @@ impl SessionDir {
         };
         let mut all = WrittenNotes::default();
         for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            // What has no newline yet is still being written; pages that never reached the disk hold no note.
+            // A line without a newline is still being written. Unwritten pages contain no note.
             let Some(line) = line.strip_suffix(b"\n").filter(|line| !has_hole(line)) else { break };
             match parse(line) {
                 Ok(line) => all.take(line),
@@ -66,12 +66,12 @@ impl SessionDir {
         Ok(notes)
     }
 
-    /// How many bytes the log of notes has: it grows with each of them.
+    /// Size of the log of notes in bytes. It grows with each note.
     pub fn noted(&self) -> u64 {
         fs::metadata(self.notes_paths().0).map_or(0, |metadata| metadata.len())
     }
 
-    /// Notes something about the session, or about one of its entries. It is on disk when this returns.
+    /// Adds a note about the session or one of its entries. It is on disk when this returns.
     pub fn annotate(
         &self,
         entry: Option<Uuid>,
@@ -84,7 +84,7 @@ impl SessionDir {
         Ok(note)
     }
 
-    /// Takes a note back; says whether there was one. The line that it was stays in the log.
+    /// Removes a note. Returns whether it existed. Its line stays in the log.
     pub fn remove_note(&self, id: Uuid, clock: &Clock) -> Result<bool, FileError> {
         let is_there = self.notes()?.all.iter().any(|note| note.id == id);
         if is_there {
@@ -109,17 +109,17 @@ impl SessionDir {
         self.journal.append(&[JournalLine { file, length: end.length, link, ..line }])
     }
 
-    /// The log of notes, and its head.
+    /// Paths of the log of notes and of its head file.
     pub(super) fn notes_paths(&self) -> (PathBuf, PathBuf) {
         (self.path.join(NOTES), self.path.join(format!("{NOTES}.head")))
     }
 }
 
-/// Notes while their log is read: one that was removed leaves its place empty.
+/// Collects notes while their log is read. A removed note leaves `None`.
 #[derive(Default)]
 struct WrittenNotes {
     notes: Vec<Option<Note>>,
-    /// The places of the notes of each id.
+    /// Indexes into `notes` by id.
     places: HashMap<Uuid, Vec<usize>>,
 }
 

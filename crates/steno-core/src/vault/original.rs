@@ -1,4 +1,4 @@
-//! The files of a session as an agent wrote them, each to be looked at and put back on its own.
+//! The original files of a session, for restoring them one by one.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,18 +9,17 @@ use super::sealed::KeptFile;
 use super::{SessionDir, restore_rows};
 use crate::durable::FileError;
 
-/// A file that an agent wrote, as it was kept last; of a database, the session's rows.
+/// A session file as it was last kept, or the session's rows of a database.
 #[derive(Clone, Debug)]
 pub struct Original {
-    /// Where it stood.
+    /// Its original location.
     pub path: PathBuf,
     kept: KeptFile,
     form: Form,
 }
 
 impl SessionDir {
-    /// The files of the session as they were last kept, those among them that the agent has purged since. A kept file that
-    /// is damaged is an error.
+    /// The session's files as last kept, including deleted ones. A damaged sealed file is an error.
     pub fn originals(&self) -> Result<Vec<Original>, FileError> {
         let mut originals = Vec::new();
         for (stem, generation) in self.last_files()? {
@@ -37,7 +36,7 @@ impl SessionDir {
         Ok(originals)
     }
 
-    /// When the newest of its sources was last changed before it was kept, if that is known.
+    /// The latest modification time of the session's files, if known.
     pub fn modified(&self) -> Result<Option<SystemTime>, FileError> {
         let mut modified = None;
         for (stem, generation) in self.last_files()? {
@@ -51,7 +50,7 @@ impl SessionDir {
 }
 
 impl Original {
-    /// Whether what stands at its place is no longer what is kept.
+    /// Whether the file at its original location differs from the kept one.
     pub fn has_changed(&self) -> Result<bool, RestoreError> {
         if !self.path.exists() {
             return Ok(false);
@@ -62,12 +61,13 @@ impl Original {
         }
     }
 
-    /// Whether any of it has to be put back at `target`. What is there and has only changed is the agent's to go on with.
+    /// Whether anything must be restored at `target`. A file or row that exists but has changed does not count: the
+    /// agent may continue it.
     ///
-    /// Rows of which some are missing and others have changed are an error: they are neither one nor the other.
+    /// Fails if some rows are missing and others have changed.
     pub fn is_missing_at(&self, target: &Path) -> Result<bool, RestoreError> {
         if !target.exists() && is_taken(target) {
-            // A link that leads nowhere.
+            // A dangling link.
             return Err(RestoreError::Taken(target.to_owned()));
         }
         if self.form != Form::Rows || !target.exists() {
@@ -82,7 +82,8 @@ impl Original {
         Ok(merged.inserted > 0)
     }
 
-    /// Writes what is kept to `target`, with the time that the file had; rows go into the database that is there.
+    /// Writes the kept content to `target`, with its original modification time. Rows are merged into an existing
+    /// database.
     pub fn put_at(&self, target: &Path) -> Result<(), RestoreError> {
         match self.form {
             Form::Rows if target.exists() => {

@@ -1,4 +1,4 @@
-//! A file that holds several sessions is kept with one of them; the others only point to it.
+//! A file that holds several sessions is kept with one of them; the others store a pointer to it.
 
 use std::io::{self, Read};
 
@@ -12,18 +12,18 @@ use super::{SessionDir, file_name};
 use crate::durable::{FileError, OnPath};
 use steno_vault::{Bundle, Source};
 
-/// What a pointer says: whose file it is, and which generation of it.
+/// The content of a pointer: the session that keeps the file, and the generation.
 #[derive(Serialize, Deserialize, PartialEq, Eq)]
 struct Pointer {
     agent: String,
     session: String,
-    /// Without it, the last one is meant.
+    /// Without a generation, the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     generation: Option<u32>,
 }
 
 impl SessionDir {
-    /// Notes that `holder` keeps the file of this session too.
+    /// Records that `holder` keeps the shared file for this session too.
     pub fn point_to(
         &self,
         holder: &SessionDir,
@@ -32,7 +32,7 @@ impl SessionDir {
     ) -> Result<(), FileError> {
         let Some(file) = bundle.shared_file() else { return Ok(()) };
         if commit.holds(holder) {
-            // A pointer names a generation that is listed.
+            // A pointer must name a listed generation.
             commit.finish()?;
         }
         self.lock_for_keeping(commit)?;
@@ -58,7 +58,7 @@ impl SessionDir {
         Ok(())
     }
 
-    /// The session that keeps this one's file, where it is another.
+    /// The session that keeps this session's file, if it is another.
     pub fn holder(&self) -> Result<Option<SessionDir>, FileError> {
         for (stem, generation) in self.newest_files()? {
             let sealed = self.open_kept(&stem, generation)?;
@@ -69,8 +69,8 @@ impl SessionDir {
         Ok(None)
     }
 
-    /// Keeps what is new in a file that was kept here for several sessions. Gives how many bytes those are, or nothing
-    /// when the file does not go on with what is kept: it was rotated, and may no longer tell of this session.
+    /// Keeps new bytes of a file shared by several sessions. Returns their number, or `None` if the file does not
+    /// continue the kept content: it was rotated, and may no longer contain this session.
     pub fn grow(&self, file: &Source, commit: &mut VaultCommit) -> Result<Option<u64>, FileError> {
         self.lock_for_keeping(commit)?;
         let newest = self.newest_file(&file_name(file.name()))?;
@@ -81,7 +81,7 @@ impl SessionDir {
         Ok(self.grow_locked(file, &place, commit)?.map(|kept| kept.added))
     }
 
-    /// The file that a pointer of this session points to.
+    /// Opens the file that a pointer refers to.
     pub(super) fn pointed_to(&self, pointer: &Sealed) -> Result<Sealed, FileError> {
         let missing = |holder: &SessionDir| {
             let reason = format!("the file is kept with {}, where it is missing", holder.id());
@@ -107,7 +107,7 @@ impl SessionDir {
         Ok(sealed)
     }
 
-    /// The session that a pointer names, and the generation of its file.
+    /// The session and generation that a pointer names.
     fn target(&self, pointer: Sealed) -> Result<(SessionDir, Option<u32>), FileError> {
         let path = pointer.path().to_owned();
         let Pointer { agent, session, generation } = pointer_in(pointer)?;

@@ -1,4 +1,4 @@
-//! Reads a kept session back: as the files that its agent wrote, or as the transcript that they tell.
+//! Reads a kept session: as a bundle of session files, or as a transcript.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,11 +24,12 @@ use crate::session::{Session, Status, Totals, Transcript};
 use crate::timestamp::Timestamp;
 use steno_vault::{Bundle, Source};
 
-/// Why a session has stopped whose recorder was killed.
+/// The stop reason of a session with a killed recorder.
 pub const UNENDED: &str = "the recorder stopped without ending the session";
 
 impl SessionDir {
-    /// The session as a transcript, with its notes. Damage costs the frames and lines that it hit, and is reported.
+    /// Reads the session as a transcript, with its notes. Damage costs only the affected frames and lines, and is
+    /// reported.
     pub fn read(&self) -> Result<Transcript, FormatError> {
         let mut transcript = self.read_kept()?;
         let notes = self.notes()?;
@@ -43,7 +44,7 @@ impl SessionDir {
         Ok(transcript)
     }
 
-    /// What was recorded of the session, without what the agent's own files tell of it.
+    /// Reads only the recording, without the agent's own files.
     pub fn read_recorded(&self) -> Result<Transcript, FileError> {
         self.read_record(false)
     }
@@ -59,7 +60,7 @@ impl SessionDir {
         Ok(joined(transcript, self.read_record(true)?))
     }
 
-    /// What the agent's own files tell.
+    /// Reads the agent's own files.
     fn read_files(&self) -> Result<Transcript, FormatError> {
         let problems = Problems::default();
         let bundle = self.bundle_to_read(&problems)?;
@@ -72,7 +73,7 @@ impl SessionDir {
         Ok(transcript)
     }
 
-    /// Gives each entry of the agent's own files to `take`, as it is read.
+    /// Calls `take` with each entry of the agent's own files as it is read.
     pub(crate) fn each_own_entry(&self, take: &mut dyn FnMut(&Entry)) -> Result<(), FormatError> {
         self.stream_files(&mut |item| {
             if let Item::Entry(entry) = item {
@@ -82,15 +83,14 @@ impl SessionDir {
         Ok(())
     }
 
-    /// Gives each entry and problem of the agent's own files to `emit` as it is read, and what they state of the session
-    /// at the end.
+    /// Emits each entry and problem of the agent's own files as it is read. Returns the session's fields at the end.
     pub(crate) fn stream_files(&self, emit: Emit<'_>) -> Result<Session, FormatError> {
         let bundle = self.bundle_to_read(&Problems::default())?;
         let reader = format::reader_of_kept(self.agent(), &bundle);
         (reader.read)(&bundle, emit)
     }
 
-    /// Whether somebody records the session at present.
+    /// Whether a recorder has the session open.
     pub(crate) fn is_being_recorded(&self) -> Result<bool, FileError> {
         let users_path = self.users_path();
         if !users_path.exists() {
@@ -99,12 +99,12 @@ impl SessionDir {
         Ok(File::open(&users_path).on("open", &users_path)?.try_lock().is_err())
     }
 
-    /// What every kept file held last, those among them that the agent has purged since.
+    /// The last known content of every session file, including deleted ones.
     pub fn bundle(&self) -> Result<Bundle, FileError> {
         self.bundle_reporting(&Problems::default())
     }
 
-    /// What is read of them.
+    /// The bundle to pass to a reader.
     fn bundle_to_read(&self, problems: &Problems) -> Result<Bundle, FileError> {
         let mut bundle = self.bundle_reporting(problems)?;
         if self.agent() == aider::AGENT && bundle.key.is_none() {
@@ -121,13 +121,13 @@ impl SessionDir {
         let mut files = self.kept_files()?;
         files.retain(|(stem, _)| stem != RECORD);
         files.sort();
-        // Files that are gone, or were rewritten, may have stood elsewhere.
+        // Deleted or rewritten files may have had another location.
         let (mut gone, mut is_placed) = (Vec::new(), false);
         for (stem, generation) in files {
             let path = self.kept_path(&stem, generation);
             let sealed = match self.open_kept(&stem, generation) {
                 Ok(sealed) => sealed,
-                // A later generation tells what the source holds now; verify tells of the damage.
+                // A later generation has the current content, and `verify` reports the damage.
                 Err(_) if !last.contains(&(stem.clone(), generation)) => continue,
                 Err(error) => {
                     let problem = Problem::of(&path, format!("cannot be read: {}", error.source));
@@ -157,12 +157,12 @@ impl SessionDir {
                 bundle.earlier.push(source);
             }
         }
-        // Where only one of several files is read, it is one that is there.
+        // Readers that use one of several files should find an existing one first.
         bundle.sources.append(&mut gone);
         Ok(bundle)
     }
 
-    /// A kept file as its reader finds it.
+    /// Opens a sealed file as a session file.
     fn source(&self, sealed: Sealed, problems: &Problems) -> Option<Source> {
         match sealed.header().form {
             Form::Bytes | Form::Excerpt => Some(bytes_source(&sealed, problems)),
@@ -179,33 +179,33 @@ impl SessionDir {
         }
     }
 
-    /// Whether the session was kept from an agent's files, rather than recorded.
+    /// Whether the session has files of an agent, rather than only a recording.
     pub fn is_imported(&self) -> Result<bool, FileError> {
         Ok(!self.newest_files()?.is_empty())
     }
 
-    /// Whether no file of the session itself is kept, only what another told of it.
+    /// Whether the vault has only excerpts about the session.
     pub fn is_only_told(&self) -> Result<bool, FileError> {
         let bundle = self.bundle()?;
         Ok(bundle.is_only_told())
     }
 
-    /// Whether a recorder has kept something of the session.
+    /// Whether the session has a recording.
     pub fn is_recorded(&self) -> Result<bool, FileError> {
         Ok(self.has_sealed_record()? || self.first_recorded_line()?.is_some())
     }
 
-    /// Whether a part of what was recorded is sealed.
+    /// Whether part of the recording is sealed.
     pub(super) fn has_sealed_record(&self) -> Result<bool, FileError> {
         Ok(self.kept_files()?.iter().any(|(stem, _)| stem == RECORD))
     }
 
-    /// Whether what was recorded is the wire of an agent, which may have files too.
+    /// Whether the recording is the wire of an agent, which may have session files too.
     pub fn is_wire(&self) -> Result<bool, FileError> {
         Ok(self.first_recorded_line()?.is_some_and(|line| record::opens_wire(&line)))
     }
 
-    /// The first line that was recorded. A log that was begun, but killed before its first line was whole, has none.
+    /// The first line of the recording; `None` if the recorder was killed before it was complete.
     fn first_recorded_line(&self) -> Result<Option<Vec<u8>>, FileError> {
         let path = self.record_path();
         let mut line = Vec::new();
@@ -222,7 +222,7 @@ impl SessionDir {
         Ok(Some(line).filter(|line| line.ends_with(b"\n")))
     }
 
-    /// What was recorded; beside the agent's own files it is only a part.
+    /// Reads the recording. With `is_joined`, it completes the agent's own files.
     fn read_record(&self, is_joined: bool) -> Result<Transcript, FileError> {
         let (mut entries, mut problems) = (Vec::new(), ProblemList::default());
         let reader = RecordReader::new(self.id(), self.agent()).folding().counting();
@@ -236,7 +236,7 @@ impl SessionDir {
         Ok(transcript)
     }
 
-    /// Gives each entry and problem of what was recorded to `emit` as it is read, and the session at the end.
+    /// Emits each entry and problem of the recording as it is read. Returns the session at the end.
     pub(crate) fn stream_record(
         &self,
         mut reader: RecordReader,
@@ -245,7 +245,7 @@ impl SessionDir {
     ) -> Result<Session, FileError> {
         let mut runs = RunReading::new(self.recorded_runs()?);
         let (problems, mut number, mut last) = (Problems::default(), 0, None);
-        // Of an agent without files of its own, ACP gives the conversation and the API traffic completes it.
+        // For an agent without session files, ACP provides the conversation and API traffic completes it.
         let mut traffic_beside_acp = Vec::new();
         let (mut has_traffic, mut failure) = (false, None);
         self.each_recorded_line(&problems, &mut |path, line| {
@@ -298,7 +298,7 @@ impl SessionDir {
         Ok(reader.session)
     }
 
-    /// Gives each line that recorders wrote to `take`, sealed or not.
+    /// Calls `take` with each recorded line, sealed or live.
     pub(super) fn each_recorded_line(
         &self,
         problems: &Problems,
@@ -312,7 +312,7 @@ impl SessionDir {
         Ok(())
     }
 
-    /// Whether nobody records the session any more, though it was never closed. It has failed.
+    /// Whether the session was never closed but no recorder has it open any more: it has failed.
     fn is_abandoned(&self, session: &Session) -> Result<bool, FileError> {
         let is_running = session.status == Status::Running && self.users_path().exists();
         Ok(is_running && !self.is_being_recorded()?)
@@ -337,7 +337,7 @@ fn joined_traffic(own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// What an agent wrote down, completed by what its wire told.
+/// Completes the agent's own transcript from its recorded wire.
 fn joined(own: Transcript, wire: Transcript) -> Transcript {
     let Session { title, stop_reason, project, thread, extra, status, .. } = wire.session;
     let mut session = own.session;
@@ -360,7 +360,7 @@ fn joined(own: Transcript, wire: Transcript) -> Transcript {
     transcript
 }
 
-/// Kept bytes as their reader finds them.
+/// Kept bytes as a session file.
 pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
     let (kept, problems) = (sealed.kept(), Arc::clone(problems));
@@ -370,7 +370,7 @@ pub(super) fn bytes_source(sealed: &Sealed, problems: &Problems) -> Source {
         if at > 0 && is_whole {
             return Ok(Box::new(sealed.reader(at)));
         }
-        // Where frames are damaged, bytes stand nearer to the beginning than they did.
+        // Damaged frames shift the offsets of later bytes.
         let mut input = sealed.lenient_reader(Arc::clone(&problems));
         io::copy(&mut input.by_ref().take(at), &mut io::sink())?;
         Ok(Box::new(input))

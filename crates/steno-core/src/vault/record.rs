@@ -1,8 +1,8 @@
-//! The lines of a live log: an envelope of ours around each record, whose own bytes stand in it verbatim.
+//! The lines of a live log: an envelope around each record, which contains the record's bytes verbatim.
 //!
-//! A line is `{"sum":…,"at":…,` and one of: `"open":{…}` when a recorder begins, `"id":…,"raw":…` for a record,
-//! `"bad":…` for bytes that are no record (base64), `"gap":{…}` when recording continues after a pause, `"close":{…}` when
-//! the recorder ends.
+//! A line is `{"sum":…,"at":…,` and one of: `"open":{…}` when a recorder starts, `"id":…,"raw":…` for a record,
+//! `"bad":…` for bytes that are not a record (base64), `"gap":{…}` when recording continues after a pause,
+//! `"close":{…}` when the recorder ends. The `sum` field is the line's hash.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -27,51 +27,51 @@ use crate::timestamp::Timestamp;
 use crate::traffic::{Piece, Telling};
 use crate::usage::Tally;
 
-/// What a recorder says about the session that it begins or continues.
+/// Session fields that a recorder writes when it starts or continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
-    /// The agent that speaks.
+    /// The recorded agent.
     pub agent: String,
-    /// The folder that it works in.
+    /// The agent's working folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The agent's own name for the session.
+    /// The agent's own session id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_id: Option<String>,
-    /// The protocol whose wire is recorded; without one, the records are entries.
+    /// The recorded wire protocol. Without one, the records are entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// The thread of work that the session belongs to.
+    /// The thread that the session belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
-    /// By which name or command the user has called the agent.
+    /// The name or command with which the user started the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<String>,
 }
 
-/// How a recorder ends.
+/// The end of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
-    /// How the session stands.
+    /// The final status of the session.
     pub status: Status,
-    /// Why it stopped.
+    /// Why the recording stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Why a line of a log gave no entries.
+/// Why a log line has no entries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The record is not JSON.
     #[error("{0}")]
     NotJson(String),
-    /// The record is JSON of no use.
+    /// The record is JSON, but not an entry.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// The recorder had already found that these bytes are no record.
+    /// The recorder already found that these bytes are not a record.
     #[error("{0}")]
     Bad(String),
-    /// The line is not one of ours, or was changed.
+    /// The line has a wrong format or hash.
     #[error("damaged line")]
     Damaged,
 }
@@ -83,7 +83,7 @@ struct Body<'a, T> {
     content: &'a T,
 }
 
-/// The line's body for something that a recorder says.
+/// Encodes the body of a line that a recorder writes about itself.
 fn body<T: Serialize>(at: Timestamp, content: &T) -> Vec<u8> {
     let object = serde_json::to_vec(&Body { at, content }).expect("our types have string keys");
     object[1..].to_vec()
@@ -107,7 +107,7 @@ pub(crate) fn close_body(at: Timestamp, close: &Closing) -> Vec<u8> {
     body(at, &Close { close })
 }
 
-/// The body of a line that marks a gap, which ended at `at`.
+/// The body of a line for a gap that ended at `at`.
 pub(crate) fn gap_body(at: Timestamp, gap: &RecordingGap) -> Vec<u8> {
     #[derive(Serialize)]
     struct Gap<'a> {
@@ -116,7 +116,7 @@ pub(crate) fn gap_body(at: Timestamp, gap: &RecordingGap) -> Vec<u8> {
     body(at, &Gap { gap })
 }
 
-/// The body of a line for bytes that are no record.
+/// The body of a line for bytes that are not a record.
 pub(crate) fn bad_body(at: Timestamp, bytes: &[u8], reason: &str) -> Vec<u8> {
     #[derive(Serialize)]
     struct Bad<'a> {
@@ -126,7 +126,7 @@ pub(crate) fn bad_body(at: Timestamp, bytes: &[u8], reason: &str) -> Vec<u8> {
     body(at, &Bad { reason, bad: BASE64.encode(bytes) })
 }
 
-/// The body of a record's line. `raw` is one line of valid JSON, and stands in it byte for byte.
+/// The body of a record's line. `raw` is one line of valid JSON and is copied byte for byte.
 pub(crate) fn raw_body(at: Timestamp, id: Uuid, raw: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(raw.len() + 100);
     raw_head(&mut line, &at.to_string(), id);
@@ -135,7 +135,7 @@ pub(crate) fn raw_body(at: Timestamp, id: Uuid, raw: &[u8]) -> Vec<u8> {
     line
 }
 
-/// What stands in such a body before the record.
+/// Writes the fields before the record.
 pub(super) fn raw_head(line: &mut Vec<u8>, at: &str, id: Uuid) {
     let mut buffer = Uuid::encode_buffer();
     let id = id.hyphenated().encode_lower(&mut buffer);
@@ -194,7 +194,7 @@ impl SumChain {
     }
 }
 
-/// Reads a live log line by line, giving numbers to entries and adding up the session.
+/// Reads a live log line by line, numbers the entries and collects the session's fields.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordReader {
     pub(crate) session: Session,
@@ -202,16 +202,16 @@ pub(crate) struct RecordReader {
     chain: SumChain,
     /// Counts tokens, for whoever wants to know them: that takes some bytes for each message.
     tally: Option<Tally>,
-    /// The session is the wire of a protocol.
+    /// Whether the recording is the wire of a protocol.
     is_wire: bool,
-    /// What the lines of a wire tell, for whoever reads rather than records.
+    /// Folds wire lines into entries; absent while recording.
     fold: Option<Box<Fold>>,
-    /// What pieces of traffic with models tell, for the same.
+    /// Decodes API traffic into entries; absent while recording.
     telling: Option<Box<Telling>>,
 }
 
 impl RecordReader {
-    /// A reader from the first line on.
+    /// A reader at the first line.
     pub(crate) fn new(id: &SessionId, agent: &str) -> Self {
         let numbering = Numbering::new(agent, id.as_str());
         let session = Session::new(id.clone(), agent);
@@ -219,17 +219,18 @@ impl RecordReader {
         Self { session, numbering, chain: SumChain::START, tally, is_wire, fold, telling }
     }
 
-    /// The same, for whom the lines of a wire and pieces of traffic become entries.
+    /// Also decodes wire lines and API traffic into entries.
     pub(crate) fn folding(self) -> Self {
         Self { fold: Some(Box::default()), telling: Some(Box::default()), ..self }
     }
 
-    /// The same, and the session has the tokens of all entries.
+    /// Also counts the tokens of all entries.
     pub(crate) fn counting(self) -> Self {
         Self { tally: Some(Tally::default()), ..self }
     }
 
-    /// What the lines of a wire came to, numbered. Of a session that has other files too, they are told apart.
+    /// Takes the entries of the wire, numbered. With `is_joined`, they get ids of their own beside those of the
+    /// agent's files.
     pub(crate) fn folded(&mut self, is_joined: bool) -> Vec<Entry> {
         let Some(fold) = self.fold.take() else { return Vec::new() };
         let (facts, mut entries) = fold.finish();
@@ -245,24 +246,24 @@ impl RecordReader {
         entries
     }
 
-    /// Leaves out exchanges that were moved to other sessions.
+    /// Skips exchanges that were moved to other sessions.
     pub(crate) fn leave_out(&mut self, moved: HashSet<String>) {
         if let Some(telling) = &mut self.telling {
             telling.leave_out(moved);
         }
     }
 
-    /// Whether the lines of an ACP connection have been read.
+    /// Whether lines of an ACP connection were read.
     pub(super) fn has_acp(&self) -> bool {
         self.is_wire
     }
 
-    /// The sum of the last line read.
+    /// The hash of the last line read.
     pub(crate) fn sum(&self) -> Sum {
         self.chain.stated
     }
 
-    /// Reads a whole line of a log.
+    /// Reads a complete log line.
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<Vec<Entry>, RecordError> {
         self.read_line(line, true)
     }
@@ -302,7 +303,8 @@ impl RecordReader {
         Ok(Vec::new())
     }
 
-    /// Reads a gap that ended at `at`; gives the notice that tells of it. That of a wire comes with the other lines.
+    /// Reads a gap that ended at `at`, and returns its notice. The notice of a wire is emitted with its other
+    /// entries.
     pub(crate) fn read_gap(&mut self, at: Timestamp, gap: &RecordingGap) -> Vec<Entry> {
         // Another recorder may have closed the session during the gap.
         self.session.status = Status::Running;
@@ -332,7 +334,7 @@ impl RecordReader {
         }
     }
 
-    /// Tells what had come of exchanges that never ended.
+    /// Decodes the received part of exchanges that never ended.
     pub(crate) fn finish(&mut self) -> Vec<Entry> {
         let mut entries = Vec::new();
         if let Some(telling) = &mut self.telling {
@@ -346,7 +348,7 @@ impl RecordReader {
         entries
     }
 
-    /// Gives a record's entries their ids and numbers, and adds them to the session.
+    /// Assigns ids and numbers to a record's entries, and counts them.
     pub(crate) fn number(&mut self, at: Timestamp, id: Uuid, entries: &mut [Entry]) {
         for (index, entry) in entries.iter_mut().enumerate() {
             if entry.entry_id.is_nil() {
@@ -373,12 +375,12 @@ impl RecordReader {
         }
     }
 
-    /// Goes on after a line that this process has just written.
+    /// Continues after a line that this process wrote.
     pub(crate) fn wrote(&mut self, sum: Sum) {
         self.chain = SumChain { stated: sum, computed: sum };
     }
 
-    /// The last recorder was killed: a turn that it was recording has no other end.
+    /// Ends the open turn of a killed recorder.
     pub(crate) fn abandon(&mut self) {
         if let Some(fold) = &mut self.fold {
             fold.break_turn(None, BrokenTurn::Failed(UNENDED));
@@ -388,7 +390,7 @@ impl RecordReader {
     pub(crate) fn opened(&mut self, at: Timestamp, open: Opening) {
         let is_traffic = open.protocol.as_deref() == Some(crate::traffic::PROTOCOL);
         if is_traffic && self.is_wire && self.session.ended.is_none() {
-            // A gateway records what the agent asks while its connection is open.
+            // A gateway records API traffic while the agent's connection is open.
             return;
         }
         self.abandon();
@@ -422,7 +424,7 @@ impl RecordReader {
     }
 }
 
-/// The bytes of the record that a line holds; none for lines of ours.
+/// The bytes of the record in a line; `None` for other lines.
 pub(crate) fn raw_of(line: &[u8]) -> Option<&[u8]> {
     let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
     envelope.raw.map(|raw| raw.get().as_bytes())
@@ -450,23 +452,23 @@ pub(super) fn holds_bad(line: &[u8]) -> bool {
 /// Whether a line holds a record that begins so, as far as that shows without reading it.
 pub(super) fn begins_raw(line: &[u8], beginning: &[u8]) -> bool {
     const RAW: &[u8] = b",\"raw\":";
-    // Sum, time and id stand before it.
+    // Hash, time and id come before it.
     let head = &line[..line.len().min(256)];
     let raw = head.windows(RAW.len()).position(|window| window == RAW);
     raw.is_some_and(|at| line[at + RAW.len()..].starts_with(beginning))
 }
 
-/// Whether a log that begins with this line is that of a wire.
+/// Whether a log that starts with this line records a wire.
 pub(crate) fn opens_wire(line: &[u8]) -> bool {
     let envelope = serde_json::from_slice::<Envelope>(line.trim_ascii_end());
     envelope.is_ok_and(|envelope| envelope.open.is_some_and(|open| open.protocol.is_some()))
 }
 
-/// The entries of one record, whatever its shape.
+/// Parses one record of any known shape into entries.
 pub(crate) fn parse(raw: &[u8], id: Uuid) -> Result<Vec<Entry>, RecordError> {
     let value = match serde_json::from_slice(raw) {
         Ok(value) => value,
-        // Half of a surrogate pair can stand in a log as it is; nothing else that is not JSON can.
+        // The log may contain lone surrogates, but no other invalid JSON.
         Err(_) if serde_json::from_slice::<&RawValue>(raw).is_ok() => {
             repair::parse(raw).map_err(RecordError::NotJson)?
         }

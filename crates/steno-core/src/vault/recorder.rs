@@ -1,7 +1,7 @@
-//! Records a running session: each record is kept as it comes, and a crash costs nothing that was committed.
+//! Records a running session: appends each record as it arrives. A crash loses nothing that was committed.
 //!
-//! Any number of threads and processes may record one session at the same time. The last one to end seals the
-//! log; what a killed one left behind is sealed by the next.
+//! Any number of threads and processes may record one session at the same time. The last one seals the log. The next
+//! recorder seals what a killed one left.
 
 use std::fs::File;
 use std::io::{self, BufRead};
@@ -28,10 +28,10 @@ use crate::entry::Entry;
 use crate::timestamp::Clock;
 use crate::traffic::Piece;
 
-/// The name of what recorders write, inside a session.
+/// The file name of recordings, inside a session.
 pub(crate) const RECORD: &str = "record.jsonl";
 
-/// A session being recorded.
+/// Records one session.
 #[derive(Debug)]
 pub struct Recorder {
     dir: SessionDir,
@@ -41,14 +41,14 @@ pub struct Recorder {
     cut: u64,
 }
 
-/// One record that was kept.
+/// A kept record.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The entries that it holds, numbered; or why it holds none. Its bytes are kept either way.
+    /// Its numbered entries, or why it has none. Its bytes are kept in both cases.
     pub entries: Result<Vec<Entry>, RecordError>,
 }
 
-/// A record that was handed in. It is on disk once [`Pending::wait`] has returned, or a task that awaits it goes on.
+/// A queued record. It is on disk once [`Pending::wait`] returns or the future completes.
 #[derive(Debug)]
 #[must_use = "a record is written when somebody waits for it, commits or closes"]
 pub struct Pending<'a> {
@@ -57,14 +57,13 @@ pub struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// Returns after the record is on disk. Whoever waits first writes and syncs for all.
+    /// Waits until the record is on disk. The first caller that waits writes and syncs for all.
     pub fn wait(self) -> Result<Recorded, FileError> {
         recorded(self.recorder.desk.wait(self.ticket))
     }
 }
 
-/// For callers that are tasks: none of them blocks its thread, because a thread of the recorder's own writes and syncs for
-/// all.
+/// For tasks: a thread of the recorder writes and syncs, so no task blocks.
 impl Future for Pending<'_> {
     type Output = Result<Recorded, FileError>;
 
@@ -78,14 +77,15 @@ fn recorded(outcome: Outcome) -> Result<Recorded, FileError> {
 }
 
 impl Recorder {
-    /// Begins a session, or goes on with one that is there.
+    /// Starts a session, or continues an existing one.
     pub fn open(dir: SessionDir, opening: &Opening, clock: Clock) -> Result<Self, FileError> {
         let mut recorder = Self::attach(dir, opening, clock)?;
         recorder.begin(Some(opening))?;
         Ok(recorder)
     }
 
-    /// Continues a recording of this process whose recorder has failed. [`Recorder::append_gap`] is to follow.
+    /// Continues a recording of this process after its recorder failed. The caller must append a gap with
+    /// [`Recorder::append_gap`].
     pub(super) fn reopen(
         dir: SessionDir,
         opening: &Opening,
@@ -96,14 +96,14 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Opens the log and reads what is recorded, without writing a line.
+    /// Opens the log and reads the recording, without writing.
     fn attach(dir: SessionDir, opening: &Opening, clock: Clock) -> Result<Self, FileError> {
         durable::create_private_dir(dir.path())?;
         let users_path = dir.users_path();
         let users = open_lock(&users_path)?;
         users.lock_shared().on("lock", &users_path)?;
         durable::remove_leftovers(dir.path());
-        // A wire may be recorded beside what its agent writes down.
+        // A wire may be recorded beside the agent's own files.
         if opening.protocol.is_none() && dir.is_imported()? {
             let error = io::Error::other("the session was imported from files");
             return Err(error).on("record into", dir.path());
@@ -116,34 +116,33 @@ impl Recorder {
         Ok(Self { dir, desk: Desk::new(log, reader), users, clock, cut: 0 })
     }
 
-    /// The session.
+    /// The session's folder.
     pub fn dir(&self) -> &SessionDir {
         &self.dir
     }
 
-    /// Bytes of an unfinished record that a killed recorder had left, and that were cut off.
+    /// Number of bytes of a torn record that a killed recorder left and that were cut off.
     pub fn cut(&self) -> u64 {
         self.cut
     }
 
-    /// Keeps one line of JSON in any shape that we know. It is in the file when this returns, and on disk after the
-    /// next [`Recorder::commit`].
+    /// Appends one line of JSON in any known shape. It is in the file when this returns, and on disk after the next
+    /// [`Recorder::commit`].
     pub fn append(&self, line: &[u8]) -> Result<Recorded, FileError> {
         let id = Uuid::now_v7();
         self.desk.append(self.incoming(line, id, record::parse(line, id)))
     }
 
-    /// Keeps lines of a wire. They are in the file when this returns, and on disk after the next
-    /// [`Recorder::commit`].
+    /// Appends wire lines. They are in the file when this returns, and on disk after the next [`Recorder::commit`].
     pub fn append_wire(&self, lines: &WireLines) -> Result<(), FileError> {
         self.append_bodies(lines.bodies())
     }
 
-    /// Keeps pieces of traffic, in one piece. They are in the file when this returns, and on disk after the next
+    /// Appends traffic pieces with one write. They are in the file when this returns, and on disk after the next
     /// [`Recorder::commit`].
     pub fn append_traffic(&self, pieces: &[Piece<'_>]) -> Result<(), FileError> {
         let lines = pieces.iter().map(Piece::to_line);
-        // Lines are made ready before anything is locked.
+        // Lines are encoded before taking the lock.
         let bodies: Vec<_> =
             lines.map(|line| record::raw_body(self.clock.now(), Uuid::now_v7(), &line)).collect();
         self.append_bodies(bodies.iter().map(Vec::as_slice))
@@ -155,7 +154,8 @@ impl Recorder {
         tail.write().map(|_| ())
     }
 
-    /// Marks a gap that ends now. It is in the file when this returns, and on disk after the next [`Recorder::commit`].
+    /// Appends a gap that ends now. It is in the file when this returns, and on disk after the next
+    /// [`Recorder::commit`].
     pub fn append_gap(&self, gap: &RecordingGap) -> Result<(), FileError> {
         let at = self.clock.now();
         let (mut tail, mut reader) = self.desk.lock()?;
@@ -165,39 +165,38 @@ impl Recorder {
         tail.write().map(|_| ())
     }
 
-    /// Keeps bytes that are no record, with the reason.
+    /// Appends bytes that are not a record, with the reason.
     pub fn append_bad(&self, bytes: &[u8], reason: &str) -> Result<Recorded, FileError> {
         let bad = Err(RecordError::Bad(reason.to_owned()));
         self.desk.append(self.incoming(bytes, Uuid::now_v7(), bad))
     }
 
-    /// Returns after everything that was appended is on disk. Threads that commit at the same time share one sync.
+    /// Syncs everything appended so far. Concurrent commits share one sync.
     pub fn commit(&self) -> Result<(), FileError> {
         self.desk.wait(self.desk.submit(None)).map(|_| ())
     }
 
-    /// Keeps one line of JSON; it is on disk when this returns. Threads that record at the same time share one
-    /// write and one sync.
+    /// Appends one line of JSON and syncs it. Concurrent calls share one write and one sync.
     pub fn record(&self, line: &[u8]) -> Result<Recorded, FileError> {
         self.submit(line).wait()
     }
 
-    /// Hands in one line of JSON and does not wait: for tasks, and for a caller that speaks for many. They share one
-    /// write and one sync.
+    /// Queues one line of JSON without waiting, for tasks and for callers that submit many. They share one write and
+    /// one sync.
     pub fn submit(&self, line: &[u8]) -> Pending<'_> {
         let id = Uuid::now_v7();
         let incoming = self.incoming(line, id, record::parse(line, id));
         Pending { recorder: self, ticket: self.desk.submit(Some(incoming)) }
     }
 
-    /// Keeps an entry; it is on disk when this returns.
+    /// Appends an entry and syncs it.
     pub fn record_entry(&self, entry: &Entry) -> Result<Recorded, FileError> {
         self.record(&serde_json::to_vec(entry).expect("an entry has string keys"))
     }
 
-    /// Ends the recording, and seals the log unless another process still records.
+    /// Ends the recording. Seals the log unless another process still records.
     pub fn close(self, closing: &Closing) -> Result<(), FileError> {
-        // Somebody may have handed in a record and not waited for it.
+        // A queued record may have no caller that waits for it.
         self.commit()?;
         let (mut tail, reader) = self.desk.lock()?;
         drop(reader);
@@ -206,7 +205,7 @@ impl Recorder {
         self.detach()
     }
 
-    /// Leaves the session as it stands, open or closed, and seals the log unless another process still records.
+    /// Stops recording without closing the session. Seals the log unless another process still records.
     pub(super) fn detach(self) -> Result<(), FileError> {
         self.desk.sync()?;
         let users_path = self.dir.users_path();
@@ -215,13 +214,13 @@ impl Recorder {
             if self.users.try_lock().is_ok() {
                 return finish_sealing(&self.dir);
             }
-            // A reader that looks whether somebody records holds the lock for a moment.
+            // A reader that checks for recorders holds the lock for a moment.
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
     }
 
-    /// Makes a record ready before anything is locked: that costs more than writing it.
+    /// Encodes a record before taking the lock: encoding costs more than writing.
     fn incoming(
         &self,
         bytes: &[u8],
@@ -236,7 +235,7 @@ impl Recorder {
         Incoming { at, id, body, entries }
     }
 
-    /// Writes what a recorder says first, and syncs it.
+    /// Writes the opening line and syncs it.
     fn begin(&mut self, opening: Option<&Opening>) -> Result<(), FileError> {
         let (mut tail, mut reader) = self.desk.lock()?;
         let at = self.clock.now();
@@ -256,7 +255,7 @@ impl Recorder {
     }
 }
 
-/// Has the journal list a live log, unless it does already. Only then is anything acknowledged that is written there.
+/// Lists a live log in the journal, unless it is listed. Records in an unlisted log are not acknowledged.
 fn list_log(dir: &SessionDir, path: &Path) -> Result<(), FileError> {
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_listed = dir.listed()?.is_some_and(|listed| listed.contains_key(&file));
@@ -266,9 +265,9 @@ fn list_log(dir: &SessionDir, path: &Path) -> Result<(), FileError> {
     dir.journal.append(&[JournalLine { file, ..dir.journal_line(FileState::Open) }])
 }
 
-/// Finishes what an interrupted sealing began, then reads what is sealed.
+/// Finishes an interrupted sealing, then reads the sealed part.
 ///
-/// Gives the length of it, which is where the live log begins.
+/// Returns the start offset of the live log too.
 fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
     let mut reader = RecordReader::new(dir.id(), dir.agent());
     let mut commit = dir.begin_commit();
@@ -280,7 +279,7 @@ fn read_sealed(dir: &SessionDir) -> Result<(u64, RecordReader), FileError> {
         let sealed = dir.open_kept(RECORD, 0)?;
         base = sealed.length();
         let path = sealed.path().to_owned();
-        // Damage is reported to whoever reads or verifies the session; recording goes on after it.
+        // Recording continues after damage. Readers and `verify` report it.
         for line in sealed.lenient_reader(Problems::default()).split(b'\n') {
             let _ = reader.line(&line.on("read", &path)?);
         }

@@ -1,4 +1,4 @@
-//! Puts back the files that an agent wrote, byte for byte and with their times.
+//! Restores session files byte for byte, with their modification times.
 
 mod target;
 
@@ -17,48 +17,48 @@ use steno_vault::sqlite::rows::MergeError;
 use self::target::Target;
 pub(super) use self::target::{is_same, is_taken, put_back};
 
-/// A file that was put back, or was there already.
+/// A restored file, or one that did not need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// Where it stands.
+    /// Its location.
     pub path: PathBuf,
-    /// Whether it had to be written.
+    /// Whether it was written. False if it already had this content.
     pub written: bool,
-    /// Where what stood there before is kept.
+    /// The backup of the file that was replaced.
     pub backup: Option<PathBuf>,
 }
 
-/// Why nothing was put back.
+/// Why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The session was recorded live; no agent wrote files for it.
+    /// The session was recorded live, so it has no session files.
     #[error("the session was recorded, there are no files to put back")]
     Recorded,
-    /// No file of the session was ever there to be kept.
+    /// The vault has only excerpts about the session.
     #[error("only the agent's history tells of the session, there are no files to put back")]
     OnlyTold,
-    /// Something else stands where a file belongs.
+    /// Another file exists at the target.
     #[error("another file stands at: {0}")]
     Taken(PathBuf),
-    /// A folder or something else that is no file stands where a file belongs.
+    /// The target is a folder or another kind of non-file.
     #[error("what stands there is not a file: {0}")]
     NoFile(PathBuf),
-    /// A kept name leads out of the folder.
+    /// A kept name leads out of the target folder.
     #[error("not a name below a folder: {0}")]
     Escapes(String),
-    /// The database that is there does not take the rows.
+    /// The rows cannot be merged into the existing database.
     #[error("the rows cannot be put back into {path}: {reason}")]
     Rows {
         /// The database.
         path: PathBuf,
-        /// Why not.
+        /// Why.
         reason: String,
-        /// Whether a row of the session with other content stands in the way.
+        /// Whether rows of this session with other content are in the way.
         is_taken: bool,
-        /// Whether a row of another session does.
+        /// Whether rows of another session are in the way.
         is_foreign: bool,
     },
-    /// The file system said no, or the vault is damaged.
+    /// An I/O error, or damage in the vault.
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -70,32 +70,32 @@ impl RestoreError {
         Self::Rows { path: path.to_owned(), reason: error.to_string(), is_taken, is_foreign }
     }
 
-    /// Rows that can neither be left as they are nor be put back without replacing others.
+    /// Some rows are missing and others have changed.
     pub(super) fn mixed(path: &Path, reason: String) -> Self {
         Self::Rows { path: path.to_owned(), reason, is_taken: true, is_foreign: false }
     }
 
-    /// Whether it can be forced.
+    /// Whether `force` would help.
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Taken(_) | Self::Rows { is_taken: true, .. })
     }
 
-    /// Whether what is kept is not as it was written.
+    /// Whether the vault is damaged.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::File(error) if error.source.kind() == io::ErrorKind::InvalidData)
     }
 
-    /// Whether another session's rows are in the way, which nothing can force.
+    /// Whether rows of another session are in the way. `force` does not help.
     pub fn is_foreign(&self) -> bool {
         matches!(self, Self::Rows { is_foreign: true, .. })
     }
 }
 
 impl SessionDir {
-    /// Puts the session's files back where they stood, or below `to`.
+    /// Restores the session's files at their original locations, or below `to`.
     ///
-    /// Nothing is written when any of them would replace other content, unless `force` is given; then what stood there is
-    /// kept beside it. Rows go into the database that is there, after a copy of it was made beside it.
+    /// If any file would replace other content, nothing is written, unless `force` is set: then the other content is
+    /// backed up. Rows are merged into an existing database after it was backed up.
     pub fn restore(&self, to: Option<&Path>, force: bool) -> Result<Vec<Restored>, RestoreError> {
         if !self.is_imported()? {
             return Err(RestoreError::Recorded);
@@ -120,8 +120,7 @@ impl SessionDir {
         put_all_back(targets)
     }
 
-    /// Puts back what the session's files held before they were rewritten: each generation beside its file, as
-    /// `NAME.steno-earlier.N`.
+    /// Restores earlier generations beside the session's files, as `NAME.steno-earlier.N`.
     pub fn restore_earlier(
         &self,
         to: Option<&Path>,
@@ -145,7 +144,7 @@ impl SessionDir {
         put_all_back(targets)
     }
 
-    /// Where `restore` would put the session's files, and with `with_earlier` also `restore_earlier`. Writes nothing.
+    /// The files that `restore` would write, and with `with_earlier` also `restore_earlier`. Writes nothing.
     pub fn restore_targets(
         &self,
         to: Option<&Path>,
@@ -168,7 +167,7 @@ impl SessionDir {
         Ok(targets.into_iter().collect())
     }
 
-    /// A kept file that is as it was written: nothing else may say what goes where.
+    /// Opens a sealed file after checking its header and all frames, so that nothing is written to a tampered path.
     pub(super) fn whole_file(&self, stem: &str, generation: u32) -> Result<Sealed, FileError> {
         let path = self.kept_path(stem, generation);
         let mut sealed = self.open_kept(stem, generation)?;

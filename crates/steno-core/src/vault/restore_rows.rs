@@ -1,4 +1,4 @@
-//! Puts the rows of a session back: into the database that is there, or as a new one.
+//! Restores the rows of a session: into an existing database, or as a new one.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,16 +15,16 @@ use crate::agent;
 use crate::durable::{self, OnPath};
 use steno_vault::sqlite::rows::{Claim, MergeError, Merged, Replay};
 
-/// Pages that are copied at once, before a writer may go on.
+/// Pages copied per step. Other writers may proceed between steps.
 const STEP: i32 = 1000;
 
-/// What would have to be done to the database at `path` for it to hold the kept rows.
+/// Compares the kept rows with the database at `path`, without changing it.
 pub(super) fn compare(kept: &KeptFile, path: &Path, force: bool) -> Result<Merged, RestoreError> {
     let merged = claiming(kept, force, |replay, claim| replay.compare(path, claim))?;
     merged.map_err(|error| RestoreError::rows(path, &error))
 }
 
-/// Makes sure that no log of another database stands where a new one goes, nor a link that leads nowhere.
+/// Checks that no log of another database and no dangling link is in the way of a new database.
 pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
     if is_taken(path) {
         return Err(RestoreError::Taken(path.to_owned()));
@@ -40,7 +40,7 @@ pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
     Ok(())
 }
 
-/// Makes a database of the rows alone.
+/// Creates a database that contains only the kept rows.
 pub(super) fn make(kept: &KeptFile, path: &Path) -> Result<(), RestoreError> {
     let bytes = whole(kept)?.into_whole().on("make a database of", &kept.path)?;
     let attributes = kept.open()?.attributes();
@@ -52,14 +52,14 @@ pub(super) fn make(kept: &KeptFile, path: &Path) -> Result<(), RestoreError> {
     Ok(())
 }
 
-/// Puts the rows into the database that is there, after a copy of it was made; gives where that stands.
+/// Merges the rows into the existing database after backing it up. Returns the path of the backup.
 pub(super) fn merge(kept: &KeptFile, path: &Path, force: bool) -> Result<PathBuf, RestoreError> {
     let copy = back_up(path)?;
     let merged = claiming(kept, force, |replay, claim| replay.merge(path, claim))?;
     merged.map(|_| copy).map_err(|error| RestoreError::rows(path, &error))
 }
 
-/// Does something with the kept rows, for the session that they are of.
+/// Runs an action on the kept rows with a claim for their session.
 fn claiming<T>(
     kept: &KeptFile,
     force: bool,
@@ -70,7 +70,7 @@ fn claiming<T>(
     Ok(action(&whole(kept)?, Claim { schemas, key, force }))
 }
 
-/// The kept rows; a log of which any line cannot be read is not put back in part.
+/// Replays the kept rows. Fails if any line cannot be read, because a partial restore would lose rows.
 fn whole(kept: &KeptFile) -> Result<Replay, RestoreError> {
     let problems = Problems::default();
     let replay = replay(kept, RESTORE_LIMIT, &problems).on("read", &kept.path)?;
@@ -81,7 +81,7 @@ fn whole(kept: &KeptFile) -> Result<Replay, RestoreError> {
     }
 }
 
-/// Copies the database as it is now. The copy is compressed, so that nobody takes it for one of the agent's.
+/// Backs up the database. The copy is compressed, so that no agent opens it by mistake.
 fn back_up(path: &Path) -> Result<PathBuf, RestoreError> {
     let folder = tempfile::tempdir().on("create a folder for", path)?;
     let copy = folder.path().join("copy");
@@ -100,7 +100,7 @@ fn copy_database(path: &Path, copy: &Path) -> rusqlite::Result<()> {
     backup.run_to_completion(STEP, Duration::from_millis(1), None)
 }
 
-/// A name beside the database that nothing has yet.
+/// The first unused backup name beside the database.
 fn free_name(path: &Path) -> PathBuf {
     let named = |number: u32| {
         let mut name = path.as_os_str().to_owned();

@@ -1,7 +1,7 @@
-//! A recorder that pauses while the store cannot be written, and continues in the same session afterwards.
+//! A recorder that pauses while the store cannot be written, and resumes in the same session.
 //!
-//! A [`Recorder`] that has failed once is of no more use. This drops it, counts what is lost meanwhile, and opens
-//! another one when the caller asks for an attempt. The gap is marked in the record. Memory does not grow while paused.
+//! A [`Recorder`] is unusable after its first failure. This type drops it, counts what is lost, and opens another
+//! when the caller retries. The record then contains the gap. Memory does not grow during a pause.
 
 use std::io;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -15,24 +15,24 @@ use super::recorder::Recorder;
 use crate::durable::FileError;
 use crate::timestamp::{Clock, Timestamp};
 
-/// How often, and after which pause, a caller looks whether another one has paused the recording.
+/// How often and at which interval a caller checks whether another one has paused the recording.
 const CAUSE_POLLS: u32 = 20;
 const CAUSE_POLL: Duration = Duration::from_millis(1);
 
-/// The session that is recorded.
+/// The session to record.
 #[derive(Clone, Debug)]
 pub struct RecordedSession {
-    /// Its folder, which need not exist.
+    /// Its folder, which may not exist yet.
     pub dir: SessionDir,
-    /// What its recorder says first.
+    /// The recorder's opening line.
     pub opening: Opening,
-    /// What time it is.
+    /// The source of the current time.
     pub clock: Clock,
-    /// What is counted as lost during a gap, in the singular: `exchange`, `message`.
+    /// The name of one lost item: `exchange`, `message`.
     pub unit: &'static str,
 }
 
-/// Records a session, with gaps where the store cannot be written.
+/// Records a session, with gaps where the store could not be written.
 #[derive(Debug)]
 pub struct ResumableRecorder {
     session: RecordedSession,
@@ -41,7 +41,7 @@ pub struct ResumableRecorder {
 
 #[derive(Debug)]
 enum RecordingState {
-    /// The number tells one recorder from the next.
+    /// The number distinguishes successive recorders.
     Recording(u64, Box<Recorder>),
     Paused(u64, RecordingPause),
 }
@@ -50,7 +50,7 @@ enum RecordingState {
 struct RecordingPause {
     since: Timestamp,
     reason: String,
-    /// Whether the system gave the reason.
+    /// Whether the reason is an error of the operating system.
     is_from_system: bool,
     lost: u64,
     /// Whether the record has the opening of this recording.
@@ -60,16 +60,16 @@ struct RecordingPause {
 /// Why something was not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRecorded {
-    /// The store failed, and recording pauses from now on.
+    /// The store failed. Recording pauses from now on.
     #[error(transparent)]
     Failed(FileError),
-    /// Recording was paused before.
+    /// Recording was already paused.
     #[error("recording is paused")]
     Paused,
 }
 
 impl ResumableRecorder {
-    /// Opens the session. If that fails, the recording begins with a gap; the failure is given too.
+    /// Opens the session. On failure, the recording starts paused, and the error is returned too.
     pub fn open(session: RecordedSession) -> (Self, Option<FileError>) {
         let RecordedSession { dir, opening, clock, .. } = &session;
         let (state, failure) = match Recorder::open(dir.clone(), opening, clock.clone()) {
@@ -82,7 +82,7 @@ impl ResumableRecorder {
         (Self { session, state: RwLock::new(state) }, failure)
     }
 
-    /// Begins with a gap, because of something that failed before the session could be opened.
+    /// Starts paused, after a failure before the session could be opened.
     pub fn paused(session: RecordedSession, cause: &FileError) -> Self {
         let pause = RecordingPause::new(&session.clock, &cause.source, false);
         Self { session, state: RwLock::new(RecordingState::Paused(0, pause)) }
@@ -93,13 +93,13 @@ impl ResumableRecorder {
         &self.session.dir
     }
 
-    /// Whether nothing is recorded at present.
+    /// Whether recording is paused.
     pub fn is_paused(&self) -> bool {
         matches!(*self.read(), RecordingState::Paused(..))
     }
 
-    /// Appends with `write`, which may run again on a newer recorder. If it fails, recording pauses, and what was to be
-    /// written counts as `lost` things.
+    /// Appends with `write`, which may run again on a newer recorder. On failure, recording pauses and `lost` items
+    /// are counted.
     pub fn append<T>(
         &self,
         lost: u64,
@@ -129,7 +129,7 @@ impl ResumableRecorder {
         }
     }
 
-    /// Returns after everything that was appended is on disk. Does nothing while paused.
+    /// Syncs everything appended so far. Does nothing while paused.
     pub fn commit(&self) -> Result<(), FileError> {
         match self.append(0, Recorder::commit) {
             Ok(()) | Err(NotRecorded::Paused) => Ok(()),
@@ -137,13 +137,13 @@ impl ResumableRecorder {
         }
     }
 
-    /// Tries to continue, and marks the gap in the record; gives it, unless nothing was paused. Others may append
-    /// meanwhile: what they lose counts.
+    /// Tries to resume, and appends the gap to the record. Returns the gap, or `None` if recording was not paused.
+    /// Concurrent appends still count as lost.
     pub fn try_resume(&self) -> Result<Option<RecordingGap>, FileError> {
         self.try_resume_with(|_| Ok(()))
     }
 
-    /// The same; `write_first` appends what is to follow the gap before anything else does.
+    /// Like `try_resume`; `write_first` appends records that must directly follow the gap.
     pub fn try_resume_with(
         &self,
         write_first: impl FnOnce(&Recorder) -> Result<(), FileError>,
@@ -166,8 +166,8 @@ impl ResumableRecorder {
         Ok(Some(gap))
     }
 
-    /// Ends the recording. If it is paused, that takes one more attempt to continue, and gives the gap; on failure the
-    /// record has no end, and what is lost is given with the error.
+    /// Ends the recording. If it is paused, tries to resume once and returns the gap. On failure, the record has no
+    /// end, and the error has the number of lost items.
     pub fn close(self, closing: &Closing) -> Result<Option<RecordingGap>, UnclosedRecording> {
         let gap = match self.try_resume() {
             Ok(gap) => gap,
@@ -187,7 +187,7 @@ impl ResumableRecorder {
         }
     }
 
-    /// Counts what is not recorded; whether recording is paused.
+    /// Counts lost items. Returns whether recording is paused.
     fn count_lost(&self, lost: u64) -> bool {
         match &mut *self.write() {
             RecordingState::Paused(_, pause) => {
@@ -205,8 +205,8 @@ impl ResumableRecorder {
         }
     }
 
-    /// A recorder that has failed says to later callers only that it has. Whoever knows the cause, which the system gave,
-    /// gets a moment to pause the recording, so that its error is the one that is reported.
+    /// Waits for the caller with the original error. A failed recorder gives later callers only a generic error, so
+    /// the one with the system's error gets time to pause the recording and report it.
     fn wait_for_cause(&self, failed: u64) {
         for _ in 0..CAUSE_POLLS {
             if !matches!(&*self.read(), RecordingState::Recording(number, _) if *number == failed) {
@@ -216,7 +216,7 @@ impl ResumableRecorder {
         }
     }
 
-    /// Drops the recorder with this number; whether it was still in use.
+    /// Drops the recorder with this number. Returns whether it was in use.
     fn pause(&self, failed: u64, lost: u64, error: &FileError) -> bool {
         let mut state = self.write();
         let mut pause = RecordingPause::new(&self.session.clock, &error.source, true);
@@ -248,18 +248,18 @@ impl ResumableRecorder {
 impl RecordingPause {
     fn new(clock: &Clock, cause: &io::Error, is_opened: bool) -> Self {
         let reason = cause.to_string();
-        // The number of an error is of no use to whoever reads the record.
+        // The error number does not help readers of the record.
         let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
         let is_from_system = cause.raw_os_error().is_some();
         Self { since: clock.now(), reason, is_from_system, lost: 0, is_opened }
     }
 }
 
-/// A recording that could not be ended.
+/// The error of a recording that could not be closed.
 #[derive(Debug, thiserror::Error)]
 #[error("the recording could not be ended")]
 pub struct UnclosedRecording {
-    /// How many things are missing at its end.
+    /// Number of items lost at its end.
     pub lost: u64,
     /// Why.
     #[source]

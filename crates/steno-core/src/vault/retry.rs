@@ -1,17 +1,17 @@
-//! When to try a store again that could not be written. It reads no clock: the caller says what time it is.
+//! Schedules retries for a store that could not be written. Reads no clock: the caller passes the time.
 
 use std::time::{Duration, Instant};
 
-/// The pause between two attempts.
+/// The normal interval between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The longest pause, for a store that fails again soon after each attempt that succeeded.
+/// The longest interval, for a store that fails again soon after each success.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// An attempt that took long is followed by a pause of so many times its duration.
+/// After a slow attempt, the pause is this multiple of its duration.
 const PAUSE_PER_ATTEMPT: u32 = 10;
 
-/// Says when the next attempt is due.
+/// Decides when the next attempt is due.
 #[derive(Clone, Copy, Debug)]
 pub struct RetrySchedule {
     interval: Duration,
@@ -26,7 +26,7 @@ impl Default for RetrySchedule {
 }
 
 impl RetrySchedule {
-    /// The store has failed. The interval doubles if it had worked only for a short time.
+    /// Records a failure. The interval doubles if the store worked only briefly.
     pub fn note_failure(&mut self, now: Instant) {
         let is_early = |resumed: Instant| now.duration_since(resumed) < MAX_RETRY_INTERVAL;
         self.interval = match self.resumed.take() {
@@ -41,13 +41,13 @@ impl RetrySchedule {
         self.due.is_none_or(|due| now >= due)
     }
 
-    /// An attempt that began at `began` has failed.
+    /// Records a failed attempt that started at `began`.
     pub fn note_failed_attempt(&mut self, began: Instant, now: Instant) {
         let pause = now.duration_since(began) * PAUSE_PER_ATTEMPT;
         self.due = Some(now + pause.max(self.interval));
     }
 
-    /// The store can be written again.
+    /// Records that the store can be written again.
     pub fn note_success(&mut self, now: Instant) {
         (self.due, self.resumed) = (None, Some(now));
     }
@@ -66,7 +66,7 @@ mod tests {
         schedule.note_success(begin + second);
         schedule.note_failure(begin + second * 2);
         assert!(!schedule.is_due(begin + second * 3) && schedule.is_due(begin + second * 4));
-        // After a long time without failure it begins anew.
+        // After a long time without failure, the interval is reset.
         schedule.note_success(begin + second * 4);
         schedule.note_failure(begin + second * 100);
         assert!(schedule.is_due(begin + second * 101));

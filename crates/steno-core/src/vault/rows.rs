@@ -1,4 +1,4 @@
-//! Keeps a session that lives in a database: its rows, in a log that grows by what is new.
+//! Keeps a session from a database: a log of its rows, to which new and changed rows are appended.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Cursor};
@@ -16,18 +16,18 @@ use steno_vault::sqlite::Database;
 use steno_vault::sqlite::rows::{Replay, Slots, each_hash};
 use steno_vault::{Bundle, Source};
 
-/// What a log has after the name of its database.
+/// The suffix of a row log after the database name.
 const SUFFIX: &str = ".rows.jsonl";
 
-/// The longest line of a row that is read.
+/// The longest row that is read.
 const READ_LIMIT: usize = crate::lines::LINE_LIMIT;
 
-/// The longest line of a row that is put back: twice what SQLite allows for a row.
+/// The longest row that is restored: twice SQLite's limit.
 pub(super) const RESTORE_LIMIT: usize = 2 << 30;
 
 impl SessionDir {
-    /// Keeps the rows of a session that are new or changed, and notes which are gone. Gives the stem of the log and how
-    /// many bytes are new.
+    /// Keeps new and changed rows of a session, and records deleted ones. Returns the stem of the log and the number
+    /// of new bytes.
     pub(super) fn keep_rows(
         &self,
         bundle: &Bundle,
@@ -63,7 +63,7 @@ impl SessionDir {
         Ok((stem, writer.sealed().length() - before))
     }
 
-    /// The log to go on with and what its slots hold: the last one, or a new generation where that cannot be read.
+    /// Opens the last log and reads its slots, or starts a new generation if it cannot be read.
     fn log(&self, stem: &str, header: FileHeader) -> Result<(SealedWriter, Slots), FileError> {
         let newest = self.newest_file(stem)?;
         if let Some((_, generation)) = newest
@@ -98,8 +98,8 @@ fn continued(
     Ok(slots.ok().map(|slots| (writer, slots)))
 }
 
-/// Compares the rows of a session with those of a kept log. A row that was changed is more; one as it was kept before it
-/// was changed is less, unless there is more too.
+/// Compares the rows of a session with a kept log. A changed row counts as more; a row in an earlier state counts as
+/// less, unless there is more too.
 pub(super) fn likeness(log: &KeptFile, bundle: &Bundle) -> Result<Likeness, FormatError> {
     let Some(origin) = &bundle.origin else { return Ok(Likeness::Other) };
     let read = || log.open().map(|sealed| sealed.reader(0));
@@ -126,12 +126,12 @@ pub(super) fn likeness(log: &KeptFile, bundle: &Bundle) -> Result<Likeness, Form
     Ok(Likeness::of(has_more, slots.lacks_rows() || (has_old && !has_more)))
 }
 
-/// The name of the database whose rows a log holds.
+/// The name of the database that a log belongs to.
 pub(super) fn database_name(header: &FileHeader) -> &str {
     header.name.strip_suffix(SUFFIX).unwrap_or(&header.name)
 }
 
-/// The database that a log describes, as its reader finds it.
+/// The database of a log, rebuilt as a session file.
 pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
     let header = sealed.header();
     let (kept, problems) = (sealed.kept(), Arc::clone(problems));
@@ -145,9 +145,9 @@ pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
     })
 }
 
-/// Replays a kept log; damage, bad lines and those of more than `row_limit` bytes are reported.
+/// Replays a kept log. Reports damage, bad lines, and lines longer than `row_limit`.
 pub(super) fn replay(kept: &KeptFile, row_limit: usize, problems: &Problems) -> io::Result<Replay> {
-    // The log is read twice: only once is damage told.
+    // The log is read twice, but damage is reported once.
     let told = OnceLock::new();
     let open = || -> io::Result<Box<dyn BufRead>> {
         let problems = match told.set(()) {

@@ -1,16 +1,16 @@
-//! A sealed file: one source's bytes, compressed frame by frame, that only ever grows.
+//! A sealed file: the compressed bytes of one session file. It only grows.
 //!
 //! # Layout
-//! A header, then for each frame its header and its zstd data, then a trailer with the place of each frame. A file that has
-//! grown goes on after its trailer with more frames and a trailer for all of them.
+//! A header, then a header and zstd data for each frame, then a trailer with the offset of each frame. When the file
+//! grows, more frames and a trailer for all frames follow the old trailer.
 //!
 //! # Crashes
-//! The vault's journal lists the size of the file. What follows was never acknowledged: readers pass over it, and the next
-//! writer cuts it off. Nothing before is ever overwritten; a new file, such as one with merged frames, is written beside
-//! the old one (`NAME.zst.new`) and renamed once it is listed.
+//! The vault's journal lists the size of the file. Readers ignore what follows it, and the next writer cuts it off:
+//! it was never acknowledged. Listed bytes are never overwritten. A new file, such as one with merged frames, is
+//! written beside the old one (`NAME.zst.new`) and renamed after it is listed.
 //!
 //! # Locking
-//! None here: the session's lock is held by whoever writes. Readers need no lock.
+//! None here. Writers hold the session's lock. Readers need no lock.
 
 mod chain;
 mod limit;
@@ -33,10 +33,10 @@ use steno_vault::attributes::Attributes;
 
 pub(crate) use self::writer::{NEW_SUFFIX, SealedWriter, WrittenFile, new_path};
 
-/// Problems that a reader finds while others hold it.
+/// Problems that a reader collects while other parts share the list.
 pub(crate) type Problems = Arc<Mutex<Vec<Problem>>>;
 
-/// A sealed file as the journal lists it; without a listing, as it is.
+/// A reference to a sealed file: its path, and its journal listing if there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptFile {
     pub(crate) path: PathBuf,
@@ -44,10 +44,10 @@ pub(crate) struct KeptFile {
 }
 
 impl KeptFile {
-    /// Opens the file as far as it is listed.
+    /// Opens the file up to its listed size.
     ///
-    /// Bytes after that were never acknowledged. A file that is shorter, or whose chain has another end, is damaged. One
-    /// that is listed but was not renamed yet is read where it was written.
+    /// Bytes after that were never acknowledged. A file that is shorter, or that has another chain end, is damaged. A
+    /// listed file that was not renamed yet is read at its temporary name.
     pub(crate) fn open(&self) -> Result<Sealed, FileError> {
         let first = self.open_at(&self.path);
         let is_replaced = first.as_ref().is_err_and(|error| error.source.raw_os_error().is_none());
@@ -62,7 +62,7 @@ impl KeptFile {
         let mut sealed = Sealed::open(path)?;
         sealed.path.clone_from(&self.path);
         let Some(listed) = &self.listed else { return Ok(sealed) };
-        // Of a file that could not be read when the journal was begun, nothing else is listed.
+        // A file that could not be read when the journal was created has no chain end.
         if let Some(chain) = listed.chain() {
             let size = listed.size.unwrap_or(u64::MAX);
             sealed.limit_to((size, listed.length), chain).on("read", &self.path)?;
@@ -71,7 +71,7 @@ impl KeptFile {
         Ok(sealed)
     }
 
-    /// Puts the file in its place, if it is listed and was not renamed yet.
+    /// Completes an interrupted rename of a listed file.
     pub(crate) fn settle(&self) -> Result<(), FileError> {
         let new = new_path(&self.path);
         if self.listed.is_none() || !new.exists() {
@@ -85,7 +85,7 @@ impl KeptFile {
     }
 }
 
-/// A sealed file opened for reading.
+/// An open sealed file.
 #[derive(Debug)]
 pub struct Sealed {
     path: PathBuf,
@@ -94,20 +94,20 @@ pub struct Sealed {
     header: FileHeader,
     frames: Vec<(u64, u64)>,
     length: u64,
-    /// The chain before the first frame, and after the last.
+    /// The start and the end of the chain.
     chains: [Hash; 2],
     attributes: Attributes,
     moved: Option<Moved>,
-    /// Where the next frame goes.
+    /// Offset for the next frame.
     end: u64,
-    /// Bytes after `end` that are no trailer.
+    /// Bytes after `end` that are not a trailer.
     torn: Option<u64>,
-    /// Whole frames stand after one that is not: no interrupted write leaves that.
+    /// Intact frames follow a damaged one, which no interrupted write can cause.
     damaged: bool,
 }
 
 impl Sealed {
-    /// Opens a file; one without a whole trailer is scanned up to its last whole frame.
+    /// Opens a file. Without a complete trailer, scans it up to its last intact frame.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let mut file = File::open(path).on("open", path)?;
         let size = file.metadata().on("read", path)?.len();
@@ -131,7 +131,7 @@ impl Sealed {
         self.end = end;
     }
 
-    /// A file of which nothing but the header is known, with its size and the chain that begins with it.
+    /// A file with nothing but its header, which ends at `end` and starts the chain.
     fn begun(path: &Path, file: File, header: FileHeader, (end, chain): (u64, Hash)) -> Self {
         Self {
             path: path.to_owned(),
@@ -149,62 +149,62 @@ impl Sealed {
         }
     }
 
-    /// Whose bytes these are, and where the source stood last.
+    /// The header, with the last known location of the session file.
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
 
-    /// The file itself.
+    /// The path of the sealed file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file and how it is listed, to be opened again.
+    /// A reference for opening the file again.
     pub(crate) fn kept(&self) -> KeptFile {
         KeptFile { path: self.path.clone(), listed: self.listed.clone() }
     }
 
-    /// The version of its format.
+    /// The format version.
     pub(crate) fn version(&self) -> u32 {
         self.header.version
     }
 
-    /// The size of the file; nothing if it has no whole trailer at its end.
+    /// The size of the file; `None` if it does not end with a complete trailer.
     pub(crate) fn whole_size(&self) -> Option<u64> {
         self.torn.is_none().then_some(self.end)
     }
 
-    /// How many bytes of the source are kept, and the end of the chain over them.
+    /// The kept length, and the end of the chain over it.
     pub(crate) fn end(&self) -> (u64, Hash) {
         (self.length, self.chains[1])
     }
 
-    /// How many bytes of the source are kept.
+    /// The kept length of the session file.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// When the source was last changed, as far as that is known.
+    /// The modification time of the session file, if known.
     pub fn modified(&self) -> Option<SystemTime> {
         self.attributes.time()
     }
 
-    /// What is known of the source besides its bytes.
+    /// The file system attributes of the session file.
     pub(crate) fn attributes(&self) -> Attributes {
         self.attributes
     }
 
-    /// Bytes of an unfinished write at the end, if there are any.
+    /// Bytes of an interrupted write at the end, if any.
     pub fn torn(&self) -> Option<u64> {
         self.torn
     }
 
-    /// How many frames there are.
+    /// Number of frames.
     pub fn frame_count(&self) -> usize {
         self.frames.len()
     }
 
-    /// The bytes of the frame that holds the source's byte `offset`, and where in the source they begin.
+    /// The frame that contains byte `offset` of the session file, and the offset of its first byte.
     pub fn frame_at(&mut self, offset: u64) -> Result<Option<(u64, Vec<u8>)>, FileError> {
         if offset >= self.length {
             return Ok(None);
@@ -214,7 +214,7 @@ impl Sealed {
         Ok(Some((self.frames[index].1, raw)))
     }
 
-    /// All kept bytes from the source's byte `offset` on.
+    /// Reads the kept bytes from `offset` on.
     pub fn reader(self, offset: u64) -> impl BufRead + 'static {
         let next = self.frames.partition_point(|(_, begin)| *begin <= offset).saturating_sub(1);
         let skip = self.frames.get(next).map_or(0, |(_, begin)| offset - begin);
@@ -222,13 +222,13 @@ impl Sealed {
         FrameReader { sealed: self, next, buffer: Vec::new(), position: 0, skip, damage: None }
     }
 
-    /// All kept bytes but those of damaged frames, which are reported.
+    /// Reads the kept bytes without damaged frames, which are reported as problems.
     pub(crate) fn lenient_reader(self, problems: Problems) -> impl BufRead + 'static {
         let damage = Some(problems);
         FrameReader { sealed: self, next: 0, buffer: Vec::new(), position: 0, skip: 0, damage }
     }
 
-    /// The decompressed bytes of a frame, as far as they are kept; zstd checks them against their checksum.
+    /// Decompresses a frame up to the kept length. zstd verifies its checksum.
     fn frame(&mut self, index: usize) -> io::Result<Vec<u8>> {
         let (header, data) = self.frame_data(index)?;
         let mut raw = frame::unpack(&header, &data)?;
@@ -255,7 +255,7 @@ impl Sealed {
         Ok(frame::read_header(&mut self.file)?.0)
     }
 
-    /// Finds the frames of a file whose trailer is not whole.
+    /// Finds the frames of a file without a complete trailer.
     fn scan(&mut self, size: u64) -> io::Result<()> {
         loop {
             self.file.seek(SeekFrom::Start(self.end))?;
@@ -288,7 +288,7 @@ impl Sealed {
         Ok(())
     }
 
-    /// The header says where the source stood first; what is known from later on counts.
+    /// Updates the location in the header, which has the first one.
     fn note_move(&mut self, moved: Option<Moved>) {
         if let Some(Moved { path, root, bytes }) = &moved {
             self.header.path.clone_from(path);
@@ -337,12 +337,12 @@ impl FrameReader {
         let (index, at) = (self.next, self.sealed.frames[self.next].0);
         self.next += 1;
         match (self.sealed.frame(index), &self.damage) {
-            // An error of the system is none of the file: the bytes may be fine.
+            // An I/O error of the system is not damage: the bytes may be intact.
             (Err(error), Some(problems)) if error.raw_os_error().is_none() => {
                 let problem =
                     Problem::of(&self.sealed.path, format!("damaged frame at byte {at}: {error}"));
                 let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
-                // Who reads the file twice meets it twice.
+                // A second read of the file finds the same problem again.
                 if !problems.contains(&problem) {
                     problems.push(problem);
                 }

@@ -1,7 +1,8 @@
-//! Sealing: moves live logs to the end of a session's sealed file. An interrupted one is finished by the next.
+//! Sealing: moves live logs to the end of a session's sealed file. The next recorder completes an interrupted
+//! sealing.
 //!
-//! A live log is removed only after the sealed file was synced, read back and compared with it, and after the journal lists
-//! the sealed file and no longer the log.
+//! A live log is removed only after the sealed file was synced, read back and compared with it, and after the journal
+//! lists the sealed file instead of the log.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -18,10 +19,10 @@ use super::recorder::RECORD;
 use super::sealed::SealedWriter;
 use crate::durable::{self, FileError, OnPath};
 
-/// Bytes of a live log that are read at a time.
+/// Size of the read buffer for live logs.
 const PIECE_SIZE: usize = 256 << 10;
 
-/// Seals every live log of which a part is sealed already: its sealing was interrupted.
+/// Seals every partly sealed live log of an interrupted sealing.
 pub(super) fn seal_leftovers(dir: &SessionDir, commit: &mut VaultCommit) -> Result<(), FileError> {
     let length = dir.open_kept(RECORD, 0)?.length();
     for (base, path) in dir.live_logs()? {
@@ -32,7 +33,7 @@ pub(super) fn seal_leftovers(dir: &SessionDir, commit: &mut VaultCommit) -> Resu
     Ok(())
 }
 
-/// Seals all live logs; the caller knows that nobody records.
+/// Seals all live logs. The caller makes sure that no recorder has the session open.
 pub(crate) fn finish_sealing(dir: &SessionDir) -> Result<(), FileError> {
     let mut commit = dir.begin_commit();
     commit.lock_session(dir)?;
@@ -42,7 +43,7 @@ pub(crate) fn finish_sealing(dir: &SessionDir) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Moves a live log, which begins at `base`, to the end of the sealed file.
+/// Moves a live log that starts at offset `base` to the end of the sealed file.
 fn seal(
     dir: &SessionDir,
     base: u64,
@@ -58,7 +59,7 @@ fn seal(
             SealedWriter::create(&dir.record_path(), &dir.header(RECORD, live, dir.path(), 0))?
         }
         true => match SealedWriter::open(&dir.kept(RECORD, 0)?) {
-            // What is damaged is not touched; the log stays beside it, and is read all the same.
+            // A damaged sealed file is not changed. The log stays beside it and is still read.
             Err(error) if error.source.raw_os_error().is_none() => return Ok(()),
             other => other?,
         },
@@ -81,11 +82,11 @@ fn seal(
     durable::remove_file(&super::head_path(live))
 }
 
-/// A live log that nobody writes any more.
+/// A live log without a writer.
 struct LogToSeal<'a> {
     path: &'a Path,
     file: File,
-    /// The length of its whole lines: what an interrupted write left after them is not sealed.
+    /// Length of its complete lines. The remains of an interrupted write are not sealed.
     length: u64,
 }
 
@@ -104,7 +105,7 @@ impl<'a> LogToSeal<'a> {
         Ok(Self { path, file, length: scan.end.length })
     }
 
-    /// Gives the log's bytes from `begin` on to `take`, some lines at a time.
+    /// Calls `take` with the log's bytes from `begin` on, some lines at a time.
     fn read_lines(
         &self,
         begin: u64,
@@ -135,7 +136,7 @@ impl<'a> LogToSeal<'a> {
         Ok(BufReader::with_capacity(PIECE_SIZE, file.take(self.length.saturating_sub(begin))))
     }
 
-    /// Makes sure that a sealed file holds this log, which begins at its byte `base`.
+    /// Checks that the sealed file contains this log at offset `base`.
     fn compare_with(&self, base: u64, sealed: super::sealed::Sealed) -> Result<(), FileError> {
         let path = sealed.path().to_owned();
         let hash = |input: &mut dyn Read| {
@@ -151,7 +152,7 @@ impl<'a> LogToSeal<'a> {
     }
 }
 
-/// Removes the live logs that are sealed and no longer listed, once it is sure that nothing of them is missing.
+/// Removes live logs that are sealed and no longer listed, after checking that the sealed file contains them.
 pub(super) fn remove_sealed_logs(dir: &SessionDir) -> Result<(), FileError> {
     let Some(listed) = dir.listed()? else { return Ok(()) };
     if !dir.has_sealed_record()? {
@@ -164,7 +165,7 @@ pub(super) fn remove_sealed_logs(dir: &SessionDir) -> Result<(), FileError> {
         }
         let log = LogToSeal::open(&path)?;
         let sealed = dir.open_kept(RECORD, 0)?;
-        // One that has only begun, and of which nothing was acknowledged, is used again.
+        // An empty log is reused by the next recorder.
         if base + log.length <= sealed.length() && log.length > 0 {
             log.compare_with(base, sealed)?;
             fs::remove_file(&path).on("remove", &path)?;

@@ -1,7 +1,7 @@
-//! Checks every byte of a vault: nothing was changed, is missing, older than it was, or was added.
+//! Verifies every byte of a vault: finds changed, missing, outdated and added files.
 //!
-//! The journal says what must be there. What an interrupted write left is told apart from damage: it follows the part of a
-//! file that is listed, or has a name that only unlisted files have.
+//! The journal lists what must exist. Remains of interrupted writes are not damage: they follow the listed part of a
+//! file, or have names that only unlisted files have.
 
 mod log;
 mod sealed;
@@ -25,38 +25,38 @@ use super::{SessionDir, Vault, entries, frame, kept_file};
 use crate::durable::{self, FileError, OnPath};
 use crate::session::SessionId;
 
-/// What was found in a vault.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Sessions looked at.
+    /// Number of checked sessions.
     pub sessions: u64,
-    /// Files that hold records, sealed or live.
+    /// Number of sealed files and logs.
     pub files: u64,
-    /// Bytes of sources that are whole.
+    /// Number of intact bytes of session files.
     pub bytes: u64,
-    /// What interrupted writes left. Nothing of it was acknowledged, and the next write removes it.
+    /// Remains of interrupted writes. None was acknowledged, and the next write removes them.
     pub interrupted: Vec<PathBuf>,
-    /// Files that were found damaged or missing once, and whose sources were kept anew since.
+    /// Files that were once found damaged or missing, and were kept again since.
     pub replaced: Vec<PathBuf>,
-    /// What is not as it was written.
+    /// Damaged, missing and unknown files.
     pub damage: Vec<Damage>,
-    /// Whether the journal was lost once: what it listed before is unknown.
+    /// Whether the journal was once lost, so that its earlier listings are unknown.
     pub is_journal_restarted: bool,
 }
 
-/// A place where a file is not as it was written.
+/// A damaged file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// The first byte that cannot be vouched for.
+    /// Offset of the first byte that fails verification.
     pub offset: u64,
     /// What is wrong.
     pub reason: String,
 }
 
 impl Vault {
-    /// Checks everything that is kept, telling `progress` of each session first.
+    /// Verifies the whole vault. Calls `progress` before each session.
     pub fn verify(&self, progress: &mut dyn FnMut(&SessionDir)) -> Result<Report, FileError> {
         let mut report = Report::default();
         self.journal.forget_cache();
@@ -75,7 +75,7 @@ impl Vault {
 }
 
 impl SessionDir {
-    /// Checks one session.
+    /// Verifies one session.
     pub fn verify(&self) -> Result<Report, FileError> {
         let mut report = Report::default();
         report.check_session(self)?;
@@ -88,7 +88,7 @@ impl Report {
         self.damage.push(Damage { path: path.to_owned(), offset, reason: reason.into() });
     }
 
-    /// Checks the journal itself.
+    /// Verifies the journal itself.
     fn check_journal(&mut self, vault: &Vault) -> Result<(), FileError> {
         let path = vault.journal.path();
         let Some(state) = vault.journal.state()? else {
@@ -98,7 +98,7 @@ impl Report {
         let head = vault.root().join(JOURNAL_HEAD);
         let listed = ListedFile { state: FileState::Open, length: 0, size: None, link: None };
         LogCheck { path: &path, head: &head, listed: &listed }.run(Some(FIRST_SUM), self)?;
-        // Only what is kept is counted.
+        // The journal does not count as a kept file.
         (self.files, self.bytes) = (0, 0);
         for damaged in &state.damaged {
             let is_known = |known: &Damage| known.path == path;
@@ -109,7 +109,7 @@ impl Report {
         Ok(())
     }
 
-    /// A vault that was written by a version with a journal must have one.
+    /// Reports a missing journal if sealed files of its version exist.
     fn check_absent_journal(&mut self, vault: &Vault) -> Result<(), FileError> {
         let path = vault.journal.path();
         let head = super::head::HeadFile::read(&vault.root().join(JOURNAL_HEAD));
@@ -127,7 +127,7 @@ impl Report {
         Ok(())
     }
 
-    /// Finds what stands beside the sessions' folders.
+    /// Reports unknown files outside the session folders.
     fn check_names(&mut self, root: &Path) -> Result<(), FileError> {
         let is_folder =
             |path: &Path, name: &str| path.is_dir() && name.parse::<SessionId>().is_ok();
@@ -159,7 +159,7 @@ impl Report {
     }
 
     fn check_session(&mut self, dir: &SessionDir) -> Result<(), FileError> {
-        // Nobody writes while we look; where no lock can be made, nobody can write either.
+        // The lock keeps writers out. If it cannot be opened, nobody can write either.
         let lock = if dir.lock_path().exists() { open_lock(&dir.lock_path()).ok() } else { None };
         if let Some(lock) = &lock {
             lock.lock().on("lock", &dir.lock_path())?;
@@ -251,7 +251,7 @@ impl Report {
         if is_lock && fs::metadata(&path).on("read", &path)?.len() > 0 {
             self.add_damage(&path, 0, "a lock file that is not empty");
         } else if is_lock || is_listed_head || name == MANIFEST {
-            // Checked with its log, or of no use any more.
+            // Checked with its log, or obsolete.
         } else if name.ends_with(NEW_SUFFIX) || durable::is_leftover(&path) || is_log || is_head {
             if !self.interrupted.contains(&path) {
                 self.interrupted.push(path);
@@ -264,7 +264,7 @@ impl Report {
         Ok(())
     }
 
-    /// Checks a session of a vault that has no journal yet.
+    /// Verifies a session of a vault without a journal.
     fn check_unlisted_session(&mut self, dir: &SessionDir) -> Result<(), FileError> {
         match dir.listed_by_manifest() {
             Ok(names) => {
@@ -291,7 +291,7 @@ impl Report {
     }
 }
 
-/// The sum that a live log's first line follows; nothing when that cannot be told.
+/// The hash that a live log's first line must follow; `None` if it is unknown.
 fn last_sealed_sum(dir: &SessionDir, base: u64) -> Option<Sum> {
     if base == 0 {
         return Some(FIRST_SUM);

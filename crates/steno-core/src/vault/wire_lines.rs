@@ -1,4 +1,4 @@
-//! Lines of a wire on their way into a log: each is made ready as it comes, all of them in one buffer.
+//! Wire lines on their way into a log. Each is encoded as it arrives, all in one buffer.
 
 use uuid::Uuid;
 
@@ -6,21 +6,21 @@ use super::record;
 use crate::agent::acp::wire::{self, Side};
 use crate::timestamp::Timestamp;
 
-/// Bytes that are held for the next lines.
+/// Buffer capacity retained between batches.
 const ROOM: usize = 1 << 20;
 
-/// Lines of a wire that are ready to be written.
+/// Encoded wire lines.
 #[derive(Clone, Debug, Default)]
 pub struct WireLines {
     bytes: Vec<u8>,
-    /// Where each of them ends.
+    /// End offset of each line in `bytes`.
     ends: Vec<usize>,
-    /// When the last one was passed on, and the text of that: lines come many at a time.
+    /// The time of the last line and its text, cached because many lines share a time.
     at: Option<(Timestamp, String)>,
 }
 
 impl WireLines {
-    /// Adds a line and when it was passed on. Who knows that it is JSON need not have it read again.
+    /// Adds a line and the time it was forwarded. With `is_json`, the line is not parsed again.
     pub fn push(&mut self, at: Timestamp, (side, bytes): (Side, &[u8]), is_json: bool) {
         if self.at.as_ref().is_none_or(|(known, _)| *known != at) {
             self.at = Some((at, at.to_string()));
@@ -32,24 +32,24 @@ impl WireLines {
         self.ends.push(self.bytes.len());
     }
 
-    /// Whether there are none.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// How many there are.
+    /// Number of lines.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Forgets them.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(ROOM);
         self.ends.clear();
     }
 
-    /// What the lines of a log say that hold them.
+    /// The bodies of the log lines.
     pub(super) fn bodies(&self) -> impl Iterator<Item = &[u8]> {
         let begins = [0].into_iter().chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])

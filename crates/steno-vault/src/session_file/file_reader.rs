@@ -1,4 +1,4 @@
-//! Reads a file from a byte on, for those who may want only a little of it.
+//! A file reader for callers that often need only the first bytes. It records read failures per thread.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use steno_model::durable::FileError;
 
-/// Reads little of a file first, for those who only look how it begins, then much at once.
+/// Reads a small block first, for callers that check only the beginning, then large blocks.
 ///
-/// Failures are noted: whoever only asks whether a file is of some format may take one for a no.
+/// Failures are recorded, because format detection may treat a read error as "not this format".
 pub(super) struct FileReader {
     path: PathBuf,
     file: File,
@@ -67,7 +67,7 @@ fn note_failure(action: &'static str, path: &Path, error: &io::Error) {
 
 thread_local! {
     static FAILURES: RefCell<Vec<FileError>> = const { RefCell::new(Vec::new()) };
-    /// The room of the last reader, for the next one: most are open for a moment only.
+    /// The buffer of the last reader, reused by the next. Most readers live only briefly.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 

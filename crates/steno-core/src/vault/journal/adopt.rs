@@ -1,4 +1,4 @@
-//! Begins the journal of a vault that has none with what is found in its folders.
+//! Creates the journal of a vault that has none, from the files in its folders.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::vault::notes::NOTES;
 use crate::vault::sealed::Sealed;
 use crate::vault::{SessionDir, Vault, kept_file};
 
-/// The lines that a new journal begins with.
+/// The first lines of a new journal.
 pub(super) fn lines_of_vault(root: &Path) -> Result<Vec<JournalLine>, FileError> {
     let mut lines = Vec::new();
     for dir in Vault::new(root).sessions()? {
@@ -24,11 +24,11 @@ pub(super) fn lines_of_vault(root: &Path) -> Result<Vec<JournalLine>, FileError>
     Ok(lines)
 }
 
-/// Adds the files of a session; whether a journal must have named them once.
+/// Adds the files of a session. Returns whether a lost journal must have listed them.
 fn adopt_session(dir: &SessionDir, lines: &mut Vec<JournalLine>) -> Result<bool, FileError> {
     let mut is_of_a_journal = false;
     let mut names = crate::vault::entries(dir.path())?;
-    // Files that a list of version 0.1 names and that are missing stay missing.
+    // Files that a version 0.1 manifest names stay listed as missing.
     names.extend(dir.listed_by_manifest().unwrap_or_default());
     names.sort();
     names.dedup();

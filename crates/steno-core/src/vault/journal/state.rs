@@ -1,4 +1,4 @@
-//! What the journal says of each file, read as far as it was written.
+//! The state of all kept files, read from the journal, and a cache of it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,9 +10,9 @@ use crate::durable::FileError;
 use crate::vault::head::Head;
 use crate::vault::live::FIRST_SUM;
 
-/// What the journal says of a session's files, sorted by their names.
+/// The listed files of a session, sorted by name.
 ///
-/// A list, because most sessions have one file, and a store may have many sessions.
+/// A vector, because most sessions have one file and a store may have many sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionFiles(Vec<(Box<str>, ListedFile)>);
 
@@ -54,20 +54,20 @@ impl SessionFiles {
     }
 }
 
-/// Sessions that are looked up one by one before the whole journal is held.
+/// Number of single-session lookups before the whole journal is cached.
 const MAX_LOOKUPS: usize = 4;
 
 const START: Head = Head { length: 0, sum: FIRST_SUM };
 
-/// The whole journal.
+/// The content of the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalState {
     pub(crate) sessions: HashMap<String, SessionFiles>,
-    /// Where its whole lines end.
+    /// End of the last complete line.
     pub(crate) end: Head,
-    /// Lines that are not as they were written: where each ends.
+    /// Ends of the damaged lines.
     pub(crate) damaged: Vec<Head>,
-    /// Bytes after the end that an interrupted write left.
+    /// Bytes after the end, from an interrupted write.
     pub(crate) interrupted: u64,
     /// Whether an earlier journal was lost.
     pub(crate) is_restarted: bool,
@@ -81,7 +81,7 @@ impl Default for JournalState {
 }
 
 impl JournalState {
-    /// Reads the whole journal; nothing if there is none.
+    /// Reads the whole journal; `None` if it does not exist.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, FileError> {
         let mut state = Self::default();
         if stamp(path).is_none() {
@@ -91,7 +91,7 @@ impl JournalState {
         Ok(Some(state))
     }
 
-    /// Reads what was added since. Only lines of the session `only` are taken in, if there is one.
+    /// Reads the lines after the current end. With `only`, applies only lines of that session.
     fn read_on(&mut self, path: &Path, only: Option<&str>) -> Result<(), FileError> {
         let start = self.end;
         let named = only.map(|session| format!("\"session\":\"{session}\""));
@@ -109,7 +109,7 @@ impl JournalState {
         Ok(())
     }
 
-    /// Reads the journal up to where `head` says; nothing if no line ends there with that sum.
+    /// Reads the journal up to `head`; `None` if no line ends there with that hash.
     pub(crate) fn read_prefix(path: &Path, head: Head) -> Result<Option<Self>, FileError> {
         if stamp(path).is_none() {
             return Ok(None);
@@ -129,7 +129,7 @@ impl JournalState {
         Ok(is_found.then_some(state))
     }
 
-    /// Takes in one line.
+    /// Applies one line.
     pub(crate) fn take(&mut self, line: JournalLine) {
         let JournalLine { session, file, state, length, size, link } = line;
         match state {
@@ -146,13 +146,13 @@ impl JournalState {
     }
 }
 
-/// The journal as this process last read it.
+/// A cache of the journal.
 #[derive(Debug, Default)]
 pub(super) struct JournalCache {
-    /// The journal's stamp when it was read.
+    /// The file's stamp when it was read.
     stamp: Option<JournalStamp>,
     state: JournalState,
-    /// Whether `state` has all sessions, or only those that were looked up.
+    /// Whether `state` has all sessions or only those looked up.
     is_whole: bool,
     lookups: usize,
 }
@@ -201,7 +201,7 @@ impl JournalCache {
         Ok(self.state.damaged.len() as u64)
     }
 
-    /// Takes in what was added since the last time; whether there is a journal.
+    /// Reads new lines. Returns whether the journal exists.
     fn catch_up(&mut self, path: &Path) -> Result<bool, FileError> {
         let now = stamp(path);
         if now == self.stamp {
@@ -215,7 +215,7 @@ impl JournalCache {
         if is_grown && self.is_whole {
             self.state.read_on(path, None)?;
         }
-        // A journal that does not go on with what was read is another one.
+        // A journal that does not continue the cached chain is a different one.
         if !is_grown || !self.is_whole || self.state.damaged.len() > damaged {
             (self.state, self.is_whole) = (JournalState::default(), false);
         }

@@ -1,4 +1,4 @@
-//! Where a kept file goes, what stands there, and what is to be done about it.
+//! The target of a restored file: its path, what exists there, and what to do.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use crate::vault::frame::{FileHeader, Form};
 use crate::vault::sealed::KeptFile;
 use crate::vault::{restore_rows, rows};
 
-/// A kept file with its place.
+/// A kept file with its target path.
 pub(super) struct Target {
     kept: KeptFile,
     path: PathBuf,
@@ -19,22 +19,22 @@ pub(super) struct Target {
 }
 
 enum Task {
-    /// It is there already.
+    /// The content exists already.
     Nothing,
-    /// The file is written.
+    /// Write the file.
     Write,
-    /// A database is made of the rows.
+    /// Create a database from the rows.
     Make,
-    /// The rows go into the database that is there.
+    /// Merge the rows into the existing database.
     Merge {
-        /// Whether rows of the session that have other content are replaced.
+        /// Whether changed rows of this session are replaced.
         force: bool,
     },
 }
 
 impl Target {
-    /// A file that goes to `path`. What is no file is never replaced, a link only as what it is: nothing is written
-    /// through it.
+    /// A file to restore at `path`. Never replaces anything but a file or a link. A link is replaced itself, not
+    /// followed.
     pub(super) fn file(kept: KeptFile, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
         let there = fs::symlink_metadata(&path).ok();
         if there.is_some_and(|there| !there.is_file() && !there.is_symlink()) {
@@ -48,7 +48,7 @@ impl Target {
         Ok(Self { kept, path, task })
     }
 
-    /// Rows that go into the database at `path`.
+    /// Rows to restore into the database at `path`.
     pub(super) fn rows(kept: KeptFile, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
         let task = if path.exists() {
             let merged = restore_rows::compare(&kept, &path, force)?;
@@ -60,12 +60,12 @@ impl Target {
         Ok(Self { kept, path, task })
     }
 
-    /// The folder that it goes to.
+    /// The parent folder of the target.
     pub(super) fn folder(&self) -> &Path {
         durable::parent(&self.path)
     }
 
-    /// Does what is to be done.
+    /// Restores the file or rows.
     pub(super) fn put_back(self) -> Result<Restored, RestoreError> {
         let backup = match self.task {
             Task::Nothing => None,
@@ -85,19 +85,19 @@ impl Target {
     }
 }
 
-/// Whether anything has the name, be it a link that leads nowhere.
+/// Whether the name exists, even as a dangling link.
 pub(in crate::vault) fn is_taken(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Where a kept file goes: its own place, or one below `to` that no link leads out of.
+/// The target path of a kept file: its original location, or one below `to` that no link leads out of.
 pub(super) fn place(header: &FileHeader, to: Option<&Path>) -> Result<PathBuf, RestoreError> {
     let Some(to) = to else { return Ok(header.place()) };
     let is_rows = header.form == Form::Rows;
     let name = Path::new(if is_rows { rows::database_name(header) } else { &header.name });
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let target = to.join(name);
-    // A link in the place of a file is replaced, but SQLite would write through it.
+    // A link in place of the file is replaced, but SQLite would write through it.
     let from = if is_rows { 0 } else { 1 };
     let mut steps = target.ancestors().skip(from).take_while(|step| *step != to);
     if is_plain && !steps.any(Path::is_symlink) {
@@ -107,7 +107,7 @@ pub(super) fn place(header: &FileHeader, to: Option<&Path>) -> Result<PathBuf, R
     }
 }
 
-/// Whether the target holds exactly what is kept.
+/// Whether the target has exactly the kept bytes.
 pub(in crate::vault) fn is_same(kept: &KeptFile, target: &Path) -> Result<bool, FileError> {
     let sealed = kept.open()?;
     match fs::metadata(target) {
@@ -125,7 +125,7 @@ pub(in crate::vault) fn is_same(kept: &KeptFile, target: &Path) -> Result<bool, 
     Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
 }
 
-/// Writes what is kept to the target, with the time and the mode that the file had.
+/// Writes the kept bytes to the target, with their original modification time and mode.
 pub(in crate::vault) fn put_back(kept: &KeptFile, target: &Path) -> Result<(), FileError> {
     let sealed = kept.open()?;
     let attributes = sealed.attributes();

@@ -1,4 +1,4 @@
-//! A store is made unusable by putting a file in the place of a folder, which stops root as well.
+//! A file in place of a folder makes the store unusable, even for root.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn what_is_lost_in_between_is_marked_in_its_place() {
     assert!(said[1].ends_with("; 2 messages not recorded"), "{}", said[1]);
     assert_eq!(transcript.entries[1].kind, Kind::Notice);
     assert_eq!(transcript.session.status, Status::Completed);
-    // A later recorder counts on after the gap.
+    // A later recorder continues the numbering after the gap.
     let (next, _) = ResumableRecorder::open(session(root.path(), None));
     let recorded = next.append(1, |next| next.record(b"{\"role\":\"user\",\"content\":\"x\"}"));
     assert_eq!(recorded.unwrap().entries.unwrap()[0].sequence, 3);

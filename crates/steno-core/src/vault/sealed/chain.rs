@@ -1,4 +1,4 @@
-//! Checks what a sealed file says of its source against the chain over its frames, before anything is done with it.
+//! Checks a sealed file against its hash chain before its header is trusted.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use crate::durable::{FileError, OnPath};
 use crate::vault::frame;
 
 impl Sealed {
-    /// Makes sure that the header is the one which the first frame follows.
+    /// Checks that the first frame's link starts from this header.
     pub(crate) fn check_header(&mut self) -> Result<(), FileError> {
         let path = self.path.clone();
         self.check(1).on("read", &path)
     }
 
-    /// Makes sure that the header, every frame, and where the source was found since are as they were written.
+    /// Checks the header, every frame and the recorded location.
     pub(crate) fn check_all(&mut self) -> Result<(), FileError> {
         let path = self.path.clone();
         self.check(self.frames.len().max(1)).on("read", &path)
@@ -34,7 +34,7 @@ impl Sealed {
                     if index == 0 { "its header or first frame" } else { "one of its frames" };
                 return Err(frame::damaged(&format!("{what} is not as it was written")));
             }
-            // Of a frame whose pieces are not all listed yet, only those count that are.
+            // If only some pieces of a frame are listed, the chain ends with the last listed one.
             let mut links = header.links(chain);
             let listed = links.find(|(length, _)| *length == self.length && header.length > 0);
             chain = listed.map_or(header.chain, |(_, link)| link);

@@ -1,4 +1,4 @@
-//! Opens the part of a sealed file that the journal lists.
+//! Limits an open sealed file to the part that the journal lists.
 
 use std::io::{self, Seek, SeekFrom};
 
@@ -6,10 +6,10 @@ use super::Sealed;
 use crate::vault::frame::{self, Hash};
 
 impl Sealed {
-    /// Leaves out whatever follows the first `size` bytes of the file, which hold `length` bytes of the source. After those
-    /// the chain must be `chain`.
+    /// Ignores everything after the first `size` bytes of the sealed file, which hold `length` bytes of the session
+    /// file. The chain must then end with `chain`.
     ///
-    /// A file whose frames were merged meanwhile has another size, but the same links.
+    /// A file with merged frames has another size, but the same links.
     pub(super) fn limit_to(&mut self, (size, length): (u64, u64), chain: Hash) -> io::Result<()> {
         let is_listed =
             self.torn.is_none() && (self.end, self.length, self.chains[1]) == (size, length, chain);
@@ -26,7 +26,7 @@ impl Sealed {
         self.check_first_link()
     }
 
-    /// Takes the trailer that ends at `size`, if that is the one which is listed.
+    /// Uses the trailer that ends at `size`, if it matches the listing.
     fn read_trailer_at(&mut self, size: u64, listed: (u64, Hash)) -> io::Result<bool> {
         if size > self.file.metadata()?.len() {
             return Ok(false);
@@ -43,11 +43,11 @@ impl Sealed {
         }
     }
 
-    /// Finds the link after which the listed part ends. Only what is read is limited: the file cannot grow from there.
+    /// Finds the link at which the listed part ends. Limits only reading: the file cannot grow from there.
     fn limit_to_link(&mut self, length: u64, chain: Hash) -> io::Result<bool> {
         let count = self.frames.partition_point(|(_, begin)| *begin <= length);
         for index in (0..count).rev() {
-            // What was never acknowledged may not have reached the disk.
+            // Unacknowledged frames may not have reached the disk.
             let Some(header) = frame::unless_damaged(self.read_frame_header(index))? else {
                 continue;
             };
@@ -68,7 +68,7 @@ impl Sealed {
         Ok(false)
     }
 
-    /// Makes sure that the file's header is the one which its first frame follows.
+    /// Checks that the first frame's link starts from the file's header.
     fn check_first_link(&mut self) -> io::Result<()> {
         let is_first = if self.version() == 1 {
             true

@@ -31,7 +31,7 @@ fn unlisted(path: &Path) -> KeptFile {
     KeptFile { path: path.to_owned(), listed: None }
 }
 
-/// Puts a file in its place, as a commit does.
+/// Renames a new file, as a commit does.
 fn publish(written: &WrittenFile) {
     if written.is_new {
         fs::rename(new_path(&written.path), &written.path).unwrap();
@@ -78,7 +78,7 @@ fn what_is_listed_is_read_whatever_follows_it() {
             kept.open().unwrap().reader(0).read_to_end(&mut bytes).unwrap();
             assert_eq!(&bytes, expected, "each state that was listed is a part of the last one");
         }
-        // The last one that was listed grows; what was never listed is cut off.
+        // The last listed state grows; unlisted bytes are cut off.
         let mut writer = SealedWriter::open(&steps.last().unwrap().0).unwrap();
         writer.push(b"more\n").unwrap();
         let written = writer.finish().unwrap();
@@ -152,7 +152,7 @@ fn cut_anywhere_whole_frames_survive_and_growth_goes_on() {
         assert!(b"one\ntwo\n".starts_with(&kept), "cut at {cut}");
         assert!(cut < one as usize || !kept.is_empty(), "cut at {cut}");
         if kept.is_empty() {
-            // Nothing vouches for its header.
+            // No frame or trailer covers its header.
             assert!(SealedWriter::open(&unlisted(&path)).is_err(), "cut at {cut}");
             continue;
         }
@@ -162,7 +162,7 @@ fn cut_anywhere_whole_frames_survive_and_growth_goes_on() {
     }
 }
 
-/// Notes that the source was found at `path`, without anything new in it.
+/// Records another location of the session file, without new bytes.
 fn move_to(path: &Path, place: &str) {
     let mut writer = SealedWriter::open(&unlisted(path)).unwrap();
     writer.set_place(place.as_ref(), "/root".as_ref());

@@ -1,4 +1,4 @@
-//! Growing a sealed file: frames go after its trailer, and a new trailer after them.
+//! Appends to a sealed file: new frames after its trailer, then a new trailer.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,30 +13,30 @@ use crate::vault::frame::{
 };
 use steno_vault::attributes::Attributes;
 
-/// Small frames at the end of a file before they are merged into one.
+/// Number of small frames at the end of a file that triggers merging.
 pub(super) const SMALL_FRAMES: usize = 32;
 
-/// A sealed file opened for growing; the caller holds the session's lock.
+/// A sealed file opened for appending. The caller holds the session's lock.
 ///
-/// What is added counts once the file was synced and the journal lists it.
+/// New bytes count after the file is synced and the journal lists it.
 #[derive(Debug)]
 pub(crate) struct SealedWriter {
     sealed: Sealed,
     pending: Vec<u8>,
-    /// Where the source was found, until a frame says so.
+    /// A new location of the session file that no frame records yet.
     moved: Option<Moved>,
-    /// The trailer no longer says what is kept.
+    /// Whether the trailer is outdated.
     unfinished: bool,
-    /// Whether the bytes go into a file beside the one that is listed.
+    /// Whether the bytes go into a replacement beside the listed file.
     is_new: bool,
 }
 
-/// What a writer has written, for the journal.
+/// A written file, for the journal.
 #[derive(Debug)]
 pub(crate) struct WrittenFile {
-    /// Where the file belongs.
+    /// The final path.
     pub(crate) path: PathBuf,
-    /// Whether it is still beside that, as [`new_path`] says.
+    /// Whether it still has the temporary name of [`new_path`].
     pub(crate) is_new: bool,
     pub(crate) length: u64,
     pub(crate) size: u64,
@@ -44,29 +44,29 @@ pub(crate) struct WrittenFile {
 }
 
 impl WrittenFile {
-    /// Where its bytes are now.
+    /// The current path of its bytes.
     pub(crate) fn current_path(&self) -> PathBuf {
         if self.is_new { new_path(&self.path) } else { self.path.clone() }
     }
 
-    /// Opens what was written.
+    /// Opens the written file.
     pub(crate) fn reopen(&self) -> Result<Sealed, FileError> {
         Sealed::open(&self.current_path())
     }
 }
 
-/// Where a file that will replace `path` is written.
+/// The temporary name of a file that will replace `path`.
 pub(crate) fn new_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(NEW_SUFFIX);
     PathBuf::from(name)
 }
 
-/// What the name of a file that the journal does not list yet has at its end.
+/// The suffix of files that the journal does not list yet.
 pub(crate) const NEW_SUFFIX: &str = ".new";
 
 thread_local! {
-    /// The room of the last writer, for the next one.
+    /// The buffer of the last writer, reused by the next.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -81,7 +81,7 @@ impl Drop for SealedWriter {
 }
 
 impl SealedWriter {
-    /// Makes a new file, which nobody reads before the journal lists it.
+    /// Creates a new file. Nothing reads it before the journal lists it.
     pub(crate) fn create(path: &Path, header: &FileHeader) -> Result<Self, FileError> {
         let (bytes, chain) = frame::begin(header);
         let mut file = create_new(path)?;
@@ -91,9 +91,9 @@ impl SealedWriter {
         Ok(Self { sealed, pending, moved, unfinished: true, is_new: true })
     }
 
-    /// Opens a listed file. What an interrupted write left after its listed end is cut off.
+    /// Opens a listed file. Bytes after its listed end are cut off.
     ///
-    /// A file of version 1 is written anew. One that is damaged is refused.
+    /// Rewrites a file of version 1. Fails if the file is damaged.
     pub(crate) fn open(kept: &KeptFile) -> Result<Self, FileError> {
         let path = &kept.path;
         kept.settle()?;
@@ -106,7 +106,7 @@ impl SealedWriter {
         Ok(Self { sealed, pending, moved: None, unfinished: false, is_new: false })
     }
 
-    /// Goes on in a new file of the current version that holds what an older one does.
+    /// Copies an older file into a new one of the current version.
     fn upgrade(mut sealed: Sealed) -> Result<Self, FileError> {
         sealed.check_all()?;
         let path = sealed.path.clone();
@@ -118,7 +118,7 @@ impl SealedWriter {
         loop {
             let bytes = input.fill_buf().on("read", &path)?;
             if bytes.is_empty() {
-                // Whoever goes on compares with what is in frames.
+                // Callers compare with complete frames.
                 writer.cut()?;
                 return Ok(writer);
             }
@@ -128,18 +128,18 @@ impl SealedWriter {
         }
     }
 
-    /// What is kept so far.
+    /// The file as written so far.
     pub(crate) fn sealed(&mut self) -> &mut Sealed {
         &mut self.sealed
     }
 
-    /// Adds bytes of the source; a frame is written whenever enough of them have come.
+    /// Adds bytes. Writes a frame when enough are buffered.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), FileError> {
         self.pending.extend_from_slice(piece);
         if self.pending.len() >= FRAME_SIZE { self.cut() } else { Ok(()) }
     }
 
-    /// Adds bytes of a source of lines: a frame that is full ends with a line, where there is one.
+    /// Adds bytes of a line-based file: a full frame ends at a line end where possible.
     pub(crate) fn push_lines(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         let is_full = self.pending.len() + bytes.len() >= FRAME_SIZE;
         let line_end = memchr::memrchr(b'\n', bytes).filter(|_| is_full).map(|at| at + 1);
@@ -149,7 +149,7 @@ impl SealedWriter {
                 self.pending.extend_from_slice(&bytes[end..]);
                 Ok(())
             }
-            // A line that is longer than many frames need not wait for its end.
+            // A line longer than many frames is split.
             None if is_full && self.pending.len() < LINE_LIMIT => {
                 self.pending.extend_from_slice(bytes);
                 Ok(())
@@ -158,7 +158,7 @@ impl SealedWriter {
         }
     }
 
-    /// Notes what the file system says of the source.
+    /// Sets the file system attributes of the session file.
     pub(crate) fn set_attributes(&mut self, attributes: Attributes) {
         let attributes = attributes.or(self.sealed.attributes);
         if attributes != self.sealed.attributes {
@@ -167,13 +167,13 @@ impl SealedWriter {
         }
     }
 
-    /// Notes where the source was found.
+    /// Sets the current location of the session file.
     pub(crate) fn set_place(&mut self, path: &Path, root: &Path) {
         let moved = Moved::to(path, root);
         self.moved = (!moved.is_told_by(&self.sealed.header)).then_some(moved);
     }
 
-    /// Whether anything was added since the last trailer.
+    /// Whether anything changed since the last trailer.
     pub(crate) fn has_news(&self) -> bool {
         self.has_pending() || self.unfinished
     }
@@ -182,7 +182,7 @@ impl SealedWriter {
         !self.pending.is_empty() || self.moved.is_some()
     }
 
-    /// Writes what is pending and the trailer. On disk only after the file was synced.
+    /// Writes the buffered bytes and the trailer. Does not sync.
     pub(crate) fn finish(&mut self) -> Result<WrittenFile, FileError> {
         let is_merging = self.has_pending() && self.small_frames() >= SMALL_FRAMES;
         if is_merging {
@@ -223,7 +223,7 @@ impl SealedWriter {
         lengths.iter().rev().take_while(|length| **length < FRAME_SIZE as u64 / 2).count()
     }
 
-    /// Goes on in a new file that has the small last frames as one. Every link of the chain stays as it is.
+    /// Copies the file with its small last frames merged into one. All links of the chain stay the same.
     fn merge(&mut self) -> Result<(), FileError> {
         let path = self.sealed.path.clone();
         let keep = self.sealed.frames.len() - self.small_frames();

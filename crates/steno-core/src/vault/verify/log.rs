@@ -1,4 +1,4 @@
-//! Checks a live log against its head and its chain.
+//! Verifies a live log against its head file and its hash chain.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -11,7 +11,7 @@ use crate::vault::journal::ListedFile;
 use crate::vault::live::{FIRST_SUM, Sum};
 use crate::vault::log_scan::scan_log;
 
-/// A log to be checked.
+/// A log to verify.
 pub(super) struct LogCheck<'a> {
     pub(super) path: &'a Path,
     pub(super) head: &'a Path,
@@ -19,7 +19,7 @@ pub(super) struct LogCheck<'a> {
 }
 
 impl LogCheck<'_> {
-    /// Checks the log, whose first line follows the sum `first`, if that is known.
+    /// Verifies the log. Its first line must follow the hash `first`, if known.
     pub(super) fn run(self, first: Option<Sum>, report: &mut Report) -> Result<(), FileError> {
         let path = self.path;
         report.files += 1;

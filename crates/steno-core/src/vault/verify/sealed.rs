@@ -1,4 +1,4 @@
-//! Checks every byte of a sealed file.
+//! Verifies every byte of a sealed file.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -12,16 +12,16 @@ use crate::vault::recorder::RECORD;
 use crate::vault::sealed::KeptFile;
 use crate::vault::{SessionDir, file_name, kept_file};
 
-/// A sealed file that is as it was written.
+/// An intact sealed file.
 pub(super) struct CheckedFile {
-    /// How many bytes of the source it holds.
+    /// Kept length of the session file.
     pub(super) length: u64,
     pub(super) is_pointer: bool,
-    /// Whether something follows that was never acknowledged.
+    /// Whether unacknowledged bytes follow.
     pub(super) has_rest: bool,
 }
 
-/// Checks the sealed file that is at `path`, as far as it is listed.
+/// Verifies the sealed file at `path` up to its listed size.
 pub(super) fn check_sealed(
     dir: &SessionDir,
     kept: &KeptFile,
@@ -64,16 +64,16 @@ pub(super) fn check_sealed(
     }
 }
 
-/// Walks a sealed file from its first to its last byte.
+/// Reads a sealed file from its first to its last byte.
 struct SealedWalk<'a, R> {
     dir: &'a SessionDir,
     path: &'a Path,
     input: R,
-    /// How much of the file is as it was written.
+    /// Size of the verified part.
     at: u64,
-    /// What a trailer here would say.
+    /// The trailer expected at this offset.
     trailer: Trailer,
-    /// Our own records have sums inside, too.
+    /// The hash of the last line; recordings have a hash in every line too.
     sum: Option<Sum>,
     is_pointer: bool,
 }
@@ -84,7 +84,7 @@ impl<'a, R: Read> SealedWalk<'a, R> {
         Self { dir, path, input, at: 0, trailer, sum: None, is_pointer: false }
     }
 
-    /// Gives how many bytes of the source the file holds.
+    /// Verifies the file. Returns the kept length of the session file.
     fn run(&mut self) -> io::Result<u64> {
         let (header, size): (FileHeader, u64) = frame::read_header(&mut self.input)?;
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
@@ -147,7 +147,7 @@ impl<'a, R: Read> SealedWalk<'a, R> {
     }
 }
 
-/// Makes sure that a file belongs where it stands.
+/// Checks that a header matches the session and the name of its file.
 pub(in crate::vault) fn check_header(
     header: &FileHeader,
     dir: &SessionDir,
@@ -173,7 +173,7 @@ fn check_lines(lines: &[u8], mut sum: Sum) -> io::Result<Sum> {
     Ok(sum)
 }
 
-/// Keeps what was read, to be looked at again.
+/// Copies everything it reads.
 struct CopyingReader<R> {
     input: R,
     copied: Vec<u8>,

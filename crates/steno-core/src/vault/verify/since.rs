@@ -1,4 +1,4 @@
-//! The journal's head: a short value that proves, written down elsewhere, what was kept when it was printed.
+//! The journal's head: a short value that, stored elsewhere, proves later what the vault contained.
 
 use std::fmt;
 use std::fs::File;
@@ -13,13 +13,13 @@ use crate::vault::journal::{FileState, JournalState, ListedFile};
 use crate::vault::live::{FIRST_SUM, Sum};
 use crate::vault::{SessionDir, Vault};
 
-/// The length of the journal at some moment, and the sum of the line that ended it.
+/// The length of the journal and the hash of its last line at some time.
 ///
-/// The sum covers every line before it, so nobody can make another journal that has the same head.
+/// The hash covers every line before it, so no other journal can have the same head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalHead(Head);
 
-/// A text that is no head of a journal.
+/// A string that is not a journal head.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a head of the journal, such as 1234-00112233445566778899aabbccddeeff: {0:?}")]
 pub struct JournalHeadError(String);
@@ -44,14 +44,14 @@ impl FromStr for JournalHead {
 }
 
 impl Vault {
-    /// The head of the journal now. A vault without a journal has none, nor has one that is empty.
+    /// The current head of the journal; `None` if there is no journal or it is empty.
     pub fn journal_head(&self) -> Result<Option<JournalHead>, FileError> {
         Ok(self.journal.end()?.map(JournalHead))
     }
 
-    /// Adds to a report what existed at `head` and is gone or changed since.
+    /// Adds to a report everything that existed at `head` and has changed or disappeared since.
     ///
-    /// Together with [`Vault::verify`], which checks what is there now.
+    /// Call it together with [`Vault::verify`], which checks the current files.
     pub fn verify_since(&self, head: JournalHead, report: &mut Report) -> Result<(), FileError> {
         let path = self.journal.path();
         let Some(then) = JournalState::read_until(&path, head.0)? else {
@@ -74,7 +74,7 @@ impl Vault {
     }
 }
 
-/// What is wrong with a file that was listed as `then`.
+/// The change of a file that was listed as `then`.
 fn change_since(
     dir: &SessionDir,
     name: &str,
@@ -87,7 +87,7 @@ fn change_since(
     let Some(now) = now else {
         let is_sealed_since =
             then.state == FileState::Open && SessionDir::live_base(name).is_some();
-        // What a live log held is checked with the sealed file.
+        // The content of a live log is verified with the sealed file.
         return Ok(if is_sealed_since {
             None
         } else {
@@ -105,7 +105,7 @@ fn change_since(
     Ok(if is_there { None } else { damage("its first bytes are not what they were") })
 }
 
-/// Whether the chain of a sealed file has a link, or had it as a file of version 1.
+/// Whether the chain of a sealed file has a link, or had it before an upgrade from version 1.
 fn has_link(dir: &SessionDir, name: &str, wanted: (u64, Hash)) -> Result<bool, FileError> {
     let Some((stem, generation)) = crate::vault::kept_file(name) else { return Ok(false) };
     let Ok(sealed) = dir.open_kept(&stem, generation) else { return Ok(true) };
@@ -119,7 +119,7 @@ fn has_link(dir: &SessionDir, name: &str, wanted: (u64, Hash)) -> Result<bool, F
     if wanted == (0, chain) {
         return Ok(true);
     }
-    // Damage is reported by whoever checks every byte.
+    // `Vault::verify` reports damage.
     while let Ok(next) = frame::read_next(&mut input) {
         let NextFrame::Frame(header, _) = next else { continue };
         if header.links(chain).any(|link| link == wanted) {
@@ -133,7 +133,7 @@ fn has_link(dir: &SessionDir, name: &str, wanted: (u64, Hash)) -> Result<bool, F
 }
 
 impl JournalState {
-    /// What the journal said when `head` was its head; nothing if it never was.
+    /// Reads the journal as it was when `head` was its head; `None` if it never was.
     fn read_until(path: &std::path::Path, head: Head) -> Result<Option<Self>, FileError> {
         if head == (Head { length: 0, sum: FIRST_SUM }) {
             return Ok(Some(Self::default()));
