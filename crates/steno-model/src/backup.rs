@@ -53,7 +53,7 @@ pub fn back_up(path: &Path) -> Result<PathBuf, FileError> {
             return Ok(name);
         }
     }
-    Err(io::Error::from(io::ErrorKind::AlreadyExists)).on("keep a copy of", path)
+    Err(io::Error::from(io::ErrorKind::AlreadyExists)).on("back up", path)
 }
 
 /// Creates the backup; `false` if the name is taken.
@@ -63,7 +63,7 @@ fn create(path: &Path, backup: &Path) -> Result<bool, FileError> {
             return Ok(false);
         }
         // A link is renamed, because not every platform can copy one.
-        fs::rename(path, backup).on("put aside", path)?;
+        fs::rename(path, backup).on("rename", path)?;
         return durable::sync_dir(durable::parent(path)).map(|()| true);
     }
     let mut input = File::open(path).on("open", path)?;
@@ -79,13 +79,13 @@ fn is_same(path: &Path, backup: &Path) -> bool {
         let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
         is_file.then(|| File::open(path).ok()).flatten()
     };
-    let (Some(mut here), Some(mut there)) = (plain(path), plain(backup)) else { return false };
-    let sum = |file: &mut dyn Read| {
+    let (Some(mut original), Some(mut copy)) = (plain(path), plain(backup)) else { return false };
+    let hash = |file: &mut dyn Read| {
         let mut hasher = blake3::Hasher::new();
         io::copy(file, &mut hasher).map(|_| hasher.finalize()).ok()
     };
-    let sums = [sum(&mut here), sum(&mut there)];
-    sums[0].is_some() && sums[0] == sums[1]
+    let hashes = [hash(&mut original), hash(&mut copy)];
+    hashes[0].is_some() && hashes[0] == hashes[1]
 }
 
 #[cfg(test)]

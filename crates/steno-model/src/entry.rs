@@ -221,8 +221,9 @@ impl Entry {
     /// The text beside a tool call: the content, unless it only repeats the arguments.
     pub fn said_with_call(&self) -> Option<&str> {
         let input = self.tool_input.as_ref().filter(|_| self.kind == Kind::ToolCall)?;
-        let repeats = serde_json::from_str::<Value>(&self.content).is_ok_and(|said| said == *input);
-        Some(self.content.as_str()).filter(|said| !said.is_empty() && !repeats)
+        let repeats =
+            serde_json::from_str::<Value>(&self.content).is_ok_and(|value| value == *input);
+        Some(self.content.as_str()).filter(|text| !text.is_empty() && !repeats)
     }
 
     /// Whether the entry reports a failed tool call.

@@ -75,8 +75,8 @@ impl ProblemList {
 
     /// The first `limit` problems, and the number of further ones.
     pub fn first(&self, limit: usize) -> (&[Problem], u64) {
-        let told = &self.first[..limit.min(self.first.len())];
-        (told, self.count - told.len() as u64)
+        let listed = &self.first[..limit.min(self.first.len())];
+        (listed, self.count - listed.len() as u64)
     }
 
     /// Number of problems, including those not kept.
@@ -136,8 +136,8 @@ mod tests {
         let mut all = list(3);
         all.append(list(KEPT as u64 + 5));
         assert_eq!((all.count(), all.first.len()), (KEPT as u64 + 8, KEPT));
-        let (told, more) = all.first(4);
-        assert_eq!((told.len(), more), (4, KEPT as u64 + 4));
+        let (listed, more) = all.first(4);
+        assert_eq!((listed.len(), more), (4, KEPT as u64 + 4));
         assert_eq!(list(2).first(4).1, 0);
     }
 

@@ -232,26 +232,26 @@ impl Session {
 
 impl Session {
     /// Fills missing fields from a session that was built from the entries alone.
-    pub fn completed_by(mut self, told: Session) -> Self {
-        self.title = self.title.or(told.title);
-        for model in told.models {
+    pub fn completed_by(mut self, derived: Session) -> Self {
+        self.title = self.title.or(derived.title);
+        for model in derived.models {
             if !self.models.contains(&model) {
                 self.models.push(model);
             }
         }
-        if let Some(at) = told.started
+        if let Some(at) = derived.started
             && self.started.is_none_or(|started| at.instant() < started.instant())
         {
             self.started = Some(at);
         }
-        if let Some(at) = told.ended.filter(|_| self.status != Status::Running)
+        if let Some(at) = derived.ended.filter(|_| self.status != Status::Running)
             && self.ended.is_none_or(|ended| at.instant() > ended.instant())
         {
             self.ended = Some(at);
         }
-        self.totals.entries = told.totals.entries;
+        self.totals.entries = derived.totals.entries;
         if self.totals.usage.is_empty() {
-            self.totals.usage = told.totals.usage;
+            self.totals.usage = derived.totals.usage;
         }
         self
     }

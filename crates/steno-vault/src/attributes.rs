@@ -55,12 +55,12 @@ fn nanoseconds(time: SystemTime) -> i128 {
 }
 
 #[cfg(unix)]
-fn mode(metadata: &Metadata) -> Option<u32> {
+fn permission_bits(metadata: &Metadata) -> Option<u32> {
     Some(std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777)
 }
 
 #[cfg(not(unix))]
-fn mode(_: &Metadata) -> Option<u32> {
+fn permission_bits(_: &Metadata) -> Option<u32> {
     None
 }
 

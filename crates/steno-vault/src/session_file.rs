@@ -174,8 +174,8 @@ impl Source {
     /// Opens a reader for formats that are held in memory as a whole. The reader fails after [`DOCUMENT_LIMIT`]
     /// bytes.
     pub fn open_document(&self) -> Result<Box<dyn BufRead>, FileError> {
-        let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
-        if file.is_some_and(|file| file.len() > self.limit) {
+        let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
+        if metadata.is_some_and(|metadata| metadata.len() > self.limit) {
             return Err(too_large()).on("read", &self.path);
         }
         let input = Limited { input: self.open()?, room: self.limit };
@@ -219,7 +219,7 @@ impl Read for Limited {
 }
 
 fn too_large() -> io::Error {
-    let reason = format!("a document of more than {} MiB", DOCUMENT_LIMIT >> 20);
+    let reason = format!("the document is larger than {} MiB", DOCUMENT_LIMIT >> 20);
     io::Error::new(io::ErrorKind::FileTooLarge, reason)
 }
 
@@ -233,7 +233,7 @@ pub fn unpacked(mut input: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("name", &self.name).field("path", &self.path).finish()
+        f.debug_struct("SessionFile").field("name", &self.name).field("path", &self.path).finish()
     }
 }
 
@@ -247,12 +247,12 @@ mod tests {
         let path = dir.path().join("file");
         std::fs::write(&path, "0123456789").unwrap();
         let opened = || Ok(Box::new(Cursor::new("0123456789")) as Box<dyn BufRead>);
-        for source in [
+        for file in [
             Source::on_disk("file", &path),
             Source::in_memory("file", &path, b"0123456789".to_vec()),
             Source::new("file", &path, opened),
         ] {
-            let part = source.part("inner", 2..8).part("innermost", 1..5);
+            let part = file.part("inner", 2..8).part("innermost", 1..5);
             assert_eq!(part.bytes().unwrap(), b"3456");
             let mut rest = String::new();
             part.open_at(3).unwrap().read_to_string(&mut rest).unwrap();

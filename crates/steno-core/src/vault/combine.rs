@@ -46,7 +46,7 @@ pub(crate) struct Batch<R> {
 #[derive(Debug)]
 pub(crate) struct Ticket<R> {
     batch: Arc<Batch<R>>,
-    place: usize,
+    index: usize,
 }
 
 impl<R> Default for Batch<R> {
@@ -64,9 +64,9 @@ impl<T, R> Combiner<T, R> {
     /// Adds a request to the open batch. It is served when a caller waits for any request of the batch.
     pub(crate) fn submit(&self, request: T) -> Ticket<R> {
         let mut queue = lock(&self.queue);
-        let place = queue.requests.len();
+        let index = queue.requests.len();
         queue.requests.push(request);
-        Ticket { batch: Arc::clone(&queue.batch), place }
+        Ticket { batch: Arc::clone(&queue.batch), index }
     }
 
     /// Waits for the result. The leader calls `serve`, which returns one result per request.
@@ -126,8 +126,8 @@ impl<R> Ticket<R> {
 
     fn answer(&self) -> Option<R> {
         let answers = self.batch.answers.get()?;
-        let answer = lock(&answers[self.place]).take();
-        Some(answer.expect("nobody else has this place in the batch"))
+        let answer = lock(&answers[self.index]).take();
+        Some(answer.expect("nobody else has this index in the batch"))
     }
 }
 

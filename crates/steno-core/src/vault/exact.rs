@@ -11,11 +11,11 @@ pub(super) fn bytes_of(path: &Path) -> Option<String> {
 
 /// Decodes a path from hexadecimal bytes, or uses `text` if there are none or they are invalid.
 pub(super) fn path_of(bytes: Option<&str>, text: &str) -> PathBuf {
-    bytes.and_then(parse).unwrap_or_else(|| PathBuf::from(text))
+    bytes.and_then(decode_hex_path).unwrap_or_else(|| PathBuf::from(text))
 }
 
 #[cfg(unix)]
-fn parse(hexadecimal: &str) -> Option<PathBuf> {
+fn decode_hex_path(hexadecimal: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let digits = hexadecimal.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
     let bytes = digits.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<_>>()?;
@@ -23,7 +23,7 @@ fn parse(hexadecimal: &str) -> Option<PathBuf> {
 }
 
 #[cfg(not(unix))]
-fn parse(_: &str) -> Option<PathBuf> {
+fn decode_hex_path(_: &str) -> Option<PathBuf> {
     None
 }
 

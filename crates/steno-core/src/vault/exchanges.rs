@@ -15,16 +15,16 @@ impl SessionDir {
     /// The exchanges that a gateway recorded, in the order of their requests.
     pub fn exchanges(&self) -> Result<Vec<Exchange>, FileError> {
         let mut exchanges: Vec<Exchange> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut indexes: HashMap<String, usize> = HashMap::new();
         let mut sockets = SocketExchanges::default();
         self.each_recorded_line(&Problems::default(), &mut |_, line| {
             let Some(piece) = record::raw_of(line).and_then(Piece::of) else { return };
             for piece in sockets.take(piece) {
                 if piece.traffic == PieceKind::Request {
-                    places.insert(piece.exchange.clone().into_owned(), exchanges.len());
+                    indexes.insert(piece.exchange.clone().into_owned(), exchanges.len());
                     exchanges.push(Exchange::begin(&piece));
-                } else if let Some(place) = places.get(piece.exchange.as_ref()) {
-                    exchanges[*place].take(piece);
+                } else if let Some(index) = indexes.get(piece.exchange.as_ref()) {
+                    exchanges[*index].take(piece);
                 }
             }
         })?;

@@ -92,12 +92,12 @@ fn fault_of_log(path: &Path, listed: &ListedFile) -> Result<Option<String>, File
     };
     let head_path = super::head_path(path);
     if !head_path.exists() {
-        return Ok(Some("the file that says how long it was is missing".to_owned()));
+        return Ok(Some("its head file is missing".to_owned()));
     }
     let head = match HeadFile::read(&head_path) {
         Ok(head) => head.last,
         Err(error) if error.source.raw_os_error().is_some() => return Err(error),
-        Err(_) => return Ok(Some("the file that says how long it was is damaged".to_owned())),
+        Err(_) => return Ok(Some("its head file is damaged".to_owned())),
     };
     let known = head.map_or(0, |head| head.length).max(listed.length);
     let missing = known.saturating_sub(size);

@@ -73,7 +73,7 @@ pub struct FileHeader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// What the kept bytes are.
-    #[serde(default, skip_serializing_if = "Form::is_bytes")]
+    #[serde(default, skip_serializing_if = "is_default_form")]
     pub form: Form,
     /// The path in hexadecimal, if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,10 +105,8 @@ pub enum Form {
     Excerpt,
 }
 
-impl Form {
-    fn is_bytes(&self) -> bool {
-        *self == Form::Bytes
-    }
+fn is_default_form(form: &Form) -> bool {
+    *form == Form::Bytes
 }
 
 /// Marks a header as Steno's.
@@ -139,8 +137,7 @@ impl Moved {
 
     /// Whether a header already has this location.
     pub(crate) fn is_told_by(&self, header: &FileHeader) -> bool {
-        let told = (&header.path, &header.root, &header.bytes);
-        (&self.path, &self.root, &self.bytes) == told
+        (&self.path, &self.root, &self.bytes) == (&header.path, &header.root, &header.bytes)
     }
 }
 
@@ -267,10 +264,10 @@ impl FrameHeader {
         for ContentHash { length, mut hasher, hash } in self.content_hashes() {
             let length = usize::try_from(length).map_err(io::Error::other)?;
             let Some((piece, after)) = rest.split_at_checked(length) else {
-                return Err(damaged("the frame holds fewer bytes than were kept"));
+                return Err(damaged("the frame has fewer bytes than were kept"));
             };
             if hasher.update(piece).finalize() != hash.0 {
-                return Err(damaged("the frame holds other bytes than were kept"));
+                return Err(damaged("the frame's bytes differ from the kept ones"));
             }
             rest = after;
         }
@@ -380,9 +377,9 @@ fn link_version_1(before: Hash, header: &FrameHeader, data: &[u8]) -> Hash {
 /// Decompresses a frame.
 pub(crate) fn unpack(header: &FrameHeader, data: &[u8]) -> io::Result<Vec<u8>> {
     // Checked before allocating: a damaged header must not cost more memory than the frame.
-    let stated = zstd::zstd_safe::get_frame_content_size(data).ok().flatten();
-    if stated != Some(header.length) {
-        return Err(damaged("frame of another length than its header says"));
+    let content_size = zstd::zstd_safe::get_frame_content_size(data).ok().flatten();
+    if content_size != Some(header.length) {
+        return Err(damaged("the frame's length differs from its header"));
     }
     let length = usize::try_from(header.length).map_err(io::Error::other)?;
     compression::decompress(data, length)
@@ -477,7 +474,7 @@ fn read_skippable(input: &mut impl Read) -> io::Result<Vec<u8>> {
     input.read_exact(&mut start)?;
     let length = u32::from_le_bytes([start[4], start[5], start[6], start[7]]);
     if start[..4] != MAGIC || length > HEADER_LIMIT {
-        return Err(damaged("no header where one should be"));
+        return Err(damaged("missing header"));
     }
     let mut content = Vec::new();
     input.take(u64::from(length)).read_to_end(&mut content)?;
@@ -489,11 +486,11 @@ fn read_skippable(input: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 fn parse<T: Serialize + DeserializeOwned>(json: &[u8]) -> io::Result<T> {
-    let value = serde_json::from_slice(json).map_err(|_| damaged("header that cannot be read"))?;
+    let value = serde_json::from_slice(json).map_err(|_| damaged("unreadable header"))?;
     if print(&value) == json {
         Ok(value)
     } else {
-        Err(damaged("header in another spelling than ours"))
+        Err(damaged("the header is not in canonical form"))
     }
 }
 

@@ -103,7 +103,7 @@ impl HeadFile {
                 None if Self::after_half_a_line(line).is_some() => {
                     read = Self { last: Self::after_half_a_line(line), is_interrupted: true };
                 }
-                None => return Err(damaged("damaged head")),
+                None => return Err(damaged("damaged head file")),
             }
         }
         Ok(read)

@@ -94,7 +94,7 @@ pub(crate) enum JournalLink {
 impl JournalLink {
     fn parse(text: String) -> Option<Self> {
         match Sum::parse(&text) {
-            Some(sum) => Some(Self::LogSum(sum)),
+            Some(hash) => Some(Self::LogSum(hash)),
             None => Hash::try_from(text).ok().map(Self::Chain),
         }
     }
@@ -104,7 +104,7 @@ impl From<JournalLink> for String {
     fn from(link: JournalLink) -> Self {
         match link {
             JournalLink::Chain(hash) => hash.into(),
-            JournalLink::LogSum(sum) => sum.as_str().to_owned(),
+            JournalLink::LogSum(hash) => hash.as_str().to_owned(),
         }
     }
 }
@@ -121,7 +121,7 @@ impl ListedFile {
     /// The hash of a log's last line.
     pub(crate) fn log_sum(&self) -> Option<Sum> {
         match self.link {
-            Some(JournalLink::LogSum(sum)) => Some(sum),
+            Some(JournalLink::LogSum(hash)) => Some(hash),
             _ => None,
         }
     }
@@ -218,9 +218,9 @@ impl Journal {
         if stamp(&self.path()).is_some() {
             return Ok(());
         }
-        let (mut bytes, mut sum) = (Vec::new(), FIRST_SUM);
+        let (mut bytes, mut hash) = (Vec::new(), FIRST_SUM);
         for line in adopt::lines_of_vault(&self.root)? {
-            sum = sum.append_line(&body(&line), &mut bytes);
+            hash = hash.append_line(&body(&line), &mut bytes);
         }
         if bytes.is_empty() {
             return Ok(());
@@ -230,7 +230,7 @@ impl Journal {
         Head::clear(&head).on("write", &head_path)?;
         durable::sync_dir(&self.root)?;
         durable::write_atomic(&self.path(), &bytes)?;
-        let end = Head { length: bytes.len() as u64, sum };
+        let end = Head { length: bytes.len() as u64, sum: hash };
         end.append_to(&head).on("write", &head_path)
     }
 
@@ -273,9 +273,9 @@ fn scan(
     file.seek(SeekFrom::Start(start.length)).on("read", path)?;
     let mut input = BufReader::with_capacity(256 << 10, file);
     let scan = scan_log(&mut input, start, start.length, &mut |line| {
-        let sum = Sum::split(line.bytes).map_or(start.sum, |(sum, _)| sum);
+        let hash = Sum::split(line.bytes).map_or(start.sum, |(hash, _)| hash);
         let length = line.offset + line.bytes.len() as u64 + 1;
-        take(line.bytes, line.is_chained, Head { length, sum });
+        take(line.bytes, line.is_chained, Head { length, sum: hash });
     });
     scan.on("read", path)
 }

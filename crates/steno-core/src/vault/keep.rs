@@ -62,18 +62,18 @@ impl SessionDir {
         commit: &mut VaultCommit,
     ) -> Result<u64, FormatError> {
         self.lock_for_keeping(commit)?;
-        let (mut added, mut there) = (0, Vec::new());
+        let (mut added, mut present) = (0, Vec::new());
         if bundle.origin.is_some() {
             let (stem, rows) = self.keep_rows(bundle, commit)?;
-            (added, there) = (rows, vec![stem]);
+            (added, present) = (rows, vec![stem]);
         }
-        for source in bundle.kept_sources() {
-            added += self.keep_locked(&source, &Place::of(bundle, Form::Bytes), commit)?.added;
-            there.push(super::file_name(source.name()));
+        for file in bundle.kept_sources() {
+            added += self.keep_locked(&file, &Place::of(bundle, Form::Bytes), commit)?.added;
+            present.push(super::file_name(file.name()));
         }
         for excerpt in &bundle.excerpts {
             // An empty excerpt does not mark the old one as gone: its content stays true.
-            there.push(super::file_name(excerpt.name()));
+            present.push(super::file_name(excerpt.name()));
             if !excerpt.bytes()?.is_empty() {
                 added +=
                     self.keep_locked(excerpt, &Place::of(bundle, Form::Excerpt), commit)?.added;
@@ -82,19 +82,19 @@ impl SessionDir {
         // If the session's root is missing, the bundle is incomplete.
         let newest = if bundle.root.exists() { self.newest_files()? } else { Vec::new() };
         for (stem, generation) in newest {
-            if !there.contains(&stem) {
+            if !present.contains(&stem) {
                 self.note_gone(&stem, generation, commit)?;
             }
         }
         Ok(added)
     }
 
-    /// Keeps the new bytes of `source`, a file below `root`. They are on disk when this returns.
-    pub fn keep(&self, source: &Source, root: &Path) -> Result<Kept, FileError> {
+    /// Keeps the new bytes of `file`, which is below `root`. They are on disk when this returns.
+    pub fn keep(&self, file: &Source, root: &Path) -> Result<Kept, FileError> {
         let mut commit = self.begin_commit();
         self.lock_for_keeping(&mut commit)?;
         let place = Place { root, key: None, form: Form::Bytes };
-        let kept = self.keep_locked(source, &place, &mut commit)?;
+        let kept = self.keep_locked(file, &place, &mut commit)?;
         commit.finish()?;
         Ok(kept)
     }
@@ -114,22 +114,22 @@ impl SessionDir {
     /// Keeps the new bytes of a session file.
     pub(super) fn keep_locked(
         &self,
-        source: &Source,
+        file: &Source,
         place: &Place<'_>,
         commit: &mut VaultCommit,
     ) -> Result<Kept, FileError> {
-        let stem = super::file_name(source.name());
+        let stem = super::file_name(file.name());
         let newest = self.newest_file(&stem)?;
-        if let Some((stem, generation)) = &newest
-            && let Some(kept) = self.go_on(source, place, (stem, *generation), commit)?
+        if let Some(newest) = &newest
+            && let Some(kept) = self.go_on(file, place, newest, commit)?
         {
             return Ok(kept);
         }
         let generation = self.next_generation(&stem)?;
-        let header = self.header(source.name(), source.path(), place.root, generation);
+        let header = self.header(file.name(), file.path(), place.root, generation);
         let header = FileHeader { key: place.key.map(str::to_owned), form: place.form, ..header };
         let mut writer = SealedWriter::create(&self.kept_path(&stem, generation), &header)?;
-        let kept = copy(&mut writer, &mut source.open()?, source)?;
+        let kept = copy(&mut writer, &mut file.open()?, file)?;
         commit.add_file(self, writer.finish()?);
         if let Some((stem, lost)) = newest {
             self.replace_lost(&stem, lost, &kept, commit)?;
@@ -151,7 +151,7 @@ impl SessionDir {
         &self,
         stem: &str,
         generation: u32,
-        anew: &Kept,
+        replacement: &Kept,
         commit: &mut VaultCommit,
     ) -> Result<(), FileError> {
         let lost = self.kept(stem, generation)?;
@@ -172,32 +172,33 @@ impl SessionDir {
     /// Appends new bytes to the last generation; `None` if the file does not continue it.
     pub(super) fn grow_locked(
         &self,
-        source: &Source,
+        file: &Source,
         place: &Place<'_>,
         commit: &mut VaultCommit,
     ) -> Result<Option<Kept>, FileError> {
-        let newest = self.newest_file(&super::file_name(source.name()))?;
-        let Some((stem, generation)) = newest else { return Ok(None) };
-        self.go_on(source, place, (&stem, generation), commit)
+        let newest = self.newest_file(&super::file_name(file.name()))?;
+        let Some(newest) = newest else { return Ok(None) };
+        self.go_on(file, place, &newest, commit)
     }
 
     /// Appends new bytes to a generation; `None` if the file does not start with its content.
     fn go_on(
         &self,
-        source: &Source,
+        file: &Source,
         place: &Place<'_>,
-        (stem, generation): (&str, u32),
+        generation: &(String, u32),
         commit: &mut VaultCommit,
     ) -> Result<Option<Kept>, FileError> {
-        let mut input = source.open()?;
-        let file = self.kept(stem, generation)?;
-        let Some(mut writer) = continued(&file, place, &mut input)? else { return Ok(None) };
-        writer.set_place(source.path(), place.root);
-        let kept = copy(&mut writer, &mut input, source)?;
+        let (stem, generation) = generation;
+        let mut input = file.open()?;
+        let sealed = self.kept(stem, *generation)?;
+        let Some(mut writer) = continued(&sealed, place, &mut input)? else { return Ok(None) };
+        writer.set_place(file.path(), place.root);
+        let kept = copy(&mut writer, &mut input, file)?;
         if writer.has_news() {
             commit.add_file(self, writer.finish()?);
         }
-        Ok(Some(Kept { generation, ..kept }))
+        Ok(Some(Kept { generation: *generation, ..kept }))
     }
 
     /// The last generation of one session file.
@@ -286,21 +287,21 @@ fn begins_with_kept(sealed: &mut Sealed, input: &mut dyn BufRead) -> Result<bool
 fn copy(
     writer: &mut SealedWriter,
     input: &mut dyn BufRead,
-    source: &Source,
+    file: &Source,
 ) -> Result<Kept, FileError> {
     let before = writer.sealed().length();
     let mut added = 0;
     loop {
-        let buffer = input.fill_buf().on("read", source.path())?;
+        let buffer = input.fill_buf().on("read", file.path())?;
         if buffer.is_empty() {
             break;
         }
-        let taken = buffer.len();
-        added += taken as u64;
+        let size = buffer.len();
+        added += size as u64;
         writer.push_lines(buffer)?;
-        input.consume(taken);
+        input.consume(size);
     }
-    writer.set_attributes(source.attributes());
+    writer.set_attributes(file.attributes());
     Ok(Kept { generation: 0, added, length: before + added })
 }
 

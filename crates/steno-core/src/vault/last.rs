@@ -15,22 +15,22 @@ impl SessionDir {
     ///
     /// Includes deleted files, unless another file holds their content: then the file was moved or compressed.
     pub(super) fn last_files(&self) -> Result<Vec<(String, u32)>, FileError> {
-        let (mut there, mut gone) = (Vec::new(), Vec::new());
+        let (mut present, mut gone) = (Vec::new(), Vec::new());
         for (stem, newest) in self.newest_files()? {
             if !self.is_gone(&stem, newest) {
-                there.push((stem, newest));
+                present.push((stem, newest));
                 continue;
             }
             let last = (0..newest).rev().find(|earlier| !self.is_gone(&stem, *earlier));
             gone.extend(last.map(|last| (stem, last)));
         }
         for (stem, generation) in gone {
-            if !self.stands_elsewhere(&stem, generation, &there)? {
-                there.push((stem, generation));
+            if !self.stands_elsewhere(&stem, generation, &present)? {
+                present.push((stem, generation));
             }
         }
-        there.sort();
-        Ok(there)
+        present.sort();
+        Ok(present)
     }
 
     /// Damage at the start of the files that the next write would continue. It starts new generations instead.
@@ -60,17 +60,17 @@ impl SessionDir {
         &self,
         stem: &str,
         generation: u32,
-        there: &[(String, u32)],
+        present: &[(String, u32)],
     ) -> Result<bool, FileError> {
         let Ok(gone) = self.open_kept(stem, generation) else { return Ok(false) };
-        for (stem, generation) in there {
+        for (stem, generation) in present {
             let Ok(other) = self.open_kept(stem, *generation) else { continue };
             if !may_hold(&other, &gone) {
                 continue;
             }
             let other = bytes_source(&other, &Problems::default());
-            let likeness = compare(gone.kept().open()?, &other)?;
-            if matches!(likeness, Likeness::Same | Likeness::More) {
+            let comparison = compare(gone.kept().open()?, &other)?;
+            if matches!(comparison, Likeness::Same | Likeness::More) {
                 return Ok(true);
             }
         }

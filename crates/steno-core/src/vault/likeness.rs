@@ -69,14 +69,14 @@ impl SessionDir {
     fn likeness_of_files(
         &self,
         kept: Vec<Sealed>,
-        sources: &[Source],
+        files: &[Source],
     ) -> Result<Likeness, FileError> {
         let is_lines = |sealed: &Sealed| plain_name(&sealed.header().name).ends_with(".jsonl");
         let has_lines = kept.iter().any(|sealed| is_lines(sealed) && sealed.length() > 0);
-        let is_kept = |source: &Source| {
-            kept.iter().any(|sealed| plain_name(&sealed.header().name) == plain_name(source.name()))
+        let is_kept = |file: &Source| {
+            kept.iter().any(|sealed| plain_name(&sealed.header().name) == plain_name(file.name()))
         };
-        let (mut has_more, mut has_less) = (!sources.iter().all(is_kept), false);
+        let (mut has_more, mut has_less) = (!files.iter().all(is_kept), false);
         let mut is_shown = false;
         for sealed in kept {
             if sealed.header().form != Form::Bytes {
@@ -84,13 +84,13 @@ impl SessionDir {
             }
             let decides = !has_lines || is_lines(&sealed);
             let name = plain_name(&sealed.header().name);
-            let source = sources.iter().find(|source| plain_name(source.name()) == name);
-            is_shown |= decides && source.is_some() && sealed.length() > 0;
-            let likeness = match source {
-                Some(source) => self.likeness_of_file(sealed, source)?,
+            let file = files.iter().find(|file| plain_name(file.name()) == name);
+            is_shown |= decides && file.is_some() && sealed.length() > 0;
+            let comparison = match file {
+                Some(file) => self.likeness_of_file(sealed, file)?,
                 None => Likeness::Less,
             };
-            match likeness {
+            match comparison {
                 _ if !decides => {}
                 Likeness::Same => {}
                 Likeness::More => has_more = true,
@@ -102,16 +102,16 @@ impl SessionDir {
     }
 
     /// Compares a file with the last generation, then with earlier ones.
-    fn likeness_of_file(&self, sealed: Sealed, source: &Source) -> Result<Likeness, FileError> {
+    fn likeness_of_file(&self, sealed: Sealed, file: &Source) -> Result<Likeness, FileError> {
         let (name, newest) = (file_name(&sealed.header().name), sealed.header().generation);
-        let likeness = compare(sealed, source)?;
-        if likeness != Likeness::Other {
-            return Ok(likeness);
+        let comparison = compare(sealed, file)?;
+        if comparison != Likeness::Other {
+            return Ok(comparison);
         }
         for generation in 0..newest {
             let Ok(sealed) = self.open_kept(&name, generation) else { continue };
             let is_bytes = sealed.header().form == Form::Bytes && !sealed.header().gone;
-            if is_bytes && matches!(compare(sealed, source)?, Likeness::Same | Likeness::Less) {
+            if is_bytes && matches!(compare(sealed, file)?, Likeness::Same | Likeness::Less) {
                 return Ok(Likeness::Less);
             }
         }
@@ -132,14 +132,14 @@ pub(super) fn compare(sealed: Sealed, source: &Source) -> Result<Likeness, FileE
         return Ok(Likeness::Other);
     };
     loop {
-        let (Ok(found), Ok(wanted)) = (input.fill_buf(), kept.fill_buf()) else {
+        let (Ok(found_bytes), Ok(kept_bytes)) = (input.fill_buf(), kept.fill_buf()) else {
             return Ok(Likeness::Other);
         };
-        let common = found.len().min(wanted.len());
+        let common = found_bytes.len().min(kept_bytes.len());
         if common == 0 {
-            return Ok(Likeness::of(!found.is_empty(), !wanted.is_empty()));
+            return Ok(Likeness::of(!found_bytes.is_empty(), !kept_bytes.is_empty()));
         }
-        if found[..common] != wanted[..common] {
+        if found_bytes[..common] != kept_bytes[..common] {
             return Ok(Likeness::Other);
         }
         input.consume(common);

@@ -39,26 +39,26 @@ impl Sum {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0).update(body);
         let hex = hasher.finalize().to_hex();
-        let mut sum = [0; Self::WIDTH];
-        sum.copy_from_slice(&hex.as_bytes()[..Self::WIDTH]);
-        Self(sum)
+        let mut digits = [0; Self::WIDTH];
+        digits.copy_from_slice(&hex.as_bytes()[..Self::WIDTH]);
+        Self(digits)
     }
 
     /// Splits a line into its stated hash and its body.
     pub(crate) fn split(line: &[u8]) -> Option<(Self, &[u8])> {
         let rest = line.strip_prefix(Self::PREFIX)?;
-        let (sum, rest) = rest.split_at_checked(Self::WIDTH)?;
+        let (digits, rest) = rest.split_at_checked(Self::WIDTH)?;
         let body = rest.strip_prefix(Self::SUFFIX)?;
-        Some((Self(sum.try_into().ok()?), body))
+        Some((Self(digits.try_into().ok()?), body))
     }
 
     /// Appends a line with this body to `out`. Returns its hash.
     pub(crate) fn append_line(&self, body: &[u8], out: &mut Vec<u8>) -> Self {
-        let sum = self.next(body);
-        for part in [Self::PREFIX, &sum.0, Self::SUFFIX, body, b"\n"] {
+        let hash = self.next(body);
+        for part in [Self::PREFIX, &hash.0, Self::SUFFIX, body, b"\n"] {
             out.extend_from_slice(part);
         }
-        sum
+        hash
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -150,8 +150,9 @@ impl LiveLog {
         let state = self.state();
         self.check()?;
         self.lock.lock().on("lock", &self.path)?;
-        let sum = state.end.sum;
-        let mut tail = Tail { log: self, state, sum, pending: Vec::new(), cut: 0, lost: 0 };
+        let last_hash = state.end.sum;
+        let mut tail =
+            Tail { log: self, state, sum: last_hash, pending: Vec::new(), cut: 0, lost: 0 };
         tail.catch_up(take)?;
         Ok(tail)
     }
@@ -175,8 +176,8 @@ impl LiveLog {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            let (mine, there) = (self.file.metadata(), fs::metadata(&self.path));
-            matches!((mine, there), (Ok(mine), Ok(there)) if mine.ino() == there.ino())
+            let (own, current) = (self.file.metadata(), fs::metadata(&self.path));
+            matches!((own, current), (Ok(own), Ok(current)) if own.ino() == current.ino())
         }
         #[cfg(not(unix))]
         self.path.exists()
@@ -200,9 +201,9 @@ impl LiveLog {
         let is_alone =
             self.file.metadata().is_ok_and(|metadata| metadata.len() == state.end.length);
         let known = if is_alone { None } else { HeadFile::read_from(&mut state.head).ok() };
-        let is_news =
+        let is_new =
             known.and_then(|known| known.last).is_none_or(|known| known.length < end.length);
-        let result = if is_news { end.append_to(&state.head) } else { Ok(()) };
+        let result = if is_new { end.append_to(&state.head) } else { Ok(()) };
         self.lock.unlock().on("unlock", &self.path)?;
         result.on("write the head of", &self.path)
     }
@@ -391,15 +392,15 @@ mod tests {
         append(&two, "\"n\":2}");
         append(&one, "\"n\":3}");
         one.sync().unwrap();
-        let mut sum = FIRST_SUM;
+        let mut hash = FIRST_SUM;
         let text = fs::read(&bench.log).unwrap();
         let lines: Vec<_> =
             text.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n').collect();
         assert_eq!(lines.len(), 3);
         for line in lines {
             let (stated, body) = Sum::split(line).unwrap();
-            assert_eq!(stated, sum.next(body));
-            sum = stated;
+            assert_eq!(stated, hash.next(body));
+            hash = stated;
         }
         let head = HeadFile::read(&bench.head).unwrap();
         assert_eq!(head.last.unwrap().length, text.len() as u64);

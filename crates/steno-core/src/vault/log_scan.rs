@@ -50,16 +50,16 @@ pub(crate) fn scan_log(
         }
         let is_acknowledged = end.length < durable;
         let lacks_newline = !is_whole && is_acknowledged && durable <= end.length + size;
-        let is_half = !is_whole && !lacks_newline;
-        if is_half || (!is_acknowledged && has_hole(&line)) {
+        let is_torn = !is_whole && !lacks_newline;
+        if is_torn || (!is_acknowledged && has_hole(&line)) {
             let rest = io::copy(log, &mut io::sink())?;
             return Ok(LogScan { interrupted: size + rest, ..scan });
         }
         let split = Sum::split(&line);
-        let is_chained = split.is_some_and(|(sum, body)| end.sum.next(body) == sum);
+        let is_chained = split.is_some_and(|(hash, body)| end.sum.next(body) == hash);
         take(LogLine { offset: end.length, bytes: &line, is_chained });
         end.length += size;
-        end.sum = split.map_or(end.sum, |(sum, _)| sum);
+        end.sum = split.map_or(end.sum, |(hash, _)| hash);
         if lacks_newline {
             return Ok(LogScan { end, interrupted: 0, lacks_newline });
         }
@@ -77,12 +77,12 @@ mod tests {
     use super::*;
 
     fn log_of(count: usize) -> Vec<u8> {
-        let (mut log, mut sum) = (Vec::new(), FIRST_SUM);
+        let (mut log, mut hash) = (Vec::new(), FIRST_SUM);
         for number in 0..count {
             let body = format!("\"n\":{number},\"text\":\"{}\"}}", "x".repeat(300));
-            sum = sum.next(body.as_bytes());
+            hash = hash.next(body.as_bytes());
             log.extend_from_slice(Sum::PREFIX);
-            log.extend_from_slice(sum.as_str().as_bytes());
+            log.extend_from_slice(hash.as_str().as_bytes());
             log.extend_from_slice(format!("\",{body}\n").as_bytes());
         }
         log

@@ -39,7 +39,7 @@ impl SessionDir {
         let manifest = manifest.filter(|manifest| manifest.is_as_written(&bytes));
         manifest
             .map(|manifest| manifest.files)
-            .ok_or_else(|| damaged("damaged list"))
+            .ok_or_else(|| damaged("damaged manifest"))
             .on("read", &path)
     }
 }

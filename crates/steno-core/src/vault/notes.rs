@@ -120,20 +120,20 @@ impl SessionDir {
 struct WrittenNotes {
     notes: Vec<Option<Note>>,
     /// Indexes into `notes` by id.
-    places: HashMap<Uuid, Vec<usize>>,
+    indexes: HashMap<Uuid, Vec<usize>>,
 }
 
 impl WrittenNotes {
     fn take(&mut self, line: Line) {
         match line.text {
             Some(text) => {
-                self.places.entry(line.id).or_default().push(self.notes.len());
+                self.indexes.entry(line.id).or_default().push(self.notes.len());
                 let note = Note { id: line.id, at: line.at, entry: line.entry, text };
                 self.notes.push(Some(note));
             }
             None => {
-                for place in self.places.remove(&line.id).unwrap_or_default() {
-                    self.notes[place] = None;
+                for index in self.indexes.remove(&line.id).unwrap_or_default() {
+                    self.notes[index] = None;
                 }
             }
         }
@@ -191,8 +191,8 @@ mod tests {
         let log = fs::read_to_string(&path).unwrap();
         fs::write(&path, log.replace("\"two\"", "\"t\\o\"")).unwrap();
         let notes = dir.notes().unwrap();
-        let told: Vec<_> = notes.all.iter().map(|note| note.text.as_str()).collect();
-        assert_eq!((told, notes.problems.len()), (vec!["one", "three"], 1));
+        let texts: Vec<_> = notes.all.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!((texts, notes.problems.len()), (vec!["one", "three"], 1));
         assert_eq!(notes.problems[0].line, Some(2));
         assert_eq!(dir.verify().unwrap().damage.len(), 1);
         fs::remove_file(&path).unwrap();

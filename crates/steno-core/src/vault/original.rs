@@ -76,7 +76,7 @@ impl Original {
         let merged = restore_rows::compare(&self.kept, target, true)?;
         if merged.inserted > 0 && merged.replaced > 0 {
             let (inserted, replaced) = (merged.inserted, merged.replaced);
-            let reason = format!("of its rows {inserted} are missing and {replaced} have changed");
+            let reason = format!("missing rows: {inserted}, changed rows: {replaced}");
             return Err(RestoreError::mixed(target, reason));
         }
         Ok(merged.inserted > 0)

@@ -68,8 +68,8 @@ impl SessionDir {
         let mut transcript = format::read(reader, &bundle)?;
         transcript.session.id = self.id().clone();
         transcript.session.agent = self.agent().to_owned();
-        let mut found = problems.lock().unwrap_or_else(PoisonError::into_inner);
-        transcript.problems.append(&mut found);
+        let mut reported = problems.lock().unwrap_or_else(PoisonError::into_inner);
+        transcript.problems.append(&mut reported);
         Ok(transcript)
     }
 

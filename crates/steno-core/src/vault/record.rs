@@ -453,8 +453,8 @@ pub(super) fn holds_bad(line: &[u8]) -> bool {
 pub(super) fn begins_raw(line: &[u8], beginning: &[u8]) -> bool {
     const RAW: &[u8] = b",\"raw\":";
     // Hash, time and id come before it.
-    let head = &line[..line.len().min(256)];
-    let raw = head.windows(RAW.len()).position(|window| window == RAW);
+    let prefix = &line[..line.len().min(256)];
+    let raw = prefix.windows(RAW.len()).position(|window| window == RAW);
     raw.is_some_and(|at| line[at + RAW.len()..].starts_with(beginning))
 }
 

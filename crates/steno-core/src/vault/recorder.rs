@@ -240,7 +240,7 @@ impl Recorder {
         let (mut tail, mut reader) = self.desk.lock()?;
         let at = self.clock.now();
         if tail.lost() > 0 {
-            let reason = format!("{} bytes that were kept are missing here", tail.lost());
+            let reason = format!("{} kept bytes are missing here", tail.lost());
             reader.wrote(tail.append(&record::bad_body(at, b"", &reason)));
         }
         if let Some(opening) = opening {

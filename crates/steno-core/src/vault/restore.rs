@@ -32,22 +32,22 @@ pub struct Restored {
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The session was recorded live, so it has no session files.
-    #[error("the session was recorded, there are no files to put back")]
+    #[error("the session was recorded live, so it has no files to restore")]
     Recorded,
     /// The vault has only excerpts about the session.
-    #[error("only the agent's history tells of the session, there are no files to put back")]
+    #[error("the session is known only from the agent's history, so it has no files to restore")]
     OnlyTold,
     /// Another file exists at the target.
-    #[error("another file stands at: {0}")]
+    #[error("another file exists: {0}")]
     Taken(PathBuf),
     /// The target is a folder or another kind of non-file.
-    #[error("what stands there is not a file: {0}")]
+    #[error("not a file: {0}")]
     NoFile(PathBuf),
     /// A kept name leads out of the target folder.
-    #[error("not a name below a folder: {0}")]
+    #[error("the name leads out of the folder: {0}")]
     Escapes(String),
     /// The rows cannot be merged into the existing database.
-    #[error("the rows cannot be put back into {path}: {reason}")]
+    #[error("could not restore the rows into {path}: {reason}")]
     Rows {
         /// The database.
         path: PathBuf,

@@ -42,7 +42,7 @@ pub(super) fn check_alone(path: &Path) -> Result<(), RestoreError> {
 
 /// Creates a database that contains only the kept rows.
 pub(super) fn make(kept: &KeptFile, path: &Path) -> Result<(), RestoreError> {
-    let bytes = whole(kept)?.into_whole().on("make a database of", &kept.path)?;
+    let bytes = whole(kept)?.into_whole().on("create a database from", &kept.path)?;
     let attributes = kept.open()?.attributes();
     durable::create_private_dir(durable::parent(path))?;
     durable::replace_atomic(path, |file| {
@@ -74,8 +74,8 @@ fn claiming<T>(
 fn whole(kept: &KeptFile) -> Result<Replay, RestoreError> {
     let problems = Problems::default();
     let replay = replay(kept, RESTORE_LIMIT, &problems).on("read", &kept.path)?;
-    let found = problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    match found.first() {
+    let reported = problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match reported.first() {
         Some(problem) => Err(io::Error::other(problem.to_string())).on("read", &kept.path)?,
         None => Ok(replay),
     }

@@ -257,7 +257,7 @@ impl RecordingPause {
 
 /// The error of a recording that could not be closed.
 #[derive(Debug, thiserror::Error)]
-#[error("the recording could not be ended")]
+#[error("could not close the recording")]
 pub struct UnclosedRecording {
     /// Number of items lost at its end.
     pub lost: u64,

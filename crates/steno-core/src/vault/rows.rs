@@ -67,9 +67,9 @@ impl SessionDir {
     fn log(&self, stem: &str, header: FileHeader) -> Result<(SealedWriter, Slots), FileError> {
         let newest = self.newest_file(stem)?;
         if let Some((_, generation)) = newest
-            && let Some(found) = continued(&self.kept(stem, generation)?, &header)?
+            && let Some(log) = continued(&self.kept(stem, generation)?, &header)?
         {
-            return Ok(found);
+            return Ok(log);
         }
         let generation = self.next_generation(stem)?;
         let header = FileHeader { generation, ..header };
@@ -80,7 +80,7 @@ impl SessionDir {
 
 fn continued(
     kept: &KeptFile,
-    wanted: &FileHeader,
+    expected: &FileHeader,
 ) -> Result<Option<(SealedWriter, Slots)>, FileError> {
     let mut writer = match SealedWriter::open(kept) {
         Ok(writer) => writer,
@@ -91,7 +91,7 @@ fn continued(
         return Ok(None);
     }
     let header = writer.sealed().header();
-    if header.gone || header.form != Form::Rows || header.key != wanted.key {
+    if header.gone || header.form != Form::Rows || header.key != expected.key {
         return Ok(None);
     }
     let slots = Slots::read(kept.open()?.reader(0), &kept.path, &mut |_| ());
@@ -148,9 +148,9 @@ pub(super) fn source(sealed: &Sealed, problems: &Problems) -> Source {
 /// Replays a kept log. Reports damage, bad lines, and lines longer than `row_limit`.
 pub(super) fn replay(kept: &KeptFile, row_limit: usize, problems: &Problems) -> io::Result<Replay> {
     // The log is read twice, but damage is reported once.
-    let told = OnceLock::new();
+    let is_reported = OnceLock::new();
     let open = || -> io::Result<Box<dyn BufRead>> {
-        let problems = match told.set(()) {
+        let problems = match is_reported.set(()) {
             Ok(()) => Arc::clone(problems),
             Err(()) => Problems::default(),
         };

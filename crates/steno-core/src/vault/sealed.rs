@@ -65,7 +65,7 @@ impl KeptFile {
         // A file that could not be read when the journal was created has no chain end.
         if let Some(chain) = listed.chain() {
             let size = listed.size.unwrap_or(u64::MAX);
-            sealed.limit_to((size, listed.length), chain).on("read", &self.path)?;
+            sealed.limit_to(size, listed.length, chain).on("read", &self.path)?;
         }
         sealed.listed = Some(listed.clone());
         Ok(sealed)
@@ -106,15 +106,21 @@ pub struct Sealed {
     damaged: bool,
 }
 
+/// The end of a file header: its offset, and the chain that starts there.
+struct HeaderEnd {
+    offset: u64,
+    chain: Hash,
+}
+
 impl Sealed {
     /// Opens a file. Without a complete trailer, scans it up to its last intact frame.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let mut file = File::open(path).on("open", path)?;
         let size = file.metadata().on("read", path)?.len();
-        let (header, begin): (FileHeader, u64) = frame::read_header(&mut file).on("read", path)?;
+        let (header, offset): (FileHeader, u64) = frame::read_header(&mut file).on("read", path)?;
         check_version(&header).on("read", path)?;
         let (_, chain) = frame::begin(&header);
-        let mut sealed = Self::begun(path, file, header, (begin, chain));
+        let mut sealed = Self::begun(path, file, header, HeaderEnd { offset, chain });
         match frame::read_end(&mut sealed.file, size).on("read", path)? {
             Some((_, trailer)) => sealed.take_trailer(size, trailer),
             None => sealed.scan(size).on("read", path)?,
@@ -131,8 +137,8 @@ impl Sealed {
         self.end = end;
     }
 
-    /// A file with nothing but its header, which ends at `end` and starts the chain.
-    fn begun(path: &Path, file: File, header: FileHeader, (end, chain): (u64, Hash)) -> Self {
+    /// A file with nothing but its header.
+    fn begun(path: &Path, file: File, header: FileHeader, end: HeaderEnd) -> Self {
         Self {
             path: path.to_owned(),
             listed: None,
@@ -140,10 +146,10 @@ impl Sealed {
             header,
             frames: Vec::new(),
             length: 0,
-            chains: [chain; 2],
+            chains: [end.chain; 2],
             attributes: Attributes::default(),
             moved: None,
-            end,
+            end: end.offset,
             torn: None,
             damaged: false,
         }

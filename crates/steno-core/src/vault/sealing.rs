@@ -145,7 +145,7 @@ impl<'a> LogToSeal<'a> {
         };
         let sealed = hash(&mut sealed.reader(base).take(self.length)).on("read", &path)?;
         if sealed != hash(&mut self.reader(0)?).on("read", self.path)? {
-            let error = frame::damaged("it does not hold what was recorded; the log stays");
+            let error = frame::damaged("the sealed file differs from the live log, which is kept");
             return Err(error).on("seal", &path);
         }
         Ok(())

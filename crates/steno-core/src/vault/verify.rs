@@ -103,7 +103,7 @@ impl Report {
         for damaged in &state.damaged {
             let is_known = |known: &Damage| known.path == path;
             if !self.damage.iter().any(is_known) {
-                self.add_damage(&path, damaged.length, "a line that is none of the journal's");
+                self.add_damage(&path, damaged.length, "not a journal line");
             }
         }
         Ok(())
@@ -300,5 +300,5 @@ fn last_sealed_sum(dir: &SessionDir, base: u64) -> Option<Sum> {
     let (begin, frame) = sealed.frame_at(base - 1).ok()??;
     let sealed = frame.get(..usize::try_from(base - begin).ok()?)?.strip_suffix(b"\n")?;
     let line = sealed.rsplit(|byte| *byte == b'\n').next()?;
-    Sum::split(line).map(|(sum, _)| sum)
+    Sum::split(line).map(|(hash, _)| hash)
 }

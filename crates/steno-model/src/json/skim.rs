@@ -178,8 +178,8 @@ impl<'de> Skimmer<'de> {
 
     /// Whether a long string may be cut to its prefix.
     fn may_cut(&self, plain: &str) -> bool {
-        let told = beginning(plain, self.limit).trim_start();
-        self.depth > 1 && !told.is_empty() && !told.starts_with('<')
+        let prefix = beginning(plain, self.limit).trim_start();
+        self.depth > 1 && !prefix.is_empty() && !prefix.starts_with('<')
     }
 
     /// Decodes a string that starts with `plain` and ends at `end`, from its first escape on.

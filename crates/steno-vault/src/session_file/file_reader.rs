@@ -32,7 +32,7 @@ impl FileReader {
             Ok(file)
         };
         let file = open().inspect_err(|error| note_failure("open", path, error))?;
-        let (path, buffer) = (path.to_owned(), SPARE.take());
+        let (path, buffer) = (path.to_owned(), SPARE_BUFFER.take());
         Ok(Self { path, file, buffer, is_begun: false, position: 0, filled: 0 })
     }
 
@@ -61,26 +61,26 @@ fn note_failure(action: &'static str, path: &Path, error: &io::Error) {
     {
         let source = io::Error::from_raw_os_error(code);
         let failure = FileError { action, path: path.to_owned(), source };
-        FAILURES.with_borrow_mut(|failures| failures.push(failure));
+        READ_FAILURES.with_borrow_mut(|failures| failures.push(failure));
     }
 }
 
 thread_local! {
-    static FAILURES: RefCell<Vec<FileError>> = const { RefCell::new(Vec::new()) };
+    static READ_FAILURES: RefCell<Vec<FileError>> = const { RefCell::new(Vec::new()) };
     /// The buffer of the last reader, reused by the next. Most readers live only briefly.
-    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static SPARE_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl Drop for FileReader {
     fn drop(&mut self) {
-        SPARE.set(std::mem::take(&mut self.buffer));
+        SPARE_BUFFER.set(std::mem::take(&mut self.buffer));
     }
 }
 
 impl Read for FileReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut there = self.fill_buf()?;
-        let count = there.read(out)?;
+        let mut available = self.fill_buf()?;
+        let count = available.read(out)?;
         self.consume(count);
         Ok(count)
     }

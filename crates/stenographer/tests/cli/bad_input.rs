@@ -251,11 +251,14 @@ fn a_context_that_is_too_large_to_be_read_is_kept() {
     insta::assert_snapshot!(home.steno(&["inspect", "task"]), @r"
     --- stderr
     error: could not read $HOME/task/context.jsonl
-    caused by: a document of more than 128 MiB
+    caused by: the document is larger than 128 MiB
     --- exit 1
     ");
     let output = home.steno(&["import", "task"]);
-    assert!(output.stderr.contains("context.jsonl: a document of more than 128 MiB"), "{output}");
+    assert!(
+        output.stderr.contains("context.jsonl: the document is larger than 128 MiB"),
+        "{output}"
+    );
     assert!(output.stderr.contains(": 0 entries, 209715200 bytes new"), "{output}");
     std::fs::remove_file(&path).unwrap();
     home.steno(&["restore", output.stdout.trim(), "--to", "task"]).ok();

@@ -50,7 +50,7 @@ fn other_content_is_not_replaced_unless_forced() {
     fs::write(&path, "mine").unwrap();
     insta::assert_snapshot!(home.steno(&["restore", "2026", "--to", RUN]), @"
     --- stderr
-    error: another file stands at: $HOME/out/runs/2026-01-05-mine-s/transcript.json
+    error: another file exists: $HOME/out/runs/2026-01-05-mine-s/transcript.json
     hint: use --force to replace it, or --to DIR
     --- exit 1
     ");
@@ -71,7 +71,7 @@ fn other_content_is_not_replaced_unless_forced() {
     assert_eq!(fs::read(backup.with_extension("steno-backup.1")).unwrap(), b"mine again");
     insta::assert_snapshot!(home.steno(&["restore", "s"]), @"
     --- stderr
-    error: the session was recorded, there are no files to put back
+    error: the session was recorded live, so it has no files to restore
     --- exit 1
     ");
 }
@@ -128,7 +128,7 @@ fn a_damaged_header_does_not_say_where_files_go() {
     insta::assert_snapshot!(home.steno(&["restore", "2026"]), @"
     --- stderr
     error: could not read $HOME/store/vault/devflow/2026-01-05-mine-s/metadata.json.zst
-    caused by: its header is not as it was written
+    caused by: its header was changed
     hint: run `steno verify` to see what else is damaged
     --- exit 1
     ");
@@ -186,7 +186,7 @@ fn links_are_replaced_and_never_followed() {
     for target in [elsewhere.as_path(), "nowhere".as_ref()] {
         symlink(target, &path).unwrap();
         let refused = home.steno(&["restore", "2026", "--to", RUN]);
-        assert!(refused.stderr.contains("another file stands at"), "{refused}");
+        assert!(refused.stderr.contains("another file exists"), "{refused}");
         home.steno(&["restore", "2026", "--force", "--to", RUN]).ok();
         assert!(fs::symlink_metadata(&path).unwrap().is_file());
         assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
@@ -197,7 +197,7 @@ fn links_are_replaced_and_never_followed() {
     // Neither is a folder, nor anything else.
     fs::create_dir(&path).unwrap();
     let refused = home.steno(&["restore", "2026", "--force", "--to", RUN]);
-    assert!(refused.stderr.contains("what stands there is not a file"), "{refused}");
+    assert!(refused.stderr.contains("not a file: "), "{refused}");
 }
 
 #[cfg(target_os = "linux")]

@@ -314,7 +314,7 @@ fn what_cannot_be_resumed_says_why() {
     machine.home.steno_with(&["record", "--agent", "codex", "--session", "r"], line).ok();
     insta::assert_snapshot!(machine.resume(&["r"]), @"
     --- stderr
-    error: the session was recorded, there are no files to put back
+    error: the session was recorded live, so it has no files to restore
     --- exit 1
     ");
     machine.keep(AGENTS[0].0, CLAUDE);
@@ -398,14 +398,14 @@ fn no_agent_is_started_when_rows_cannot_be_put_back() {
     connection.execute_batch("UPDATE session SET title = 'Later'").unwrap();
     insta::assert_snapshot!(machine.resume(&["ses_1"]), @"
     --- stderr
-    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: of its rows 1 are missing and 1 have changed
+    error: could not restore the rows into $HOME/.local/share/opencode/opencode.db: missing rows: 1, changed rows: 1
     hint: run `steno sync` first, or `steno restore ses_1 --force` to have it as it was
     --- exit 1
     ");
     let output = machine.resume(&["ses_1", "--print"]);
     assert_eq!(output.code, 0);
     assert_eq!(output.stdout, "cd $HOME/code/birds && opencode --session ses_1\n");
-    assert!(output.stderr.contains("1 are missing and 1 have changed"), "{output}");
+    assert!(output.stderr.contains("missing rows: 1, changed rows: 1"), "{output}");
     connection.execute_batch("DROP TABLE part").unwrap();
     let output = machine.resume(&["ses_1"]);
     assert_eq!((output.code, output.stdout.as_str()), (1, ""));

@@ -71,7 +71,7 @@ fn a_damaged_header_is_told_and_the_source_kept_anew() {
     fs::write(&kept, bytes).unwrap();
     home.file(SESSION, line(1) + &line(2));
     let told = sync(&home, &[]);
-    assert!(told.stderr.contains("its header is not as it was written"), "{told}");
+    assert!(told.stderr.contains("its header was changed"), "{told}");
     assert!(told.ok().lines().nth(1).unwrap().ends_with('1'));
     assert_eq!(prompts(&home), 2);
     home.file(SESSION, line(1) + &line(2) + &line(3));

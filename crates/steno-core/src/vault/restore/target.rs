@@ -36,15 +36,15 @@ impl Target {
     /// A file to restore at `path`. Never replaces anything but a file or a link. A link is replaced itself, not
     /// followed.
     pub(super) fn file(kept: KeptFile, path: PathBuf, force: bool) -> Result<Self, RestoreError> {
-        let there = fs::symlink_metadata(&path).ok();
-        if there.is_some_and(|there| !there.is_file() && !there.is_symlink()) {
+        let existing = fs::symlink_metadata(&path).ok();
+        if existing.is_some_and(|existing| !existing.is_file() && !existing.is_symlink()) {
             return Err(RestoreError::NoFile(path));
         }
-        let is_there = is_same(&kept, &path)?;
-        if is_taken(&path) && !is_there && !force {
+        let is_restored = is_same(&kept, &path)?;
+        if is_taken(&path) && !is_restored && !force {
             return Err(RestoreError::Taken(path));
         }
-        let task = if is_there { Task::Nothing } else { Task::Write };
+        let task = if is_restored { Task::Nothing } else { Task::Write };
         Ok(Self { kept, path, task })
     }
 
@@ -111,18 +111,18 @@ pub(super) fn place(header: &FileHeader, to: Option<&Path>) -> Result<PathBuf, R
 pub(in crate::vault) fn is_same(kept: &KeptFile, target: &Path) -> Result<bool, FileError> {
     let sealed = kept.open()?;
     match fs::metadata(target) {
-        Ok(there) if there.is_file() && there.len() == sealed.length() => {}
+        Ok(existing) if existing.is_file() && existing.len() == sealed.length() => {}
         Ok(_) => return Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error).on("open", target),
     }
-    let there = File::open(target).on("open", target)?;
+    let existing = File::open(target).on("open", target)?;
     let hash = |input: &mut dyn Read| {
         let mut hasher = blake3::Hasher::new();
         io::copy(input, &mut hasher).map(|_| hasher.finalize())
     };
-    let wanted = hash(&mut sealed.reader(0)).on("read", &kept.path)?;
-    Ok(hash(&mut io::BufReader::new(there)).on("read", target)? == wanted)
+    let kept_hash = hash(&mut sealed.reader(0)).on("read", &kept.path)?;
+    Ok(hash(&mut io::BufReader::new(existing)).on("read", target)? == kept_hash)
 }
 
 /// Writes the kept bytes to the target, with their original modification time and mode.

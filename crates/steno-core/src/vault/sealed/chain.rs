@@ -21,10 +21,10 @@ impl Sealed {
 
     fn check(&mut self, count: usize) -> io::Result<()> {
         if self.damaged {
-            return Err(frame::damaged("damaged before its end"));
+            return Err(frame::damaged("a frame before the end is damaged"));
         }
         if self.frames.is_empty() && self.torn.is_some() {
-            return Err(frame::damaged("neither a frame nor a trailer vouches for its header"));
+            return Err(frame::damaged("no frame or trailer confirms its header"));
         }
         let (mut chain, mut moved) = (self.chains[0], None);
         for index in 0..count.min(self.frames.len()) {
@@ -32,7 +32,7 @@ impl Sealed {
             if header.check_link(chain, &data).is_err() {
                 let what =
                     if index == 0 { "its header or first frame" } else { "one of its frames" };
-                return Err(frame::damaged(&format!("{what} is not as it was written")));
+                return Err(frame::damaged(&format!("{what} was changed")));
             }
             // If only some pieces of a frame are listed, the chain ends with the last listed one.
             let mut links = header.links(chain);
@@ -41,7 +41,7 @@ impl Sealed {
             moved = header.last_move().cloned().or(moved);
         }
         if count >= self.frames.len() && (chain != self.chains[1] || moved != self.moved) {
-            return Err(frame::damaged("its header or trailer is not as it was written"));
+            return Err(frame::damaged("its header or trailer was changed"));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ impl Sealed {
     /// file. The chain must then end with `chain`.
     ///
     /// A file with merged frames has another size, but the same links.
-    pub(super) fn limit_to(&mut self, (size, length): (u64, u64), chain: Hash) -> io::Result<()> {
+    pub(super) fn limit_to(&mut self, size: u64, length: u64, chain: Hash) -> io::Result<()> {
         let is_listed =
             self.torn.is_none() && (self.end, self.length, self.chains[1]) == (size, length, chain);
         if is_listed || self.read_trailer_at(size, (length, chain))? {
@@ -18,9 +18,9 @@ impl Sealed {
         }
         if (self.length, self.chains[1]) != (length, chain) && !self.limit_to_link(length, chain)? {
             return Err(frame::damaged(if self.length < length {
-                "older than it was: bytes that were kept are missing"
+                "shorter than it was: kept bytes are missing"
             } else {
-                "not as it was written: the journal lists other bytes"
+                "it was changed: the journal lists other bytes"
             }));
         }
         self.check_first_link()
@@ -79,6 +79,6 @@ impl Sealed {
             let last = first.links(self.chains[0]).last();
             last.is_some_and(|(_, link)| link == first.chain)
         };
-        if is_first { Ok(()) } else { Err(frame::damaged("its header is not as it was written")) }
+        if is_first { Ok(()) } else { Err(frame::damaged("its header was changed")) }
     }
 }

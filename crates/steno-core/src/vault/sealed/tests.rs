@@ -89,7 +89,7 @@ fn what_is_listed_is_read_whatever_follows_it() {
     let older = steps[steps.len() - 2].0.listed.as_ref().and_then(|listed| listed.size).unwrap();
     fs::write(&path, &whole[..older as usize]).unwrap();
     let reason = steps.last().unwrap().0.open().unwrap_err().source.to_string();
-    assert!(reason.starts_with("older than it was"), "{reason}");
+    assert!(reason.starts_with("shorter than it was"), "{reason}");
 }
 
 #[test]

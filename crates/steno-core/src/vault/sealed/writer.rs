@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{KeptFile, Sealed};
+use super::{HeaderEnd, KeptFile, Sealed};
 use crate::durable::{self, FileError, OnPath};
 use crate::lines::LINE_LIMIT;
 use crate::vault::frame::{
@@ -67,15 +67,15 @@ pub(crate) const NEW_SUFFIX: &str = ".new";
 
 thread_local! {
     /// The buffer of the last writer, reused by the next.
-    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static SPARE_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl Drop for SealedWriter {
     fn drop(&mut self) {
-        let mut room = std::mem::take(&mut self.pending);
-        if room.capacity() <= 4 * FRAME_SIZE {
-            room.clear();
-            SPARE.set(room);
+        let mut buffer = std::mem::take(&mut self.pending);
+        if buffer.capacity() <= 4 * FRAME_SIZE {
+            buffer.clear();
+            SPARE_BUFFER.set(buffer);
         }
     }
 }
@@ -86,8 +86,13 @@ impl SealedWriter {
         let (bytes, chain) = frame::begin(header);
         let mut file = create_new(path)?;
         file.write_all(&bytes).on("write", path)?;
-        let sealed = Sealed::begun(path, file, header.clone(), (bytes.len() as u64, chain));
-        let (pending, moved) = (SPARE.take(), None);
+        let sealed = Sealed::begun(
+            path,
+            file,
+            header.clone(),
+            HeaderEnd { offset: bytes.len() as u64, chain },
+        );
+        let (pending, moved) = (SPARE_BUFFER.take(), None);
         Ok(Self { sealed, pending, moved, unfinished: true, is_new: true })
     }
 
@@ -102,7 +107,7 @@ impl SealedWriter {
             return Self::upgrade(sealed);
         }
         sealed.file = File::options().read(true).write(true).open(path).on("open", path)?;
-        let pending = SPARE.take();
+        let pending = SPARE_BUFFER.take();
         Ok(Self { sealed, pending, moved: None, unfinished: false, is_new: false })
     }
 
@@ -240,8 +245,7 @@ impl SealedWriter {
         let content = FrameContent { offset, raw: &raw, pieces };
         let packed = frame::pack(chain, content).on("compress", &path)?;
         if packed.header.chain != self.sealed.chains[1] {
-            return Err(frame::damaged("its frames are not as they were written"))
-                .on("merge", &path);
+            return Err(frame::damaged("its frames were changed")).on("merge", &path);
         }
         let mut new = create_new(&path)?;
         let old = &mut self.sealed.file;

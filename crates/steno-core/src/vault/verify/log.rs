@@ -25,8 +25,8 @@ impl LogCheck<'_> {
         report.files += 1;
         let known = self.check_head(report)?;
         let mut ends = vec![known];
-        let listed_sum = self.listed.log_sum();
-        ends.push(listed_sum.map(|sum| Head { length: self.listed.length, sum }));
+        let listed_hash = self.listed.log_sum();
+        ends.push(listed_hash.map(|hash| Head { length: self.listed.length, sum: hash }));
         let durable = ends.iter().flatten().map(|end| end.length).max().unwrap_or(0);
         let file = File::open(path).on("open", path)?;
         let start = Head { length: 0, sum: first.unwrap_or(FIRST_SUM) };
@@ -38,13 +38,13 @@ impl LogCheck<'_> {
             if split.is_none() {
                 damage.push((line.offset, "a line that is not a record"));
             } else if !line.is_chained && !is_first_of_unknown {
-                damage.push((line.offset, "a record that was changed, or one missing before it"));
+                damage.push((line.offset, "a record was changed, or one is missing before it"));
             }
             let length = line.offset + line.bytes.len() as u64 + 1;
             let is_other =
-                |end: &Head| end.length == length && split.is_some_and(|(sum, _)| sum != end.sum);
+                |end: &Head| end.length == length && split.is_some_and(|(hash, _)| hash != end.sum);
             if ends.iter().flatten().any(is_other) {
-                damage.push((length, "another end than its head says"));
+                damage.push((length, "its end differs from its head file"));
             }
         });
         let scan = scan.on("read", path)?;
@@ -54,7 +54,7 @@ impl LogCheck<'_> {
         let end = scan.end.length;
         report.bytes += end;
         if scan.lacks_newline {
-            report.add_damage(path, end, "a record without its end");
+            report.add_damage(path, end, "the last record is incomplete");
         } else if end < durable {
             report.add_damage(path, end, format!("{} bytes are missing at the end", durable - end));
         }
@@ -77,7 +77,7 @@ impl LogCheck<'_> {
             }
             Err(error) if error.source.raw_os_error().is_some() => Err(error),
             Err(_) => {
-                report.add_damage(self.head, 0, "damaged head");
+                report.add_damage(self.head, 0, "damaged head file");
                 Ok(None)
             }
         }

@@ -38,7 +38,7 @@ pub(super) fn check_sealed(
     let listed_size = kept.listed.as_ref().and_then(|listed| listed.size);
     let size = listed_size.unwrap_or(actual);
     if actual < size {
-        let reason = "older than it was: bytes that were kept are missing".to_owned();
+        let reason = "shorter than it was: kept bytes are missing".to_owned();
         return Ok(Err(damage(actual, reason)));
     }
     let mut walk = SealedWalk::new(dir, &kept.path, BufReader::new(file).take(size));
@@ -52,7 +52,7 @@ pub(super) fn check_sealed(
         if is_listed {
             return Ok(length);
         }
-        Err(frame::damaged("other bytes than the journal lists"))
+        Err(frame::damaged("its bytes differ from the journal's listing"))
     });
     match checked {
         Ok(length) => {
@@ -103,9 +103,7 @@ impl<'a, R: Read> SealedWalk<'a, R> {
             }
             let next = next.map_err(|error| match error.raw_os_error() {
                 Some(_) => error,
-                None => {
-                    frame::damaged("neither a frame nor the end of the file, or bytes after it")
-                }
+                None => frame::damaged("neither a frame nor a trailer"),
             })?;
             is_ended = match next {
                 NextFrame::Frame(header, size) => self.check_frame(&header, size)?,
@@ -118,7 +116,7 @@ impl<'a, R: Read> SealedWalk<'a, R> {
         let mut data = Vec::new();
         (&mut self.input).take(header.stored).read_to_end(&mut data)?;
         if data.len() as u64 != header.stored {
-            return Err(frame::damaged("the frame is cut off"));
+            return Err(frame::damaged("the frame is truncated"));
         }
         if header.offset != self.trailer.length {
             return Err(frame::damaged(frame::CHANGED_FRAME));
@@ -126,8 +124,8 @@ impl<'a, R: Read> SealedWalk<'a, R> {
         header.check_link(self.trailer.chain, &data)?;
         let raw = frame::unpack(header, &data)?;
         header.check_content(&raw)?;
-        if let Some(sum) = &mut self.sum {
-            *sum = check_lines(&raw, *sum)?;
+        if let Some(hash) = &mut self.sum {
+            *hash = check_lines(&raw, *hash)?;
         }
         self.trailer.frames.push((self.at, header.offset));
         self.trailer.length += header.length;
@@ -138,9 +136,9 @@ impl<'a, R: Read> SealedWalk<'a, R> {
     }
 
     fn check_trailer(&mut self, bytes: &[u8], size: u64) -> io::Result<bool> {
-        let due = self.trailer.clone().with(frame::stated(bytes).unwrap_or_default());
-        if bytes != frame::end(&due) {
-            return Err(frame::damaged("its trailer is not as it was written"));
+        let expected = self.trailer.clone().with(frame::stated(bytes).unwrap_or_default());
+        if bytes != frame::end(&expected) {
+            return Err(frame::damaged("its trailer was changed"));
         }
         self.at += size;
         Ok(true)
@@ -153,24 +151,29 @@ pub(in crate::vault) fn check_header(
     dir: &SessionDir,
     name: &str,
 ) -> io::Result<()> {
-    let here = (header.agent.as_str(), header.session.as_str()) == (dir.agent(), dir.id().as_str());
+    let is_here =
+        (header.agent.as_str(), header.session.as_str()) == (dir.agent(), dir.id().as_str());
     let kept = kept_file(name);
-    let own = kept == Some((RECORD.to_owned(), 0)) && header.name == RECORD;
-    let named = own || kept == Some((file_name(&header.name), header.generation));
-    if here && named { Ok(()) } else { Err(frame::damaged("a file of another session or name")) }
+    let is_own = kept == Some((RECORD.to_owned(), 0)) && header.name == RECORD;
+    let is_named = is_own || kept == Some((file_name(&header.name), header.generation));
+    if is_here && is_named {
+        Ok(())
+    } else {
+        Err(frame::damaged("the header names another session or file"))
+    }
 }
 
-fn check_lines(lines: &[u8], mut sum: Sum) -> io::Result<Sum> {
+fn check_lines(lines: &[u8], mut hash: Sum) -> io::Result<Sum> {
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\n").ok_or(frame::damaged("an unfinished record"))?;
+        let line = line.strip_suffix(b"\n").ok_or(frame::damaged("an incomplete record"))?;
         let split = Sum::split(line).ok_or(frame::damaged("a line that is not a record"))?;
         let (stated, body) = split;
-        if sum.next(body) != stated {
-            return Err(frame::damaged("a record that was changed, or one missing before it"));
+        if hash.next(body) != stated {
+            return Err(frame::damaged("a record was changed, or one is missing before it"));
         }
-        sum = stated;
+        hash = stated;
     }
-    Ok(sum)
+    Ok(hash)
 }
 
 /// Copies everything it reads.

@@ -35,9 +35,9 @@ impl FromStr for JournalHead {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parse = || {
-            let (length, sum) = text.trim().split_once('-')?;
-            let is_sum = sum.bytes().all(|byte| byte.is_ascii_hexdigit());
-            Some(Head { length: length.parse().ok()?, sum: Sum::parse(sum).filter(|_| is_sum)? })
+            let (length, hash) = text.trim().split_once('-')?;
+            let is_hex = hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+            Some(Head { length: length.parse().ok()?, sum: Sum::parse(hash).filter(|_| is_hex)? })
         };
         parse().map(Self).ok_or_else(|| JournalHeadError(text.to_owned()))
     }
@@ -55,7 +55,7 @@ impl Vault {
     pub fn verify_since(&self, head: JournalHead, report: &mut Report) -> Result<(), FileError> {
         let path = self.journal.path();
         let Some(then) = JournalState::read_until(&path, head.0)? else {
-            let reason = "the journal does not go back to this head: it, or the whole store, is older or another";
+            let reason = "this head is not in the journal: the journal or the whole store is older or a different one";
             report.add_damage(&path, 0, reason);
             return Ok(());
         };
@@ -95,14 +95,14 @@ fn change_since(
         });
     };
     if now.state == FileState::Replaced {
-        return Ok(damage("it was found damaged, and its source was kept anew"));
+        return Ok(damage("it was found damaged, and the session file was kept again"));
     }
     if now.length < then.length {
         return Ok(damage("shorter than it was"));
     }
     let (FileState::Kept, Some(chain)) = (then.state, then.chain()) else { return Ok(None) };
     let is_there = now == then || has_link(dir, name, (then.length, chain))?;
-    Ok(if is_there { None } else { damage("its first bytes are not what they were") })
+    Ok(if is_there { None } else { damage("its first bytes have changed") })
 }
 
 /// Whether the chain of a sealed file has a link, or had it before an upgrade from version 1.

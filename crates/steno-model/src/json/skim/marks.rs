@@ -11,7 +11,7 @@ const BLOCK: usize = 64;
 const MOST_SPARE: usize = 256 << 10;
 
 thread_local! {
-    static SPARE: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
+    static SPARE_BLOCKS: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
 }
 
 /// One bit per byte; the lowest bit is the first byte.
@@ -30,7 +30,7 @@ pub(super) struct Marks(Vec<Block>);
 impl Marks {
     /// Scans `text`; `None` if it contains control characters or invalid escapes.
     pub(super) fn of(text: &[u8]) -> Option<Self> {
-        let mut blocks = SPARE.take();
+        let mut blocks = SPARE_BLOCKS.take();
         blocks.clear();
         let (whole, rest) = text.as_chunks::<BLOCK>();
         let mut last = [b' '; BLOCK];
@@ -79,7 +79,7 @@ fn first(blocks: &[Block], from: usize, marks: impl Fn(&Block) -> u64) -> Option
 impl Drop for Marks {
     fn drop(&mut self) {
         if self.0.capacity() <= MOST_SPARE {
-            SPARE.set(std::mem::take(&mut self.0));
+            SPARE_BLOCKS.set(std::mem::take(&mut self.0));
         }
     }
 }
