@@ -249,7 +249,7 @@ impl ConnectionLog {
         let running = address.as_ref().and_then(|address| self.router.running(address));
         if running.is_some() && running == self.writing.as_deref() {
             let is_json = matches!(bytes, Cow::Borrowed(_));
-            self.lines.push(at, (side, &bytes), is_json);
+            self.lines.push(at, side, &bytes, is_json);
         } else {
             let line = Line { at, wire: Wire { side, bytes: bytes.into_owned() } };
             let placed = self.router.place(address.as_ref(), line);
@@ -273,7 +273,7 @@ impl ConnectionLog {
             self.write();
             self.writing = Some(session.to_owned());
         }
-        self.lines.push(line.at, (line.wire.side, &line.wire.bytes), false);
+        self.lines.push(line.at, line.wire.side, &line.wire.bytes, false);
     }
 
     /// Writes the lines that are ready.

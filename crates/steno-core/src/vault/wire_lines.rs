@@ -21,7 +21,7 @@ pub struct WireLines {
 
 impl WireLines {
     /// Adds a line and the time it was forwarded. With `is_json`, the line is not parsed again.
-    pub fn push(&mut self, at: Timestamp, (side, bytes): (Side, &[u8]), is_json: bool) {
+    pub fn push(&mut self, at: Timestamp, side: Side, bytes: &[u8], is_json: bool) {
         if self.at.as_ref().is_none_or(|(known, _)| *known != at) {
             self.at = Some((at, at.to_string()));
         }

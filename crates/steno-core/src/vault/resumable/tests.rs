@@ -121,7 +121,7 @@ fn an_answer_after_the_gap_belongs_to_its_question_before_it() {
     let (recorder, _) = ResumableRecorder::open(session(root.path(), Some("acp")));
     let say = |side: Side, line: &str| {
         let mut lines = WireLines::default();
-        lines.push(Clock::system().now(), (side, format!("{line}\n").as_bytes()), false);
+        lines.push(Clock::system().now(), side, format!("{line}\n").as_bytes(), false);
         recorder.append(1, |recorder| recorder.append_wire(&lines)).unwrap();
     };
     let chunk = |text: &str| {
