@@ -7,25 +7,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Modification time and mode of a session file, where known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// When it was last changed, in nanoseconds since the Unix epoch.
+    /// Modification time in nanoseconds since the Unix epoch.
     pub modified: Option<i128>,
-    /// Who may read, write and run it.
+    /// Permission bits.
     pub mode: Option<u32>,
 }
 
 impl Attributes {
-    /// Those of a file.
+    /// Reads the attributes from file metadata.
     pub fn of(metadata: &Metadata) -> Self {
-        Self { modified: metadata.modified().ok().map(nanoseconds), mode: mode(metadata) }
+        Self {
+            modified: metadata.modified().ok().map(nanoseconds),
+            mode: permission_bits(metadata),
+        }
     }
 
-    /// These, and where they say nothing, what others say.
+    /// Fills missing fields from `others`.
     pub fn or(self, others: Self) -> Self {
         let (modified, mode) = (self.modified.or(others.modified), self.mode.or(others.mode));
         Self { modified, mode }
     }
 
-    /// When the source was last changed.
+    /// The modification time.
     pub fn time(&self) -> Option<SystemTime> {
         let nanos = self.modified?;
         let (seconds, rest) = (nanos.unsigned_abs() / SECOND, nanos.unsigned_abs() % SECOND);
@@ -33,7 +36,7 @@ impl Attributes {
         if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
     }
 
-    /// Gives them to a file that only its owner may read so far.
+    /// Sets the attributes on a file that is still private to its owner.
     pub fn give_to(&self, file: &File) -> io::Result<()> {
         if let Some(mode) = self.mode {
             set_mode(file, mode)?;

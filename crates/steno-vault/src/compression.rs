@@ -17,7 +17,7 @@ thread_local! {
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Lets `take` have the bytes as a frame with a checksum.
+/// Compresses `raw` into a frame with a checksum, and passes the frame to `take`.
 pub fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     COMPRESSOR.with_borrow_mut(|kept| {
         let (compressor, frame) = match kept {
@@ -39,7 +39,7 @@ pub fn compress<T>(raw: &[u8], take: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     })
 }
 
-/// What is in a frame of at most `length` bytes.
+/// Decompresses a frame. Fails if the content is longer than `length` bytes.
 pub fn decompress(data: &[u8], length: usize) -> io::Result<Vec<u8>> {
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let decompressor = match kept {

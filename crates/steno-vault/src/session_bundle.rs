@@ -8,39 +8,40 @@ use crate::session_file::Source;
 /// What the rows of a session in a database are known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// How many bytes their values have.
+    /// Total length of the hashed values.
     pub bytes: u64,
-    /// The sum of all of them.
+    /// Hash of all values.
     pub sum: blake3::Hash,
 }
 
 /// What of a session is wanted; readers may always give more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Every word.
+    /// Everything.
     All,
-    /// All entries, but of long texts only the beginning.
+    /// All entries, but long texts may be cut to a prefix.
     Counts,
-    /// The entries that state tokens, and what is known of the session.
+    /// Session fields, and only the entries with token usage.
     Bills,
 }
 
-/// All files that make up one session.
+/// All session files of one session, as found.
 #[derive(Clone, Debug)]
 pub struct Bundle {
-    /// The file, or the folder under which the files stand.
+    /// The session's only file, or the folder that contains its files.
     pub root: PathBuf,
-    /// The files, each named by its path below the root.
+    /// The session files, named by their paths relative to the root.
     pub sources: Vec<Source>,
-    /// What files that speak of all sessions say of this one: only those lines.
+    /// Lines about this session from files shared by all sessions, such as a prompt history.
     pub excerpts: Vec<Source>,
-    /// What the same files held before their agent rewrote them, oldest first; known only of kept sessions.
+    /// Contents of the same files before the agent rewrote them, oldest first. Empty unless the session comes from
+    /// the vault.
     pub earlier: Vec<Source>,
-    /// Which session of the files it is, where one file holds several.
+    /// Selects the session where one file holds several.
     pub key: Option<String>,
-    /// What of it is wanted.
+    /// How much of the session the reader must return.
     pub wanted: Wanted,
-    /// The database that holds it, where it is one.
+    /// The database that holds the session, if any.
     pub origin: Option<Origin>,
 }
 
@@ -58,39 +59,39 @@ impl Bundle {
         }
     }
 
-    /// The same session for whom less than all of it will do: a reader may then give less, and faster.
+    /// Lets readers return less than everything, which is faster.
     pub fn wanting(self, wanted: Wanted) -> Self {
         Self { wanted, ..self }
     }
 
-    /// A session that is a single file.
+    /// A session in a single file.
     pub fn file(path: &Path) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         Self::new(path, vec![Source::on_disk(name, path)])
     }
 
-    /// The file named `name`, if the session has it.
+    /// The file with this name.
     pub fn get(&self, name: &str) -> Option<&Source> {
         self.sources.iter().find(|source| source.name() == name)
     }
 
-    /// The files in which the session stands; of one that only another file tells of, that file.
+    /// The session's own files, or the excerpts if it has none.
     pub fn files(&self) -> &[Source] {
         if self.is_only_told() { &self.excerpts } else { &self.sources }
     }
 
-    /// Whether it has no file of its own, and is known only by what one that speaks of all sessions says.
+    /// Whether the session has no file of its own and is known only from excerpts of shared files.
     pub fn is_only_told(&self) -> bool {
         self.sources.is_empty() && !self.excerpts.is_empty()
     }
 
-    /// The one file that holds this session and others, where there is one and it is no database.
+    /// The file that holds this session and others, unless it is a database.
     pub fn shared_file(&self) -> Option<Source> {
         let is_shared = self.key.is_some() && self.origin.is_none() && !self.is_only_told();
         (is_shared && self.root.is_file()).then(|| Bundle::file(&self.root).sources.remove(0))
     }
 
-    /// The files whose bytes are kept for the session: those that it has, without its database, or the one that it shares.
+    /// The files to copy into the vault: the session's own files without its database, or the shared file.
     pub fn kept_sources(&self) -> Vec<Source> {
         if let Some(file) = self.shared_file() {
             return vec![file];

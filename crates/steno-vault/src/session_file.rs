@@ -72,7 +72,7 @@ impl Source {
         })
     }
 
-    /// A file that `open` opens at any byte.
+    /// A file that `open` opens at any byte offset.
     pub fn anywhere(
         name: impl Into<String>,
         path: impl Into<PathBuf>,
@@ -89,7 +89,7 @@ impl Source {
         }
     }
 
-    /// The bytes of `range`, as if they stood in a file of that name inside of this one.
+    /// The bytes of `range` as a separate file named `name` inside this one.
     pub fn part(&self, name: &str, range: Range<u64>) -> Self {
         let (opener, length) = (Arc::clone(&self.opener), range.end - range.start);
         let open = move |at: u64| -> io::Result<Box<dyn BufRead>> {
@@ -99,7 +99,7 @@ impl Source {
         Self { limit: self.limit, ..Self::anywhere(name, self.path.join(name), open) }
     }
 
-    /// The bytes of `range`, as if the file held no others.
+    /// The bytes of `range` as if the file contained nothing else.
     pub fn section(&self, range: Range<u64>) -> Self {
         Self { path: self.path.clone(), ..self.part(&self.name, range) }
     }
@@ -109,12 +109,12 @@ impl Source {
         Self { limit, ..self }
     }
 
-    /// The same file, which is gone from its place.
+    /// The same file, marked as deleted by its agent.
     pub fn gone(self) -> Self {
         Self { gone: true, ..self }
     }
 
-    /// Whether it was gone from its place when its session was last kept.
+    /// Whether the file was already deleted when its session was last kept.
     pub fn is_gone(&self) -> bool {
         self.gone
     }
@@ -134,7 +134,7 @@ impl Source {
         self.attributes().time()
     }
 
-    /// What the file system says of the file that stands at its path.
+    /// The file system attributes of the file at this path.
     pub fn attributes(&self) -> Attributes {
         let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
         metadata.as_ref().map(Attributes::of).unwrap_or_default()
@@ -150,12 +150,12 @@ impl Source {
         self.open_at(0)
     }
 
-    /// A reader from a byte on.
+    /// Opens a reader at a byte offset.
     pub fn open_at(&self, at: u64) -> Result<Box<dyn BufRead>, FileError> {
         (self.opener)(at).on("open", &self.path)
     }
 
-    /// How many bytes there are.
+    /// The file's length in bytes. Reads the content if the file is not on disk.
     pub fn length(&self) -> Result<u64, FileError> {
         let file = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
         match file {
@@ -223,7 +223,7 @@ fn too_large() -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, reason)
 }
 
-/// The plain bytes of an input that zstd may have compressed.
+/// Decompresses the input if it starts with a zstd frame; otherwise returns it unchanged.
 pub fn unpacked(mut input: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
     if !input.fill_buf()?.starts_with(&ZSTD) {
         return Ok(input);

@@ -149,7 +149,7 @@ fn log_of(file: &Path) -> PathBuf {
 }
 
 impl Database {
-    /// Opens the database of a bundle with its write-ahead log.
+    /// Opens a reader at the first byte.
     pub fn open(bundle: &Bundle) -> Result<Self, FormatError> {
         let is_beside = |name: &str| name.ends_with("-wal") || name.ends_with(".json");
         let main = bundle.sources.iter().find(|source| !is_beside(source.name()));
@@ -308,8 +308,8 @@ impl Database {
 }
 
 impl Bundle {
-    /// What the session's rows are known by, if it is in a database, or what is told of it elsewhere: as long as that stays
-    /// the same, nothing is new.
+    /// The fingerprint of the session's database rows or excerpts; `None` for a session with files. An unchanged
+    /// fingerprint means that there is nothing new.
     pub fn fingerprint(&self) -> Result<Option<Fingerprint>, FormatError> {
         if self.is_only_told() {
             let mut hasher = blake3::Hasher::new();

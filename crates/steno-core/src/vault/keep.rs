@@ -243,7 +243,7 @@ fn is_system_failure(error: &FileError) -> bool {
         || (error.source.raw_os_error().is_some() && !error.is_missing())
 }
 
-/// The file to go on with, when the input begins with exactly what it holds; reads past that.
+/// Opens the sealed file for appending if the input starts with exactly its content, and reads past that.
 ///
 /// A damaged file stays unchanged, and the caller starts a new generation. I/O errors of the system are returned.
 fn continued(

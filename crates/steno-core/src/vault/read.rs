@@ -326,7 +326,7 @@ fn emit_entries(entries: Vec<Entry>, last: &mut Option<Timestamp>, emit: EmitRec
     }
 }
 
-/// The entries of an ACP connection, completed by those of the API traffic.
+/// Completes the entries of an ACP connection from API traffic.
 fn joined_traffic(own: Vec<Entry>, traffic: Vec<Entry>) -> Vec<Entry> {
     if traffic.is_empty() {
         return own;

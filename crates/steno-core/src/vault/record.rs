@@ -200,7 +200,7 @@ pub(crate) struct RecordReader {
     pub(crate) session: Session,
     numbering: Numbering,
     chain: SumChain,
-    /// Counts tokens, for whoever wants to know them: that takes some bytes for each message.
+    /// Counts tokens, if requested: it needs some bytes per message.
     tally: Option<Tally>,
     /// Whether the recording is the wire of a protocol.
     is_wire: bool,
@@ -367,7 +367,7 @@ impl RecordReader {
         self.note(entry);
     }
 
-    /// Adds an entry to the session.
+    /// Counts an entry.
     fn note(&mut self, entry: &Entry) {
         match &mut self.tally {
             Some(tally) => self.session.note(entry, tally),
@@ -449,7 +449,7 @@ pub(super) fn holds_bad(line: &[u8]) -> bool {
     memchr::memmem::find(&line[..line.len().min(256)], b",\"reason\":").is_some()
 }
 
-/// Whether a line holds a record that begins so, as far as that shows without reading it.
+/// Whether a line's record starts with these bytes. Does not parse the line.
 pub(super) fn begins_raw(line: &[u8], beginning: &[u8]) -> bool {
     const RAW: &[u8] = b",\"raw\":";
     // Hash, time and id come before it.

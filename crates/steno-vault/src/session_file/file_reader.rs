@@ -50,9 +50,9 @@ impl FileReader {
     }
 }
 
-/// The failures to open or read files on this thread since this was last asked. A file that is not there is none.
+/// Takes the failures to open or read files on this thread since the last call. A missing file is not a failure.
 pub fn take_read_failures() -> Vec<FileError> {
-    FAILURES.take()
+    READ_FAILURES.take()
 }
 
 fn note_failure(action: &'static str, path: &Path, error: &io::Error) {

@@ -159,7 +159,7 @@ fn rows_go_back_into_a_database_that_is_used() {
     connection.execute_batch("UPDATE session SET title = 'Other' WHERE id = 'ses_1'").unwrap();
     insta::assert_snapshot!(home.steno(&["restore", "ses_1"]), @"
     --- stderr
-    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: a different row exists: session ses_1
+    error: could not restore the rows into $HOME/.local/share/opencode/opencode.db: a different row exists: session ses_1
     hint: use --force to replace it, or --to DIR
     --- exit 1
     ");
@@ -188,7 +188,7 @@ fn rows_of_another_session_are_not_replaced_by_force() {
         .unwrap();
     insta::assert_snapshot!(home.steno(&["restore", "ses_1", "--force"]), @"
     --- stderr
-    error: the rows cannot be put back into $HOME/.local/share/opencode/opencode.db: the row belongs to another session: message msg_1
+    error: could not restore the rows into $HOME/.local/share/opencode/opencode.db: the row belongs to another session: message msg_1
     hint: use --to DIR to put them elsewhere
     --- exit 1
     ");
