@@ -160,7 +160,7 @@ impl SessionDir {
             Err(error) if is_system_failure(&error) => return Err(error),
             checked => checked.is_err(),
         };
-        if is_damaged && anew.length >= listed.length {
+        if is_damaged && replacement.length >= listed.length {
             let file = lost.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (length, link) = (listed.length, listed.link.map(String::from));
             let line = self.journal_line(FileState::Replaced);
