@@ -40,11 +40,11 @@ pub fn run(
         Forwarder { recorder: recorder.side(Side::Client), progress: ForwardProgress::default() };
     let input = child::pipe_file(agent.stdin.take().expect("it is piped"));
     // Ends with the process: an editor may keep its end open.
-    start_forwarding(forwarder, (from_editor, input), child::close_stdin)?;
+    start_forwarding(forwarder, from_editor, input, child::close_stdin)?;
     let progress = ForwardProgress::default();
     let forwarder = Forwarder { recorder: recorder.side(Side::Agent), progress: progress.clone() };
     let output = child::pipe_file(agent.stdout.take().expect("it is piped"));
-    let forwarding = start_forwarding(forwarder, (output, to_editor), child::close_stdout)?;
+    let forwarding = start_forwarding(forwarder, output, to_editor, child::close_stdout)?;
     let status = agent.wait()?;
     watch.into_iter().for_each(GroupWatch::dismiss);
     progress.restart_idle_time();
@@ -57,7 +57,8 @@ pub fn run(
 /// Forwards from one file to another on a thread of its own; calls `close` at the end.
 fn start_forwarding(
     forwarder: Forwarder,
-    (from, to): (File, File),
+    from: File,
+    to: File,
     close: fn(),
 ) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name("forwarder".to_owned()).spawn(move || {

@@ -24,7 +24,8 @@ use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder};
 use steno_core::{Clock, Status};
 use steno_gateway::{
-    Bound, OpenSession, Options, Proxies, TrafficRouting, TrafficSession, Upstream, Upstreams,
+    Bound, OpenSession, Options, OutboundProxies, TrafficRouting, TrafficSession, Upstream,
+    Upstreams,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -192,7 +193,7 @@ fn main() {
     upstreams.set(Upstream::new("openai", &format!("http://{upstream}")).unwrap());
     let options = Options {
         upstreams,
-        proxies: Proxies::default(),
+        proxies: OutboundProxies::default(),
         body_limit: steno_gateway::DEFAULT_BODY_LIMIT,
         forward: None,
         clock,

@@ -1,7 +1,7 @@
-//! Connections whose servers close them without saying goodbye in TLS, as many do at the end of an answer without a length.
+//! TLS connections that a server closes without `close_notify`, as many do at the end of a response without a length.
 //!
-//! OpenSSL's clients take that for the end, and so do we: whoever works without the gateway must work with it. Where a
-//! length or chunks say that something is missing, that still fails.
+//! Clients that use OpenSSL read that as the end of the body. The gateway does the same, so that a client works with it as
+//! it does without it. A body that is shorter than its length, or lacks its last chunk, still fails.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -15,12 +15,12 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use crate::connect::Connector;
-use crate::server::BodyError;
+use crate::body::BodyError;
+use crate::connector::TunnelConnector;
 
-/// Connects, and takes an abrupt end of TLS for the end.
+/// Connects to upstreams, and reads an abrupt end of TLS as the end of the stream.
 #[derive(Clone)]
-pub(crate) struct TolerantConnector(pub(crate) HttpsConnector<Connector>);
+pub(crate) struct TolerantConnector(pub(crate) HttpsConnector<TunnelConnector>);
 
 impl Service<Uri> for TolerantConnector {
     type Response = TolerantStream;
@@ -53,7 +53,7 @@ impl Read for TolerantStream {
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         match Pin::new(&mut self.0).poll_read(context, buffer) {
-            // That nothing was read says that this is the end.
+            // A read without bytes is the end of the stream.
             Poll::Ready(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => {
                 Poll::Ready(Ok(()))
             }

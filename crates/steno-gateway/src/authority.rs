@@ -14,7 +14,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use time::{Duration, OffsetDateTime};
 
-use crate::sessions::lock;
+use crate::locking::lock_unpoisoned;
 
 /// How long its certificates are valid. Nothing that is longer would be of use: the key is gone when the run ends.
 const VALID_DAYS: i64 = 90;
@@ -66,7 +66,7 @@ impl CertificateAuthority {
 
     /// How to speak TLS as a host.
     pub(crate) fn server_config(&self, host: &str) -> Result<Arc<ServerConfig>, CertificateError> {
-        let mut configs = lock(&self.configs);
+        let mut configs = lock_unpoisoned(&self.configs);
         if let Some(config) = configs.get(host) {
             return Ok(Arc::clone(config));
         }

@@ -1,36 +1,52 @@
-//! The last step of an answer on its way to the client.
+//! The last step of a response on its way to the client.
 //!
-//! When a body fails, hyper closes the connection at once, with all that it has not written yet. So an error is held back
-//! for a moment: what came before it is delivered first.
+//! When a body fails, hyper closes the connection at once and drops what it has not written yet. So an error is held back
+//! for a moment, and the client gets the bytes before it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt;
+use hyper::Response;
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
-use crate::connect::RequestPlace;
-use crate::server::{Body, BodyError};
+use crate::body::{BodyError, BoxedBody};
+use crate::request_slot::RequestSlot;
 
-/// How long an error waits. Writing to a client takes microseconds.
+/// How long an error is held back. Writing to a client takes microseconds.
 const ERROR_DELAY: Duration = Duration::from_millis(20);
 
-/// An answer, and the place of its request among others.
-pub(crate) struct DeliveredBody {
-    body: Body,
-    failure: Option<(Pin<Box<Sleep>>, BodyError)>,
-    _place: RequestPlace,
+/// Keeps a request's slot until the client has the whole response.
+pub(crate) fn deliver_response(
+    response: Response<BoxedBody>,
+    slot: RequestSlot,
+) -> Response<BoxedBody> {
+    response.map(|body| DeliveredBody::new(body, slot).boxed_unsync())
+}
+
+/// A response's body, and the slot of its request.
+struct DeliveredBody {
+    body: BoxedBody,
+    failure: Option<DelayedError>,
+    _slot: RequestSlot,
+}
+
+/// An error that is returned once the delay is over.
+struct DelayedError {
+    delay: Pin<Box<Sleep>>,
+    error: BodyError,
 }
 
 impl DeliveredBody {
-    pub(crate) fn new(body: Body, place: RequestPlace) -> Self {
-        Self { body, failure: None, _place: place }
+    fn new(body: BoxedBody, slot: RequestSlot) -> Self {
+        Self { body, failure: None, _slot: slot }
     }
 }
 
-impl HttpBody for DeliveredBody {
+impl Body for DeliveredBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -42,15 +58,15 @@ impl HttpBody for DeliveredBody {
             match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                 Some(Err(error)) => {
                     let delay = Box::pin(tokio::time::sleep(ERROR_DELAY));
-                    self.failure = Some((delay, error));
+                    self.failure = Some(DelayedError { delay, error });
                 }
                 frame => return Poll::Ready(frame),
             }
         }
-        if let Some((delay, _)) = &mut self.failure {
-            ready!(delay.as_mut().poll(context));
+        if let Some(failure) = &mut self.failure {
+            ready!(failure.delay.as_mut().poll(context));
         }
-        Poll::Ready(self.failure.take().map(|(_, error)| Err(error)))
+        Poll::Ready(self.failure.take().map(|failure| Err(failure.error)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -64,17 +80,15 @@ impl HttpBody for DeliveredBody {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::BodyExt;
-
     use super::*;
-    use crate::connect::{Proxies, UpstreamClients};
+    use crate::request_slot::RequestCounter;
 
     /// A body that fails after its first frame.
-    struct Half {
+    struct FailingBody {
         first: Option<Bytes>,
     }
 
-    impl HttpBody for Half {
+    impl Body for FailingBody {
         type Data = Bytes;
         type Error = BodyError;
 
@@ -88,15 +102,15 @@ mod tests {
     }
 
     #[test]
-    fn an_error_comes_after_what_was_said_before_it() {
+    fn an_error_follows_the_bytes_before_it() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let half = Half { first: Some(Bytes::from_static(b"Half")) };
-            let place = UpstreamClients::new(&Proxies::default()).take().1;
-            let mut body = DeliveredBody::new(half.boxed_unsync(), place);
+            let failing = FailingBody { first: Some(Bytes::from_static(b"Half")) };
+            let slot = RequestCounter::default().take_slot();
+            let mut body = DeliveredBody::new(failing.boxed_unsync(), slot);
             let first = body.frame().await.unwrap().unwrap();
             assert_eq!(first.into_data().unwrap(), "Half");
-            // Whoever writes is given the time to: the error is not there yet.
+            // The server has time to write the first frame: the error is not there yet.
             let is_waiting = std::future::poll_fn(|context| {
                 Poll::Ready(Pin::new(&mut body).poll_frame(context).is_pending())
             });

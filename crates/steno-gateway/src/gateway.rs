@@ -11,15 +11,18 @@ use steno_core::vault::resumable::ResumableRecorder;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use crate::connect::{Proxies, UpstreamClients};
-use crate::forward::ForwardProxy;
-use crate::guard::Guard;
-use crate::proxy::Proxy;
+use crate::connector::OutboundProxies;
+use crate::exchange::ExchangeContext;
+use crate::forward_proxy::ForwardProxy;
+use crate::gateway_handler::GatewayHandler;
+use crate::guard::OriginGuard;
+use crate::locking::lock_unpoisoned;
 use crate::recording::RecordingHandle;
 pub use crate::recording::{Listener, OnChange, RecordingChange, TrafficSession};
 use crate::server;
-use crate::sessions::{SessionRecorders, SharedHandles, TrafficRouting, lock};
+use crate::sessions::{SessionRecorders, SharedHandles, TrafficRouting};
 use crate::upstream::Upstreams;
+use crate::upstream_clients::UpstreamClients;
 
 /// How many bytes of a body are recorded unless something else is said.
 pub const DEFAULT_BODY_LIMIT: u64 = 256 << 20;
@@ -29,7 +32,7 @@ pub struct Options {
     /// Where requests go.
     pub upstreams: Upstreams,
     /// What is in the way to them.
-    pub proxies: Proxies,
+    pub proxies: OutboundProxies,
     /// How many bytes of a body are recorded.
     pub body_limit: u64,
     /// What makes it a forward proxy too.
@@ -111,15 +114,16 @@ impl Bound {
         let listener = options.listener.map(|listener| Arc::new(Mutex::new(listener)));
         let sessions = SessionRecorders::new(routing, options.on_change, listener);
         let handles = sessions.handles();
-        let proxy = {
-            // The timers of connections belong to the runtime.
+        let handler = {
+            // The clients' timers need a runtime.
             let _entered = self.runtime.enter();
-            let guard = Guard::new(self.address);
             let clients = UpstreamClients::new(&options.proxies);
             let Options { upstreams, clock, body_limit, forward, .. } = options;
-            Proxy { clients, upstreams, guard, sessions, clock, body_limit, forward }
+            let context = Arc::new(ExchangeContext { clients, sessions, clock, body_limit });
+            let guard = OriginGuard::new(self.address);
+            GatewayHandler { context, upstreams, guard, forward }
         };
-        self.runtime.spawn(server::serve(self.listener, Arc::new(proxy)));
+        self.runtime.spawn(server::serve(self.listener, Arc::new(handler)));
         Gateway { address: self.address, runtime: self.runtime, handles }
     }
 }
@@ -133,7 +137,7 @@ impl Gateway {
     /// Ends it. What is still being passed on is cut, and recorded so.
     pub fn stop(self) -> StoppedGateway {
         self.runtime.shutdown_timeout(Duration::from_secs(5));
-        let handles = std::mem::take(&mut *lock(&self.handles));
+        let handles = std::mem::take(&mut *lock_unpoisoned(&self.handles));
         StoppedGateway { recordings: handles.into_iter().map(stop_recording).collect() }
     }
 }

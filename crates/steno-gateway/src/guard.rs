@@ -10,21 +10,21 @@ use hyper::header::{HOST, ORIGIN};
 
 /// Checks requests to one address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Guard {
+pub(crate) struct OriginGuard {
     listen: SocketAddr,
 }
 
-impl Guard {
+impl OriginGuard {
     pub(crate) fn new(listen: SocketAddr) -> Self {
         Self { listen }
     }
 
     /// Why a request is refused, if it is.
-    pub(crate) fn refuses(&self, headers: &HeaderMap) -> Option<&'static str> {
+    pub(crate) fn refusal_reason(&self, headers: &HeaderMap) -> Option<&'static str> {
         let text =
             |value: &hyper::header::HeaderValue| value.to_str().unwrap_or_default().to_owned();
         let hosts: Vec<_> = headers.get_all(HOST).iter().map(text).collect();
-        if hosts.len() != 1 || !self.knows_host(&hosts[0]) {
+        if hosts.len() != 1 || !self.is_own_host(&hosts[0]) {
             return Some("the Host header does not name this machine");
         }
         let mut origins = headers.get_all(ORIGIN).iter().map(text);
@@ -36,7 +36,7 @@ impl Guard {
             .then_some("pages of other hosts may not use this gateway")
     }
 
-    fn knows_host(&self, host: &str) -> bool {
+    fn is_own_host(&self, host: &str) -> bool {
         let Some(name) = host_name(host) else { return false };
         match name.parse::<IpAddr>() {
             _ if name.eq_ignore_ascii_case("localhost") => true,
@@ -80,7 +80,7 @@ mod tests {
         let headers = headers.iter().map(|(name, value)| {
             (hyper::header::HeaderName::from_static(name), value.parse().unwrap())
         });
-        Guard::new(listen.parse().unwrap()).refuses(&headers.collect()).is_some()
+        OriginGuard::new(listen.parse().unwrap()).refusal_reason(&headers.collect()).is_some()
     }
 
     #[test]

@@ -5,29 +5,39 @@
 
 mod abrupt_close;
 mod authority;
-mod connect;
+mod body;
+mod connector;
 mod delivery;
-mod forward;
+mod exchange;
+mod exchange_recorder;
+mod forward_proxy;
+mod forwarder;
 pub mod gateway;
+mod gateway_handler;
 mod guard;
+mod http_headers;
+mod locking;
 mod model_hosts;
-mod proxy;
+mod recorded_body;
 mod recording;
+mod redacted_body;
 mod refusal;
 pub mod replay;
+mod request_body;
+mod request_slot;
 pub mod sdk;
 mod server;
 mod sessions;
-mod tee;
 mod trust;
 mod upload;
 pub mod upstream;
+mod upstream_clients;
 mod websocket;
 mod websocket_frames;
 
 pub use authority::{CertificateAuthority, CertificateError};
-pub use connect::Proxies;
-pub use forward::ForwardProxy;
+pub use connector::OutboundProxies;
+pub use forward_proxy::ForwardProxy;
 pub use gateway::{
     Bound, DEFAULT_BODY_LIMIT, Gateway, GatewayError, Options, RecordingChange, TrafficSession,
 };

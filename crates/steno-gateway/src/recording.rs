@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,8 @@ use steno_core::traffic::piece::PieceKind;
 use steno_core::vault::gap::RecordingGap;
 use steno_core::vault::resumable::{NotRecorded, ResumableRecorder};
 use steno_core::vault::retry::RetrySchedule;
+
+use crate::locking::lock_unpoisoned;
 
 /// How long pieces gather before they are synced.
 const GATHER: Duration = Duration::from_millis(20);
@@ -112,7 +114,7 @@ impl TrafficRecorder {
         let requests = pieces.iter().filter(|piece| piece.traffic == PieceKind::Request).count();
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
         if let Some(listener) = &self.listener {
-            let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut listener = lock_unpoisoned(listener);
             for piece in pieces {
                 listener(piece);
             }

@@ -1,11 +1,11 @@
-//! Answers requests with what was recorded, as if the model were there.
+//! ReplayHandler requests with what was recorded, as if the model were there.
 //!
 //! A request is told by its API and by what is new in it: all that follows the model's last words. Those of the same
 //! content are answered in the order in which they were recorded.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,12 +19,15 @@ use steno_core::traffic::{AskedRequest, Exchange, Question};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::body::{BodyError, BoxedBody};
 use crate::gateway::{Bound, GatewayError};
-use crate::guard::Guard;
-use crate::proxy::{CleanBody, header_text, note_headers};
+use crate::guard::OriginGuard;
+use crate::http_headers::{header_text, note_header_secrets};
+use crate::locking::lock_unpoisoned;
+use crate::redacted_body::RedactedBody;
 use crate::refusal::refusal;
-use crate::server::{self, Answer, Body, BodyError};
-use crate::upload::BodyKind;
+use crate::request_body::BodyKind;
+use crate::server::{self, RequestHandler};
 
 /// Headers that the server writes itself, and those of which nothing was kept.
 const LEFT_OUT: [&str; 4] = ["connection", "keep-alive", "transfer-encoding", "set-cookie"];
@@ -49,11 +52,11 @@ impl Replay {
     /// Starts to answer with `exchanges`.
     pub fn start(options: Options, exchanges: Vec<Exchange>) -> Result<Self, GatewayError> {
         let Bound { runtime, listener, address } = Bound::new(options.listen)?;
-        let answers = Answers {
-            guard: Guard::new(address),
-            tape: Mutex::new(Tape::new(exchanges, options.strict)),
+        let handler = ReplayHandler {
+            guard: OriginGuard::new(address),
+            tape: Mutex::new(ReplayTape::new(exchanges, options.strict)),
         };
-        runtime.spawn(server::serve(listener, Arc::new(answers)));
+        runtime.spawn(server::serve(listener, Arc::new(handler)));
         Ok(Self { address, runtime })
     }
 
@@ -68,34 +71,34 @@ impl Replay {
     }
 }
 
-struct Answers {
-    guard: Guard,
-    tape: Mutex<Tape>,
+struct ReplayHandler {
+    guard: OriginGuard,
+    tape: Mutex<ReplayTape>,
 }
 
-impl Answer for Answers {
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+impl RequestHandler for ReplayHandler {
+    async fn handle_request(self: Arc<Self>, request: Request<Incoming>) -> Response<BoxedBody> {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        if let Some(reason) = self.guard.refuses(request.headers()) {
+        if let Some(reason) = self.guard.refusal_reason(request.headers()) {
             return refusal(&path, StatusCode::FORBIDDEN, reason);
         }
         let method = request.method().as_str().to_owned();
-        let kind = BodyKind::of_headers(request.headers());
+        let kind = BodyKind::from_headers(request.headers());
         let content_type = request.headers().get(CONTENT_TYPE).map(header_text).unwrap_or_default();
         let mut secrets = TrafficSecrets::default();
-        note_headers(request.headers(), &mut secrets);
+        note_header_secrets(request.headers(), &mut secrets);
         secrets.note_path(&path);
         let Ok(body) = request.into_body().collect().await else {
             return refusal(&path, StatusCode::BAD_REQUEST, "the request has no end");
         };
         let body = body.to_bytes();
         // The record has no secrets either.
-        let clean = CleanBody::new(secrets, &kind, &body);
+        let clean = RedactedBody::new(secrets, &kind, &body);
         let (content_type, sent) = (content_type.as_str(), &body[..]);
         let asked =
             AskedRequest { method: &method, path: &path, content_type, body: &clean.bytes, sent };
         let question = Question::new(asked);
-        let found = self.tape.lock().unwrap_or_else(PoisonError::into_inner).find(&question);
+        let found = lock_unpoisoned(&self.tape).find(&question);
         match found {
             Some(exchange) => {
                 tokio::time::sleep(Duration::from_micros(exchange.head_after)).await;
@@ -110,12 +113,12 @@ impl Answer for Answers {
 }
 
 /// The recorded exchanges, and which of them were given.
-struct Tape {
+struct ReplayTape {
     exchanges: Vec<(Question, Arc<Exchange>, bool)>,
     strict: bool,
 }
 
-impl Tape {
+impl ReplayTape {
     fn new(exchanges: Vec<Exchange>, strict: bool) -> Self {
         // One that upstream never answered has nothing to say.
         let answered = exchanges.into_iter().filter(|exchange| exchange.status.is_some());
@@ -141,7 +144,7 @@ impl Tape {
 }
 
 /// The answer as it was recorded, with its pauses.
-fn replayed(exchange: Arc<Exchange>) -> Response<Body> {
+fn replayed(exchange: Arc<Exchange>) -> Response<BoxedBody> {
     let (sender, frames) = mpsc::channel(1);
     tokio::spawn(play(Arc::clone(&exchange), sender));
     let mut response = Response::new(Playback { frames }.boxed_unsync());

@@ -1,12 +1,10 @@
-//! An HTTP server that hands each request to one function; shared by the gateway and the replay.
+//! An HTTP server that gives each request to a handler. The gateway and the replay server share it.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use hyper::header::HOST;
 use hyper::service::service_fn;
@@ -16,49 +14,44 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
-/// The body of a response: ours, or upstream's passed on. An error in it closes the connection, which is how the client
-/// learns that the answer was cut.
-pub(crate) type Body = UnsyncBoxBody<Bytes, BodyError>;
+use crate::body::BoxedBody;
 
-/// Why a body has no end.
-pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
-
-/// Answers requests.
-pub(crate) trait Answer: Send + Sync + 'static {
-    fn answer(
+/// Answers the requests of a server.
+pub(crate) trait RequestHandler: Send + Sync + 'static {
+    fn handle_request(
         self: Arc<Self>,
         request: Request<Incoming>,
-    ) -> impl Future<Output = Response<Body>> + Send;
+    ) -> impl Future<Output = Response<BoxedBody>> + Send;
 }
 
-/// What a client may send ahead on one stream, and on all streams of a connection.
+/// How much a client may send ahead on one stream, and on all streams of a connection.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
-/// What waits for a client that does not read, for each of its streams.
+/// How much of a stream is buffered for a client that does not read.
 const SEND_BUFFER: usize = 64 << 10;
 
-/// Takes connections until the runtime ends.
-pub(crate) async fn serve(listener: TcpListener, answerer: Arc<impl Answer>) {
+/// Accepts connections until the runtime ends.
+pub(crate) async fn serve(listener: TcpListener, handler: Arc<impl RequestHandler>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Too many open files, most likely: others have to end first.
+            // Most likely too many open files: wait until other connections have closed.
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             continue;
         };
         let _ = stream.set_nodelay(true);
-        tokio::spawn(serve_connection(stream, Arc::clone(&answerer)));
+        tokio::spawn(serve_connection(stream, Arc::clone(&handler)));
     }
 }
 
-/// Answers the requests of one connection. Its first bytes tell whether the client speaks HTTP/1.1 or HTTP/2.
-pub(crate) async fn serve_connection<S>(stream: S, answerer: Arc<impl Answer>)
+/// Answers the requests of one connection. Its first bytes show whether the client speaks HTTP/1.1 or HTTP/2.
+pub(crate) async fn serve_connection<S>(stream: S, handler: Arc<impl RequestHandler>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|request| {
-        let answerer = Arc::clone(&answerer);
-        async move { Ok::<_, Infallible>(answerer.answer(with_host(request)).await) }
+        let handler = Arc::clone(&handler);
+        async move { Ok::<_, Infallible>(handler.handle_request(move_host_to_header(request)).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new()).preserve_header_case(true);
     builder.http1().timer(TokioTimer::new()).auto_date_header(false);
@@ -67,12 +60,12 @@ where
     http2.initial_stream_window_size(STREAM_WINDOW);
     http2.initial_connection_window_size(CONNECTION_WINDOW);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    // A client that goes away is no matter of ours; what it was told is recorded.
+    // An error here means that the client has gone; what it received is recorded.
     let _ = connection.await;
 }
 
-/// Gives a request of HTTP/2 the form of HTTP/1.1: the host stands in a header, not in the address.
-fn with_host(mut request: Request<Incoming>) -> Request<Incoming> {
+/// Gives an HTTP/2 request the form of HTTP/1.1, with the host in a header instead of the URI.
+fn move_host_to_header(mut request: Request<Incoming>) -> Request<Incoming> {
     if request.version() != Version::HTTP_2 || request.method() == Method::CONNECT {
         return request;
     }
@@ -85,7 +78,7 @@ fn with_host(mut request: Request<Incoming>) -> Request<Incoming> {
     request
 }
 
-/// Binds an address.
+/// Listens on an address; returns the port that was chosen for port 0 as well.
 pub(crate) async fn bind(listen: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;

@@ -4,11 +4,12 @@
 //! session of the run. A session is opened when its first exchange comes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use steno_core::traffic::AgentSession;
 use steno_core::traffic::piece::Headers;
 
+use crate::locking::lock_unpoisoned;
 use crate::recording::{
     OnChange, RecordingHandle, SharedListener, TrafficRecorder, TrafficSession,
 };
@@ -61,7 +62,7 @@ impl SessionRecorders {
     }
 
     fn recorder(&self, session: Option<AgentSession>) -> Arc<TrafficRecorder> {
-        let mut recorders = lock(&self.recorders);
+        let mut recorders = lock_unpoisoned(&self.recorders);
         if let Some(recorder) = recorders.get(&session) {
             return Arc::clone(recorder);
         }
@@ -70,13 +71,9 @@ impl SessionRecorders {
         let (on_change, listener) = (Arc::clone(&self.on_change), self.listener.clone());
         let (recorder, handle) =
             TrafficRecorder::start(open(session.as_ref()), on_change, listener);
-        lock(&self.handles).push(handle);
+        lock_unpoisoned(&self.handles).push(handle);
         let recorder = Arc::new(recorder);
         recorders.insert(session, Arc::clone(&recorder));
         recorder
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,25 +4,25 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderMap, HeaderValue, UPGRADE};
 use hyper::upgrade::OnUpgrade;
-use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use steno_core::traffic::piece::PieceKind;
 use steno_core::traffic::socket_audio::leave_out_audio;
 use steno_core::traffic::{Dialect, Piece};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::proxy::{ExchangeHead, Proxy, answered, readdress, recorded_head};
-use crate::refusal::refusal;
-use crate::server::Body;
-use crate::sessions::lock;
-use crate::tee::{ExchangeFate, Passing, reason};
-use crate::upload::{BodyKind, RequestBody};
-use crate::upstream::Upstream;
+use crate::body::{BoxedBody, empty_body, error_chain_text};
+use crate::exchange::{
+    ExchangeContext, RequestHead, RoutedRequest, record_response, response_head,
+};
+use crate::exchange_recorder::{ExchangeRecorder, RecordExtent};
+use crate::http_headers::retarget_request;
+use crate::locking::lock_unpoisoned;
+use crate::refusal::unreachable_upstream;
+use crate::request_body::{BodyKind, RequestBody};
 use crate::websocket_frames::{Compression, MessageReader, SocketMessage};
 
 /// How much is read at once.
@@ -45,60 +45,53 @@ pub(crate) fn is_websocket_request(request: &Request<Incoming>) -> bool {
         && has(CONNECTION, "upgrade")
 }
 
-impl Proxy {
-    /// Opens a WebSocket to upstream, and passes its messages on.
-    pub(crate) async fn pass_websocket(
-        &self,
-        upstream: &Upstream,
-        uri: Uri,
-        mut request: Request<Incoming>,
-    ) -> Response<Body> {
-        let client = hyper::upgrade::on(&mut request);
-        let (mut parts, _) = request.into_parts();
-        let asked = parts.uri.path().to_owned();
-        let is_realtime = Dialect::of(uri.path()) == Dialect::Realtime;
-        let (kind, body) = (BodyKind::of_headers(&parts.headers), RequestBody::empty());
-        let head = ExchangeHead { upstream, uri: &uri, parts: &parts };
-        let unanswered = self.begin_exchange(&head, &kind, &body);
-        readdress(&mut parts, uri);
-        parts.headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-        parts.headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-        let answer = self.clients.upgradable.request(Request::from_parts(parts, empty())).await;
-        let mut passing = unanswered.answered();
-        match answer {
-            Ok(mut answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                let server = hyper::upgrade::on(&mut answer);
-                let head = recorded_head(&answer, &passing);
-                passing.fate = passing.record(&[head]);
-                let socket = OpenSocket::new(passing, answer.headers(), is_realtime);
-                tokio::spawn(pass_messages(socket, client, server));
-                answer.map(|_| empty())
-            }
-            Ok(answer) => answered(answer, passing),
-            Err(error) => {
-                let reason = reason(&error);
-                passing.end(Some(&reason));
-                let message = format!("the gateway could not reach {}: {reason}", upstream.origin);
-                refusal(&asked, StatusCode::BAD_GATEWAY, &message)
-            }
+/// Opens a WebSocket to an upstream, and forwards its messages.
+pub(crate) async fn forward_websocket(
+    context: &ExchangeContext,
+    routed: RoutedRequest<'_>,
+) -> Response<BoxedBody> {
+    let RoutedRequest { upstream, uri, mut request } = routed;
+    let client = hyper::upgrade::on(&mut request);
+    let (mut parts, _) = request.into_parts();
+    let path = parts.uri.path().to_owned();
+    let is_realtime = Dialect::of(uri.path()) == Dialect::Realtime;
+    let (kind, body) = (BodyKind::from_headers(&parts.headers), RequestBody::empty());
+    let head = RequestHead { upstream, uri: &uri, parts: &parts };
+    let pending = context.begin_exchange(&head, &kind, &body);
+    retarget_request(&mut parts, uri);
+    parts.headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    parts.headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    let request = Request::from_parts(parts, empty_body());
+    let response = context.clients.upgradable.request(request).await;
+    let mut recorder = pending.into_recorder();
+    match response {
+        Ok(mut response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            let server = hyper::upgrade::on(&mut response);
+            let head = response_head(&response, &recorder);
+            recorder.extent = recorder.append_pieces(&[head]);
+            let socket = SocketRecorder::new(recorder, response.headers(), is_realtime);
+            tokio::spawn(forward_messages(socket, client, server));
+            response.map(|_| empty_body())
+        }
+        Ok(response) => record_response(response, recorder),
+        Err(error) => {
+            let reason = error_chain_text(&error);
+            recorder.record_end(Some(&reason));
+            unreachable_upstream(&path, &upstream.origin, &reason)
         }
     }
 }
 
-fn empty() -> Body {
-    Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync()
-}
-
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sender {
+enum SocketSide {
     Client,
     Upstream,
 }
 
 /// A connection that is being recorded.
-struct OpenSocket {
-    passing: Passing,
+struct SocketRecorder {
+    exchange: ExchangeRecorder,
     from_client: MessageReader,
     from_upstream: MessageReader,
     is_realtime: bool,
@@ -107,12 +100,12 @@ struct OpenSocket {
     is_ended: bool,
 }
 
-impl OpenSocket {
-    fn new(passing: Passing, headers: &HeaderMap, is_realtime: bool) -> Self {
-        let agreed = headers.get("sec-websocket-extensions");
-        let agreed = agreed.and_then(|value| value.to_str().ok()).unwrap_or_default();
+impl SocketRecorder {
+    fn new(exchange: ExchangeRecorder, headers: &HeaderMap, is_realtime: bool) -> Self {
+        let extensions = headers.get("sec-websocket-extensions");
+        let extensions = extensions.and_then(|value| value.to_str().ok()).unwrap_or_default();
         let reader = |parameter: &str| {
-            let mut words = agreed.split(';').map(str::trim);
+            let mut words = extensions.split(';').map(str::trim);
             let is_deflate = words.next() == Some("permessage-deflate");
             let is_reset = words.any(|word| word.eq_ignore_ascii_case(parameter));
             MessageReader::new(is_deflate.then_some(Compression { is_reset }))
@@ -120,39 +113,41 @@ impl OpenSocket {
         let from_client = reader("client_no_context_takeover");
         let from_upstream = reader("server_no_context_takeover");
         let (is_closing, is_ended) = (false, false);
-        Self { passing, from_client, from_upstream, is_realtime, is_closing, is_ended }
+        Self { exchange, from_client, from_upstream, is_realtime, is_closing, is_ended }
     }
 
     /// Records the messages that are whole with these bytes.
-    fn observe(&mut self, sender: Sender, bytes: &[u8]) {
-        if self.passing.fate != ExchangeFate::Recorded || self.is_ended {
+    fn record_bytes(&mut self, side: SocketSide, bytes: &[u8]) {
+        if self.exchange.extent != RecordExtent::Complete || self.is_ended {
             return;
         }
-        let reader = match sender {
-            Sender::Client => &mut self.from_client,
-            Sender::Upstream => &mut self.from_upstream,
+        let reader = match side {
+            SocketSide::Client => &mut self.from_client,
+            SocketSide::Upstream => &mut self.from_upstream,
         };
         let mut messages = Vec::new();
         let read = reader.push(bytes, &mut messages);
-        let kept: Vec<_> = messages.into_iter().filter_map(|message| self.keep(message)).collect();
-        let pieces: Vec<_> = kept.iter().map(|kept| kept.piece(sender, &self.passing)).collect();
+        let redacted: Vec<_> =
+            messages.into_iter().filter_map(|message| self.redact_message(message)).collect();
+        let pieces: Vec<_> =
+            redacted.iter().map(|message| message.to_piece(side, &self.exchange)).collect();
         if !pieces.is_empty() {
-            self.passing.fate = self.passing.record(&pieces);
+            self.exchange.extent = self.exchange.append_pieces(&pieces);
         }
         if let Err(error) = read {
-            self.end(Some(&format!("{error}; the rest was not recorded")));
+            self.record_end(Some(&format!("{error}; the rest was not recorded")));
         }
     }
 
     /// What is recorded of a message.
-    fn keep(&mut self, message: SocketMessage) -> Option<KeptMessage> {
+    fn redact_message(&mut self, message: SocketMessage) -> Option<RedactedMessage> {
         let bytes = match message {
             SocketMessage::Close => {
                 self.is_closing = true;
                 return None;
             }
             SocketMessage::TooLarge(omitted) => {
-                return Some(KeptMessage { omitted, ..KeptMessage::default() });
+                return Some(RedactedMessage { omitted, ..RedactedMessage::default() });
             }
             SocketMessage::Text(bytes) | SocketMessage::Binary(bytes) => bytes,
         };
@@ -161,80 +156,82 @@ impl OpenSocket {
             Some(shortened) => (shortened.text.into_bytes(), shortened.omitted),
             None => (bytes, 0),
         };
-        let mut filter = self.passing.secrets.filter();
+        let mut filter = self.exchange.secrets.filter();
         let mut clean = filter.push(&bytes);
         clean.extend(filter.finish());
         let redactions = filter.redactions();
-        self.passing.secrets = filter.into_secrets();
-        Some(KeptMessage { bytes: clean, omitted, redactions })
+        self.exchange.secrets = filter.into_secrets();
+        Some(RedactedMessage { bytes: clean, omitted, redactions })
     }
 
     /// Records that one side has gone, which is an error unless it said so before.
-    fn close(&mut self, what: &str, ended: std::io::Result<()>) {
+    fn record_close(&mut self, what: &str, ended: std::io::Result<()>) {
         let error = match ended {
             _ if self.is_closing => None,
             Ok(()) => Some(what.to_owned()),
             Err(error) => Some(format!("{what}: {error}")),
         };
-        self.end(error.as_deref());
+        self.record_end(error.as_deref());
     }
 
-    fn end(&mut self, error: Option<&str>) {
+    fn record_end(&mut self, error: Option<&str>) {
         if !self.is_ended {
             self.is_ended = true;
-            self.passing.end(error);
+            self.exchange.record_end(error);
         }
     }
 }
 
-impl Drop for OpenSocket {
+impl Drop for SocketRecorder {
     fn drop(&mut self) {
-        self.end(Some("the gateway ended"));
+        self.record_end(Some("the gateway ended"));
     }
 }
 
 /// What is recorded of a message.
 #[derive(Default)]
-struct KeptMessage {
+struct RedactedMessage {
     bytes: Vec<u8>,
     omitted: u64,
     redactions: u64,
 }
 
-impl KeptMessage {
-    fn piece<'a>(&'a self, sender: Sender, passing: &'a Passing) -> Piece<'a> {
-        let kind = match sender {
-            Sender::Client => PieceKind::Sent,
-            Sender::Upstream => PieceKind::Received,
+impl RedactedMessage {
+    fn to_piece<'a>(&'a self, side: SocketSide, exchange: &'a ExchangeRecorder) -> Piece<'a> {
+        let kind = match side {
+            SocketSide::Client => PieceKind::Sent,
+            SocketSide::Upstream => PieceKind::Received,
         };
-        let mut piece = Piece::new(kind, passing.id.as_str());
-        piece.after = Some(passing.after());
+        let mut piece = Piece::new(kind, exchange.id.as_str());
+        piece.after = Some(exchange.elapsed_micros());
         (piece.omitted, piece.redactions) = (self.omitted, self.redactions);
         piece.with_bytes(&self.bytes)
     }
 }
 
 /// Passes bytes on in both directions until both sides have ended.
-async fn pass_messages(socket: OpenSocket, client: OnUpgrade, server: OnUpgrade) {
+async fn forward_messages(socket: SocketRecorder, client: OnUpgrade, server: OnUpgrade) {
     let socket = Mutex::new(socket);
     let (client, server) = match tokio::try_join!(client, server) {
         Ok((client, server)) => (TokioIo::new(client), TokioIo::new(server)),
-        Err(error) => return lock(&socket).end(Some(&reason(&error))),
+        Err(error) => {
+            return lock_unpoisoned(&socket).record_end(Some(&error_chain_text(&error)));
+        }
     };
     let (client_in, client_out) = tokio::io::split(client);
     let (server_in, server_out) = tokio::io::split(server);
-    let up = pass_direction((client_in, server_out), Sender::Client, &socket);
-    let down = pass_direction((server_in, client_out), Sender::Upstream, &socket);
+    let up = forward_direction(client_in, server_out, SocketSide::Client, &socket);
+    let down = forward_direction(server_in, client_out, SocketSide::Upstream, &socket);
     tokio::pin!(up, down);
     tokio::select! {
         (ended, mut upstream) = &mut up => {
             let _ = upstream.shutdown().await;
             // What upstream still says is recorded.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut down).await;
-            lock(&socket).close("the client closed the connection", ended);
+            lock_unpoisoned(&socket).record_close("the client closed the connection", ended);
         }
         (ended, mut client) = &mut down => {
-            lock(&socket).close("upstream closed the connection", ended);
+            lock_unpoisoned(&socket).record_close("upstream closed the connection", ended);
             let _ = client.shutdown().await;
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut up).await;
         }
@@ -242,21 +239,22 @@ async fn pass_messages(socket: OpenSocket, client: OnUpgrade, server: OnUpgrade)
 }
 
 /// Passes on what one side sends, until it ends; gives back the way to the other side.
-async fn pass_direction<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    (mut from, mut to): (R, W),
-    sender: Sender,
-    socket: &Mutex<OpenSocket>,
+async fn forward_direction<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    mut from: R,
+    mut to: W,
+    side: SocketSide,
+    socket: &Mutex<SocketRecorder>,
 ) -> (std::io::Result<()>, W) {
     let mut buffer = vec![0; BUFFER_SIZE];
     loop {
-        let passed = async {
+        let copied = async {
             let count = from.read(&mut buffer).await?;
-            lock(socket).observe(sender, &buffer[..count]);
+            lock_unpoisoned(socket).record_bytes(side, &buffer[..count]);
             to.write_all(&buffer[..count]).await?;
             to.flush().await?;
             Ok(count)
         };
-        match passed.await {
+        match copied.await {
             Ok(0) => return (Ok(()), to),
             Ok(_) => {}
             Err(error) => return (Err(error), to),

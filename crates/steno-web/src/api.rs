@@ -21,13 +21,13 @@ use steno_core::vault::SessionDir;
 use steno_core::view::answer::{self, EntryRow, HitRow, NoteRow, SessionRow};
 use uuid::Uuid;
 
+use crate::app::WebApp;
 use crate::asked::Asked;
 use crate::error::WebError;
 use crate::library::{Accounts, Library};
 use crate::pages::compare::{Both, opened};
 use crate::pages::cost::group_by;
 use crate::pages::session::Name;
-use crate::routes::App;
 
 const OPENAPI: &str = include_str!("../assets/openapi.json");
 
@@ -104,10 +104,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 /// The body of a request; what is wrong with it is told as an object.
 pub(crate) struct Body<T>(T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<WebApp> for Body<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+    async fn from_request(request: Request, app: &WebApp) -> Result<Self, Failure> {
         if request.body().size_hint().lower() > app.body_bytes as u64 {
             return Err(WebError::BodyTooLarge.into());
         }
@@ -139,8 +139,8 @@ pub(crate) async fn openapi() -> Response {
 }
 
 /// As `steno list --json`.
-pub(crate) async fn sessions(State(app): State<App>, Query(asked): Query<Asked>) -> Checked {
-    let listed = app.work(move |library| {
+pub(crate) async fn sessions(State(app): State<WebApp>, Query(asked): Query<Asked>) -> Checked {
+    let listed = app.run_blocking(move |library| {
         let agent = Some(asked.agent.as_str()).filter(|agent| !agent.is_empty());
         let listed = library.sessions(agent, asked.limit)?;
         let is_readable = |one: &&Listed| one.trouble.is_none() || one.session.totals.entries > 0;
@@ -151,8 +151,8 @@ pub(crate) async fn sessions(State(app): State<App>, Query(asked): Query<Asked>)
 }
 
 /// What is known of a session.
-pub(crate) async fn session(State(app): State<App>, Path((agent, id)): Name) -> Checked {
-    let told = app.work(move |library| {
+pub(crate) async fn session(State(app): State<WebApp>, Path((agent, id)): Name) -> Checked {
+    let told = app.run_blocking(move |library| {
         let transcript = &library.open(&agent, &id)?.transcript;
         let mut session = json!(transcript.session);
         if !transcript.problems.is_empty() {
@@ -165,11 +165,11 @@ pub(crate) async fn session(State(app): State<App>, Path((agent, id)): Name) -> 
 
 /// As `steno show ID --json`.
 pub(crate) async fn entries(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
     Query(part): Query<Part>,
 ) -> Checked {
-    let entries = app.work(move |library| {
+    let entries = app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let notes = opened.dir.notes()?;
         let wanted = opened.transcript.entries.iter().skip(part.from.unwrap_or(0));
@@ -182,8 +182,8 @@ pub(crate) async fn entries(
 }
 
 /// As `steno search --json`.
-pub(crate) async fn search(State(app): State<App>, Query(asked): Query<Asked>) -> Checked {
-    let found = app.work(move |library| {
+pub(crate) async fn search(State(app): State<WebApp>, Query(asked): Query<Asked>) -> Checked {
+    let found = app.run_blocking(move |library| {
         let (question, hits) = asked.hits(library, asked.limit.unwrap_or(10))?;
         let shown = Shown { lines: 3, context: 0 };
         let row = |hit| json!(HitRow::of(hit, &question.lines(&hit.text, shown)));
@@ -193,8 +193,8 @@ pub(crate) async fn search(State(app): State<App>, Query(asked): Query<Asked>) -
 }
 
 /// As `steno cost --json`: rows, then the total.
-pub(crate) async fn cost(State(app): State<App>, Query(asked): Query<Asked>) -> Checked {
-    let rows = app.work(move |library| {
+pub(crate) async fn cost(State(app): State<WebApp>, Query(asked): Query<Asked>) -> Checked {
+    let rows = app.run_blocking(move |library| {
         let accounts = library.accounts(asked.filter(library)?)?;
         let rows = group_by(&asked)
             .map_or_else(|| blocks(library, &accounts), |by| rows(library, &accounts, by));
@@ -223,8 +223,8 @@ fn blocks(library: &Library, accounts: &Accounts) -> Vec<Value> {
 }
 
 /// As `steno diff --json`.
-pub(crate) async fn diff(State(app): State<App>, Query(both): Query<Both>) -> Answer {
-    let objects = app.work(move |library| {
+pub(crate) async fn diff(State(app): State<WebApp>, Query(both): Query<Both>) -> Answer {
+    let objects = app.run_blocking(move |library| {
         let (a, b) = (opened(library, &both.a)?, opened(library, &both.b)?);
         let steps = compare(&a.transcript.entries, &b.transcript.entries);
         Ok(answer::diff::objects(&a.transcript, &b.transcript, &steps))
@@ -240,8 +240,8 @@ pub(crate) struct Noting {
 }
 
 /// As `steno annotate ID --json`.
-pub(crate) async fn notes(State(app): State<App>, Path((agent, id)): Name) -> Checked {
-    let notes = app.work(move |library| {
+pub(crate) async fn notes(State(app): State<WebApp>, Path((agent, id)): Name) -> Checked {
+    let notes = app.run_blocking(move |library| {
         let dir = library.dir(&agent, &id)?;
         Ok(CheckedAnswer::of(rows_of_notes(&dir)?.into(), &dir.notes()?.problems))
     });
@@ -249,8 +249,8 @@ pub(crate) async fn notes(State(app): State<App>, Path((agent, id)): Name) -> Ch
 }
 
 /// As `steno annotate --json`.
-pub(crate) async fn all_notes(State(app): State<App>) -> Checked {
-    let notes = app.work(|library| {
+pub(crate) async fn all_notes(State(app): State<WebApp>) -> Checked {
+    let notes = app.run_blocking(|library| {
         let (mut rows, mut problems) = (Vec::new(), Vec::new());
         for dir in library.vault.sessions()?.iter().chain(&library.vault.missing_sessions()?) {
             rows.extend(rows_of_notes(dir)?);
@@ -267,15 +267,15 @@ fn rows_of_notes(dir: &SessionDir) -> Result<Vec<Value>, WebError> {
 
 /// As `steno annotate ID[:N] TEXT --json`.
 pub(crate) async fn annotate(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
     Body(Noting { text, entry }): Body<Noting>,
 ) -> Answer {
-    app.changing()?;
+    app.require_writable()?;
     if text.trim().is_empty() {
         return Err(WebError::Action("a note has to say something".to_owned()).into());
     }
-    let noted = app.work(move |library| {
+    let noted = app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let named = |number: usize| {
             let entry = opened.transcript.entries.get(number);
@@ -290,11 +290,11 @@ pub(crate) async fn annotate(
 
 /// As `steno annotate ID --remove NOTE`.
 pub(crate) async fn remove_note(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id, note)): Path<(String, String, String)>,
 ) -> Answer {
-    app.changing()?;
-    let removed = app.work(move |library| {
+    app.require_writable()?;
+    let removed = app.run_blocking(move |library| {
         let dir = library.dir(&agent, &id)?;
         let named = Uuid::parse_str(&note).ok();
         let is_removed = named.map(|named| dir.remove_note(named, &library.clock)).transpose()?;
@@ -304,9 +304,9 @@ pub(crate) async fn remove_note(
 }
 
 /// Puts back what the agent needs to go on with a session, and gives the command that does.
-pub(crate) async fn resume(State(app): State<App>, Path((agent, id)): Name) -> Answer {
-    let resume = app.changing()?;
-    let command = app.work(move |library| {
+pub(crate) async fn resume(State(app): State<WebApp>, Path((agent, id)): Name) -> Answer {
+    let resume = app.require_writable()?;
+    let command = app.run_blocking(move |library| {
         let dir = library.dir(&agent, &id)?;
         resume(dir.agent(), dir.id().as_str()).map_err(WebError::Action)
     });

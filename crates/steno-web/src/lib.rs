@@ -3,6 +3,7 @@
 //! HTML is made here, on the server, by the same code for both. The index is used through `steno-core` only.
 
 mod api;
+mod app;
 mod asked;
 mod assets;
 mod chart;
@@ -13,6 +14,7 @@ mod guard;
 mod heading;
 mod library;
 mod live;
+mod options;
 mod page;
 mod pages;
 mod render;
@@ -22,4 +24,5 @@ mod write_timeout;
 
 pub use connections::ConnectionLimits;
 pub use error::WebError;
-pub use server::{Options, Resume, Server};
+pub use options::{ResumeAction, ServerOptions};
+pub use server::Server;

@@ -18,6 +18,7 @@ use steno_core::view::pictures::Pictures;
 use steno_core::{Clock, Entry, Session, Status, Transcript};
 
 use crate::error::WebError;
+use crate::options::ServerOptions;
 
 /// How long the index is taken to be up to date.
 const FRESH: Duration = Duration::from_millis(400);
@@ -100,7 +101,7 @@ pub(crate) struct Accounts {
 
 impl Library {
     /// The store of these options.
-    pub(crate) fn new(options: &crate::Options) -> Self {
+    pub(crate) fn new(options: &ServerOptions) -> Self {
         let vault = Vault::new(options.store.join("vault"));
         Self {
             source: IndexSource::new(&options.store, &vault, options.boot.clone()),

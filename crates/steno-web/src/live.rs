@@ -13,10 +13,10 @@ use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
+use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::{Edition, Library};
-use crate::routes::App;
 
 /// How often it is looked.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -56,7 +56,7 @@ impl Seen {
 
 /// Events until the page is closed, or the stream has lived long enough: browsers then open a new one.
 pub(crate) async fn events(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Query(watched): Query<Watched>,
     headers: HeaderMap,
 ) -> Result<Sse<KeepAliveStream<EventStream>>, WebError> {
@@ -70,13 +70,18 @@ pub(crate) async fn events(
 }
 
 /// Looks again and again and sends what has changed, until nobody listens any more.
-async fn send_changes(app: App, watched: Watched, mut last: Option<Seen>, sender: Sender<Event>) {
+async fn send_changes(
+    app: WebApp,
+    watched: Watched,
+    mut last: Option<Seen>,
+    sender: Sender<Event>,
+) {
     while !sender.is_closed() {
         let asked = watched.clone();
-        if let Ok(seen) = app.work(move |library| look(library, &asked)).await {
+        if let Ok(seen) = app.run_blocking(move |library| look(library, &asked)).await {
             let event = match last.replace(seen.clone()) {
                 Some(before) if before == seen => None,
-                Some(before) => match tell(&app, &watched, (&before, &seen)).await {
+                Some(before) => match tell(&app, &watched, &before, &seen).await {
                     Ok(event) => Some(event),
                     Err(_) => break,
                 },
@@ -115,9 +120,10 @@ fn edition_id(edition: &Edition) -> String {
 
 /// How many entries the session has now, that its notes are others, or that the list is.
 async fn tell(
-    app: &App,
+    app: &WebApp,
     watched: &Watched,
-    (before, now): (&Seen, &Seen),
+    before: &Seen,
+    now: &Seen,
 ) -> Result<Event, WebError> {
     let (Some(agent), Some(id)) = (watched.agent.clone(), watched.id.clone()) else {
         return Ok(Event::default().event("sessions").data("changed"));
@@ -127,7 +133,7 @@ async fn tell(
     {
         return Ok(Event::default().event("notes").data("changed"));
     }
-    let told = app.work(move |library| {
+    let told = app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let runs = heading::runs(&opened.lanes).unwrap_or_default();
         Ok(format!("{} {runs}", opened.transcript.entries.len()))

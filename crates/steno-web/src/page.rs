@@ -4,7 +4,6 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::assets::VERSION;
 use crate::heading;
-use crate::library::Library;
 use crate::render::plain::clean;
 
 /// The pages that every page leads to, and their names.
@@ -28,16 +27,16 @@ pub(crate) fn shell(title: &str, current: &str, body: &Markup) -> Markup {
         button #help type="button" aria-label="Keys" title="Keys (?)" { "?" }
         (heading::theme_button())
     };
-    framed(title, (current, &bar), &html! { main #main { (body) } })
+    framed(title, current, &bar, &html! { main #main { (body) } })
 }
 
 /// Says that sessions may be missing, where the index could not be brought up to date.
-pub(crate) fn notice(library: &Library) -> Markup {
-    html! { @if let Some(notice) = library.notice() { p.stale role="status" { (notice) } } }
+pub(crate) fn stale_notice(notice: Option<&str>) -> Markup {
+    html! { @if let Some(notice) = notice { p.stale role="status" { (notice) } } }
 }
 
 /// A page whose bar and body are its own.
-pub(crate) fn framed(title: &str, (current, bar): (&str, &Markup), body: &Markup) -> Markup {
+pub(crate) fn framed(title: &str, current: &str, bar: &Markup, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {

@@ -65,7 +65,7 @@ impl Show<'_> {
             let depth = self.lanes.depth(place);
             let above = place.checked_sub(1).map_or(0, |before| self.lanes.depth(before));
             let lane = Lane { before, entry, depth, is_back: above > depth };
-            lane.breaks(&mut page, (last, now));
+            lane.breaks(&mut page, last, now);
             let earlier = (0..place).rev().take(LOOKED_BACK);
             let place = Place {
                 number: self.lanes.number(place),
@@ -95,7 +95,7 @@ struct Lane<'a> {
 
 impl Lane<'_> {
     /// What stands before an entry: its day, and whose lane it is in, where those change.
-    fn breaks(&self, page: &mut String, (last, now): (Option<DateTime>, Option<DateTime>)) {
+    fn breaks(&self, page: &mut String, last: Option<DateTime>, now: Option<DateTime>) {
         let Self { before, entry, depth, is_back } = *self;
         let day = now.filter(|now| last.is_none_or(|last| last.date() != now.date()));
         let source = before.map_or(PRIMARY, |before| before.source.as_str());

@@ -1,7 +1,6 @@
 //! Which address is answered by what.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path};
@@ -10,71 +9,14 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::connections::ConnectionLimits;
+use crate::app::WebApp;
 use crate::error::WebError;
 use crate::guard::{self, Guard};
-use crate::library::Library;
-use crate::server::Resume;
 use crate::{api, assets, live, pages};
 
-/// What every answer is made from.
-#[derive(Clone)]
-pub(crate) struct App {
-    /// Everything that is kept.
-    pub(crate) library: Arc<Library>,
-    /// How a session is made ready to go on with, unless the page may only read.
-    pub(crate) resume: Option<Resume>,
-    /// Bytes of the body of a request.
-    pub(crate) body_bytes: usize,
-    /// Time for the body of a request.
-    pub(crate) body_timeout: Duration,
-    /// How long an event stream stays open.
-    pub(crate) event_stream_lifetime: Duration,
-    event_streams: Arc<Semaphore>,
-}
-
-impl App {
-    pub(crate) fn new(
-        library: Arc<Library>,
-        resume: Option<Resume>,
-        limits: &ConnectionLimits,
-    ) -> Self {
-        Self {
-            library,
-            resume,
-            body_bytes: limits.body_bytes,
-            body_timeout: limits.body_timeout,
-            event_stream_lifetime: limits.event_stream_lifetime,
-            event_streams: Arc::new(Semaphore::new(limits.event_streams)),
-        }
-    }
-
-    /// Takes a place for an event stream; the stream holds it as long as it is open.
-    pub(crate) fn take_event_stream(&self) -> Result<OwnedSemaphorePermit, WebError> {
-        let permit = Arc::clone(&self.event_streams).try_acquire_owned();
-        permit.map_err(|_| WebError::TooManyStreams)
-    }
-
-    /// How a session is made ready to go on with; an error where the page may only read.
-    pub(crate) fn changing(&self) -> Result<Resume, WebError> {
-        self.resume.clone().ok_or_else(|| WebError::Action("this page may only read".to_owned()))
-    }
-
-    /// Does work that reads files, away from where requests are taken.
-    pub(crate) async fn work<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Library) -> Result<T, WebError> + Send + 'static,
-    ) -> Result<T, WebError> {
-        let Self { library, .. } = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&library)).await;
-        done.unwrap_or_else(|_| Err(WebError::Action("this is a mistake in steno".to_owned())))
-    }
-}
-
 /// All addresses, behind the guard.
-pub(crate) fn router(app: App, guard: Arc<Guard>) -> Router {
+pub(crate) fn router(app: WebApp, guard: Arc<Guard>) -> Router {
     let session = Router::new()
         .route("/", get(pages::session::page))
         .route("/part", get(pages::session::part))

@@ -1,45 +1,19 @@
 //! The server: binds an address, and answers until the program ends.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use jiff::tz::TimeZone;
-use steno_core::Clock;
-use steno_core::cost::Prices;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use uuid::Uuid;
 
-use crate::connections::{ConnectionLimits, serve_connections};
+use crate::app::WebApp;
+use crate::connections::serve_connections;
 use crate::error::WebError;
 use crate::guard::{FirstVisit, Guard, LAUNCH_PATH};
 use crate::library::Library;
-use crate::routes::{self, App};
-
-/// Makes a session ready to go on with, given its agent and id; gives the command to run.
-pub type Resume = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
-
-/// What to serve, and where.
-#[derive(Clone)]
-pub struct Options {
-    /// The store: `$STENO_HOME`.
-    pub store: PathBuf,
-    /// Whose clock times are told by.
-    pub zone: TimeZone,
-    /// What time it is.
-    pub clock: Clock,
-    /// What tokens cost.
-    pub prices: Prices,
-    /// What names the time since the machine was started, where the system tells.
-    pub boot: Option<String>,
-    /// Where to listen.
-    pub address: SocketAddr,
-    /// How a session is made ready to go on with; nothing where the page may only read.
-    pub resume: Option<Resume>,
-    /// What clients may use up.
-    pub limits: ConnectionLimits,
-}
+use crate::options::ServerOptions;
+use crate::routes;
 
 /// A server that has its address.
 pub struct Server {
@@ -47,12 +21,12 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     guard: Arc<Guard>,
-    options: Options,
+    options: ServerOptions,
 }
 
 impl Server {
     /// Listens at the address; port 0 takes one that is free.
-    pub fn bind(options: Options) -> Result<Self, WebError> {
+    pub fn bind(options: ServerOptions) -> Result<Self, WebError> {
         let failed = |reason| WebError::Listen { address: options.address, reason };
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -90,8 +64,8 @@ impl Server {
     /// Answers until the program ends.
     pub fn run(self) -> Result<(), WebError> {
         let library = Arc::new(Library::new(&self.options));
-        let Options { resume, limits, .. } = self.options;
-        let app = App::new(library, resume, &limits);
+        let ServerOptions { resume, limits, .. } = self.options;
+        let app = WebApp::new(library, resume, &limits);
         let router = routes::router(app, self.guard);
         let served = self.runtime.spawn(serve_connections(self.listener, router, limits));
         self.runtime.block_on(served).map_err(|error| WebError::Stopped(error.into()))

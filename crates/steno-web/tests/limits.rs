@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use steno_core::Clock;
 use steno_core::cost::Prices;
-use steno_web::{ConnectionLimits, Options, Server};
+use steno_web::{ConnectionLimits, Server, ServerOptions};
 use tempfile::TempDir;
 
 /// How long to wait for an answer before a test fails.
@@ -26,7 +26,7 @@ struct RunningServer {
 impl RunningServer {
     fn start(limits: ConnectionLimits) -> Self {
         let store = tempfile::tempdir().unwrap();
-        let server = Server::bind(Options {
+        let server = Server::bind(ServerOptions {
             store: store.path().to_owned(),
             zone: TimeZone::UTC,
             clock: Clock::system(),

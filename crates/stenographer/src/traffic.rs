@@ -20,8 +20,8 @@ use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Clock, SessionId, Timestamp};
 use steno_gateway::gateway::{Listener, OnChange, StoppedGateway, StoppedRecording};
 use steno_gateway::{
-    Bound, ForwardProxy, Gateway, OpenSession, Options, Proxies, RecordingChange, TrafficRouting,
-    TrafficSession, Upstreams,
+    Bound, ForwardProxy, Gateway, OpenSession, Options, OutboundProxies, RecordingChange,
+    TrafficRouting, TrafficSession, Upstreams,
 };
 
 use crate::commands::record::{self, Wanted};
@@ -290,10 +290,10 @@ pub(crate) fn session_to_record(
 }
 
 /// The proxies that programs of this machine use.
-fn proxies() -> Proxies {
+fn proxies() -> OutboundProxies {
     let first =
         |names: &[&str]| names.iter().find_map(|name| Scene::variable(name)?.into_string().ok());
-    Proxies {
+    OutboundProxies {
         https: first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
         unproxied: first(&["NO_PROXY", "no_proxy"]),
     }

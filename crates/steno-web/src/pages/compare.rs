@@ -7,6 +7,7 @@ use steno_core::compare::text::{Row, rows, words};
 use steno_core::compare::{Step, compare, facts};
 use steno_core::view::answer::diff::Pair;
 
+use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::{Library, Opened};
@@ -14,7 +15,6 @@ use crate::page;
 use crate::pages::address;
 use crate::render::diff::marked;
 use crate::render::plain::clean;
-use crate::routes::App;
 
 /// How many pairs that differ are shown.
 const SHOWN: usize = 200;
@@ -35,10 +35,10 @@ pub(crate) struct Both {
 
 /// The page.
 pub(crate) async fn page(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Query(both): Query<Both>,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let is_asked = !both.a.is_empty() && !both.b.is_empty();
         let body = html! {
             h1 { "Compare" }

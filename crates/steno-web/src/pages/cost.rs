@@ -6,13 +6,13 @@ use steno_core::cost::report::{By, Group, Row, Sum};
 use steno_core::view::amount::{cost, dollars, short};
 use steno_core::view::answer::cost::{moment, unpriced};
 
+use crate::app::WebApp;
 use crate::asked::Asked;
 use crate::chart;
 use crate::error::WebError;
 use crate::library::{Accounts, Library};
 use crate::page;
 use crate::render::plain::clean;
-use crate::routes::App;
 
 /// By what is added up, in the order of the tabs; blocks stand for themselves.
 pub(crate) const GROUPS: [By; 8] =
@@ -27,16 +27,16 @@ type Line<'a> = (String, Option<String>, &'a Sum);
 
 /// The page.
 pub(crate) async fn page(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Query(asked): Query<Asked>,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let accounts = library.accounts(asked.filter(library)?)?;
         let wanted: Vec<usize> = accounts.charges.select(&accounts.filter).collect();
         let total = accounts.charges.total(&accounts.costs, &wanted);
         let body = html! {
             h1 { "Cost" }
-            (page::notice(library))
+            (page::stale_notice(library.notice().as_deref()))
             (figures(&accounts, &total))
             nav.tabs aria-label="Add up by" {
                 @for name in GROUPS.map(By::name).into_iter().chain(["block"]) {
@@ -45,7 +45,7 @@ pub(crate) async fn page(
                 }
             }
             @match group_by(&asked) {
-                Some(by) => (rows(library, &accounts, (by, &wanted))),
+                Some(by) => (rows(library, &accounts, by, &wanted)),
                 None => (blocks(library, &accounts)),
             }
         };
@@ -80,7 +80,7 @@ fn figures(accounts: &Accounts, total: &Sum) -> Markup {
     }
 }
 
-fn rows(library: &Library, accounts: &Accounts, (by, wanted): (By, &[usize])) -> Markup {
+fn rows(library: &Library, accounts: &Accounts, by: By, wanted: &[usize]) -> Markup {
     let group = Group { by, zone: &library.zone };
     let rows = accounts.charges.rows(&accounts.costs, wanted, &group);
     let is_time = matches!(by, By::Day | By::Week | By::Month);

@@ -8,13 +8,13 @@ use steno_core::Session;
 use steno_core::index::Listed;
 use steno_core::view::amount::{cost, dollars, short};
 
+use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::{Library, Listing};
 use crate::page;
 use crate::pages::address;
 use crate::render::plain::clean;
-use crate::routes::App;
 
 /// How many sessions are listed; a filter finds the others.
 const SHOWN: usize = 300;
@@ -28,10 +28,10 @@ pub(crate) struct Asked {
 
 /// The page.
 pub(crate) async fn page(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Query(asked): Query<Asked>,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let body = html! {
             h1 { "Sessions" }
             .filters {
@@ -48,10 +48,10 @@ pub(crate) async fn page(
 
 /// The list alone.
 pub(crate) async fn list(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Query(asked): Query<Asked>,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| rows(library, &asked.filter)).await
+    app.run_blocking(move |library| rows(library, &asked.filter)).await
 }
 
 fn rows(library: &Library, filter: &str) -> Result<Markup, WebError> {
@@ -62,7 +62,7 @@ fn rows(library: &Library, filter: &str) -> Result<Markup, WebError> {
     let shown = &found[..found.len().min(SHOWN)];
     let days = shown.chunk_by(|a, b| day(library, &a.session) == day(library, &b.session));
     Ok(html! {
-        (page::notice(library))
+        (page::stale_notice(library.notice().as_deref()))
         p.found role="status" {
             (found.len()) @if found.len() == 1 { " session" } @else { " sessions" }
             @if found.len() > SHOWN { ", the newest " (SHOWN) " of them below" }

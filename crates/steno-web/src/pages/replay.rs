@@ -7,6 +7,7 @@ use serde_json::json;
 use steno_core::Entry;
 use steno_core::view::edits::{self, Edit};
 
+use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::Opened;
@@ -15,7 +16,6 @@ use crate::pages::address;
 use crate::pages::session::Name;
 use crate::render::diff;
 use crate::render::plain::clean;
-use crate::routes::App;
 
 /// How many edits are shown, the latest first.
 const SHOWN: usize = 30;
@@ -28,10 +28,10 @@ pub(crate) struct Until {
 
 /// The page.
 pub(crate) async fn page(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let session = &opened.transcript.session;
         let entries = &opened.transcript.entries;
@@ -48,7 +48,7 @@ pub(crate) async fn page(
             script #times type="application/json" { (PreEscaped(times(&opened))) }
             (player(entries.len()))
         };
-        Ok(page::framed(&heading::title(session), ("/", &bar), &body))
+        Ok(page::framed(&heading::title(session), "/", &bar, &body))
     })
     .await
 }
@@ -78,11 +78,11 @@ fn times(opened: &Opened) -> String {
 
 /// The files that were changed up to a place, the latest change first.
 pub(crate) async fn files(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
     Query(Until { at }): Query<Until>,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let so_far = opened.in_order().take(at.saturating_add(1)).enumerate();
         let all = so_far.flat_map(|(place, (_, entry))| {

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use steno_core::index::mark::Shown;
 use steno_core::index::{Hit, Query as Question};
 
+use crate::app::WebApp;
 use crate::asked::Asked;
 use crate::error::WebError;
 use crate::library::Library;
@@ -15,7 +16,6 @@ use crate::pages::address;
 use crate::pages::home::short_path;
 use crate::render::diff::marked;
 use crate::render::plain::clean;
-use crate::routes::App;
 
 /// How many hits are looked at for what they have in common, and how many are shown.
 const LOOKED_AT: usize = 100;
@@ -23,15 +23,15 @@ const SHOWN: usize = 40;
 
 /// The page.
 pub(crate) async fn page(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Query(asked): Query<Asked>,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let found = asked.hits(library, LOOKED_AT);
         let body = html! {
             h1 { "Search" }
             (form(&asked))
-            (page::notice(library))
+            (page::stale_notice(library.notice().as_deref()))
             @match found {
                 _ if asked.q.trim().is_empty() => p.empty {
                     "Words, \"a phrase\", -not, begin*, one OR other, /regex/: in all that was said, thought, run or answered."

@@ -16,13 +16,13 @@ use steno_core::problem::Problem;
 use steno_core::vault::notes::Note;
 use steno_core::{Entry, Kind, Role, Session, Transcript};
 
+use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
 use crate::library::{Library, Opened};
 use crate::page;
 use crate::pages::address;
 use crate::render::{Show, is_bad, minimap};
-use crate::routes::App;
 
 /// How many entries are asked for at once.
 const CHUNK: usize = 60;
@@ -74,11 +74,11 @@ impl Sort {
 
 /// The page.
 pub(crate) async fn page(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
 ) -> Result<Markup, WebError> {
     let can_change = app.resume.is_some();
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let notes = opened.dir.notes()?;
         let Transcript { session, entries, .. } = &opened.transcript;
@@ -101,7 +101,7 @@ pub(crate) async fn page(
             button #fresh .fresh type="button" hidden { "New entries" }
             @if can_change { (note_form(session)) }
         };
-        Ok(page::framed(&heading::title(session), ("/", &bar), &body))
+        Ok(page::framed(&heading::title(session), "/", &bar, &body))
     })
     .await
 }
@@ -161,13 +161,13 @@ fn chunks(library: &Library, opened: &Opened, notes: &[Note]) -> Markup {
         @for from in (0..count).step_by(CHUNK) {
             @let places = from..count.min(from + CHUNK);
             ol.entries.chunk data-from=(from) data-count=(places.len()) data-height=(height(opened, places.clone())) {
-                @if from == 0 { (PreEscaped(shown(library, (opened, notes), places))) }
+                @if from == 0 { (PreEscaped(shown(library, opened, notes, places))) }
             }
         }
     }
 }
 
-fn shown(library: &Library, (opened, notes): (&Opened, &[Note]), places: Range<usize>) -> String {
+fn shown(library: &Library, opened: &Opened, notes: &[Note], places: Range<usize>) -> String {
     let session = &opened.transcript.session;
     let base = address(&session.agent, &session.id);
     let (zone, pictures, lanes) = (&library.zone, &opened.pictures, &opened.lanes);
@@ -187,25 +187,25 @@ fn height(opened: &Opened, places: Range<usize>) -> usize {
 
 /// Some of its entries.
 pub(crate) async fn part(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
     Query(part): Query<Part>,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let end = part.from.saturating_add(part.count.min(4 * CHUNK));
         let notes = opened.dir.notes()?.all;
-        Ok(PreEscaped(shown(library, (&opened, &notes), part.from..end)))
+        Ok(PreEscaped(shown(library, &opened, &notes, part.from..end)))
     })
     .await
 }
 
 /// What was noted about it.
 pub(crate) async fn notes(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let notes = opened.dir.notes()?.all;
         let notes = Note::of_session(&notes, &opened.transcript.entries);
@@ -216,11 +216,11 @@ pub(crate) async fn notes(
 
 /// The number of the next entry that is a prompt or went wrong, from some entry on or, with `back`, before it.
 pub(crate) async fn step(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
     Query(Step { from, of, back }): Query<Step>,
 ) -> Result<Json<Option<usize>>, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let (entries, lanes) = (&opened.transcript.entries, &opened.lanes);
         let fits = |number: &usize| entries.get(*number).is_some_and(|entry| of.fits(entry));
@@ -237,11 +237,11 @@ pub(crate) async fn step(
 
 /// The numbers of the entries that hold some words.
 pub(crate) async fn find(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id)): Name,
     Query(Words { q }): Query<Words>,
 ) -> Result<Json<Vec<usize>>, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let wanted = q.trim().to_lowercase();
         let holds = |(_, entry): &(usize, &Entry)| {
@@ -258,10 +258,10 @@ pub(crate) async fn find(
 
 /// All that one entry says, as it is.
 pub(crate) async fn entry(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id, number)): Path<(String, String, usize)>,
 ) -> Result<Response, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let entry = opened.transcript.entries.get(number);
         let entry = entry.ok_or_else(|| WebError::Unknown(format!("{agent}/{id}:{number}")))?;
@@ -272,10 +272,10 @@ pub(crate) async fn entry(
 
 /// One of its pictures.
 pub(crate) async fn picture(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Path((agent, id, sum)): Path<(String, String, String)>,
 ) -> Result<Response, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let opened = library.open(&agent, &id)?;
         let unknown = || WebError::Unknown(sum.clone());
         let picture = opened.pictures.get(&sum).ok_or_else(unknown)?;

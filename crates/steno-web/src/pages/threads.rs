@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use steno_core::thread::{Asset, Id, IdSource, Relations, Thread, ThreadStore};
 
+use crate::app::WebApp;
 use crate::asked::encoded;
 use crate::error::WebError;
 use crate::library::Library;
@@ -17,7 +18,6 @@ use crate::pages::address;
 use crate::render::markdown::Rich;
 use crate::render::plain;
 use crate::render::plain::clean;
-use crate::routes::App;
 
 /// The longest asset that is shown.
 const LARGEST: u64 = 1 << 20;
@@ -30,8 +30,8 @@ pub(crate) struct Named {
 }
 
 /// All projects that have threads.
-pub(crate) async fn page(State(app): State<App>) -> Result<Markup, WebError> {
-    app.work(|library| {
+pub(crate) async fn page(State(app): State<WebApp>) -> Result<Markup, WebError> {
+    app.run_blocking(|library| {
         let mut projects = Vec::new();
         for project in projects_with_threads(library)? {
             let store = store(library, &project);
@@ -105,10 +105,10 @@ fn place(project: &FilePath, id: &Id) -> String {
 
 /// One thread.
 pub(crate) async fn thread(
-    State(app): State<App>,
+    State(app): State<WebApp>,
     Query(named): Query<Named>,
 ) -> Result<Markup, WebError> {
-    app.work(move |library| {
+    app.run_blocking(move |library| {
         let known = projects_with_threads(library)?;
         let unknown = || WebError::Unknown(named.project.display().to_string());
         let project = known.get(&named.project).ok_or_else(unknown)?;

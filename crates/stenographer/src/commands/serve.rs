@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use steno_web::{ConnectionLimits, Options, Resume, Server, WebError};
+use steno_web::{ConnectionLimits, ResumeAction, Server, ServerOptions, WebError};
 
 use super::resume;
 use crate::config::Config;
@@ -57,7 +57,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
 }
 
 fn bind(scene: &Scene, args: &Args) -> Result<Server, CommandError> {
-    let options = Options {
+    let options = ServerOptions {
         store: scene.store.clone(),
         zone: scene.zone.clone(),
         clock: scene.clock.clone(),
@@ -70,7 +70,7 @@ fn bind(scene: &Scene, args: &Args) -> Result<Server, CommandError> {
     match Server::bind(options.clone()) {
         Err(WebError::Listen { reason, .. }) if args.port.is_none() && is_taken(&reason) => {
             let free = SocketAddr::new(args.host, 0);
-            Server::bind(Options { address: free, ..options }).map_err(unbound)
+            Server::bind(ServerOptions { address: free, ..options }).map_err(unbound)
         }
         bound => bound.map_err(unbound),
     }
@@ -93,7 +93,7 @@ fn is_taken(reason: &io::Error) -> bool {
     matches!(reason.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
-fn resuming(scene: &Scene) -> Resume {
+fn resuming(scene: &Scene) -> ResumeAction {
     let scene = scene.clone();
     Arc::new(move |agent, id| {
         let prepared = || -> Result<String, CommandError> {

@@ -1,0 +1,35 @@
+//! What the server serves, and where.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use steno_core::Clock;
+use steno_core::cost::Prices;
+
+use crate::connections::ConnectionLimits;
+
+/// Prepares a session to be resumed, given its agent and id; returns the command to run.
+pub type ResumeAction = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
+
+/// Options of a server.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// The store: `$STENO_HOME`.
+    pub store: PathBuf,
+    /// The time zone of the times that pages show.
+    pub zone: TimeZone,
+    /// The current time.
+    pub clock: Clock,
+    /// What tokens cost.
+    pub prices: Prices,
+    /// Identifies the time since the machine was started, where the system has such an id.
+    pub boot: Option<String>,
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// Prepares sessions to be resumed; `None` if pages may only read.
+    pub resume: Option<ResumeAction>,
+    /// What clients may use up.
+    pub limits: ConnectionLimits,
+}
