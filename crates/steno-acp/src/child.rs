@@ -1,14 +1,14 @@
-//! Child processes: they have the limits that we began with, get our signals, and end when we are killed.
+//! Child processes. They get the original resource limits and our signals, and end when this process is killed.
 //!
-//! Only a process itself can ask the kernel to end it with its parent, and only it can change its limits before its program
-//! begins. So our own program is started, does that, and becomes the child (`steno child`).
+//! Only a process itself can ask the kernel to end it with its parent, or change its limits before its program starts.
+//! So our own program is started first, does both, and then becomes the child (`steno child`).
 
-#[cfg(not(unix))]
-mod elsewhere;
 mod limits;
 mod pipes;
 #[cfg(unix)]
 mod signals;
+#[cfg(not(unix))]
+mod unsupported;
 #[cfg(unix)]
 mod watch;
 
@@ -17,52 +17,52 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-#[cfg(not(unix))]
-pub use self::elsewhere::{
-    CaughtSignals, GroupWatch, die_from_signal, end_abandoned_group, kill_group, signal_of,
-    terminate_group,
-};
 pub use self::limits::raise_open_file_limit;
 pub(crate) use self::pipes::{close_stdin, close_stdout, pipe_file, stdin_file, stdout_file};
 #[cfg(unix)]
-pub use self::signals::{CaughtSignals, die_from_signal, kill_group, signal_of, terminate_group};
+pub use self::signals::{CaughtSignals, die_from_signal, exit_signal, kill_group, terminate_group};
+#[cfg(not(unix))]
+pub use self::unsupported::{
+    CaughtSignals, GroupWatch, die_from_signal, end_abandoned_group, exit_signal, kill_group,
+    terminate_group,
+};
 #[cfg(unix)]
 pub use self::watch::{GroupWatch, end_abandoned_group};
 
 /// Starts child processes.
 #[derive(Clone, Debug)]
 pub struct ChildLauncher {
-    /// The program that calls [`become_child`] when it is given `arguments`, those of [`ChildSetup`], `--` and the
-    /// child's command.
+    /// The program that calls [`become_child`] when it is run with `arguments`, the flags of [`ChildSetup`], `--` and
+    /// the child's command.
     pub program: PathBuf,
-    /// What it is given first.
+    /// The first arguments of the program.
     pub arguments: Vec<OsString>,
 }
 
-/// What a child process does before its program begins.
+/// What a child process does before its program starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChildSetup {
-    /// Ends with this process.
+    /// The process to end with.
     pub parent: Option<i32>,
-    /// May open so many files.
+    /// The limit of open files.
     pub open_files: Option<u64>,
 }
 
-/// The process group that a child is in.
+/// The process group of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildGroup {
-    /// Ours: what is typed at a terminal reaches both.
+    /// Ours: keys such as Ctrl-C at a terminal reach both processes.
     Shared,
-    /// One of its own, with all that it starts.
+    /// A new group, which the child's own children join.
     Own,
 }
 
 impl ChildLauncher {
-    /// The command that runs a child process, which ends when we are killed.
+    /// The command that runs a child process, which ends when this process is killed.
     pub fn command(&self, command: &[OsString], group: ChildGroup) -> Command {
         let parent = i32::try_from(std::process::id()).ok().filter(|_| cfg!(target_os = "linux"));
         let open_files = limits::original_open_file_limit();
-        let mut launched = self.prepared(command, ChildSetup { parent, open_files });
+        let mut launched = self.prepare_command(command, ChildSetup { parent, open_files });
         #[cfg(unix)]
         if group == ChildGroup::Own {
             std::os::unix::process::CommandExt::process_group(&mut launched, 0);
@@ -72,13 +72,13 @@ impl ChildLauncher {
         launched
     }
 
-    /// The command that runs a program which may outlive us.
+    /// The command that runs a program that may outlive this process.
     pub fn detached_command(&self, command: &[OsString]) -> Command {
         let open_files = limits::original_open_file_limit();
-        self.prepared(command, ChildSetup { parent: None, open_files })
+        self.prepare_command(command, ChildSetup { parent: None, open_files })
     }
 
-    fn prepared(&self, command: &[OsString], setup: ChildSetup) -> Command {
+    fn prepare_command(&self, command: &[OsString], setup: ChildSetup) -> Command {
         if setup == ChildSetup::default() {
             let mut plain = Command::new(&command[0]);
             plain.args(&command[1..]);
@@ -97,12 +97,12 @@ impl ChildLauncher {
     }
 }
 
-/// Sets this process up and becomes the child; returns only if that fails.
+/// Sets up this process and becomes the child. Returns only on failure.
 #[cfg(unix)]
 pub fn become_child(setup: ChildSetup, command: &[OsString]) -> io::Error {
     use std::os::unix::process::CommandExt;
     if let Some(parent) = setup.parent
-        && let Err(error) = end_with(parent)
+        && let Err(error) = kill_with_parent(parent)
     {
         return error;
     }
@@ -112,7 +112,7 @@ pub fn become_child(setup: ChildSetup, command: &[OsString]) -> io::Error {
     Command::new(&command[0]).args(&command[1..]).exec()
 }
 
-/// No process can become another one here.
+/// Not supported on this system.
 #[cfg(not(unix))]
 pub fn become_child(_: ChildSetup, _: &[OsString]) -> io::Error {
     io::ErrorKind::Unsupported.into()
@@ -120,13 +120,13 @@ pub fn become_child(_: ChildSetup, _: &[OsString]) -> io::Error {
 
 /// Asks the kernel to kill this process when `parent` ends.
 #[cfg(target_os = "linux")]
-fn end_with(parent: i32) -> io::Result<()> {
+fn kill_with_parent(parent: i32) -> io::Result<()> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // It may have ended before we asked.
+    // The parent may have ended before that call.
     match getppid().map(|pid| pid.as_raw_nonzero().get()) {
         Some(pid) if pid == parent => Ok(()),
-        _ => Err(io::Error::other("the process that waits for it has ended")),
+        _ => Err(io::Error::other("the parent process has ended")),
     }
 }
 

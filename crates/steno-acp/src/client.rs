@@ -1,15 +1,15 @@
-//! The client: runs an agent, speaks with it, and records every byte of that.
+//! The client: runs an agent, exchanges messages with it, and records every byte.
 //!
-//! It offers neither files nor terminals, so that agents use their own. Whoever runs it is told what happens by a
-//! function, and speaks to it by a [`Voice`].
+//! It offers the agent neither files nor terminals, so agents use their own. The caller gets events through a
+//! callback, and controls the client from other threads through a [`ClientHandle`].
 
+mod connection;
+mod context_guard;
 mod error;
-mod guard;
-mod link;
+mod inbox;
 mod permission;
+mod response_wait;
 mod session;
-mod voice;
-mod wait;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,202 +18,214 @@ use serde_json::{Value, json};
 use steno_core::json::Object;
 use steno_core::vault::record::Closing;
 
+use self::connection::AgentConnection;
+pub use self::context_guard::{ContextGuard, ContextLimits};
 pub use self::error::ClientError;
-pub use self::guard::{Guard, Limits};
-use self::link::Link;
-pub use self::permission::{Choice, Policy};
-use self::voice::Heard;
-pub use self::voice::{Ears, Voice, voice};
-use self::wait::{AnswerWait, WaitStep};
+use self::inbox::ClientInput;
+pub use self::inbox::{ClientHandle, ClientInbox, client_channel};
+pub use self::permission::{PermissionChoice, PermissionPolicy};
+use self::response_wait::{ResponseWait, WaitStep};
 use crate::child::ChildLauncher;
-use crate::recording::{Assignment, Kept};
+use crate::recording::{ConnectionSettings, KeptSession};
 
 /// How long an agent may take to end a turn that was cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long an agent may take to end when nothing more is asked of it; some write their files then.
+/// How long an agent may take to end by itself after the last prompt; some write their files then.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long it may take if nobody wants to wait for it.
+/// The same, if the user does not want to wait.
 const SHORT_END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How a client speaks with its agent.
+/// Settings of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientSettings {
     /// Who decides what the agent may do.
-    pub policy: Policy,
-    /// When the agent is told of its thread again.
-    pub limits: Limits,
-    /// How long the agent may say nothing while a session is opened.
-    pub answer_timeout: Duration,
+    pub policy: PermissionPolicy,
+    /// When the agent needs the context of its thread again.
+    pub limits: ContextLimits,
+    /// How long the agent may be silent while a session is opened.
+    pub response_timeout: Duration,
 }
 
-/// Something that happens while an agent works.
+/// What happens while an agent works.
 #[derive(Debug)]
-pub enum Event<'a> {
-    /// The agent tells something: the `update` of a `session/update`.
+pub enum ClientEvent<'a> {
+    /// A notification of the agent: the `update` of a `session/update`.
     Update(&'a Object),
-    /// The agent asks for permission, and a person has to answer.
-    Asks(&'a Object),
-    /// A request for permission was answered.
-    Decided(&'a Object, &'a Choice),
+    /// The agent requests permission, and the user has to answer.
+    PermissionRequested(&'a Object),
+    /// A permission request was answered.
+    PermissionDecided(&'a Object, &'a PermissionChoice),
     /// The turn is being cancelled.
     Cancelling,
     /// The agent has not answered this request yet.
-    Waiting(&'static str),
+    AwaitingResponse(&'static str),
 }
 
-/// Whoever is told what happens.
-pub type Tell<'a> = &'a mut dyn FnMut(Event<'_>);
+/// The callback for events.
+pub type EventSink<'a> = &'a mut dyn FnMut(ClientEvent<'_>);
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// Why, in the words of the protocol: `end_turn`, `cancelled`, `max_tokens`, ...
+pub struct TurnResult {
+    /// The stop reason of the protocol: `end_turn`, `cancelled`, `max_tokens`, ...
     pub stop_reason: String,
 }
 
-/// What an agent says that it can do.
+/// The capabilities that an agent reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offers {
-    /// Whether it goes on with a session without telling it again.
-    pub resumes: bool,
-    /// Whether it goes on with a session, and tells it again.
-    pub loads: bool,
-    /// Its ways to log in.
-    pub logins: Vec<String>,
+pub struct AgentCapabilities {
+    /// Whether it can continue a session without sending its history.
+    pub can_resume: bool,
+    /// Whether it can continue a session, and sends its history first.
+    pub can_load: bool,
+    /// The names of its login methods.
+    pub login_methods: Vec<String>,
 }
 
-/// What is left of an agent that has ended.
+/// How an agent ended.
 #[derive(Clone, Debug)]
-pub struct Left {
-    /// The sessions that were taken down.
-    pub kept: Vec<Kept>,
-    /// The last that it wrote to its standard error.
-    pub complaint: String,
-    /// The signal that ended it, unless we sent it.
+pub struct AgentExit {
+    /// The recorded sessions.
+    pub sessions: Vec<KeptSession>,
+    /// The last bytes of its standard error.
+    pub stderr_tail: String,
+    /// The signal that ended it, unless it came from us.
     pub signal: Option<i32>,
 }
 
-/// An agent that is being spoken with.
+/// A running agent and the session with it.
 #[derive(Debug)]
-pub struct Client {
-    link: Link,
-    ears: Ears,
+pub struct AgentClient {
+    connection: AgentConnection,
+    inbox: ClientInbox,
     settings: ClientSettings,
-    guard: Guard,
-    offers: Offers,
-    next: u64,
-    /// The session that is spoken in.
-    session: Option<String>,
-    /// What of its mode can be set.
-    modes: session::Modes,
-    /// Requests for permission that wait for a person.
-    asked: VecDeque<(Value, Object)>,
+    guard: ContextGuard,
+    capabilities: AgentCapabilities,
+    next_id: u64,
+    /// The id of the current session.
+    session_id: Option<String>,
+    /// The modes that the session offers.
+    modes: session::SessionModes,
+    /// Permission requests that wait for the user.
+    pending_permissions: VecDeque<(Value, Object)>,
     is_prompting: bool,
-    /// What an agent tells again is not told to anybody.
+    /// Whether the agent is sending the history of a session, which causes no events.
     is_replaying: bool,
-    /// When an agent that was asked to stop has had time enough.
+    /// When to stop waiting for an agent that was asked to cancel.
     deadline: Option<Instant>,
-    /// The agent does not answer, or a person does not want to wait for it.
-    is_hurried: bool,
+    /// Whether to end the agent without waiting: it does not respond, or the user does not want to wait.
+    must_end_soon: bool,
 }
 
-impl Client {
-    /// Starts the agent of `assignment`.
+impl AgentClient {
+    /// Starts the agent.
     pub fn start(
-        assignment: Assignment,
+        connection: ConnectionSettings,
         launcher: &ChildLauncher,
         settings: ClientSettings,
-        ears: Ears,
+        inbox: ClientInbox,
     ) -> Result<Self, ClientError> {
         Ok(Self {
-            link: Link::start(assignment, launcher, ears.voice())?,
-            ears,
+            connection: AgentConnection::start(connection, launcher, inbox.handle())?,
+            inbox,
             settings,
-            guard: Guard::new(settings.limits),
-            offers: Offers::default(),
-            next: 0,
-            session: None,
-            modes: session::Modes::default(),
-            asked: VecDeque::new(),
+            guard: ContextGuard::new(settings.limits),
+            capabilities: AgentCapabilities::default(),
+            next_id: 0,
+            session_id: None,
+            modes: session::SessionModes::default(),
+            pending_permissions: VecDeque::new(),
             is_prompting: false,
             is_replaying: false,
             deadline: None,
-            is_hurried: false,
+            must_end_soon: false,
         })
     }
 
-    /// What the agent said that it can do.
-    pub fn offers(&self) -> &Offers {
-        &self.offers
+    /// The capabilities that the agent reported.
+    pub fn capabilities(&self) -> &AgentCapabilities {
+        &self.capabilities
     }
 
-    /// Whether the agent may have lost what it was told of its thread.
+    /// Whether the agent may have lost the context of its thread.
     pub fn needs_context(&self) -> bool {
         self.guard.needs_context()
     }
 
-    /// Gives the agent a prompt; returns when it has ended the turn.
-    pub fn prompt(&mut self, text: &str, tell: Tell<'_>) -> Result<Turn, ClientError> {
-        let session = self.session.clone().ok_or(ClientError::NoSession)?;
-        self.guard.prompted(text);
+    /// Sends a prompt; returns when the agent has ended the turn.
+    pub fn send_prompt(
+        &mut self,
+        text: &str,
+        on_event: EventSink<'_>,
+    ) -> Result<TurnResult, ClientError> {
+        let session = self.session_id.clone().ok_or(ClientError::NoSession)?;
+        self.guard.note_prompt(text);
         self.is_prompting = true;
         let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
-        let result = self.request("session/prompt", params, tell);
+        let result = self.send_request("session/prompt", params, on_event);
         self.is_prompting = false;
         self.deadline = None;
         let result = result?;
         let reason = result.get("stopReason").and_then(Value::as_str).unwrap_or("end_turn");
-        Ok(Turn { stop_reason: reason.to_owned() })
+        Ok(TurnResult { stop_reason: reason.to_owned() })
     }
 
-    /// Notes that the agent was told of its thread.
-    pub fn gave_context(&mut self) {
-        self.guard.given();
+    /// Notes that the agent got the context of its thread.
+    pub fn note_context_given(&mut self) {
+        self.guard.note_context_given();
     }
 
-    /// Waits a while for all that was said so far to be on disk.
-    pub fn commit(&self) {
-        self.link.commit();
+    /// Waits until all messages so far are on disk, or a timeout passes.
+    pub fn sync_record(&self) {
+        self.connection.sync_record();
     }
 
-    /// Lets the agent go, and waits until all is recorded. An interrupt has it end at once.
-    pub fn end(self, closing: Closing) -> Left {
-        let time = if self.is_hurried { SHORT_END_TIMEOUT } else { END_TIMEOUT };
-        self.link.end(closing, time, &self.ears)
+    /// Ends the agent, and waits until everything is recorded. An interrupt ends the agent at once.
+    pub fn shut_down(self, closing: Closing) -> AgentExit {
+        let time = if self.must_end_soon { SHORT_END_TIMEOUT } else { END_TIMEOUT };
+        self.connection.shut_down(closing, time, &self.inbox)
     }
 
-    /// Asks the agent for something; returns with its answer.
-    fn request(
+    /// Sends a request and waits for its result. Meanwhile it handles whatever else the agent sends.
+    fn send_request(
         &mut self,
         method: &'static str,
         params: Value,
-        tell: Tell<'_>,
+        on_event: EventSink<'_>,
     ) -> Result<Value, ClientError> {
-        let id = self.next;
-        self.next += 1;
-        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
-        let timeout = self.settings.answer_timeout;
-        let mut wait = (!self.is_prompting).then(|| AnswerWait::new(timeout, Instant::now()));
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send_message(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }),
+        )?;
+        let timeout = self.settings.response_timeout;
+        let mut wait = (!self.is_prompting).then(|| ResponseWait::new(timeout, Instant::now()));
         loop {
-            let deadline = wait.as_ref().map_or(self.deadline, AnswerWait::deadline);
-            match self.ears.hear(deadline) {
-                Some(Heard::Line(line)) => {
+            let deadline = wait.as_ref().map_or(self.deadline, ResponseWait::deadline);
+            match self.inbox.receive(deadline) {
+                Some(ClientInput::AgentLine(line)) => {
                     wait.iter_mut().for_each(|wait| wait.note_message(Instant::now()));
-                    if let Some(answer) = self.line(&line, id, tell)? {
-                        return answer.map_err(|error| ClientError::refused(method, &error));
+                    if let Some(response) = self.handle_line(&line, id, on_event)? {
+                        return response
+                            .map_err(|error| ClientError::from_response(method, &error));
                     }
                 }
-                Some(Heard::Typed(line)) => self.typed(&line, tell)?,
-                Some(Heard::Interrupt) => self.interrupted(tell)?,
-                Some(Heard::End) => return Err(ClientError::Ended(method)),
-                Some(Heard::Deaf(error)) => return Err(ClientError::Deaf(error)),
-                None => match wait.as_mut().map(AnswerWait::step) {
-                    Some(WaitStep::Notice) => tell(Event::Waiting(method)),
+                Some(ClientInput::UserLine(line)) => self.handle_typed_line(&line, on_event)?,
+                Some(ClientInput::Interrupt) => self.handle_interrupt(on_event)?,
+                Some(ClientInput::AgentClosed) => return Err(ClientError::Ended(method)),
+                Some(ClientInput::WriteFailed(error)) => {
+                    return Err(ClientError::InputClosed(error));
+                }
+                None => match wait.as_mut().map(ResponseWait::step) {
+                    Some(WaitStep::Notice) => on_event(ClientEvent::AwaitingResponse(method)),
                     Some(WaitStep::GiveUp) => {
-                        self.is_hurried = true;
-                        return Err(ClientError::NoAnswer { method, seconds: timeout.as_secs() });
+                        self.must_end_soon = true;
+                        return Err(ClientError::ResponseTimeout {
+                            method,
+                            seconds: timeout.as_secs(),
+                        });
                     }
                     None => return Err(ClientError::Unresponsive),
                 },
@@ -221,22 +233,32 @@ impl Client {
         }
     }
 
-    fn say(&mut self, message: &Value) -> Result<(), ClientError> {
-        self.link.say(message)
+    fn send_message(&mut self, message: &Value) -> Result<(), ClientError> {
+        self.connection.send_message(message)
     }
 
-    /// Takes a line of the agent's; gives its answer to the request of this number.
-    fn line(&mut self, line: &Value, id: u64, tell: Tell<'_>) -> Result<Answer, ClientError> {
-        let mut answer = None;
+    /// Handles a line of the agent. Returns the result of the request with this id, if the line has it.
+    fn handle_line(
+        &mut self,
+        line: &Value,
+        id: u64,
+        on_event: EventSink<'_>,
+    ) -> Result<PendingResult, ClientError> {
+        let mut response = None;
         let messages = line.as_array().map_or(std::slice::from_ref(line), Vec::as_slice);
         for message in messages.iter().filter_map(Value::as_object) {
             match (message.get("method").and_then(Value::as_str), message.get("id")) {
-                (Some(method), asked) => {
+                (Some(method), request_id) => {
                     let params = message.get("params").and_then(Value::as_object);
-                    self.called(method, asked, &params.cloned().unwrap_or_default(), tell)?;
+                    self.handle_call(
+                        method,
+                        request_id,
+                        &params.cloned().unwrap_or_default(),
+                        on_event,
+                    )?;
                 }
                 (None, Some(number)) if number.as_u64() == Some(id) => {
-                    answer = Some(match message.get("error") {
+                    response = Some(match message.get("error") {
                         Some(error) if !error.is_null() => Err(error.clone()),
                         _ => Ok(message.get("result").cloned().unwrap_or_default()),
                     });
@@ -244,61 +266,65 @@ impl Client {
                 _ => {}
             }
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    /// The agent asks or tells something.
-    fn called(
+    /// Handles a request or notification of the agent.
+    fn handle_call(
         &mut self,
         method: &str,
         id: Option<&Value>,
         params: &Object,
-        tell: Tell<'_>,
+        on_event: EventSink<'_>,
     ) -> Result<(), ClientError> {
         match (method, id) {
             ("session/update", _) => {
                 let update = params.get("update").and_then(Value::as_object);
-                if let Some(update) = update.filter(|_| self.is_of_session(params)) {
-                    self.guard.hear(update);
+                if let Some(update) = update.filter(|_| self.is_current_session(params)) {
+                    self.guard.note_update(update);
                     if !self.is_replaying {
-                        tell(Event::Update(update));
+                        on_event(ClientEvent::Update(update));
                     }
                 }
                 Ok(())
             }
-            ("session/request_permission", Some(id)) => self.permission(id, params, tell),
+            ("session/request_permission", Some(id)) => {
+                self.handle_permission(id, params, on_event)
+            }
             (_, Some(id)) => {
                 let error =
                     json!({ "code": -32601, "message": format!("no such method: {method}") });
-                self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))
+                self.send_message(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))
             }
             (_, None) => Ok(()),
         }
     }
 
-    /// Whether a message is about the session that is spoken in. An agent may have others, such as those of subagents.
-    fn is_of_session(&self, params: &Object) -> bool {
+    /// Whether a message belongs to the current session. An agent may have others, such as those of subagents.
+    fn is_current_session(&self, params: &Object) -> bool {
         let named = params.get("sessionId").and_then(Value::as_str);
-        named.is_none_or(|named| self.session.as_deref() == Some(named))
+        named.is_none_or(|named| self.session_id.as_deref() == Some(named))
     }
 
-    /// A person wants it to stop: the turn at first, then everything.
-    fn interrupted(&mut self, tell: Tell<'_>) -> Result<(), ClientError> {
-        let session = self.session.clone().filter(|_| self.is_prompting);
+    /// Cancels the turn at the first interrupt, and fails at the second.
+    fn handle_interrupt(&mut self, on_event: EventSink<'_>) -> Result<(), ClientError> {
+        let session = self.session_id.clone().filter(|_| self.is_prompting);
         let Some(session) = session.filter(|_| self.deadline.is_none()) else {
-            self.is_hurried = true;
+            self.must_end_soon = true;
             return Err(ClientError::Interrupted);
         };
         self.deadline = Some(Instant::now() + CANCEL_TIMEOUT);
         let params = json!({ "sessionId": session });
-        self.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }))?;
-        while let Some((id, params)) = self.asked.pop_front() {
-            self.decide(&id, &params, &Choice::cancelled(), tell)?;
+        self.send_message(
+            &json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }),
+        )?;
+        while let Some((id, params)) = self.pending_permissions.pop_front() {
+            self.answer_permission(&id, &params, &PermissionChoice::cancelled(), on_event)?;
         }
-        tell(Event::Cancelling);
+        on_event(ClientEvent::Cancelling);
         Ok(())
     }
 }
 
-/// What an agent answers, once it does.
-type Answer = Option<Result<Value, Value>>;
+/// The result or error of a request, once it has arrived.
+type PendingResult = Option<Result<Value, Value>>;

@@ -1,8 +1,8 @@
-//! The Agent Client Protocol: a proxy that takes down what an editor and an agent say, a client that runs an agent on
-//! a task, and an agent that plays a recorded session.
+//! The Agent Client Protocol (ACP): a proxy that records an editor and its agent, a client that runs an agent on a
+//! task, and an agent that replays a recorded session.
 //!
-//! What the wire tells is folded by `steno-core`, whose index needs it too. Nothing here prints, reads the environment
-//! or knows the command line; threads are the standard library's.
+//! `steno-core` parses recorded messages, because its index needs them too. This crate prints nothing, reads no
+//! environment variables and knows no command line. It uses threads of the standard library, not an async runtime.
 
 pub mod child;
 pub mod client;

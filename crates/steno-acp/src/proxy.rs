@@ -1,4 +1,4 @@
-//! The proxy: runs an agent between our standard input and output, records every byte and forwards it.
+//! The proxy: runs an agent between our standard input and output, and records and forwards every byte.
 
 mod forward;
 
@@ -12,37 +12,40 @@ use steno_core::Status;
 use steno_core::agent::acp::wire::Side;
 use steno_core::vault::record::Closing;
 
-use self::forward::{ForwardProgress, Forwarder};
+use self::forward::{ByteForwarder, ForwardProgress};
 use crate::child::{self, CaughtSignals, ChildGroup, ChildLauncher, GroupWatch};
-use crate::recording::{Assignment, ConnectionRecorder, Kept};
+use crate::recording::{ConnectionRecorder, ConnectionSettings, KeptSession};
 
-/// How long to wait for an agent's last output after it has ended: its own children may hold the pipe open.
+/// How long to wait for output after the agent has ended: its children may hold the pipe open.
 const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long closing the record may take without progress. What is not sealed then, the next recorder seals.
+/// How long closing the record may take without progress. The next recorder seals what is left.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs the agent of `assignment` between our standard input and output, until it ends; gives how it ended, and the sessions
-/// that were recorded.
-pub fn run(
-    assignment: Assignment,
+/// Runs an agent between our standard input and output until it ends. Returns its exit status and the recorded
+/// sessions.
+pub fn run_proxy(
+    connection: ConnectionSettings,
     launcher: &ChildLauncher,
-) -> io::Result<(ExitStatus, Vec<Kept>)> {
+) -> io::Result<(ExitStatus, Vec<KeptSession>)> {
     let signals = CaughtSignals::new()?;
     let (from_editor, to_editor) = (child::stdin_file()?, child::stdout_file()?);
-    let mut command = launcher.command(&assignment.command, ChildGroup::Own);
+    let mut command = launcher.command(&connection.command, ChildGroup::Own);
     let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     signals.forward_to_group(&agent);
-    // Without it, only the agent itself ends when we are killed.
-    let watch = GroupWatch::of_child(launcher, &agent).ok();
-    let recorder = ConnectionRecorder::start(assignment);
-    let forwarder =
-        Forwarder { recorder: recorder.side(Side::Client), progress: ForwardProgress::default() };
+    // Without the watch, only the agent itself ends when this process is killed.
+    let watch = GroupWatch::watch_child(launcher, &agent).ok();
+    let recorder = ConnectionRecorder::start(connection);
+    let forwarder = ByteForwarder {
+        recorder: recorder.side(Side::Client),
+        progress: ForwardProgress::default(),
+    };
     let input = child::pipe_file(agent.stdin.take().expect("it is piped"));
-    // Ends with the process: an editor may keep its end open.
+    // This thread ends with the process: an editor may keep its end of the pipe open.
     start_forwarding(forwarder, from_editor, input, child::close_stdin)?;
     let progress = ForwardProgress::default();
-    let forwarder = Forwarder { recorder: recorder.side(Side::Agent), progress: progress.clone() };
+    let forwarder =
+        ByteForwarder { recorder: recorder.side(Side::Agent), progress: progress.clone() };
     let output = child::pipe_file(agent.stdout.take().expect("it is piped"));
     let forwarding = start_forwarding(forwarder, output, to_editor, child::close_stdout)?;
     let status = agent.wait()?;
@@ -51,25 +54,25 @@ pub fn run(
     while !forwarding.is_finished() && !progress.is_idle_for(LAST_OUTPUT_TIMEOUT) {
         thread::sleep(Duration::from_millis(1));
     }
-    Ok((status, recorder.finish(closing(status), CLOSE_TIMEOUT)))
+    Ok((status, recorder.finish(closing_for(status), CLOSE_TIMEOUT)))
 }
 
-/// Forwards from one file to another on a thread of its own; calls `close` at the end.
+/// Forwards from one file to another on a new thread, which calls `close` at the end.
 fn start_forwarding(
-    forwarder: Forwarder,
+    forwarder: ByteForwarder,
     from: File,
     to: File,
     close: fn(),
 ) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name("forwarder".to_owned()).spawn(move || {
-        forwarder.forward(&from, &to);
+        forwarder.forward_all(&from, &to);
         drop((from, to));
         close();
     })
 }
 
-/// How a connection ended.
-fn closing(status: ExitStatus) -> Closing {
+/// The final status of the record.
+fn closing_for(status: ExitStatus) -> Closing {
     if status.success() {
         return Closing { status: Status::Completed, reason: None };
     }

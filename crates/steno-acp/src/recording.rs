@@ -1,8 +1,8 @@
 //! Records both sides of a connection.
 //!
-//! One thread writes to the store, another one syncs. [`SideRecorder::record`] returns once the bytes are in the log of
-//! their session, so what is forwarded afterwards survives a kill of this process. It waits at most `STORE_TIMEOUT`: a
-//! store that hangs delays an agent once and then no more, until it works again.
+//! One thread writes to the store, another one syncs. [`SideRecorder::record`] returns once the bytes are in the log
+//! of their session, so bytes that are forwarded afterwards survive a kill of this process. It waits for
+//! `STORE_TIMEOUT` at most: a store that hangs delays the agent once, and then no more until it works again.
 
 mod connection_log;
 mod naming;
@@ -32,84 +32,84 @@ use self::sync::SYNC_INTERVAL;
 /// How long bytes wait for the store before they are forwarded.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where a connection is recorded, and what is known of it beside its bytes.
+/// Where a connection is recorded, and how its agent is run.
 #[derive(Clone, Debug)]
-pub struct Assignment {
-    /// The store's folder.
+pub struct ConnectionSettings {
+    /// The folder of the store.
     pub store: PathBuf,
-    /// What time it is.
+    /// The current time.
     pub clock: Clock,
-    /// The folder that the agent works in.
+    /// The agent's working folder.
     pub project: PathBuf,
     /// The agent's command and its arguments.
     pub command: Vec<OsString>,
-    /// Variables that the agent gets besides ours.
+    /// Environment variables for the agent, in addition to ours.
     pub variables: Vec<(String, OsString)>,
-    /// Whose sessions these are, where the user says so.
+    /// The agent's name, if the user states it.
     pub agent: Option<AgentName>,
-    /// The thread of work that they belong to.
+    /// The thread that the sessions belong to.
     pub thread: Option<String>,
-    /// By which name or command the user has called the agent.
+    /// The name or command by which the user called the agent.
     pub launch: Option<String>,
-    /// Is called when recording pauses, resumes or stops.
+    /// Called when recording pauses, resumes or stops.
     pub on_change: fn(&RecordingStatus<'_>),
 }
 
-/// A change in whether a connection is recorded. Whatever it is, the agent continues.
+/// A change of the recording state. The agent continues in any case.
 #[derive(Debug)]
 pub enum RecordingStatus<'a> {
     /// Nothing is recorded until the store can be written again.
-    Paused(&'a StoppedError),
-    /// Recording continues. The gap is marked in the record.
+    Paused(&'a RecordingError),
+    /// Recording continues; the gap is marked in the record.
     Resumed {
         /// How many messages were not recorded.
         lost: u64,
     },
-    /// Nothing more is recorded.
-    Stopped(&'a StoppedError),
+    /// Nothing more will be recorded.
+    Stopped(&'a RecordingError),
 }
 
-/// Why nothing is recorded.
+/// Why recording paused or stopped.
 #[derive(Debug, thiserror::Error)]
-pub enum StoppedError {
-    /// The store cannot be used.
+pub enum RecordingError {
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] FileError),
-    /// The session is somebody else's.
+    /// Another recorder wrote the session.
     #[error("session {0} was recorded by `steno record`")]
-    Recorded(SessionId),
-    /// Too much waits for the store.
+    ForeignSession(SessionId),
+    /// Too many bytes are queued for the store.
     #[error("the store is too slow")]
     TooSlow,
 }
 
-/// A session that was recorded.
+/// A recorded session.
 #[derive(Clone, Debug)]
-pub struct Kept {
-    /// Where it is kept.
+pub struct KeptSession {
+    /// The folder of the session.
     pub dir: SessionDir,
-    /// Its name in the protocol.
+    /// The session's id in the protocol.
     pub name: String,
 }
 
-/// What the thread that writes is asked to do.
+/// Messages to the thread that writes.
 enum RecorderMessage {
-    /// Writes bytes of a side, and then counts them as written.
+    /// Write bytes of a side, and count them as written.
     Write { side: Side, at: Timestamp, bytes: WireBytes, written: Arc<WrittenCount> },
-    /// From here on bytes of a side are missing, up to its next ones.
+    /// Bytes of a side are missing from here up to its next ones.
     Overflow(Side, Timestamp),
-    /// Syncs all before it, and answers then.
+    /// Sync everything before this message, and then reply.
     Sync(Sender<()>),
-    /// Closes the sessions.
-    End(Closing),
+    /// Close the sessions.
+    Close(Closing),
 }
 
-/// What the threads of a connection know of what waits for the store.
+/// The state of the queue to the store, which the threads of a connection share.
 #[derive(Clone, Debug, Default)]
 struct QueueState {
-    /// Bytes that wait.
+    /// How many bytes are queued.
     queued_bytes: Arc<AtomicUsize>,
-    /// Lines of both sides that were dropped because too many bytes wait.
+    /// How many lines of both sides were dropped because the queue was full.
     dropped_lines: Arc<AtomicU64>,
 }
 
@@ -119,39 +119,40 @@ pub struct ConnectionRecorder {
     messages: Sender<RecorderMessage>,
     queue: QueueState,
     clock: Clock,
-    closed: Receiver<Vec<Kept>>,
+    closed: Receiver<Vec<KeptSession>>,
 }
 
 impl ConnectionRecorder {
-    /// Starts the threads.
-    pub fn start(assignment: Assignment) -> Self {
+    /// Starts the thread that writes.
+    pub fn start(settings: ConnectionSettings) -> Self {
         let (messages, received) = mpsc::channel();
         let (sender, closed) = mpsc::channel();
-        let (queue, clock) = (QueueState::default(), assignment.clock.clone());
+        let (queue, clock) = (QueueState::default(), settings.clock.clone());
         let state = queue.clone();
         let writer = thread::Builder::new().name("recorder".to_owned()).spawn(move || {
-            let log = ConnectionLog::new(assignment, Arc::clone(&state.dropped_lines));
+            let log = ConnectionLog::new(settings, Arc::clone(&state.dropped_lines));
             let _ = sender.send(write_messages(log, &received, &state.queued_bytes));
         });
         writer.expect("the system has room for a thread");
         Self { messages, queue, clock, closed }
     }
 
-    /// The recorder of what one side says.
+    /// The recorder of one side.
     pub fn side(&self, side: Side) -> SideRecorder {
         SideRecorder::new(side, self.messages.clone(), self.queue.clone(), self.clock.clone())
     }
 
-    /// Waits until all that was recorded is on disk, but no longer than `timeout`.
+    /// Waits until everything recorded is on disk, or `timeout` passes.
     pub fn sync(&self, timeout: Duration) {
         let (sender, synced) = mpsc::channel();
         let _ = self.messages.send(RecorderMessage::Sync(sender));
         let _ = synced.recv_timeout(timeout);
     }
 
-    /// Closes the sessions and returns them. Waits as long as the store makes progress: `timeout` is for each step.
-    pub fn finish(self, closing: Closing, timeout: Duration) -> Vec<Kept> {
-        let _ = self.messages.send(RecorderMessage::End(closing));
+    /// Closes the sessions and returns them. Waits as long as the store makes progress: `timeout` applies to each
+    /// step.
+    pub fn finish(self, closing: Closing, timeout: Duration) -> Vec<KeptSession> {
+        let _ = self.messages.send(RecorderMessage::Close(closing));
         loop {
             let before = self.queue.queued_bytes.load(Ordering::Acquire);
             match self.closed.recv_timeout(timeout) {
@@ -167,22 +168,22 @@ fn write_messages(
     mut log: ConnectionLog,
     messages: &Receiver<RecorderMessage>,
     queued_bytes: &AtomicUsize,
-) -> Vec<Kept> {
+) -> Vec<KeptSession> {
     loop {
         match messages.recv_timeout(SYNC_INTERVAL) {
             Ok(RecorderMessage::Overflow(side, at)) => log.note_overflow(side, at),
             Ok(RecorderMessage::Write { side, at, bytes, written }) => {
                 let ends_turn = log.record(side, at, bytes.as_slice());
                 queued_bytes.fetch_sub(bytes.len(), Ordering::AcqRel);
-                // Whoever waits may use the buffer again.
+                // The forwarder may now reuse the buffer.
                 drop(bytes);
                 written.increment();
                 log.sync_if_due(ends_turn);
             }
-            Ok(RecorderMessage::Sync(synced)) => log.sync(synced),
-            Ok(RecorderMessage::End(closing)) => return log.end(Some(closing)),
+            Ok(RecorderMessage::Sync(synced)) => log.sync_now(synced),
+            Ok(RecorderMessage::Close(closing)) => return log.close_sessions(Some(closing)),
             Err(RecvTimeoutError::Timeout) => log.sync_if_due(true),
-            Err(RecvTimeoutError::Disconnected) => return log.end(None),
+            Err(RecvTimeoutError::Disconnected) => return log.close_sessions(None),
         }
     }
 }

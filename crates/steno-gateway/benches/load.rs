@@ -1,7 +1,8 @@
-//! Many streams at once: straight from upstream, through a plain proxy, and through the gateway, in one run.
+//! Measures many streams at once: directly from the upstream, through a plain proxy, and through the gateway.
 //!
-//! Upstream sends the first chunk at once and the others in steps. What is compared is the time until the first byte of
-//! the body; what must not differ is the bytes. Everything runs on the same cores, upstream and clients included.
+//! The upstream sends the first chunk at once and the others in steps. The benchmark compares the time until the first
+//! byte of the body, and checks that no bytes are lost. Everything runs on the same cores, upstream and clients
+//! included.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may panic")]
 
@@ -24,8 +25,8 @@ use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder};
 use steno_core::{Clock, Status};
 use steno_gateway::{
-    Bound, OpenSession, Options, OutboundProxies, TrafficRouting, TrafficSession, Upstream,
-    Upstreams,
+    BoundAddress, GatewayOptions, OpenSession, OutboundProxies, TrafficRouting, TrafficSession,
+    Upstream, Upstreams,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -38,7 +39,7 @@ const ROUNDS: usize = 8;
 
 type Boxed = UnsyncBoxBody<Bytes, hyper::Error>;
 
-/// The body of a stream: its first chunk at once, the others in steps.
+/// The body of a response: the first chunk at once, the others in steps.
 struct Steps {
     next: usize,
     sleep: std::pin::Pin<Box<tokio::time::Sleep>>,
@@ -100,7 +101,7 @@ fn start_upstream(runtime: &Runtime) -> SocketAddr {
     address
 }
 
-/// What hyper needs to pass a request on, and nothing else.
+/// Forwards requests with hyper, and does nothing else.
 fn start_plain_proxy(runtime: &Runtime, upstream: SocketAddr) -> SocketAddr {
     let _entered = runtime.enter();
     let client: Client<_, Boxed> = Client::builder(TokioExecutor::new()).build_http();
@@ -119,7 +120,7 @@ fn start_plain_proxy(runtime: &Runtime, upstream: SocketAddr) -> SocketAddr {
     address
 }
 
-/// One stream: the time until its first chunk, and how many bytes of chunks came.
+/// Reads one stream; returns the time until its first chunk, and the number of chunks.
 async fn stream(address: SocketAddr, n: usize) -> (Duration, usize) {
     let body =
         format!(r#"{{"model":"m","stream":true,"messages":[{{"role":"user","content":"{n}"}}]}}"#);
@@ -146,7 +147,7 @@ async fn stream(address: SocketAddr, n: usize) -> (Duration, usize) {
     (first.unwrap(), data)
 }
 
-/// All streams at once, some milliseconds apart as programs are; the median time until the first chunk.
+/// Runs all streams, one millisecond apart; returns the median time until the first chunk.
 fn round(runtime: &Runtime, address: SocketAddr) -> Duration {
     let streams = (0..STREAMS).map(|n| {
         runtime.spawn(async move {
@@ -191,7 +192,7 @@ fn main() {
     let plain = start_plain_proxy(&runtime, upstream);
     let mut upstreams = Upstreams::default();
     upstreams.set(Upstream::new("openai", &format!("http://{upstream}")).unwrap());
-    let options = Options {
+    let options = GatewayOptions {
         upstreams,
         proxies: OutboundProxies::default(),
         body_limit: steno_gateway::DEFAULT_BODY_LIMIT,
@@ -200,7 +201,7 @@ fn main() {
         on_change: Arc::new(|change| panic!("{change:?}")),
         listener: None,
     };
-    let gateway = Bound::new("127.0.0.1:0".parse().unwrap())
+    let gateway = BoundAddress::bind("127.0.0.1:0".parse().unwrap())
         .unwrap()
         .start(options, TrafficRouting::OneSession(open));
     let ways = [("direct", upstream), ("plain proxy", plain), ("gateway", gateway.address())];
@@ -239,7 +240,7 @@ fn main() {
     check(&dir);
 }
 
-/// Nothing may be lost on the way into the vault.
+/// Checks that every exchange and chunk is in the vault.
 fn check(dir: &steno_core::vault::SessionDir) {
     let exchanges = dir.exchanges().unwrap();
     assert_eq!(exchanges.len(), STREAMS * ROUNDS, "an exchange is missing");

@@ -1,4 +1,4 @@
-//! A certificate authority for one run of the proxy. Its key is made when the run begins and never leaves the memory.
+//! A certificate authority for one run of the proxy. Its key is created when the run starts and never leaves memory.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,21 +16,21 @@ use time::{Duration, OffsetDateTime};
 
 use crate::locking::lock_unpoisoned;
 
-/// How long its certificates are valid. Nothing that is longer would be of use: the key is gone when the run ends.
+/// How long certificates are valid. The key is gone when the run ends, so a longer time is of no use.
 const VALID_DAYS: i64 = 90;
 
-/// Signs certificates for the hosts whose requests are recorded.
+/// Signs certificates for recorded hosts.
 pub struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
-    /// The key of all hosts' certificates.
+    /// The key of the certificates of all hosts.
     host_key: KeyPair,
     configs: Mutex<HashMap<String, Arc<ServerConfig>>>,
 }
 
-/// The authority's keys or certificates could not be made.
+/// A key or certificate could not be created.
 #[derive(Debug, thiserror::Error)]
-#[error("could not make a certificate")]
+#[error("could not create a certificate")]
 pub struct CertificateError(#[from] rcgen::Error);
 
 impl fmt::Debug for CertificateAuthority {
@@ -40,10 +40,10 @@ impl fmt::Debug for CertificateAuthority {
 }
 
 impl CertificateAuthority {
-    /// Makes an authority of its own for this run.
+    /// Creates an authority with a new key.
     pub fn new() -> Result<Self, CertificateError> {
         let key = KeyPair::generate()?;
-        let mut params = valid_params(Vec::new())?;
+        let mut params = certificate_params(Vec::new())?;
         params.distinguished_name.push(DnType::CommonName, "Steno recording proxy, one run");
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -52,11 +52,13 @@ impl CertificateAuthority {
         Ok(Self { issuer, certificate, host_key: KeyPair::generate()?, configs: Mutex::default() })
     }
 
-    /// The certificates that a program has to trust, as PEM: the machine's own, those of `others`, and this authority's.
+    /// The certificates that a program must trust, as PEM: those of the machine, those in `others`, and the
+    /// authority's own.
     pub fn trust_bundle(&self, others: &[String]) -> String {
         let own = std::iter::once(self.certificate.clone());
         let machine = rustls_native_certs::load_native_certs().certs;
-        let mut bundle: String = machine.into_iter().chain(own).map(|der| pem(&der)).collect();
+        let mut bundle: String =
+            machine.into_iter().chain(own).map(|der| encode_pem(&der)).collect();
         for other in others {
             bundle += other.trim_end();
             bundle.push('\n');
@@ -64,13 +66,13 @@ impl CertificateAuthority {
         bundle
     }
 
-    /// How to speak TLS as a host.
+    /// The TLS configuration for a host. It is created once for each host and then cached.
     pub(crate) fn server_config(&self, host: &str) -> Result<Arc<ServerConfig>, CertificateError> {
         let mut configs = lock_unpoisoned(&self.configs);
         if let Some(config) = configs.get(host) {
             return Ok(Arc::clone(config));
         }
-        let mut params = valid_params(vec![host.to_owned()])?;
+        let mut params = certificate_params(vec![host.to_owned()])?;
         params.distinguished_name.push(DnType::CommonName, host);
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -89,17 +91,17 @@ impl CertificateAuthority {
     }
 }
 
-fn valid_params(names: Vec<String>) -> Result<CertificateParams, CertificateError> {
+fn certificate_params(names: Vec<String>) -> Result<CertificateParams, CertificateError> {
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = rcgen::DistinguishedName::new();
     let now = OffsetDateTime::now_utc();
-    // Clocks of machines differ.
+    // Allow for clocks that differ.
     params.not_before = now - Duration::DAY;
     params.not_after = now + Duration::days(VALID_DAYS);
     Ok(params)
 }
 
-fn pem(certificate: &CertificateDer<'_>) -> String {
+fn encode_pem(certificate: &CertificateDer<'_>) -> String {
     let text = BASE64.encode(certificate);
     let lines: Vec<_> = text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))

@@ -1,7 +1,7 @@
 //! The last step of a response on its way to the client.
 //!
-//! When a body fails, hyper closes the connection at once and drops what it has not written yet. So an error is held back
-//! for a moment, and the client gets the bytes before it.
+//! When a body fails, hyper closes the connection at once and drops what it has not written yet. So an error is held
+//! back for a moment, and the client gets the bytes before it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,7 +1,7 @@
 //! A forward proxy for programs that accept no other base URL.
 //!
-//! Requests to recorded hosts are read and recorded like the gateway's own; over TLS, the proxy shows a certificate for
-//! the host that the run's authority signs. All other connections are copied unread.
+//! Requests to recorded hosts are read and recorded like the gateway's own; over TLS, the proxy shows a certificate
+//! for the host that the run's authority signs. All other connections are copied unread.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use crate::exchange::{ExchangeContext, RoutedRequest};
 use crate::forwarder::{forward_recorded, forward_unrecorded};
 use crate::locking::lock_unpoisoned;
 use crate::model_hosts::RecordedHosts;
-use crate::refusal::refusal;
+use crate::refusal::error_response;
 use crate::server::{self, RequestHandler};
 use crate::upstream::Upstream;
 
@@ -48,13 +48,13 @@ impl ForwardProxy {
     ) -> Response<BoxedBody> {
         let authority = request.uri().authority().filter(|host| host.port().is_some()).cloned();
         let Some(authority) = authority else {
-            return refusal("/", StatusCode::BAD_REQUEST, "CONNECT needs a host and a port");
+            return error_response("/", StatusCode::BAD_REQUEST, "CONNECT needs a host and a port");
         };
         tokio::spawn(async move {
             let Ok(upgraded) = hyper::upgrade::on(request).await else { return };
             let host = authority.as_str();
             // An error here ends the connection, which is all that the client can be shown.
-            match self.hosts.upstream(&format!("https://{host}")) {
+            match self.hosts.find_upstream(&format!("https://{host}")) {
                 Some(_) => drop(self.read_tunnel(context, host, upgraded).await),
                 None => drop(self.copy_unread(&context, host, upgraded).await),
             }
@@ -75,7 +75,7 @@ impl ForwardProxy {
         let scheme = if first == TLS_HANDSHAKE { "https" } else { "http" };
         let default_port = if first == TLS_HANDSHAKE { ":443" } else { ":80" };
         let origin = format!("{scheme}://{}", host.strip_suffix(default_port).unwrap_or(host));
-        let upstream = self.hosts.upstream(&format!("https://{host}"));
+        let upstream = self.hosts.find_upstream(&format!("https://{host}"));
         let Some(upstream) = upstream else { return Ok(()) };
         let upstream = Upstream { origin, ..upstream };
         let authority = Arc::clone(&self.authority);
@@ -112,14 +112,14 @@ impl ForwardProxy {
     ) -> Response<BoxedBody> {
         let uri = request.uri().clone();
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-            return refusal(
+            return error_response(
                 "/",
                 StatusCode::BAD_REQUEST,
                 "this proxy accepts http:// addresses and CONNECT",
             );
         };
         request.headers_mut().remove("proxy-connection");
-        match self.hosts.upstream(&format!("http://{authority}")) {
+        match self.hosts.find_upstream(&format!("http://{authority}")) {
             Some(upstream) => {
                 let routed = RoutedRequest { upstream: &upstream, uri, request };
                 self.forward_to_host(context, routed).await
@@ -159,7 +159,7 @@ impl RequestHandler for TunnelHandler {
                 let routed = RoutedRequest { upstream: &self.upstream, uri, request };
                 self.forward.forward_to_host(&self.context, routed).await
             }
-            Err(error) => refusal(path, StatusCode::BAD_REQUEST, &error.to_string()),
+            Err(error) => error_response(path, StatusCode::BAD_REQUEST, &error.to_string()),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::exchange::{ExchangeContext, RequestHead, RoutedRequest, record_respon
 use crate::exchange_recorder::{ExchangeRecorder, elapsed_micros};
 use crate::http_headers::{redacted_headers, retarget_request};
 use crate::recording::TrafficRecorder;
-use crate::refusal::{refusal, unreachable_upstream};
+use crate::refusal::{error_response, unreachable_upstream};
 use crate::request_body::{BodyKind, RequestBody};
 use crate::upload::UploadRecorder;
 use crate::websocket::{forward_websocket, is_websocket_request};
@@ -35,7 +35,9 @@ pub(crate) async fn forward_recorded(
     let kind = BodyKind::from_headers(&parts.headers);
     let body = match RequestBody::collect(&kind, body).await {
         Ok(body) => body,
-        Err(error) => return refusal(&path, StatusCode::BAD_REQUEST, &error_chain_text(&error)),
+        Err(error) => {
+            return error_response(&path, StatusCode::BAD_REQUEST, &error_chain_text(&error));
+        }
     };
     let head = RequestHead { upstream, uri: &uri, parts: &parts };
     let pending = context.begin_exchange(&head, &kind, &body);
@@ -72,7 +74,7 @@ pub(crate) async fn forward_unrecorded(
             let response = response.map(|body| body.map_err(BodyError::from).boxed_unsync());
             deliver_response(response, slot)
         }
-        Err(error) => refusal("/", StatusCode::BAD_GATEWAY, &error_chain_text(&error)),
+        Err(error) => error_response("/", StatusCode::BAD_GATEWAY, &error_chain_text(&error)),
     }
 }
 

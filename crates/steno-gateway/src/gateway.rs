@@ -1,4 +1,4 @@
-//! A gateway under way, for callers that are not asynchronous.
+//! A running gateway, for callers that are not asynchronous.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,48 +18,48 @@ use crate::gateway_handler::GatewayHandler;
 use crate::guard::OriginGuard;
 use crate::locking::lock_unpoisoned;
 use crate::recording::RecordingHandle;
-pub use crate::recording::{Listener, OnChange, RecordingChange, TrafficSession};
+pub use crate::recording::{ChangeCallback, PieceListener, RecordingChange, TrafficSession};
 use crate::server;
 use crate::sessions::{SessionRecorders, SharedHandles, TrafficRouting};
 use crate::upstream::Upstreams;
 use crate::upstream_clients::UpstreamClients;
 
-/// How many bytes of a body are recorded unless something else is said.
+/// How many bytes of a body are recorded by default.
 pub const DEFAULT_BODY_LIMIT: u64 = 256 << 20;
 
-/// What a gateway is to do.
-pub struct Options {
-    /// Where requests go.
+/// Options of a gateway.
+pub struct GatewayOptions {
+    /// Where requests are forwarded to.
     pub upstreams: Upstreams,
-    /// What is in the way to them.
+    /// The proxies between this machine and the upstreams.
     pub proxies: OutboundProxies,
     /// How many bytes of a body are recorded.
     pub body_limit: u64,
-    /// What makes it a forward proxy too.
+    /// Makes the gateway a forward proxy too.
     pub forward: Option<ForwardProxy>,
-    /// What time it is.
+    /// The current time.
     pub clock: Clock,
-    /// Is called when recording pauses or resumes; the traffic goes on in either case.
-    pub on_change: OnChange,
-    /// Takes every piece that was recorded.
-    pub listener: Option<Listener>,
+    /// Called when recording pauses or resumes. Requests are forwarded in either case.
+    pub on_change: ChangeCallback,
+    /// Called with every recorded piece.
+    pub listener: Option<PieceListener>,
 }
 
-/// A gateway that could not be started.
+/// Why a gateway could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The address could not be taken.
+    /// The address could not be bound.
     #[error("could not listen on {0}")]
     Bind(SocketAddr, #[source] io::Error),
-    /// The system gave no threads.
+    /// The system could not start threads.
     #[error("could not start the gateway's threads")]
     Runtime(#[source] io::Error),
-    /// Requests would go round in a circle.
+    /// An upstream is the gateway itself, so requests would loop.
     #[error("the upstream {0} is the gateway itself: {1}")]
-    Circle(String, String),
+    SelfUpstream(String, String),
 }
 
-/// A gateway under way.
+/// A running gateway.
 #[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
@@ -67,50 +67,50 @@ pub struct Gateway {
     handles: SharedHandles,
 }
 
-/// What is left of a gateway that has ended.
+/// The recordings of a stopped gateway.
 #[derive(Debug)]
 pub struct StoppedGateway {
-    /// What was recorded into each session, to be closed.
+    /// The recording of each session, not yet closed.
     pub recordings: Vec<StoppedRecording>,
 }
 
-/// What was recorded into one session.
+/// The recording of one session.
 #[derive(Debug)]
 pub struct StoppedRecording {
-    /// The recorder, to be closed.
+    /// The recorder, which the caller closes.
     pub recorder: ResumableRecorder,
     /// How many requests were recorded.
     pub requests: u64,
 }
 
-/// An address that was taken, before anything is recorded.
+/// A bound address. Nothing is recorded before [`start`](Self::start).
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundAddress {
     pub(crate) runtime: Runtime,
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
 }
 
-impl Bound {
-    /// Takes an address.
-    pub fn new(listen: SocketAddr) -> Result<Self, GatewayError> {
-        let runtime = runtime().map_err(GatewayError::Runtime)?;
-        let bound = runtime.block_on(server::bind(listen));
+impl BoundAddress {
+    /// Binds an address.
+    pub fn bind(listen: SocketAddr) -> Result<Self, GatewayError> {
+        let runtime = build_runtime().map_err(GatewayError::Runtime)?;
+        let bound = runtime.block_on(server::bind_listener(listen));
         let (listener, address) = bound.map_err(|error| GatewayError::Bind(listen, error))?;
         Ok(Self { runtime, listener, address })
     }
 
-    /// Makes sure that no upstream is the gateway itself.
-    pub fn check(&self, upstreams: &Upstreams) -> Result<(), GatewayError> {
+    /// Checks that no upstream is the gateway itself.
+    pub fn check_upstreams(&self, upstreams: &Upstreams) -> Result<(), GatewayError> {
         let own = format!("http://{}", self.address);
         match upstreams.iter().find(|upstream| upstream.origin == own) {
-            Some(upstream) => Err(GatewayError::Circle(upstream.name.clone(), own)),
+            Some(upstream) => Err(GatewayError::SelfUpstream(upstream.name.clone(), own)),
             None => Ok(()),
         }
     }
 
-    /// Starts to pass requests on, and to record them.
-    pub fn start(self, options: Options, routing: TrafficRouting) -> Gateway {
+    /// Starts to forward and record requests.
+    pub fn start(self, options: GatewayOptions, routing: TrafficRouting) -> Gateway {
         let listener = options.listener.map(|listener| Arc::new(Mutex::new(listener)));
         let sessions = SessionRecorders::new(routing, options.on_change, listener);
         let handles = sessions.handles();
@@ -118,23 +118,23 @@ impl Bound {
             // The clients' timers need a runtime.
             let _entered = self.runtime.enter();
             let clients = UpstreamClients::new(&options.proxies);
-            let Options { upstreams, clock, body_limit, forward, .. } = options;
+            let GatewayOptions { upstreams, clock, body_limit, forward, .. } = options;
             let context = Arc::new(ExchangeContext { clients, sessions, clock, body_limit });
             let guard = OriginGuard::new(self.address);
             GatewayHandler { context, upstreams, guard, forward }
         };
-        self.runtime.spawn(server::serve(self.listener, Arc::new(handler)));
+        self.runtime.spawn(server::serve_listener(self.listener, Arc::new(handler)));
         Gateway { address: self.address, runtime: self.runtime, handles }
     }
 }
 
 impl Gateway {
-    /// Where it listens.
+    /// The address that the gateway listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it. What is still being passed on is cut, and recorded so.
+    /// Stops the gateway. Exchanges under way are cut, and recorded as cut.
     pub fn stop(self) -> StoppedGateway {
         self.runtime.shutdown_timeout(Duration::from_secs(5));
         let handles = std::mem::take(&mut *lock_unpoisoned(&self.handles));
@@ -144,14 +144,14 @@ impl Gateway {
 
 fn stop_recording(handle: RecordingHandle) -> StoppedRecording {
     let RecordingHandle { recorder, requests, syncing } = handle;
-    // The last piece has gone with the runtime, and with it the thread that syncs.
+    // The runtime held the last senders, so the sync thread has ended too.
     let _ = syncing.join();
     let recorder = Arc::into_inner(recorder).expect("nobody records any more");
     StoppedRecording { recorder, requests: requests.load(Ordering::Relaxed) }
 }
 
-/// Two threads are enough for one machine's agents, and leave the rest to them.
-fn runtime() -> io::Result<Runtime> {
+/// Two threads are enough for the agents of one machine, and leave the other cores to them.
+fn build_runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("steno-gateway")

@@ -10,7 +10,7 @@ use crate::exchange::{ExchangeContext, RoutedRequest};
 use crate::forward_proxy::ForwardProxy;
 use crate::forwarder::forward_recorded;
 use crate::guard::OriginGuard;
-use crate::refusal::refusal;
+use crate::refusal::error_response;
 use crate::server::RequestHandler;
 use crate::upstream::Upstreams;
 
@@ -33,17 +33,17 @@ impl RequestHandler for GatewayHandler {
             return forward.forward_plain(&self.context, request).await;
         }
         if let Some(reason) = self.guard.refusal_reason(request.headers()) {
-            return refusal(&plain_path, StatusCode::FORBIDDEN, reason);
+            return error_response(&plain_path, StatusCode::FORBIDDEN, reason);
         }
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
         // `GET http://other/` is a request to a forward proxy.
-        let route = self.upstreams.route(&path).filter(|_| request.uri().host().is_none());
+        let route = self.upstreams.route_path(&path).filter(|_| request.uri().host().is_none());
         let Some((upstream, uri)) = route else {
             let names: Vec<_> =
                 self.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
             let names = names.join(", ");
             let reason = format!("no upstream for this path; paths start with one of: {names}");
-            return refusal(&plain_path, StatusCode::NOT_FOUND, &reason);
+            return error_response(&plain_path, StatusCode::NOT_FOUND, &reason);
         };
         forward_recorded(&self.context, RoutedRequest { upstream, uri, request }).await
     }
@@ -53,7 +53,7 @@ impl GatewayHandler {
     fn accept_connect(&self, request: Request<Incoming>) -> Response<BoxedBody> {
         let Some(forward) = &self.forward else {
             let reason = "this gateway is not a forward proxy; start one with `steno exec --proxy`";
-            return refusal("/", StatusCode::METHOD_NOT_ALLOWED, reason);
+            return error_response("/", StatusCode::METHOD_NOT_ALLOWED, reason);
         };
         forward.clone().accept_connect(Arc::clone(&self.context), request)
     }

@@ -1,14 +1,14 @@
-//! Who may use the gateway: programs of this machine, but no page of another host.
+//! Refuses requests from web pages of other hosts. Programs on this machine may use the gateway.
 //!
-//! A page sends its origin with whatever it may not read; a name that was bound to loopback behind the browser's back
-//! shows in the host.
+//! Browsers send the page's `Origin` with cross-origin requests. DNS rebinding, where a foreign name resolves to
+//! loopback, shows in the `Host` header.
 
 use std::net::{IpAddr, SocketAddr};
 
 use hyper::HeaderMap;
 use hyper::header::{HOST, ORIGIN};
 
-/// Checks requests to one address.
+/// Checks the headers of requests to one address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OriginGuard {
     listen: SocketAddr,
@@ -19,7 +19,7 @@ impl OriginGuard {
         Self { listen }
     }
 
-    /// Why a request is refused, if it is.
+    /// Why a request is refused; `None` if it is accepted.
     pub(crate) fn refusal_reason(&self, headers: &HeaderMap) -> Option<&'static str> {
         let text =
             |value: &hyper::header::HeaderValue| value.to_str().unwrap_or_default().to_owned();
@@ -41,7 +41,7 @@ impl OriginGuard {
         match name.parse::<IpAddr>() {
             _ if name.eq_ignore_ascii_case("localhost") => true,
             Ok(address) if address.is_loopback() => true,
-            // Whoever listens to others is reached by number; names could be anybody's.
+            // A gateway for other machines accepts any IP address, but no names: anybody can point a name at it.
             Ok(_) => !self.listen.ip().is_loopback(),
             Err(_) => false,
         }
@@ -56,7 +56,7 @@ fn is_local_origin(origin: &str) -> bool {
     })
 }
 
-/// The host of `host:port`, without the brackets of an address.
+/// The host of `host:port`, without the brackets of an IPv6 address.
 fn host_name(host: &str) -> Option<&str> {
     if let Some(rest) = host.strip_prefix('[') {
         let (name, port) = rest.split_once(']')?;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_a_host() {
+    fn only_own_hosts_are_accepted() {
         for host in ["127.0.0.1:4180", "localhost:4180", "LOCALHOST", "[::1]:4180", "127.0.0.1"] {
             assert!(!refused("127.0.0.1:4180", &[("host", host)]), "{host}");
         }

@@ -1,7 +1,7 @@
-//! The gateway: a recording proxy on loopback for model APIs, and a server that answers from what was recorded.
+//! The gateway: a recording proxy for model APIs on loopback, and a server that replays recorded responses.
 //!
-//! Bytes pass through as they are; what passed is appended to the vault as pieces of traffic. What they say is for
-//! `steno_core::traffic` to tell. The crate reads no environment and prints nothing.
+//! Bytes are forwarded unchanged and appended to the vault as traffic pieces. `steno_core::traffic` decodes them. The
+//! crate reads no environment variables and prints nothing.
 
 mod abrupt_close;
 mod authority;
@@ -39,7 +39,8 @@ pub use authority::{CertificateAuthority, CertificateError};
 pub use connector::OutboundProxies;
 pub use forward_proxy::ForwardProxy;
 pub use gateway::{
-    Bound, DEFAULT_BODY_LIMIT, Gateway, GatewayError, Options, RecordingChange, TrafficSession,
+    BoundAddress, DEFAULT_BODY_LIMIT, Gateway, GatewayError, GatewayOptions, RecordingChange,
+    TrafficSession,
 };
 pub use model_hosts::RecordedHosts;
 pub use sessions::{OpenSession, TrafficRouting};

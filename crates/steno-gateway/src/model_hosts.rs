@@ -1,10 +1,10 @@
-//! The hosts whose traffic a forward proxy reads and records. All others are passed on unread.
+//! The hosts that a forward proxy records. Connections to all other hosts are copied unread.
 
 use hyper::Uri;
 
 use crate::upstream::{Upstream, Upstreams};
 
-/// Hosts of model APIs and the names of their upstreams; `*` stands for any beginning.
+/// Hosts of model APIs, and the names of their upstreams. `*` matches any text.
 const MODEL_HOSTS: [(&str, &str); 50] = [
     ("api.openai.com", "openai"),
     ("chatgpt.com", "chatgpt"),
@@ -58,7 +58,7 @@ const MODEL_HOSTS: [(&str, &str); 50] = [
     ("api.minimaxi.com", "minimax"),
 ];
 
-/// Hosts that serve other things beside their API, and how the paths of that begin.
+/// Hosts that serve more than their API, and the path prefix of that API.
 const API_PATHS: [(&str, &str); 4] = [
     ("chatgpt.com", "/backend-api/codex/"),
     ("opencode.ai", "/zen/"),
@@ -66,42 +66,44 @@ const API_PATHS: [(&str, &str); 4] = [
     ("ollama.com", "/api/"),
 ];
 
-/// Says which hosts are recorded.
+/// The hosts to record.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedHosts {
-    /// Those of configured upstreams, each only at its own port.
+    /// The configured upstreams, each at its own port only.
     upstreams: Vec<Upstream>,
-    /// Those that the user adds: `host`, `host:port` or `*.domain`.
-    added: Vec<String>,
+    /// Hosts that the user adds: `host`, `host:port` or `*.domain`.
+    added_hosts: Vec<String>,
 }
 
 impl RecordedHosts {
-    /// The hosts of model APIs, of `upstreams`, and those that the user adds.
+    /// Records the hosts of model APIs, of `upstreams`, and those in `added`.
     pub fn new(upstreams: &Upstreams, added: Vec<String>) -> Self {
-        Self { upstreams: upstreams.iter().cloned().collect(), added }
+        Self { upstreams: upstreams.iter().cloned().collect(), added_hosts: added }
     }
 
-    /// The upstream of a server whose requests are recorded; none if they are passed on unread. `origin` is scheme and
-    /// authority, such as `https://api.openai.com`.
-    pub(crate) fn upstream(&self, origin: &str) -> Option<Upstream> {
+    /// The upstream of a recorded server; `None` if the host is not recorded. `origin` is scheme and authority, such
+    /// as `https://api.openai.com`.
+    pub(crate) fn find_upstream(&self, origin: &str) -> Option<Upstream> {
         let uri: Uri = origin.parse().ok()?;
-        let (host, port) = (uri.host()?.to_ascii_lowercase(), port_of(&uri)?);
+        let (host, port) = (uri.host()?.to_ascii_lowercase(), port_or_default(&uri)?);
         let at_same_port = |upstream: &&Upstream| {
             let own: Option<Uri> = upstream.origin.parse().ok();
             own.is_some_and(|own| {
                 own.host().is_some_and(|own| own.eq_ignore_ascii_case(&host))
-                    && port_of(&own) == Some(port)
+                    && port_or_default(&own) == Some(port)
             })
         };
         let configured = self.upstreams.iter().find(at_same_port).map(|known| known.name.clone());
         let known = || {
-            let found = MODEL_HOSTS.iter().find(|(pattern, _)| matches(pattern, &host));
+            let found = MODEL_HOSTS.iter().find(|(pattern, _)| matches_pattern(pattern, &host));
             found.map(|(_, name)| (*name).to_owned())
         };
         let added = || {
-            let is_added = self.added.iter().any(|pattern| match pattern.rsplit_once(':') {
-                Some((pattern, stated)) if stated.parse() == Ok(port) => matches(pattern, &host),
-                _ => matches(pattern, &host),
+            let is_added = self.added_hosts.iter().any(|pattern| match pattern.rsplit_once(':') {
+                Some((pattern, pattern_port)) if pattern_port.parse() == Ok(port) => {
+                    matches_pattern(pattern, &host)
+                }
+                _ => matches_pattern(pattern, &host),
             });
             is_added.then(|| host.clone())
         };
@@ -109,16 +111,16 @@ impl RecordedHosts {
         Some(Upstream { name, origin: origin.to_owned(), prefix: String::new() })
     }
 
-    /// Whether a path of a recorded host is one of its API.
+    /// Whether a path of a recorded host belongs to its API.
     pub(crate) fn is_api_path(&self, upstream: &Upstream, path: &str) -> bool {
         let host = upstream.origin.parse::<Uri>().ok();
         let host = host.as_ref().and_then(Uri::host).unwrap_or_default();
         let found = API_PATHS.iter().find(|(known, _)| known.eq_ignore_ascii_case(host));
-        let is_added = self.added.iter().any(|pattern| matches(pattern, host));
+        let is_added = self.added_hosts.iter().any(|pattern| matches_pattern(pattern, host));
         is_added || found.is_none_or(|(_, beginning)| path.starts_with(beginning))
     }
 
-    /// Whether some program that is told of `hosts`, as `NO_PROXY` lists them, would pass by the proxy to one of ours.
+    /// Whether an entry of `NO_PROXY` would make a program bypass the proxy for a recorded host.
     pub fn is_bypassed_by(&self, entry: &str) -> bool {
         let entry = entry.trim().trim_start_matches("*.").trim_start_matches('.');
         let bare = entry.rsplit_once(':').map_or(entry, |(host, _)| host);
@@ -126,7 +128,7 @@ impl RecordedHosts {
             .upstreams
             .iter()
             .filter_map(|upstream| upstream.origin.parse::<Uri>().ok()?.host().map(str::to_owned));
-        let names = names.chain(self.added.iter().cloned());
+        let names = names.chain(self.added_hosts.iter().cloned());
         let known = MODEL_HOSTS.iter().map(|(host, _)| (*host).to_owned());
         names
             .chain(known)
@@ -134,13 +136,13 @@ impl RecordedHosts {
     }
 }
 
-fn port_of(uri: &Uri) -> Option<u16> {
+fn port_or_default(uri: &Uri) -> Option<u16> {
     let default = if uri.scheme_str() == Some("http") { 80 } else { 443 };
     Some(uri.port_u16().unwrap_or(default))
 }
 
-/// Whether a host is meant by a name in which `*` stands for anything.
-fn matches(pattern: &str, host: &str) -> bool {
+/// Whether a host matches a pattern, in which `*` matches any text.
+fn matches_pattern(pattern: &str, host: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern.eq_ignore_ascii_case(host),
         Some((start, end)) => {
@@ -155,7 +157,7 @@ mod tests {
     use super::*;
 
     fn name(hosts: &RecordedHosts, origin: &str) -> Option<String> {
-        hosts.upstream(origin).map(|upstream| upstream.name)
+        hosts.find_upstream(origin).map(|upstream| upstream.name)
     }
 
     #[test]
@@ -189,17 +191,18 @@ mod tests {
     }
 
     #[test]
-    fn of_shared_hosts_only_the_api_is_recorded() {
+    fn only_api_paths_of_shared_hosts_are_recorded() {
         let hosts = RecordedHosts::new(&Upstreams::default(), Vec::new());
-        let is_api =
-            |origin: &str, path: &str| hosts.is_api_path(&hosts.upstream(origin).unwrap(), path);
+        let is_api = |origin: &str, path: &str| {
+            hosts.is_api_path(&hosts.find_upstream(origin).unwrap(), path)
+        };
         assert!(is_api("https://chatgpt.com", "/backend-api/codex/responses"));
         assert!(!is_api("https://chatgpt.com", "/backend-api/plugins/featured"));
         assert!(is_api("https://api.openai.com", "/v1/models"));
     }
 
     #[test]
-    fn entries_that_would_pass_by_the_proxy_are_known() {
+    fn entries_that_bypass_the_proxy_are_detected() {
         let mut upstreams = Upstreams::default();
         upstreams.set(Upstream::new("local", "http://127.0.0.1:11434").unwrap());
         let hosts = RecordedHosts::new(&upstreams, Vec::new());

@@ -1,7 +1,7 @@
-//! Records what passes: each piece is in the file before it is passed on, and on disk a moment later.
+//! Records pieces of traffic: each piece is in the file before it is forwarded, and on disk a moment later.
 //!
-//! A write goes to the system's cache and takes microseconds; another thread syncs. If the store cannot be written,
-//! recording pauses and the traffic goes on; the same thread tries the store again and marks the gap in the record.
+//! A write goes to the page cache and takes microseconds; another thread syncs. If a write fails, recording pauses and
+//! forwarding continues. The sync thread then retries the store, and marks the gap in the record.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -18,51 +18,51 @@ use steno_core::vault::retry::RetrySchedule;
 
 use crate::locking::lock_unpoisoned;
 
-/// How long pieces gather before they are synced.
-const GATHER: Duration = Duration::from_millis(20);
+/// How long pieces are collected before they are synced.
+const SYNC_DELAY: Duration = Duration::from_millis(20);
 
-/// How often a paused recording looks whether an attempt is due.
+/// How often a paused recording checks whether a retry is due.
 const RETRY_POLL: Duration = Duration::from_millis(200);
 
-/// Takes every piece that was recorded.
-pub type Listener = Box<dyn FnMut(&Piece<'_>) + Send>;
+/// Called with every recorded piece.
+pub type PieceListener = Box<dyn FnMut(&Piece<'_>) + Send>;
 
-/// One listener for the recorders of all sessions.
-pub(crate) type SharedListener = Arc<Mutex<Listener>>;
+/// The listener that the recorders of all sessions share.
+pub(crate) type SharedPieceListener = Arc<Mutex<PieceListener>>;
 
-/// A change in whether traffic is recorded.
+/// A change of the recording state.
 #[derive(Debug)]
 pub enum RecordingChange {
-    /// The store cannot be written; the traffic goes on.
+    /// The store cannot be written; forwarding continues.
     Paused(FileError),
     /// Recording continues after a gap, which is marked in the record.
     Resumed(RecordingGap),
 }
 
-/// Is called when recording pauses, and when it resumes.
-pub type OnChange = Arc<dyn Fn(RecordingChange) + Send + Sync>;
+/// Called when recording pauses, and when it resumes.
+pub type ChangeCallback = Arc<dyn Fn(RecordingChange) + Send + Sync>;
 
-/// A session into which traffic is recorded.
+/// A session that traffic is recorded into.
 #[derive(Debug)]
 pub struct TrafficSession {
-    /// Its recorder.
+    /// The recorder of the session.
     pub recorder: ResumableRecorder,
-    /// Whether conversations beside the first have sources of their own.
+    /// Whether conversations after the first one get a source of their own.
     pub subagents: bool,
 }
 
-/// The recording under way, shared by all exchanges.
+/// Records the exchanges of one session.
 pub(crate) struct TrafficRecorder {
     recorder: Arc<ResumableRecorder>,
-    /// Requests that were recorded.
+    /// How many requests were recorded.
     requests: Arc<AtomicU64>,
-    on_change: OnChange,
-    listener: Option<SharedListener>,
+    on_change: ChangeCallback,
+    listener: Option<SharedPieceListener>,
     /// Wakes the thread that syncs and retries.
     wake: SyncSender<()>,
 }
 
-/// What the recorder's owner keeps while it is in use.
+/// The parts of a recorder that outlive the runtime.
 #[derive(Debug)]
 pub(crate) struct RecordingHandle {
     pub(crate) recorder: Arc<ResumableRecorder>,
@@ -71,11 +71,11 @@ pub(crate) struct RecordingHandle {
 }
 
 impl TrafficRecorder {
-    /// Starts the thread that syncs; it ends once the recorder is dropped.
+    /// Starts the sync thread, which ends once the recorder is dropped.
     pub(crate) fn start(
         session: TrafficSession,
-        on_change: OnChange,
-        listener: Option<SharedListener>,
+        on_change: ChangeCallback,
+        listener: Option<SharedPieceListener>,
     ) -> (Self, RecordingHandle) {
         let (wake, woken) = mpsc::sync_channel(1);
         let (recorder, requests) = (Arc::new(session.recorder), Arc::<AtomicU64>::default());
@@ -98,8 +98,8 @@ impl TrafficRecorder {
         (recording, handle)
     }
 
-    /// Appends pieces of one exchange, which are in the file when this returns. If they cannot be recorded, that counts
-    /// as `lost` exchanges; whether they were.
+    /// Appends pieces of one exchange; they are in the file when this returns. Returns whether they were recorded. If
+    /// not, `lost` is added to the lost exchanges of the gap.
     pub(crate) fn append(&self, lost: u64, pieces: &[Piece<'_>]) -> bool {
         let appended = self.recorder.append(lost, |recorder| recorder.append_traffic(pieces));
         let _ = self.wake.try_send(());
@@ -123,10 +123,10 @@ impl TrafficRecorder {
     }
 }
 
-/// Syncs what was recorded, and tries a store again that has failed.
+/// Syncs the record, and retries a store after a failure.
 struct StoreMaintenance {
     recorder: Arc<ResumableRecorder>,
-    on_change: OnChange,
+    on_change: ChangeCallback,
     subagents: bool,
     schedule: RetrySchedule,
     was_paused: bool,
@@ -145,7 +145,7 @@ impl StoreMaintenance {
             if is_over {
                 return;
             }
-            let is_over = woken.recv_timeout(GATHER) == Err(RecvTimeoutError::Disconnected);
+            let is_over = woken.recv_timeout(SYNC_DELAY) == Err(RecvTimeoutError::Disconnected);
             if let Err(error) = self.recorder.commit() {
                 (self.on_change)(RecordingChange::Paused(error));
             }
@@ -163,7 +163,7 @@ impl StoreMaintenance {
         if !self.schedule.is_due(began) {
             return;
         }
-        // They may be missing, if the session could not be opened before.
+        // If the session could not be opened before, it has no settings yet.
         let settings = [Piece::settings(self.subagents)];
         match self.recorder.try_resume_with(|recorder| recorder.append_traffic(&settings)) {
             Ok(Some(gap)) => {

@@ -9,7 +9,7 @@ use steno_core::traffic::Dialect;
 use crate::body::{BoxedBody, full_body};
 
 /// A response with the gateway's own error.
-pub(crate) fn refusal(path: &str, status: StatusCode, reason: &str) -> Response<BoxedBody> {
+pub(crate) fn error_response(path: &str, status: StatusCode, reason: &str) -> Response<BoxedBody> {
     let body = Bytes::from(error_json(path, status, reason).to_string());
     let mut response = Response::new(full_body(body));
     *response.status_mut() = status;
@@ -21,7 +21,7 @@ pub(crate) fn refusal(path: &str, status: StatusCode, reason: &str) -> Response<
 /// The response for an upstream that cannot be reached.
 pub(crate) fn unreachable_upstream(path: &str, origin: &str, reason: &str) -> Response<BoxedBody> {
     let message = format!("the gateway could not reach {origin}: {reason}");
-    refusal(path, StatusCode::BAD_GATEWAY, &message)
+    error_response(path, StatusCode::BAD_GATEWAY, &message)
 }
 
 fn error_json(path: &str, status: StatusCode, reason: &str) -> Value {

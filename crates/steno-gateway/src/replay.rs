@@ -1,7 +1,7 @@
-//! ReplayHandler requests with what was recorded, as if the model were there.
+//! Answers requests with recorded responses, in place of the model.
 //!
-//! A request is told by its API and by what is new in it: all that follows the model's last words. Those of the same
-//! content are answered in the order in which they were recorded.
+//! A request is matched by its API and its new messages: those after the model's last one. Requests with equal content
+//! get the recorded responses in their recorded order.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -20,52 +20,52 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::body::{BodyError, BoxedBody};
-use crate::gateway::{Bound, GatewayError};
+use crate::gateway::{BoundAddress, GatewayError};
 use crate::guard::OriginGuard;
 use crate::http_headers::{header_text, note_header_secrets};
 use crate::locking::lock_unpoisoned;
 use crate::redacted_body::RedactedBody;
-use crate::refusal::refusal;
+use crate::refusal::error_response;
 use crate::request_body::BodyKind;
 use crate::server::{self, RequestHandler};
 
-/// Headers that the server writes itself, and those of which nothing was kept.
-const LEFT_OUT: [&str; 4] = ["connection", "keep-alive", "transfer-encoding", "set-cookie"];
+/// Headers that the server writes itself, and headers that are redacted in the record.
+const OMITTED_HEADERS: [&str; 4] = ["connection", "keep-alive", "transfer-encoding", "set-cookie"];
 
-/// What a replay is to do.
+/// Options of a replay server.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Where it listens.
+pub struct ReplayOptions {
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Whether only what was recorded is answered, and each answer is given once.
+    /// Whether to refuse requests that were not recorded, and to use each response only once.
     pub strict: bool,
 }
 
-/// A replay under way.
+/// A running replay server.
 #[derive(Debug)]
-pub struct Replay {
+pub struct ReplayServer {
     address: SocketAddr,
     runtime: Runtime,
 }
 
-impl Replay {
-    /// Starts to answer with `exchanges`.
-    pub fn start(options: Options, exchanges: Vec<Exchange>) -> Result<Self, GatewayError> {
-        let Bound { runtime, listener, address } = Bound::new(options.listen)?;
+impl ReplayServer {
+    /// Starts to answer requests with `exchanges`.
+    pub fn start(options: ReplayOptions, exchanges: Vec<Exchange>) -> Result<Self, GatewayError> {
+        let BoundAddress { runtime, listener, address } = BoundAddress::bind(options.listen)?;
         let handler = ReplayHandler {
             guard: OriginGuard::new(address),
             tape: Mutex::new(ReplayTape::new(exchanges, options.strict)),
         };
-        runtime.spawn(server::serve(listener, Arc::new(handler)));
+        runtime.spawn(server::serve_listener(listener, Arc::new(handler)));
         Ok(Self { address, runtime })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it.
+    /// Stops the server.
     pub fn stop(self) {
         self.runtime.shutdown_timeout(Duration::from_secs(1));
     }
@@ -80,7 +80,7 @@ impl RequestHandler for ReplayHandler {
     async fn handle_request(self: Arc<Self>, request: Request<Incoming>) -> Response<BoxedBody> {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
         if let Some(reason) = self.guard.refusal_reason(request.headers()) {
-            return refusal(&path, StatusCode::FORBIDDEN, reason);
+            return error_response(&path, StatusCode::FORBIDDEN, reason);
         }
         let method = request.method().as_str().to_owned();
         let kind = BodyKind::from_headers(request.headers());
@@ -89,65 +89,81 @@ impl RequestHandler for ReplayHandler {
         note_header_secrets(request.headers(), &mut secrets);
         secrets.note_path(&path);
         let Ok(body) = request.into_body().collect().await else {
-            return refusal(&path, StatusCode::BAD_REQUEST, "the request has no end");
+            return error_response(
+                &path,
+                StatusCode::BAD_REQUEST,
+                "the request body could not be read",
+            );
         };
         let body = body.to_bytes();
-        // The record has no secrets either.
+        // Recorded requests are redacted, so only a redacted request can match.
         let clean = RedactedBody::new(secrets, &kind, &body);
         let (content_type, sent) = (content_type.as_str(), &body[..]);
-        let asked =
+        let request =
             AskedRequest { method: &method, path: &path, content_type, body: &clean.bytes, sent };
-        let question = Question::new(asked);
-        let found = lock_unpoisoned(&self.tape).find(&question);
-        match found {
+        let question = Question::new(request);
+        let exchange = lock_unpoisoned(&self.tape).find_exchange(&question);
+        match exchange {
             Some(exchange) => {
                 tokio::time::sleep(Duration::from_micros(exchange.head_after)).await;
-                replayed(exchange)
+                replay_response(exchange)
             }
             None => {
-                let reason = format!("not in the record: {method} {path} with these new messages");
-                refusal(&path, StatusCode::NOT_FOUND, &reason)
+                let reason =
+                    format!("no recorded response for {method} {path} with these new messages");
+                error_response(&path, StatusCode::NOT_FOUND, &reason)
             }
         }
     }
 }
 
-/// The recorded exchanges, and which of them were given.
+/// The recorded exchanges, and which of them were used.
 struct ReplayTape {
-    exchanges: Vec<(Question, Arc<Exchange>, bool)>,
+    exchanges: Vec<TapedExchange>,
     strict: bool,
+}
+
+struct TapedExchange {
+    question: Question,
+    exchange: Arc<Exchange>,
+    is_used: bool,
 }
 
 impl ReplayTape {
     fn new(exchanges: Vec<Exchange>, strict: bool) -> Self {
-        // One that upstream never answered has nothing to say.
+        // An exchange without a response cannot be replayed.
         let answered = exchanges.into_iter().filter(|exchange| exchange.status.is_some());
-        let questions =
-            answered.map(|exchange| (Question::of(&exchange), Arc::new(exchange), false));
-        Self { exchanges: questions.collect(), strict }
+        let taped = answered.map(|exchange| {
+            let question = Question::of(&exchange);
+            TapedExchange { question, exchange: Arc::new(exchange), is_used: false }
+        });
+        Self { exchanges: taped.collect(), strict }
     }
 
-    /// The first that was not given yet and asks the same; else, unless that is not enough, the last that was given, or
-    /// the next of the same API.
-    fn find(&mut self, question: &Question) -> Option<Arc<Exchange>> {
-        let same = |(asked, ..): &(Question, _, _)| asked == question;
-        let fresh = self.exchanges.iter().position(|item| !item.2 && same(item));
-        let found = fresh.or_else(|| {
-            let again = self.exchanges.iter().rposition(same);
-            let next =
-                || self.exchanges.iter().position(|item| !item.2 && item.0.is_like(question));
+    /// The first unused exchange with the same question. Unless `strict`, else the last one with that question, or the
+    /// next unused one of the same API.
+    fn find_exchange(&mut self, question: &Question) -> Option<Arc<Exchange>> {
+        let is_same = |taped: &TapedExchange| taped.question == *question;
+        let unused = self.exchanges.iter().position(|taped| !taped.is_used && is_same(taped));
+        let index = unused.or_else(|| {
+            let again = self.exchanges.iter().rposition(is_same);
+            let next = || {
+                let mut all = self.exchanges.iter();
+                all.position(|taped| !taped.is_used && taped.question.is_like(question))
+            };
             again.or_else(next).filter(|_| !self.strict)
         })?;
-        self.exchanges[found].2 = true;
-        Some(Arc::clone(&self.exchanges[found].1))
+        let taped = &mut self.exchanges[index];
+        taped.is_used = true;
+        Some(Arc::clone(&taped.exchange))
     }
 }
 
-/// The answer as it was recorded, with its pauses.
-fn replayed(exchange: Arc<Exchange>) -> Response<BoxedBody> {
+/// The response as recorded, with its pauses.
+fn replay_response(exchange: Arc<Exchange>) -> Response<BoxedBody> {
     let (sender, frames) = mpsc::channel(1);
-    tokio::spawn(play(Arc::clone(&exchange), sender));
-    let mut response = Response::new(Playback { frames }.boxed_unsync());
+    tokio::spawn(send_chunks(Arc::clone(&exchange), sender));
+    let mut response = Response::new(PlaybackBody { frames }.boxed_unsync());
     let status = exchange.status.and_then(|status| StatusCode::from_u16(status).ok());
     *response.status_mut() = status.unwrap_or(StatusCode::OK);
     for (name, value) in &exchange.headers {
@@ -155,15 +171,15 @@ fn replayed(exchange: Arc<Exchange>) -> Response<BoxedBody> {
         else {
             continue;
         };
-        if !LEFT_OUT.contains(&name.as_str()) {
+        if !OMITTED_HEADERS.contains(&name.as_str()) {
             response.headers_mut().append(name, value);
         }
     }
     response
 }
 
-/// Sends what was recorded, each chunk when it is due.
-async fn play(exchange: Arc<Exchange>, sender: mpsc::Sender<Played>) {
+/// Sends the recorded chunks, each at its recorded time.
+async fn send_chunks(exchange: Arc<Exchange>, sender: mpsc::Sender<PlayedFrame>) {
     let began = tokio::time::Instant::now();
     for (after, bytes) in &exchange.chunks {
         let due = after.saturating_sub(exchange.head_after);
@@ -180,19 +196,19 @@ async fn play(exchange: Arc<Exchange>, sender: mpsc::Sender<Played>) {
         let _ = sender.send(Ok(Frame::trailers(trailers))).await;
     }
     if !exchange.has_whole_answer() {
-        // The connection is closed before the answer is whole, as it was then.
-        let _ = sender.send(Err("the record ends here".into())).await;
+        // The recorded response was cut, so the connection is closed early here too.
+        let _ = sender.send(Err("the recorded response ends here".into())).await;
     }
 }
 
-type Played = Result<Frame<Bytes>, BodyError>;
+type PlayedFrame = Result<Frame<Bytes>, BodyError>;
 
-/// A body that is being played.
-struct Playback {
-    frames: mpsc::Receiver<Played>,
+/// The body of a replayed response.
+struct PlaybackBody {
+    frames: mpsc::Receiver<PlayedFrame>,
 }
 
-impl hyper::body::Body for Playback {
+impl hyper::body::Body for PlaybackBody {
     type Data = Bytes;
     type Error = BodyError;
 

@@ -1,5 +1,5 @@
-//! Bodies of requests. A small one is read whole before it is forwarded, as APIs do too; a large one is recorded while it
-//! is forwarded (see `upload`).
+//! Bodies of requests. A small one is read whole before it is forwarded, as APIs do too; a large one is recorded while
+//! it is forwarded (see `upload`).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

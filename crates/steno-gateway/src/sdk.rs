@@ -1,93 +1,97 @@
-//! The variables by which SDKs are told where their API is.
+//! Environment variables that hold the base URL of a model API.
 //!
-//! Only the origin of an address is replaced: what stands behind it, such as `/v1`, is left to the client.
+//! Only the origin of a base URL is replaced. The client keeps the path after it, such as `/v1`.
 
-use crate::upstream::{ANTHROPIC, CODE_ASSIST, GEMINI, OPENAI, Upstream, Upstreams, split};
+use crate::upstream::{
+    ANTHROPIC_ORIGIN, CODE_ASSIST_ORIGIN, GEMINI_ORIGIN, OPENAI_ORIGIN, Upstream, Upstreams,
+    split_address,
+};
 
-/// A variable, the upstream that it leads to, and the address that it stands for where it is not set.
-struct Variable {
+/// A variable, its upstream, and the origin and path that the SDK uses if the variable is not set.
+struct SdkVariable {
     name: &'static str,
     upstream: &'static str,
     default: Option<(&'static str, &'static str)>,
 }
 
-const fn set(
+const fn with_default(
     name: &'static str,
     upstream: &'static str,
     origin: &'static str,
     path: &'static str,
-) -> Variable {
-    Variable { name, upstream, default: Some((origin, path)) }
+) -> SdkVariable {
+    SdkVariable { name, upstream, default: Some((origin, path)) }
 }
 
-/// One whose address only its user knows.
-const fn known(name: &'static str, upstream: &'static str) -> Variable {
-    Variable { name, upstream, default: None }
+/// A variable without a default: only the user knows the address.
+const fn without_default(name: &'static str, upstream: &'static str) -> SdkVariable {
+    SdkVariable { name, upstream, default: None }
 }
 
-const VARIABLES: [Variable; 33] = [
-    set("OPENAI_BASE_URL", "openai", OPENAI, "/v1"),
-    set("OPENAI_API_BASE", "openai", OPENAI, "/v1"),
-    set("ANTHROPIC_BASE_URL", "anthropic", ANTHROPIC, ""),
-    set("ANTHROPIC_API_BASE", "anthropic", ANTHROPIC, ""),
-    set("GOOGLE_GEMINI_BASE_URL", "gemini", GEMINI, ""),
-    set("GEMINI_API_BASE", "gemini", GEMINI, "/v1beta"),
-    set("CODE_ASSIST_ENDPOINT", "code-assist", CODE_ASSIST, ""),
-    known("GOOGLE_VERTEX_BASE_URL", "vertex"),
-    known("ANTHROPIC_VERTEX_BASE_URL", "vertex"),
-    known("CODEX_OSS_BASE_URL", "ollama"),
-    known("AZURE_OPENAI_ENDPOINT", "azure"),
-    known("AZURE_OPENAI_BASE_URL", "azure"),
-    known("AZURE_API_BASE", "azure"),
-    known("LITELLM_PROXY_API_BASE", "litellm"),
-    known("LITELLM_BASE_URL", "litellm"),
-    known("OPENAI_LIKE_API_BASE", "compatible"),
-    known("HOSTED_VLLM_API_BASE", "vllm"),
-    known("OLLAMA_HOST", "ollama"),
-    known("OLLAMA_API_BASE", "ollama"),
-    known("OLLAMA_BASE_URL", "ollama"),
-    known("OPENROUTER_API_BASE", "openrouter"),
-    known("OPENROUTER_BASE_URL", "openrouter"),
-    known("GROQ_API_BASE", "groq"),
-    known("GROQ_BASE_URL", "groq"),
-    known("MISTRAL_API_BASE", "mistral"),
-    known("CO_API_URL", "cohere"),
-    // Keys sign the address that is asked, so a server that checks them must be asked by a bearer token.
-    known("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "bedrock"),
-    known("DEEPSEEK_API_BASE", "deepseek"),
-    known("DEEPSEEK_BASE_URL", "deepseek"),
-    known("XAI_BASE_URL", "xai"),
-    known("TOGETHER_BASE_URL", "together"),
-    known("CEREBRAS_API_BASE", "cerebras"),
-    known("VERCEL_AI_GATEWAY_API_BASE", "vercel"),
+const SDK_VARIABLES: [SdkVariable; 33] = [
+    with_default("OPENAI_BASE_URL", "openai", OPENAI_ORIGIN, "/v1"),
+    with_default("OPENAI_API_BASE", "openai", OPENAI_ORIGIN, "/v1"),
+    with_default("ANTHROPIC_BASE_URL", "anthropic", ANTHROPIC_ORIGIN, ""),
+    with_default("ANTHROPIC_API_BASE", "anthropic", ANTHROPIC_ORIGIN, ""),
+    with_default("GOOGLE_GEMINI_BASE_URL", "gemini", GEMINI_ORIGIN, ""),
+    with_default("GEMINI_API_BASE", "gemini", GEMINI_ORIGIN, "/v1beta"),
+    with_default("CODE_ASSIST_ENDPOINT", "code-assist", CODE_ASSIST_ORIGIN, ""),
+    without_default("GOOGLE_VERTEX_BASE_URL", "vertex"),
+    without_default("ANTHROPIC_VERTEX_BASE_URL", "vertex"),
+    without_default("CODEX_OSS_BASE_URL", "ollama"),
+    without_default("AZURE_OPENAI_ENDPOINT", "azure"),
+    without_default("AZURE_OPENAI_BASE_URL", "azure"),
+    without_default("AZURE_API_BASE", "azure"),
+    without_default("LITELLM_PROXY_API_BASE", "litellm"),
+    without_default("LITELLM_BASE_URL", "litellm"),
+    without_default("OPENAI_LIKE_API_BASE", "compatible"),
+    without_default("HOSTED_VLLM_API_BASE", "vllm"),
+    without_default("OLLAMA_HOST", "ollama"),
+    without_default("OLLAMA_API_BASE", "ollama"),
+    without_default("OLLAMA_BASE_URL", "ollama"),
+    without_default("OPENROUTER_API_BASE", "openrouter"),
+    without_default("OPENROUTER_BASE_URL", "openrouter"),
+    without_default("GROQ_API_BASE", "groq"),
+    without_default("GROQ_BASE_URL", "groq"),
+    without_default("MISTRAL_API_BASE", "mistral"),
+    without_default("CO_API_URL", "cohere"),
+    // AWS keys sign the address of a request, so a server that checks signatures rejects ours; it needs a bearer
+    // token.
+    without_default("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "bedrock"),
+    without_default("DEEPSEEK_API_BASE", "deepseek"),
+    without_default("DEEPSEEK_BASE_URL", "deepseek"),
+    without_default("XAI_BASE_URL", "xai"),
+    without_default("TOGETHER_BASE_URL", "together"),
+    without_default("CEREBRAS_API_BASE", "cerebras"),
+    without_default("VERCEL_AI_GATEWAY_API_BASE", "vercel"),
 ];
 
-/// Variables that name hosts to which no proxy leads.
-const UNPROXIED: [&str; 2] = ["NO_PROXY", "no_proxy"];
+/// Variables that list hosts which are reached without a proxy.
+const UNPROXIED_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// What a child is told, and where its requests then go.
+/// The variables for a child process, and the upstreams that they lead to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Environment {
-    /// Upstreams, those of the child's own variables before all others.
+pub struct SdkEnvironment {
+    /// The upstreams; those from the child's own variables replace others of the same name.
     pub upstreams: Upstreams,
-    /// Variables whose values begin with the gateway's address; `PATH` is what follows it.
+    /// Variables, and the path that follows the gateway's address in their values.
     paths: Vec<(&'static str, String)>,
     unproxied: Vec<(&'static str, String)>,
 }
 
-impl Environment {
-    /// Takes the addresses that a child would use, as `variable` tells them.
+impl SdkEnvironment {
+    /// Reads the addresses that a child process would use. `variable` returns the value of a variable.
     pub fn new(mut upstreams: Upstreams, variable: impl Fn(&str) -> Option<String>) -> Self {
         let mut paths = Vec::new();
-        let mut taken: Vec<Upstream> = Vec::new();
-        for known in VARIABLES {
-            // Ollama's has no scheme as a rule.
-            let stated = variable(known.name).and_then(|address| {
-                split(&address).or_else(|| split(&format!("http://{address}")))
+        let mut from_variables: Vec<Upstream> = Vec::new();
+        for known in SDK_VARIABLES {
+            // `OLLAMA_HOST` usually has no scheme.
+            let address = variable(known.name).and_then(|address| {
+                split_address(&address).or_else(|| split_address(&format!("http://{address}")))
             });
-            let path = match (stated, known.default) {
+            let path = match (address, known.default) {
                 (Some((origin, path)), _) => {
-                    let upstream = place(&mut taken, known.upstream, origin);
+                    let upstream = name_upstream(&mut from_variables, known.upstream, origin);
                     format!("/{upstream}{path}")
                 }
                 (None, Some((_, path))) => {
@@ -99,15 +103,16 @@ impl Environment {
             };
             paths.push((known.name, path));
         }
-        taken.into_iter().for_each(|upstream| upstreams.set(upstream));
-        let unproxied = UNPROXIED.map(|name| (name, unproxied(variable(name))));
+        from_variables.into_iter().for_each(|upstream| upstreams.set(upstream));
+        let unproxied = UNPROXIED_VARIABLES.map(|name| (name, add_own_hosts(variable(name))));
         Self { upstreams, paths, unproxied: unproxied.into() }
     }
 
-    /// Adds the upstream of another address that a child uses, such as `https://chatgpt.com/backend-api/codex`; gives the
-    /// path at the gateway that leads there. None if it is no such address.
+    /// Adds an upstream for another address that a child process uses, such as
+    /// `https://chatgpt.com/backend-api/codex`. Returns the path at the gateway that leads there, or `None` if the
+    /// address is not a URL.
     pub fn route_to(&mut self, name: &str, address: &str) -> Option<String> {
-        let (origin, path) = split(address)?;
+        let (origin, path) = split_address(address)?;
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let name: String = name.chars().filter(|c| fits(*c)).collect();
         let is_free = |name: &str| self.upstreams.named(name).is_none();
@@ -125,43 +130,45 @@ impl Environment {
         Some(format!("/{name}{path}"))
     }
 
-    /// The path that leads to a vendor's server, or to the one that the user has configured by this name.
+    /// The path that leads to a vendor's server, or to the upstream of this name if the user configured one.
     pub fn route_to_vendor(&mut self, name: &str, address: &str) -> Option<String> {
         let Some(upstream) = self.upstreams.named(name) else {
             return self.route_to(name, address);
         };
-        let (_, path) = split(address)?;
-        // A configured address says itself what stands in front.
+        let (_, path) = split_address(address)?;
+        // A configured address already has its path prefix.
         let is_whole = !upstream.prefix.is_empty();
         Some(format!("/{name}{}", if is_whole { "" } else { &path }))
     }
 
-    /// The variables for a child of a gateway at `address`, such as `http://127.0.0.1:4180`.
+    /// The variables for a child process, given the gateway's address, such as `http://127.0.0.1:4180`.
     pub fn variables(&self, address: &str) -> Vec<(&'static str, String)> {
         let paths = self.paths.iter().map(|(name, path)| (*name, format!("{address}{path}")));
         paths.chain(self.unproxied.iter().cloned()).collect()
     }
 }
 
-/// The name for an origin: the vendor's, with a number where its variables have several.
-fn place(taken: &mut Vec<Upstream>, name: &str, origin: String) -> String {
+/// The upstream name for an origin: the vendor's name, with a number if its variables have several origins.
+fn name_upstream(from_variables: &mut Vec<Upstream>, name: &str, origin: String) -> String {
     let is_of = |upstream: &&Upstream| {
         let rest = upstream.name.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    let count = taken.iter().filter(is_of).count();
-    if let Some(known) = taken.iter().filter(is_of).find(|upstream| upstream.origin == origin) {
+    let count = from_variables.iter().filter(is_of).count();
+    if let Some(known) =
+        from_variables.iter().filter(is_of).find(|upstream| upstream.origin == origin)
+    {
         return known.name.clone();
     }
     let name = if count == 0 { name.to_owned() } else { format!("{name}-{}", count + 1) };
-    taken.push(Upstream { name: name.clone(), origin, prefix: String::new() });
+    from_variables.push(Upstream { name: name.clone(), origin, prefix: String::new() });
     name
 }
 
-fn unproxied(stated: Option<String>) -> String {
-    let stated = stated.filter(|hosts| !hosts.trim().is_empty());
+fn add_own_hosts(listed_hosts: Option<String>) -> String {
+    let listed_hosts = listed_hosts.filter(|hosts| !hosts.trim().is_empty());
     let own = "127.0.0.1,localhost".to_owned();
-    stated.map_or(own.clone(), |hosts| format!("{hosts},{own}"))
+    listed_hosts.map_or(own.clone(), |hosts| format!("{hosts},{own}"))
 }
 
 #[cfg(test)]
@@ -169,8 +176,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_leads_to_its_own_server() {
-        let mut environment = Environment::new(Upstreams::default(), |_| None);
+    fn an_address_becomes_an_upstream_of_its_own() {
+        let mut environment = SdkEnvironment::new(Upstreams::default(), |_| None);
         let mut path = |name, address| environment.route_to(name, address);
         assert_eq!(path("x", "https://api.openai.com/v1/").as_deref(), Some("/openai/v1"));
         assert_eq!(path("openai", "http://127.0.0.1:9/v1").as_deref(), Some("/openai-2/v1"));
@@ -184,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_child_keeps_its_own_upstreams() {
-        let environment = Environment::new(Upstreams::default(), |name| {
+        let environment = SdkEnvironment::new(Upstreams::default(), |name| {
             let value = match name {
                 "OPENAI_BASE_URL" => "http://proxy.example:4000/llm/v1/",
                 "OPENAI_API_BASE" => "https://other.example/v1",

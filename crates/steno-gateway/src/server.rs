@@ -32,7 +32,7 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 const SEND_BUFFER: usize = 64 << 10;
 
 /// Accepts connections until the runtime ends.
-pub(crate) async fn serve(listener: TcpListener, handler: Arc<impl RequestHandler>) {
+pub(crate) async fn serve_listener(listener: TcpListener, handler: Arc<impl RequestHandler>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Most likely too many open files: wait until other connections have closed.
@@ -79,7 +79,7 @@ fn move_host_to_header(mut request: Request<Incoming>) -> Request<Incoming> {
 }
 
 /// Listens on an address; returns the port that was chosen for port 0 as well.
-pub(crate) async fn bind(listen: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+pub(crate) async fn bind_listener(listen: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
     Ok((listener, address))

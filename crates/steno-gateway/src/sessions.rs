@@ -1,7 +1,7 @@
-//! The sessions into which one gateway records.
+//! The sessions that one gateway records into.
 //!
-//! An exchange whose agent names its session goes there, beside what the agent's own files hold; any other goes into the
-//! session of the run. A session is opened when its first exchange comes.
+//! An exchange goes into the session that its agent names, beside the agent's own files; without such a name it goes
+//! into the session of the run. A session is opened for its first exchange.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,37 +11,37 @@ use steno_core::traffic::piece::Headers;
 
 use crate::locking::lock_unpoisoned;
 use crate::recording::{
-    OnChange, RecordingHandle, SharedListener, TrafficRecorder, TrafficSession,
+    ChangeCallback, RecordingHandle, SharedPieceListener, TrafficRecorder, TrafficSession,
 };
 
-/// Opens the session that an agent names, or that of the run.
+/// Opens the session that an agent names, or the session of the run for `None`.
 pub type OpenSession = Box<dyn Fn(Option<&AgentSession>) -> TrafficSession + Send + Sync>;
 
-/// Which sessions there are to record into.
+/// How exchanges are assigned to sessions.
 pub enum TrafficRouting {
     /// All exchanges go into the session of the run.
     OneSession(OpenSession),
-    /// Exchanges go into the sessions that agents name.
+    /// Each exchange goes into the session that its agent names.
     ByAgentSession(OpenSession),
 }
 
-/// The recorders of all sessions, each opened when it is needed.
+/// The recorders of all sessions. A recorder starts when its first exchange comes.
 pub(crate) struct SessionRecorders {
     routing: TrafficRouting,
-    on_change: OnChange,
-    listener: Option<SharedListener>,
+    on_change: ChangeCallback,
+    listener: Option<SharedPieceListener>,
     recorders: Mutex<HashMap<Option<AgentSession>, Arc<TrafficRecorder>>>,
     handles: SharedHandles,
 }
 
-/// What the gateway's owner keeps of each recorder.
+/// The handles of all recorders, which the gateway's owner keeps.
 pub(crate) type SharedHandles = Arc<Mutex<Vec<RecordingHandle>>>;
 
 impl SessionRecorders {
     pub(crate) fn new(
         routing: TrafficRouting,
-        on_change: OnChange,
-        listener: Option<SharedListener>,
+        on_change: ChangeCallback,
+        listener: Option<SharedPieceListener>,
     ) -> Self {
         let (recorders, handles) = (Mutex::default(), SharedHandles::default());
         Self { routing, on_change, listener, recorders, handles }
@@ -51,17 +51,17 @@ impl SessionRecorders {
         Arc::clone(&self.handles)
     }
 
-    /// The recorder of an exchange, by the headers of its request and as much of the body as is there.
+    /// The recorder of an exchange, given the request's headers and the part of its body that was read.
     pub(crate) fn recorder_for(&self, headers: &Headers, body: &[u8]) -> Arc<TrafficRecorder> {
         match self.routing {
-            TrafficRouting::OneSession(_) => self.recorder(None),
+            TrafficRouting::OneSession(_) => self.open_recorder(None),
             TrafficRouting::ByAgentSession(_) => {
-                self.recorder(AgentSession::of_request_with_body(headers, body))
+                self.open_recorder(AgentSession::of_request_with_body(headers, body))
             }
         }
     }
 
-    fn recorder(&self, session: Option<AgentSession>) -> Arc<TrafficRecorder> {
+    fn open_recorder(&self, session: Option<AgentSession>) -> Arc<TrafficRecorder> {
         let mut recorders = lock_unpoisoned(&self.recorders);
         if let Some(recorder) = recorders.get(&session) {
             return Arc::clone(recorder);

@@ -1,8 +1,8 @@
-//! Which servers are trusted: those whose certificates the machine trusts, or `SSL_CERT_FILE` names.
+//! Which servers are trusted: those whose certificates the machine or `SSL_CERT_FILE` trusts.
 //!
-//! A server of one's own often has a self-signed certificate that calls itself a CA, and is trusted as it is. rustls refuses
-//! such a certificate, because a CA's is not a server's; OpenSSL and curl accept it. Here it is accepted if exactly this
-//! certificate is trusted. Its name and its dates are checked as those of any other.
+//! A private server often has a self-signed certificate that is marked as a CA and trusted directly. rustls rejects
+//! it, because a CA certificate must not be a server's; OpenSSL and curl accept it. Here it is accepted if exactly
+//! this certificate is trusted. Its name and validity dates are still checked.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-/// How servers are spoken with over TLS.
+/// The TLS configuration for connections to upstreams.
 pub(crate) fn tls_config() -> ClientConfig {
     let trusted = rustls_native_certs::load_native_certs().certs;
     let mut roots = RootCertStore::empty();
@@ -22,23 +22,23 @@ pub(crate) fn tls_config() -> ClientConfig {
     let roots = Arc::new(roots);
     match WebPkiServerVerifier::builder(Arc::clone(&roots)).build() {
         Ok(verifier) => {
-            let verifier = Arc::new(TrustedCertificates { verifier, trusted });
+            let verifier = Arc::new(TrustedCertificateVerifier { verifier, trusted });
             let builder = ClientConfig::builder().dangerous();
             builder.with_custom_certificate_verifier(verifier).with_no_client_auth()
         }
-        // A machine without certificates can still be used with servers that need none.
+        // Without any certificates, upstreams without TLS still work.
         Err(_) => ClientConfig::builder().with_root_certificates(roots).with_no_client_auth(),
     }
 }
 
-/// Verifies as rustls does, but for certificates that are trusted themselves.
+/// Verifies as rustls does, and also accepts a CA certificate that is trusted itself.
 #[derive(Debug)]
-struct TrustedCertificates {
+struct TrustedCertificateVerifier {
     verifier: Arc<WebPkiServerVerifier>,
     trusted: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for TrustedCertificates {
+impl ServerCertVerifier for TrustedCertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -56,7 +56,7 @@ impl ServerCertVerifier for TrustedCertificates {
         );
         match verified {
             Err(error) if is_ca_as_server(&error) && self.trusted.contains(end_entity) => {
-                // The dates were checked before that error.
+                // rustls checks the dates before it returns this error.
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
@@ -87,7 +87,7 @@ impl ServerCertVerifier for TrustedCertificates {
     }
 }
 
-/// Whether a certificate was refused only because a CA's is not a server's.
+/// Whether a certificate was rejected only because it is marked as a CA.
 fn is_ca_as_server(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(cause)) = error else { return false };
     matches!(cause.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))

@@ -76,7 +76,7 @@ impl UploadRecorder {
 }
 
 impl BodyRecorder for UploadRecorder {
-    const DROPPED: &'static str = "the request was not sent to its end";
+    const DROPPED: &'static str = "the request body was cut off";
 
     fn record_frame(&mut self, frame: &Frame<Bytes>) {
         if let Some(data) = frame.data_ref() {

@@ -1,56 +1,60 @@
-//! Where requests go: upstreams have names, and only the configuration gives them addresses.
+//! The servers that requests are forwarded to. Each has a name, and only the configuration sets its address.
 
 use hyper::Uri;
 use steno_core::traffic::Dialect;
 
-/// A server that requests are passed on to.
+/// A server that requests are forwarded to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// Its name, which is the first part of the paths that lead to it.
+    /// The name, which is the first segment of paths that lead to this upstream.
     pub name: String,
-    /// Its scheme and authority, without a path.
+    /// Scheme and authority, without a path.
     pub origin: String,
-    /// What stands in front of the path.
+    /// The prefix of all request paths.
     pub prefix: String,
 }
 
-/// An address that cannot be an upstream's.
+/// Why a name or address cannot be an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
-    /// The address is no URL with a host.
-    #[error("not an address such as https://api.openai.com: {0}")]
+    /// The address is not a URL with a host.
+    #[error("not a URL such as https://api.openai.com: {0}")]
     Address(String),
-    /// The name cannot be part of a path.
-    #[error("not a name for an upstream (letters, digits, '.', '_' and '-'): {0}")]
+    /// The name cannot be a path segment.
+    #[error("not an upstream name (letters, digits, '.', '_' and '-' only): {0}")]
     Name(String),
 }
 
 impl Upstream {
-    /// An upstream of a name at an address, whose path goes in front of all others.
+    /// An upstream at an address. The address's path becomes the prefix of all request paths.
     pub fn new(name: &str, address: &str) -> Result<Self, UpstreamError> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if name.is_empty() || !name.bytes().all(fits) {
             return Err(UpstreamError::Name(name.to_owned()));
         }
         let (origin, path) =
-            split(address).ok_or_else(|| UpstreamError::Address(address.to_owned()))?;
+            split_address(address).ok_or_else(|| UpstreamError::Address(address.to_owned()))?;
         Ok(Self { name: name.to_owned(), origin, prefix: path })
     }
 
-    /// Where a request for `path` goes.
-    fn uri(&self, path: &str) -> Option<Uri> {
-        // Some clients take an address of Anthropic's without a version to be one with it.
-        let version =
-            if self.origin == ANTHROPIC && path.starts_with("/messages") { "/v1" } else { "" };
-        // Others say themselves what stands in front.
+    /// The URI of a request for `path`.
+    fn request_uri(&self, path: &str) -> Option<Uri> {
+        // Some clients leave out the `/v1` of Anthropic's paths.
+        let version = if self.origin == ANTHROPIC_ORIGIN && path.starts_with("/messages") {
+            "/v1"
+        } else {
+            ""
+        };
+        // Some clients repeat the prefix themselves.
         let repeats = path.strip_prefix(&self.prefix).is_some_and(|rest| rest.starts_with('/'));
         let prefix = if repeats { "" } else { &self.prefix };
         format!("{}{prefix}{version}{path}", self.origin).parse().ok()
     }
 }
 
-/// Scheme and authority of an address, without user and password, and its path without a slash at the end.
-pub(crate) fn split(address: &str) -> Option<(String, String)> {
+/// Splits an address into origin (scheme and authority, without user and password) and path (without a trailing
+/// slash).
+pub(crate) fn split_address(address: &str) -> Option<(String, String)> {
     let uri: Uri = address.trim().parse().ok()?;
     let scheme = uri.scheme_str().filter(|scheme| ["http", "https"].contains(scheme))?;
     let authority = uri.authority()?;
@@ -59,11 +63,11 @@ pub(crate) fn split(address: &str) -> Option<(String, String)> {
     Some((format!("{scheme}://{host}"), path.to_owned()))
 }
 
-pub(crate) const OPENAI: &str = "https://api.openai.com";
-pub(crate) const ANTHROPIC: &str = "https://api.anthropic.com";
-pub(crate) const GEMINI: &str = "https://generativelanguage.googleapis.com";
-/// What Gemini CLI asks when its user has logged in with an account.
-pub(crate) const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
+pub(crate) const OPENAI_ORIGIN: &str = "https://api.openai.com";
+pub(crate) const ANTHROPIC_ORIGIN: &str = "https://api.anthropic.com";
+pub(crate) const GEMINI_ORIGIN: &str = "https://generativelanguage.googleapis.com";
+/// The server of Gemini CLI for users who log in with an account.
+pub(crate) const CODE_ASSIST_ORIGIN: &str = "https://cloudcode-pa.googleapis.com";
 
 /// All upstreams, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +76,7 @@ pub struct Upstreams {
 }
 
 impl Default for Upstreams {
-    /// Those of the vendors whose agents can be told where to ask.
+    /// The vendors whose agents can be given another base URL.
     fn default() -> Self {
         let vendor = |name: &str, origin: &str| Upstream {
             name: name.to_owned(),
@@ -80,17 +84,17 @@ impl Default for Upstreams {
             prefix: String::new(),
         };
         let list = vec![
-            vendor("openai", OPENAI),
-            vendor("anthropic", ANTHROPIC),
-            vendor("gemini", GEMINI),
-            vendor("code-assist", CODE_ASSIST),
+            vendor("openai", OPENAI_ORIGIN),
+            vendor("anthropic", ANTHROPIC_ORIGIN),
+            vendor("gemini", GEMINI_ORIGIN),
+            vendor("code-assist", CODE_ASSIST_ORIGIN),
         ];
         Self { list }
     }
 }
 
 impl Upstreams {
-    /// Adds an upstream, or gives one of this name another address.
+    /// Adds an upstream, or replaces the one of the same name.
     pub fn set(&mut self, upstream: Upstream) {
         match self.list.iter_mut().find(|known| known.name == upstream.name) {
             Some(known) => *known = upstream,
@@ -98,35 +102,35 @@ impl Upstreams {
         }
     }
 
-    /// The upstream of a name.
+    /// The upstream of this name.
     pub fn named(&self, name: &str) -> Option<&Upstream> {
         self.list.iter().find(|upstream| upstream.name == name)
     }
 
-    /// All of them.
+    /// All upstreams.
     pub fn iter(&self) -> impl Iterator<Item = &Upstream> {
         self.list.iter()
     }
 
-    /// The upstream that a path leads to, and the address there. The first part of the path may name it; else the API
-    /// tells whose it is. Nothing else of a request has a say.
-    pub(crate) fn route(&self, path: &str) -> Option<(&Upstream, Uri)> {
+    /// The upstream for a path, and the URI there. The first segment may name the upstream; otherwise the path's API
+    /// decides. Nothing else in a request matters.
+    pub(crate) fn route_path(&self, path: &str) -> Option<(&Upstream, Uri)> {
         let first = path.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
         if let Some(upstream) = self.named(first) {
-            // Clients that join addresses without care put several slashes in front.
+            // Clients that join addresses carelessly send several leading slashes.
             let rest = &path.trim_start_matches('/')[first.len()..];
             let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
-            return Some((upstream, upstream.uri(&rest)?));
+            return Some((upstream, upstream.request_uri(&rest)?));
         }
         let path = format!("/{}", path.trim_start_matches('/'));
-        let own = provider(&path).and_then(|name| self.named(name));
-        let upstream = own.or_else(|| self.named(vendor(&path)?))?;
-        Some((upstream, upstream.uri(&path)?))
+        let own = provider_name(&path).and_then(|name| self.named(name));
+        let upstream = own.or_else(|| self.named(vendor_name(&path)?))?;
+        Some((upstream, upstream.request_uri(&path)?))
     }
 }
 
-/// The provider whose own API a path is, which is only an upstream if it was configured.
-fn provider(path: &str) -> Option<&'static str> {
+/// The provider with an API of its own at this path. It is an upstream only if the user configured it.
+fn provider_name(path: &str) -> Option<&'static str> {
     match Dialect::of(path) {
         Dialect::OllamaChat | Dialect::OllamaGenerate => Some("ollama"),
         Dialect::Converse => Some("bedrock"),
@@ -135,8 +139,8 @@ fn provider(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Which of the three vendors a path belongs to.
-fn vendor(path: &str) -> Option<&'static str> {
+/// The vendor whose API has this path.
+fn vendor_name(path: &str) -> Option<&'static str> {
     let plain = path.split('?').next().unwrap_or_default();
     match Dialect::of(path) {
         Dialect::Chat | Dialect::Responses | Dialect::Realtime => Some("openai"),
@@ -154,11 +158,11 @@ mod tests {
     use super::*;
 
     fn to(upstreams: &Upstreams, path: &str) -> Option<String> {
-        upstreams.route(path).map(|(_, uri)| uri.to_string())
+        upstreams.route_path(path).map(|(_, uri)| uri.to_string())
     }
 
     #[test]
-    fn a_path_leads_by_name_or_by_api() {
+    fn paths_are_routed_by_name_or_api() {
         let mut upstreams = Upstreams::default();
         upstreams.set(Upstream::new("local", "http://127.0.0.1:9/llm/").unwrap());
         upstreams.set(Upstream::new("ollama", "http://127.0.0.1:11434").unwrap());
@@ -194,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_cannot_bring_another_host() {
+    fn a_path_cannot_choose_another_host() {
         let upstreams = Upstreams::default();
         for path in [
             "/openai@evil.example/v1",
@@ -203,7 +207,7 @@ mod tests {
             "/openai//evil.example/v1",
             "/openai/../evil",
         ] {
-            if let Some((_, uri)) = upstreams.route(path) {
+            if let Some((_, uri)) = upstreams.route_path(path) {
                 assert!(uri.host().is_some_and(|host| host.ends_with(".com")), "{path} -> {uri}");
             }
         }

@@ -1,7 +1,7 @@
 //! HTTP clients for requests to upstreams.
 //!
-//! Over TLS, an upstream that offers HTTP/2 gets HTTP/2. A server limits the requests that one HTTP/2 connection carries
-//! at once, so requests are spread over several clients, each with a connection of its own.
+//! Over TLS, an upstream that offers HTTP/2 gets HTTP/2. A server limits the requests that one HTTP/2 connection
+//! carries at once, so requests are spread over several clients, each with a connection of its own.
 
 use std::sync::Mutex;
 
@@ -23,8 +23,8 @@ use crate::trust;
 /// Sends requests to upstreams.
 pub(crate) type UpstreamClient = Client<TolerantConnector, BoxedBody>;
 
-/// How much an upstream may send ahead for a client that does not read. The window of the connection has room for all of
-/// its streams, so that no client holds up the others.
+/// How much an upstream may send ahead for a client that does not read. The window of the connection has room for all
+/// of its streams, so that no client holds up the others.
 const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_SHARED_REQUESTS as u32;
 

@@ -1,5 +1,5 @@
-//! WebSocket connections on their way through the gateway: bytes pass as they are, and each message is recorded before the
-//! last of its bytes is passed on.
+//! Forwards WebSocket connections. Bytes are forwarded unchanged; each message is recorded before its last bytes are
+//! forwarded.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -23,21 +23,21 @@ use crate::http_headers::retarget_request;
 use crate::locking::lock_unpoisoned;
 use crate::refusal::unreachable_upstream;
 use crate::request_body::{BodyKind, RequestBody};
-use crate::websocket_frames::{Compression, MessageReader, SocketMessage};
+use crate::websocket_frames::{MessageCompression, MessageReader, SocketMessage};
 
-/// How much is read at once.
+/// How many bytes are read at once.
 const BUFFER_SIZE: usize = 16 << 10;
 
 /// How long one side may take to close after the other has.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether a request asks to go on as a WebSocket.
+/// Whether a request asks for an upgrade to WebSocket.
 pub(crate) fn is_websocket_request(request: &Request<Incoming>) -> bool {
-    let has = |name, wanted: &str| {
+    let has = |name, token: &str| {
         let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
         values
             .flat_map(|value| value.split(','))
-            .any(|value| value.trim().eq_ignore_ascii_case(wanted))
+            .any(|value| value.trim().eq_ignore_ascii_case(token))
     };
     request.version() == Version::HTTP_11
         && request.method() == Method::GET
@@ -82,20 +82,20 @@ pub(crate) async fn forward_websocket(
     }
 }
 
-/// Who sends.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SocketSide {
     Client,
     Upstream,
 }
 
-/// A connection that is being recorded.
+/// Records the messages of one connection.
 struct SocketRecorder {
     exchange: ExchangeRecorder,
     from_client: MessageReader,
     from_upstream: MessageReader,
     is_realtime: bool,
-    /// Whether one side has said that it closes.
+    /// Whether one side has sent a close frame.
     is_closing: bool,
     is_ended: bool,
 }
@@ -108,7 +108,7 @@ impl SocketRecorder {
             let mut words = extensions.split(';').map(str::trim);
             let is_deflate = words.next() == Some("permessage-deflate");
             let is_reset = words.any(|word| word.eq_ignore_ascii_case(parameter));
-            MessageReader::new(is_deflate.then_some(Compression { is_reset }))
+            MessageReader::new(is_deflate.then_some(MessageCompression { is_reset }))
         };
         let from_client = reader("client_no_context_takeover");
         let from_upstream = reader("server_no_context_takeover");
@@ -116,7 +116,7 @@ impl SocketRecorder {
         Self { exchange, from_client, from_upstream, is_realtime, is_closing, is_ended }
     }
 
-    /// Records the messages that are whole with these bytes.
+    /// Records the messages that these bytes complete.
     fn record_bytes(&mut self, side: SocketSide, bytes: &[u8]) {
         if self.exchange.extent != RecordExtent::Complete || self.is_ended {
             return;
@@ -139,7 +139,7 @@ impl SocketRecorder {
         }
     }
 
-    /// What is recorded of a message.
+    /// The message as recorded; `None` for a close frame.
     fn redact_message(&mut self, message: SocketMessage) -> Option<RedactedMessage> {
         let bytes = match message {
             SocketMessage::Close => {
@@ -164,7 +164,7 @@ impl SocketRecorder {
         Some(RedactedMessage { bytes: clean, omitted, redactions })
     }
 
-    /// Records that one side has gone, which is an error unless it said so before.
+    /// Records that one side closed the connection, which is an error without a close frame.
     fn record_close(&mut self, what: &str, ended: std::io::Result<()>) {
         let error = match ended {
             _ if self.is_closing => None,
@@ -184,11 +184,11 @@ impl SocketRecorder {
 
 impl Drop for SocketRecorder {
     fn drop(&mut self) {
-        self.record_end(Some("the gateway ended"));
+        self.record_end(Some("the gateway stopped"));
     }
 }
 
-/// What is recorded of a message.
+/// A message as recorded.
 #[derive(Default)]
 struct RedactedMessage {
     bytes: Vec<u8>,
@@ -209,7 +209,7 @@ impl RedactedMessage {
     }
 }
 
-/// Passes bytes on in both directions until both sides have ended.
+/// Forwards bytes in both directions until both sides have ended.
 async fn forward_messages(socket: SocketRecorder, client: OnUpgrade, server: OnUpgrade) {
     let socket = Mutex::new(socket);
     let (client, server) = match tokio::try_join!(client, server) {
@@ -226,7 +226,7 @@ async fn forward_messages(socket: SocketRecorder, client: OnUpgrade, server: OnU
     tokio::select! {
         (ended, mut upstream) = &mut up => {
             let _ = upstream.shutdown().await;
-            // What upstream still says is recorded.
+            // The upstream's remaining messages are recorded.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut down).await;
             lock_unpoisoned(&socket).record_close("the client closed the connection", ended);
         }
@@ -238,7 +238,7 @@ async fn forward_messages(socket: SocketRecorder, client: OnUpgrade, server: OnU
     }
 }
 
-/// Passes on what one side sends, until it ends; gives back the way to the other side.
+/// Forwards bytes from one side until it ends. Returns the result, and the stream to the other side.
 async fn forward_direction<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     mut from: R,
     mut to: W,

@@ -1,43 +1,43 @@
-//! The messages of one direction of a WebSocket connection, read from the bytes that pass (RFC 6455), decompressed where
-//! both sides agreed on that (RFC 7692). The bytes themselves are not changed.
+//! Parses the messages of one direction of a WebSocket connection (RFC 6455), and decompresses them if both sides
+//! agreed on that (RFC 7692). It does not change the bytes that are forwarded.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// Of a longer message only the length is known.
+/// The longest message that is recorded. Of a longer one only the length is.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
 
-/// What ends each compressed message, and is left out on the wire.
+/// The last bytes of each compressed message, which senders leave out.
 const DEFLATE_TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// A whole message.
+/// A complete message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SocketMessage {
     Text(Vec<u8>),
     Binary(Vec<u8>),
-    /// One of more than [`MAX_MESSAGE`] bytes, of which this many passed.
+    /// A message of more than [`MAX_MESSAGE`] bytes, with its length.
     TooLarge(u64),
     Close,
 }
 
-/// Bytes that are no frames, or a compression that cannot be undone.
+/// Bytes that cannot be parsed or decompressed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
-    #[error("the connection uses an extension that is not known")]
+    #[error("the connection uses an unknown extension")]
     Extension,
     #[error("a message could not be decompressed")]
     Compression,
-    #[error("a frame is not as the protocol wants it")]
+    #[error("a frame is malformed")]
     Malformed,
 }
 
-/// How messages of one direction are compressed.
+/// How the messages of one direction are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Compression {
-    /// Whether each message is compressed without those before it.
+pub(crate) struct MessageCompression {
+    /// Whether each message is compressed on its own, without the context of earlier ones.
     pub(crate) is_reset: bool,
 }
 
-/// Reads the messages of one direction.
+/// Parses the messages of one direction.
 #[derive(Debug)]
 pub(crate) struct MessageReader {
     header: Vec<u8>,
@@ -46,16 +46,16 @@ pub(crate) struct MessageReader {
     inflater: Option<MessageInflater>,
 }
 
-/// A frame whose header has come.
+/// A frame of which the header was parsed.
 #[derive(Debug)]
 struct OpenFrame {
     opcode: u8,
     is_compressed: bool,
     is_final: bool,
     mask: Option<[u8; 4]>,
-    /// Bytes of its payload that came, and those that are to come.
-    done: u64,
-    left: u64,
+    /// Bytes of the payload that were received, and those still to come.
+    received: u64,
+    remaining: u64,
 }
 
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ struct OpenMessage {
     is_text: bool,
     is_compressed: bool,
     bytes: Vec<u8>,
-    /// All bytes, those that are not held as well.
+    /// The length of the message, including bytes that are not buffered.
     length: u64,
 }
 
@@ -74,7 +74,7 @@ struct MessageInflater {
 }
 
 impl MessageReader {
-    pub(crate) fn new(compression: Option<Compression>) -> Self {
+    pub(crate) fn new(compression: Option<MessageCompression>) -> Self {
         let inflater = compression.map(|compression| MessageInflater {
             inflate: Decompress::new(false),
             is_reset: compression.is_reset,
@@ -82,7 +82,7 @@ impl MessageReader {
         Self { header: Vec::new(), frame: None, message: OpenMessage::default(), inflater }
     }
 
-    /// Takes bytes as they pass, and adds the messages that are whole now.
+    /// Parses bytes, and appends the messages that they complete.
     pub(crate) fn push(
         &mut self,
         mut bytes: &[u8],
@@ -93,36 +93,37 @@ impl MessageReader {
                 let Some((first, rest)) = bytes.split_first() else { return Ok(()) };
                 self.header.push(*first);
                 bytes = rest;
-                if let Some(frame) = parse_header(&self.header)? {
+                if let Some(frame) = parse_frame_header(&self.header)? {
                     self.header.clear();
-                    self.begin(&frame)?;
+                    self.begin_message(&frame)?;
                     self.frame = Some(frame);
                 }
             }
             let Some(frame) = &mut self.frame else { continue };
-            let count = usize::try_from(frame.left).unwrap_or(usize::MAX).min(bytes.len());
-            let payload = unmask(frame, &bytes[..count]);
+            let count = usize::try_from(frame.remaining).unwrap_or(usize::MAX).min(bytes.len());
+            let payload = unmask_payload(frame, &bytes[..count]);
             bytes = &bytes[count..];
-            (frame.done, frame.left) = (frame.done + count as u64, frame.left - count as u64);
-            let (opcode, is_final, is_done) = (frame.opcode, frame.is_final, frame.left == 0);
+            (frame.received, frame.remaining) =
+                (frame.received + count as u64, frame.remaining - count as u64);
+            let (opcode, is_final, is_done) = (frame.opcode, frame.is_final, frame.remaining == 0);
             if opcode < 8 {
-                self.take(&payload)?;
+                self.take_payload(&payload)?;
             }
             if !is_done {
-                // All that was given belongs to this frame.
+                // The whole input belongs to this frame.
                 return Ok(());
             }
             self.frame = None;
             match opcode {
                 8 => messages.push(SocketMessage::Close),
                 9.. => {}
-                _ if is_final => messages.push(self.finish()?),
+                _ if is_final => messages.push(self.finish_message()?),
                 _ => {}
             }
         }
     }
 
-    fn begin(&mut self, frame: &OpenFrame) -> Result<(), FrameError> {
+    fn begin_message(&mut self, frame: &OpenFrame) -> Result<(), FrameError> {
         match frame.opcode {
             1 | 2 => {
                 let (is_text, is_compressed) = (frame.opcode == 1, frame.is_compressed);
@@ -135,17 +136,17 @@ impl MessageReader {
         }
     }
 
-    fn take(&mut self, payload: &[u8]) -> Result<(), FrameError> {
+    fn take_payload(&mut self, payload: &[u8]) -> Result<(), FrameError> {
         match (&mut self.inflater, self.message.is_compressed) {
             (Some(inflater), true) => inflater.push(payload, &mut self.message),
             _ => {
-                self.message.add(payload);
+                self.message.append_bytes(payload);
                 Ok(())
             }
         }
     }
 
-    fn finish(&mut self) -> Result<SocketMessage, FrameError> {
+    fn finish_message(&mut self) -> Result<SocketMessage, FrameError> {
         if let (Some(inflater), true) = (&mut self.inflater, self.message.is_compressed) {
             inflater.push(&DEFLATE_TAIL, &mut self.message)?;
             if inflater.is_reset {
@@ -164,7 +165,7 @@ impl MessageReader {
 }
 
 impl OpenMessage {
-    fn add(&mut self, bytes: &[u8]) {
+    fn append_bytes(&mut self, bytes: &[u8]) {
         self.length += bytes.len() as u64;
         let room = MAX_MESSAGE - self.bytes.len();
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -182,9 +183,9 @@ impl MessageInflater {
             let read = usize::try_from(self.inflate.total_in() - read).unwrap_or_default();
             let count = usize::try_from(self.inflate.total_out() - written).unwrap_or_default();
             input = &input[read..];
-            message.add(&buffer[..count]);
+            message.append_bytes(&buffer[..count]);
             if status == Status::StreamEnd {
-                // A sender may end each message's stream.
+                // A sender may end the deflate stream with each message.
                 self.inflate.reset(false);
                 if input.is_empty() || input == DEFLATE_TAIL {
                     return Ok(());
@@ -196,8 +197,8 @@ impl MessageInflater {
     }
 }
 
-/// The frame that a header begins; none while some of it is missing.
-fn parse_header(header: &[u8]) -> Result<Option<OpenFrame>, FrameError> {
+/// Parses a frame header; `None` while it is incomplete.
+fn parse_frame_header(header: &[u8]) -> Result<Option<OpenFrame>, FrameError> {
     let [first, second, rest @ ..] = header else { return Ok(None) };
     if first & 0x30 != 0 {
         return Err(FrameError::Extension);
@@ -211,16 +212,16 @@ fn parse_header(header: &[u8]) -> Result<Option<OpenFrame>, FrameError> {
     if rest.len() < length_bytes + mask_bytes {
         return Ok(None);
     }
-    let stated = rest[..length_bytes].iter().fold(0, |length, byte| length << 8 | u64::from(*byte));
+    let long = rest[..length_bytes].iter().fold(0, |length, byte| length << 8 | u64::from(*byte));
     let mask = rest[length_bytes..].first_chunk::<4>().filter(|_| mask_bytes > 0).copied();
     let (is_final, is_compressed, opcode) = (first & 0x80 != 0, first & 0x40 != 0, first & 0x0f);
-    let left = if length_bytes == 0 { short } else { stated };
-    Ok(Some(OpenFrame { opcode, is_compressed, is_final, mask, done: 0, left }))
+    let remaining = if length_bytes == 0 { short } else { long };
+    Ok(Some(OpenFrame { opcode, is_compressed, is_final, mask, received: 0, remaining }))
 }
 
-fn unmask<'a>(frame: &OpenFrame, payload: &'a [u8]) -> std::borrow::Cow<'a, [u8]> {
+fn unmask_payload<'a>(frame: &OpenFrame, payload: &'a [u8]) -> std::borrow::Cow<'a, [u8]> {
     let Some(mask) = frame.mask else { return payload.into() };
-    let start = (frame.done % 4) as usize;
+    let start = (frame.received % 4) as usize;
     let plain = payload.iter().enumerate().map(|(at, byte)| byte ^ mask[(start + at) % 4]);
     plain.collect::<Vec<_>>().into()
 }
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_read_however_their_bytes_come() {
+    fn messages_are_parsed_from_chunks_of_any_size() {
         let long = "x".repeat(70_000);
         let middle = "y".repeat(300);
         let wire = [
@@ -289,8 +290,8 @@ mod tests {
         ];
         for size in [1, 2, 3, 7, 4096, wire.len()] {
             let mut reader = MessageReader::new(None);
-            let found = wire.chunks(size).flat_map(|bytes| read(&mut reader, bytes));
-            assert_eq!(found.collect::<Vec<_>>(), expected, "in pieces of {size}");
+            let messages = wire.chunks(size).flat_map(|bytes| read(&mut reader, bytes));
+            assert_eq!(messages.collect::<Vec<_>>(), expected, "in pieces of {size}");
         }
     }
 
@@ -303,13 +304,13 @@ mod tests {
     }
 
     #[test]
-    fn compressed_messages_may_refer_to_those_before() {
+    fn compressed_messages_may_use_earlier_context() {
         let long = "herons and ospreys ".repeat(3000);
         for is_reset in [false, true] {
             let mut compress = Compress::new(Level::default(), false);
             let mut wire = Vec::new();
-            for said in ["{\"a\":1}", "{\"a\":1}", &long] {
-                let bytes = deflated(&mut compress, said);
+            for message in ["{\"a\":1}", "{\"a\":1}", &long] {
+                let bytes = deflated(&mut compress, message);
                 let (start, end) = bytes.split_at(bytes.len() / 2);
                 wire.extend([frame(0x41, Some([1, 2, 3, 4]), start), frame(0x80, None, end)]);
                 if is_reset {
@@ -319,31 +320,31 @@ mod tests {
             wire.push(frame(0x81, None, b"plain"));
             let wire = wire.concat();
             for size in [1, 5, wire.len()] {
-                let mut reader = MessageReader::new(Some(Compression { is_reset }));
-                let found = wire.chunks(size).flat_map(|bytes| read(&mut reader, bytes));
+                let mut reader = MessageReader::new(Some(MessageCompression { is_reset }));
+                let messages = wire.chunks(size).flat_map(|bytes| read(&mut reader, bytes));
                 let expected = ["{\"a\":1}", "{\"a\":1}", &long, "plain"].map(text);
-                assert_eq!(found.collect::<Vec<_>>(), expected);
+                assert_eq!(messages.collect::<Vec<_>>(), expected);
             }
         }
     }
 
     #[test]
-    fn a_message_without_bounds_is_only_measured() {
+    fn a_message_over_the_limit_is_only_measured() {
         let mut compress = Compress::new(Level::best(), false);
         let bytes = deflated(&mut compress, &"z".repeat(MAX_MESSAGE + 10));
         let next = deflated(&mut compress, "next");
-        let mut reader = MessageReader::new(Some(Compression { is_reset: false }));
-        let found = read(&mut reader, &frame(0xc1, None, &bytes));
-        assert_eq!(found, [SocketMessage::TooLarge(MAX_MESSAGE as u64 + 10)]);
+        let mut reader = MessageReader::new(Some(MessageCompression { is_reset: false }));
+        let messages = read(&mut reader, &frame(0xc1, None, &bytes));
+        assert_eq!(messages, [SocketMessage::TooLarge(MAX_MESSAGE as u64 + 10)]);
         assert_eq!(read(&mut reader, &frame(0xc1, None, &next)), [text("next")]);
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn invalid_frames_are_errors() {
         assert!(MessageReader::new(None).push(&frame(0xc1, None, b"x"), &mut Vec::new()).is_err());
         assert!(MessageReader::new(None).push(&frame(0xa1, None, b"x"), &mut Vec::new()).is_err());
         assert!(MessageReader::new(None).push(&frame(0x83, None, b"x"), &mut Vec::new()).is_err());
-        let mut reader = MessageReader::new(Some(Compression { is_reset: false }));
+        let mut reader = MessageReader::new(Some(MessageCompression { is_reset: false }));
         assert!(reader.push(&frame(0xc1, None, &[0xff; 20]), &mut Vec::new()).is_err());
     }
 }

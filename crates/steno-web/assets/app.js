@@ -1,5 +1,5 @@
 // @ts-check
-// The page's own part: filters as one types, lists that follow what agents do, and one session to go on with.
+// Scripts of served pages: the filter of the session list, live updates, and the resume button.
 import { listen } from "./live.js";
 import "./reader.js";
 import "./find.js";
@@ -9,31 +9,31 @@ import "./replay.js";
 
 const filter = /** @type {HTMLInputElement | null} */ (document.querySelector("#filter[data-server]"));
 const list = document.querySelector("#sessions");
-let ticket = 0;
+let lastRequest = 0;
 
-/** Lists the sessions again; an answer that came too late is dropped. */
-async function relist() {
+/** Reloads the list of sessions. A response to an older request is dropped. */
+async function reloadList() {
   if (!filter || !list) return;
-  const mine = ++ticket;
-  const answer = await fetch(`/sessions?filter=${encodeURIComponent(filter.value)}`);
-  const text = await answer.text();
-  if (mine === ticket && answer.ok) list.innerHTML = text;
+  const request = ++lastRequest;
+  const response = await fetch(`/sessions?filter=${encodeURIComponent(filter.value)}`);
+  const text = await response.text();
+  if (request === lastRequest && response.ok) list.innerHTML = text;
 }
 
-let pause = 0;
+let timer = 0;
 filter?.addEventListener("input", () => {
-  clearTimeout(pause);
-  pause = window.setTimeout(relist, 80);
+  clearTimeout(timer);
+  timer = window.setTimeout(reloadList, 80);
 });
-if (list) listen("/events", { sessions: relist });
+if (list) listen("/events", { sessions: reloadList });
 
 const resume = /** @type {HTMLElement | null} */ (document.querySelector("#resume"));
 resume?.addEventListener("click", async () => {
-  const answer = await fetch(resume.dataset.resume ?? "", { method: "POST" });
-  const told = await answer.json();
+  const response = await fetch(resume.dataset.resume ?? "", { method: "POST" });
+  const result = await response.json();
   const shown = document.querySelector("#resumed");
   if (!shown) return;
   const code = document.createElement("code");
-  code.textContent = told.command ?? told.error;
+  code.textContent = result.command ?? result.error;
   shown.replaceChildren(code);
 });

@@ -1,13 +1,13 @@
 // @ts-check
-// Finds words in what stands on the page, and filters a list of sessions: without a server.
+// Finds text on the page and filters the list of sessions, without a server.
 import { ENTRY } from "./places.js";
 import { goTo } from "./reader.js";
 
 /** @param {string} text */
 const plain = (text) => text.toLowerCase().replace(/\s+/g, " ");
 
-/** The entries that hold a text. @param {string} words */
-function holding(words) {
+/** The entries that contain a text. @param {string} words */
+function entriesWith(words) {
   const wanted = plain(words.trim());
   if (!wanted) return [];
   return [...document.querySelectorAll(ENTRY)].filter((entry) => plain(entry.textContent ?? "").includes(wanted));
@@ -17,8 +17,8 @@ function holding(words) {
 function findHere(box) {
   let found = /** @type {Element[]} */ ([]);
   let at = -1;
-  const told = document.querySelector("#found");
-  const tell = () => told && (told.textContent = box.value.trim() ? `${found.length ? at + 1 : 0} of ${found.length}` : "");
+  const counter = document.querySelector("#found");
+  const showCount = () => counter && (counter.textContent = box.value.trim() ? `${found.length ? at + 1 : 0} of ${found.length}` : "");
   /** @param {number} step */
   const next = (step) => {
     if (!found.length) return;
@@ -27,16 +27,16 @@ function findHere(box) {
     const fold = entry.querySelector("details");
     if (fold) fold.open = true;
     goTo(entry);
-    tell();
+    showCount();
   };
   let timer = 0;
   box.addEventListener("input", () => {
     clearTimeout(timer);
     timer = window.setTimeout(() => {
-      found = holding(box.value);
+      found = entriesWith(box.value);
       at = -1;
       next(1);
-      tell();
+      showCount();
     }, 120);
   });
   box.addEventListener("keydown", (event) => {

@@ -1,5 +1,5 @@
 // @ts-check
-// Colours code that is in sight. One scanner for all languages: comments, strings, numbers and words that many share.
+// Highlights visible code. One scanner for all languages: comments, strings, numbers and common keywords.
 
 const WORDS = new Set(
   ("abstract and as assert async await bool break case catch class const continue crate def default defer del do " +
@@ -11,7 +11,7 @@ const WORDS = new Set(
     "echo cd export source").split(" "),
 );
 
-/** Languages in which # begins a comment. */
+/** Languages with # comments. */
 const HASH = /^(sh|bash|shell|zsh|console|python|py|ruby|rb|yaml|yml|toml|perl|r|make|makefile|dockerfile|conf|ini)$/;
 const DASHES = /^(sql|lua|haskell|hs|ada)$/;
 const PLAIN = /^(text|txt|plain|markdown|md|diff|csv|log)?$/;

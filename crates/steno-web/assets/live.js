@@ -1,16 +1,16 @@
 // @ts-check
-// What the server tells while a page is open.
+// Server-sent events of an open page.
 
 /**
- * Has events told to functions, by their names. A page that was left lets its connection go at once: a browser has only six of them
- * for one server, and may keep a page to come back to.
- * @param {string} address @param {Record<string, (data: string) => void>} tell
+ * Calls a handler for each event, by the event's name. The connection closes when the user leaves the page: a browser opens only
+ * six connections to one server, and may keep the page in its back-forward cache.
+ * @param {string} address @param {Record<string, (data: string) => void>} handlers
  */
-export function listen(address, tell) {
+export function listen(address, handlers) {
   let source = /** @type {EventSource | null} */ (null);
   const open = () => {
     source = new EventSource(address);
-    for (const name of Object.keys(tell)) source.addEventListener(name, (event) => tell[name](event.data));
+    for (const name of Object.keys(handlers)) source.addEventListener(name, (event) => handlers[name](event.data));
   };
   addEventListener("pagehide", () => source?.close());
   addEventListener("pageshow", (event) => event.persisted && open());

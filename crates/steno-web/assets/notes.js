@@ -1,22 +1,22 @@
 // @ts-check
-// Notes: written in a dialog, and taken back by a button that each has where the page may change something.
+// Adds notes in a dialog, and removes them with a button, where the server allows changes.
 import { ENTRY, numberOf } from "./places.js";
 import { keys } from "./reader.js";
 import { renoteAll } from "./window.js";
 
 const dialog = /** @type {HTMLDialogElement | null} */ (document.querySelector("#note"));
 
-/** Asks the API for a change; tells why it was refused. @param {string} address @param {RequestInit} asked */
-async function change(address, asked) {
-  const answer = await fetch(address, { headers: { "Content-Type": "application/json" }, ...asked });
-  if (answer.ok) return renoteAll();
-  throw new Error((await answer.json().catch(() => null))?.error ?? answer.statusText);
+/** Sends a change to the API; throws the reason if it fails. @param {string} address @param {RequestInit} request */
+async function change(address, request) {
+  const response = await fetch(address, { headers: { "Content-Type": "application/json" }, ...request });
+  if (response.ok) return renoteAll();
+  throw new Error((await response.json().catch(() => null))?.error ?? response.statusText);
 }
 
 /** @param {HTMLDialogElement} dialog @param {HTMLFormElement} form */
 function notes(dialog, form) {
   const text = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text"));
-  const trouble = /** @type {HTMLElement} */ (form.querySelector("[role=alert]"));
+  const errorText = /** @type {HTMLElement} */ (form.querySelector("[role=alert]"));
   const address = form.dataset.notes ?? "";
   let about = /** @type {Element | null} */ (null);
 
@@ -25,7 +25,7 @@ function notes(dialog, form) {
     about = entry;
     const title = form.querySelector("h2");
     if (title) title.textContent = entry ? `Note on entry ${numberOf(entry)}` : "Note on this session";
-    trouble.hidden = true;
+    errorText.hidden = true;
     dialog.showModal();
     text.focus();
   }
@@ -39,8 +39,8 @@ function notes(dialog, form) {
       form.reset();
       dialog.close();
     } catch (error) {
-      trouble.textContent = String(error);
-      trouble.hidden = false;
+      errorText.textContent = String(error);
+      errorText.hidden = false;
     }
   });
   text.addEventListener("keydown", (event) => {
@@ -49,14 +49,14 @@ function notes(dialog, form) {
   document.querySelector("#annotate")?.addEventListener("click", () => open(null));
   keys.a = () => open(document.querySelector("li.at"));
 
-  const begin = button("Note something about this entry", "✎");
+  const begin = button("Add a note to this entry", "✎");
   begin.addEventListener("click", () => open(begin.closest(ENTRY)));
   const remove = button("Remove this note", "×");
   remove.addEventListener("click", () => {
     const note = /** @type {HTMLElement | null} */ (remove.closest(".note"));
     change(`${address}/${note?.dataset.note}`, { method: "DELETE" }).catch((error) => note?.append(String(error)));
   });
-  // One button of each sort stands where the pointer or the focus is.
+  // One button of each kind moves to the entry or note under the pointer or focus.
   for (const name of ["pointerover", "focusin"]) {
     document.addEventListener(name, (event) => {
       const target = /** @type {Element} */ (event.target);

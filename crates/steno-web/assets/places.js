@@ -1,21 +1,21 @@
 // @ts-check
-// Where entries stand: those of a subagent follow the call that began it, so that places and numbers differ.
+// The display order of entries. Entries of a subagent follow the call that started it, so places and numbers differ.
 
 /** All entries that are on the page. */
 export const ENTRY = ".entries > li[id]";
 
-/** For each run of entries its first number, and how many they are. */
-let runs = parsed(document.querySelector("main")?.dataset.runs);
+/** The first number and the length of each run of entries. */
+let runs = parseRuns(document.querySelector("main")?.dataset.runs);
 
 /** @param {string | undefined} text */
-function parsed(text) {
+function parseRuns(text) {
   return (text ?? "").split(" ").filter(Boolean).map(Number);
 }
 
-/** Takes in that entries stand elsewhere now; tells whether they do. @param {string} text */
+/** Sets a new order; returns whether it differs. @param {string} text */
 export function reorder(text) {
   const before = runs.join(" ");
-  runs = parsed(text);
+  runs = parseRuns(text);
   return before !== text;
 }
 
@@ -42,7 +42,7 @@ export function placeOf(number) {
 /** The number of an entry. @param {Element | null | undefined} entry */
 export const numberOf = (entry) => Number(entry?.id.slice(1) ?? 0);
 
-/** Numbers the entries of a file, and has times lead to their entries. @param {ParentNode} root */
+/** Numbers the entries of an exported file, and links times to their entries. @param {ParentNode} root */
 export function link(root) {
   let place = 0;
   for (const entry of root.querySelectorAll(".entries > li:not(.day, .lane-name)")) entry.id ||= `e${numberAt(place++)}`;

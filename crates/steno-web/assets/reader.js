@@ -1,19 +1,19 @@
 // @ts-check
-// Reading a session: keys, folds, themes. The same on the page and in a file that was shared.
+// Keys, folds and themes for reading a session, on served pages and in exported files.
 import { watchCode } from "./highlight.js";
 import { ENTRY, link, numberAt, numberOf, placeOf } from "./places.js";
 
 /** @param {string} selector @returns {HTMLElement | null} */
 const one = (selector) => document.querySelector(selector);
 
-/** The entry that the reader is at. @returns {Element | null} */
+/** The current entry. @returns {Element | null} */
 export function current() {
   const marked = one("li.at");
   if (marked) return marked;
   return [...document.querySelectorAll(ENTRY)].find((entry) => entry.getBoundingClientRect().bottom > 120) ?? null;
 }
 
-/** Marks an entry, and has the address lead to it. @param {Element | null | undefined} entry */
+/** Scrolls to an entry, marks it and puts it into the address. @param {Element | null | undefined} entry */
 export function goTo(entry) {
   if (!entry) return;
   document.querySelectorAll("li.at").forEach((old) => old.classList.remove("at"));
@@ -22,7 +22,7 @@ export function goTo(entry) {
   history.replaceState(history.state, "", `#${entry.id}`);
 }
 
-/** The next or last entry that fits. @param {number} step @param {string} kind */
+/** Goes to the next or previous entry that matches. @param {number} step @param {string} kind */
 function move(step, kind = ENTRY) {
   const all = [...document.querySelectorAll(kind)];
   const here = current();
@@ -37,7 +37,7 @@ function toggle() {
   if (fold) fold.open = !fold.open;
 }
 
-/** How all folds were set last; what is loaded later follows. @type {boolean | null} */
+/** The last state that was set for all folds. Entries that load later get it too. @type {boolean | null} */
 let folding = null;
 
 /** @param {boolean} open */
@@ -46,14 +46,14 @@ export function foldAll(open) {
   refold(document);
 }
 
-/** Folds or unfolds entries as all others were. @param {ParentNode} root */
+/** Applies the last state to new entries. @param {ParentNode} root */
 export function refold(root) {
   if (folding === null) return;
   for (const fold of root.querySelectorAll("li > details")) /** @type {HTMLDetailsElement} */ (fold).open = folding;
 }
 
 let waiting = "";
-/** What each key does while one reads. @type {Record<string, () => void>} */
+/** The actions of the keys. @type {Record<string, () => void>} */
 export const keys = {
   j: () => move(1),
   k: () => move(-1),
@@ -83,7 +83,7 @@ addEventListener("keydown", (event) => {
   keys[name]();
 });
 
-/** Unfolds what a link leads to. */
+/** Unfolds the target of a link. */
 function openTarget() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
   const fold = target && target.querySelector("details");
@@ -96,7 +96,7 @@ function keep(name, value) {
   try {
     localStorage.setItem(name, value);
   } catch {
-    // A file opened from a disk may have no storage.
+    // A file that was opened from disk may have no storage.
   }
 }
 
@@ -122,7 +122,7 @@ map?.addEventListener("click", (event) => {
   const place = Math.floor(((event.clientY - box.top) / box.height) * span);
   location.hash = `#e${numberAt(Math.max(0, Math.min(place, span - 1)))}`;
 });
-/** Marks in the strip where the reader is. */
+/** Marks the current position in the minimap. */
 function markPlace() {
   const here = one(".minimap .here");
   const entry = document.elementFromPoint(innerWidth / 2, 140)?.closest(ENTRY);

@@ -1,13 +1,13 @@
 // @ts-check
-// Plays a session as it happened: what was said up to a moment, and what files had become.
+// Replays a session over time: its entries and file changes up to a moment.
 import { watchCode } from "./highlight.js";
 import { link, placeOf } from "./places.js";
 
 /** How many entries before the moment are shown. */
 const SHOWN = 30;
 
-/** The longest pause, in milliseconds, however long people were away. */
-const LONGEST = 5000;
+/** The longest pause, in milliseconds. */
+const MAX_PAUSE = 5000;
 
 /** @template {HTMLElement} T @param {string} id @returns {T} */
 const part = (id) => /** @type {T} */ (document.getElementById(id));
@@ -22,22 +22,22 @@ function replay(base) {
   const times = /** @type {number[]} */ (JSON.parse(part("times").textContent ?? "[]"));
   let timer = 0;
   let busy = false;
-  let wanted = -1;
+  let requested = -1;
 
-  /** Shows the moment that is wanted last; those that came meanwhile are passed over. */
+  /** Shows the last requested moment. Moments that were requested meanwhile are skipped. */
   async function draw() {
     if (busy) return;
     busy = true;
-    for (let at = -1; at !== wanted; ) {
-      at = wanted;
+    for (let at = -1; at !== requested; ) {
+      at = requested;
       const from = Math.max(0, at - SHOWN + 1);
-      const [said, changed] = await Promise.all([
-        fetch(`${base}/part?from=${from}&count=${at - from + 1}`).then((answer) => answer.text()),
-        fetch(`${base}/files?at=${at}`).then((answer) => answer.text()),
+      const [entries, changes] = await Promise.all([
+        fetch(`${base}/part?from=${from}&count=${at - from + 1}`).then((response) => response.text()),
+        fetch(`${base}/files?at=${at}`).then((response) => response.text()),
       ]);
-      stage.innerHTML = said;
+      stage.innerHTML = entries;
       link(document);
-      files.innerHTML = changed;
+      files.innerHTML = changes;
       watchCode(stage);
       stage.lastElementChild?.scrollIntoView({ block: "end" });
     }
@@ -46,10 +46,10 @@ function replay(base) {
 
   /** @param {number} at */
   function goTo(at) {
-    wanted = Math.max(0, Math.min(at, times.length - 1));
-    scrub.value = String(wanted);
-    const time = times[wanted] ? new Date(times[wanted]).toLocaleTimeString() : "";
-    part("moment").textContent = `${wanted + 1} of ${times.length}  ${time}`;
+    requested = Math.max(0, Math.min(at, times.length - 1));
+    scrub.value = String(requested);
+    const time = times[requested] ? new Date(times[requested]).toLocaleTimeString() : "";
+    part("moment").textContent = `${requested + 1} of ${times.length}  ${time}`;
     draw();
   }
 
@@ -60,18 +60,18 @@ function replay(base) {
   }
 
   function step() {
-    if (wanted >= times.length - 1) return stop();
-    const gap = times[wanted] && times[wanted + 1] ? times[wanted + 1] - times[wanted] : 500;
-    const wait = Math.max(40, Math.min(Math.max(gap, 0), LONGEST) / Number(speed.value));
+    if (requested >= times.length - 1) return stop();
+    const gap = times[requested] && times[requested + 1] ? times[requested + 1] - times[requested] : 500;
+    const wait = Math.max(40, Math.min(Math.max(gap, 0), MAX_PAUSE) / Number(speed.value));
     timer = window.setTimeout(() => {
-      goTo(wanted + 1);
+      goTo(requested + 1);
       step();
     }, wait);
   }
 
   play.addEventListener("click", () => {
     if (timer) return stop();
-    if (wanted >= times.length - 1) goTo(0);
+    if (requested >= times.length - 1) goTo(0);
     play.textContent = "Pause";
     step();
   });

@@ -1,5 +1,5 @@
 // @ts-check
-// A long session: only what is near the screen is on the page, the rest is asked for as it comes into sight.
+// Long sessions: only entries near the viewport are on the page. Others are requested when they come into view.
 import { watchCode } from "./highlight.js";
 import { listen } from "./live.js";
 import { link, numberAt, numberOf, placeOf, reorder } from "./places.js";
@@ -13,31 +13,31 @@ let count = Number(main?.dataset.entries ?? 0);
 /** @returns {HTMLElement[]} */
 const chunks = () => [...document.querySelectorAll("#entries > .chunk")].map((chunk) => /** @type {HTMLElement} */ (chunk));
 
-/** What is being asked for. @type {Map<HTMLElement, Promise<void>>} */
-const asked = new Map();
+/** The chunks that are loading. @type {Map<HTMLElement, Promise<void>>} */
+const loads = new Map();
 
-/** Fills a chunk, unless it is or is being filled. @param {HTMLElement} chunk */
+/** Loads a chunk, unless it is loaded or loading. @param {HTMLElement} chunk */
 function fill(chunk) {
   if (chunk.childElementCount) return Promise.resolve();
-  const known = asked.get(chunk);
+  const known = loads.get(chunk);
   if (known) return known;
   const load = async () => {
-    const answer = await fetch(`${base}/part?from=${chunk.dataset.from}&count=${chunk.dataset.count}`);
-    if (answer.ok) {
-      chunk.innerHTML = await answer.text();
+    const response = await fetch(`${base}/part?from=${chunk.dataset.from}&count=${chunk.dataset.count}`);
+    if (response.ok) {
+      chunk.innerHTML = await response.text();
       chunk.style.height = "";
       link(document);
       refold(chunk);
       watchCode(chunk);
     }
-    asked.delete(chunk);
+    loads.delete(chunk);
   };
   const loading = load();
-  asked.set(chunk, loading);
+  loads.set(chunk, loading);
   return loading;
 }
 
-/** Leaves only the height of a chunk. @param {HTMLElement} chunk */
+/** Removes the entries of a chunk, and keeps its height. @param {HTMLElement} chunk */
 function empty(chunk) {
   if (!chunk.childElementCount || chunk.querySelector("li.at")) return;
   chunk.style.height = `${chunk.offsetHeight}px`;
@@ -58,12 +58,12 @@ function watch(chunk) {
   far.observe(chunk);
 }
 
-/** The entry that was asked for last: of several that come late, it is the one to be shown. */
-let wanted = -1;
+/** The entry that was requested last. If several load late, only this one is shown. */
+let requested = -1;
 
-/** Shows an entry, wherever it is. @param {number} number @param {boolean} unfold */
+/** Shows an entry, and loads it first if need be. @param {number} number @param {boolean} unfold */
 export async function show(number, unfold = true) {
-  wanted = number;
+  requested = number;
   const place = placeOf(number);
   const chunk = chunks().find((chunk) => place < Number(chunk.dataset.from) + Number(chunk.dataset.count));
   if (!chunk) return;
@@ -71,30 +71,30 @@ export async function show(number, unfold = true) {
     chunk.scrollIntoView();
     await fill(chunk);
   }
-  if (wanted !== number) return;
+  if (requested !== number) return;
   const entry = document.getElementById(`e${number}`);
   const fold = entry?.querySelector("details");
   if (fold && unfold) fold.open = true;
   goTo(entry);
-  // What comes in above moves it once more.
-  requestAnimationFrame(() => wanted === number && goTo(entry));
+  // Chunks that load above may move the entry.
+  requestAnimationFrame(() => requested === number && goTo(entry));
 }
 
-/** The number of the entry that the reader is at, or is on the way to. */
-const here = () => (wanted >= 0 ? wanted : numberOf(current()));
+/** The number of the current entry, or of the requested one. */
+const here = () => (requested >= 0 ? requested : numberOf(current()));
 
-/** Goes to the next or last entry. @param {number} step */
+/** Goes to the next or previous entry. @param {number} step */
 function move(step) {
   const place = placeOf(here()) + step;
-  if (wanted < 0) show(here(), false);
+  if (requested < 0) show(here(), false);
   else if (place >= 0 && place < count) show(numberAt(place), false);
 }
 
-/** Goes to the next or last entry of a sort, wherever it is. @param {string} sort @param {boolean} back */
-async function jump(sort, back) {
-  const answer = await fetch(`${base}/step?from=${here()}&of=${sort}&back=${back}`);
-  const number = await answer.json();
-  if (number !== null) show(number, sort === "error");
+/** Goes to the next or previous entry of a kind, loaded or not. @param {string} kind @param {boolean} back */
+async function jump(kind, back) {
+  const response = await fetch(`${base}/step?from=${here()}&of=${kind}&back=${back}`);
+  const number = await response.json();
+  if (number !== null) show(number, kind === "error");
 }
 
 function follow() {
@@ -102,7 +102,7 @@ function follow() {
   if (number) show(Number(number));
 }
 
-/** Fills all that is filled once more: entries stand elsewhere now. */
+/** Reloads all loaded chunks, because the order has changed. */
 function refill() {
   for (const chunk of chunks().filter((chunk) => chunk.childElementCount)) {
     chunk.style.height = `${chunk.offsetHeight}px`;
@@ -111,7 +111,7 @@ function refill() {
   }
 }
 
-/** Takes in what was said meanwhile. @param {number} entries @param {string} runs */
+/** Adds new entries. @param {number} entries @param {string} runs */
 async function grow(entries, runs) {
   if (reorder(runs)) refill();
   if (entries <= count) return;
@@ -138,47 +138,47 @@ async function grow(entries, runs) {
   else if (fresh) fresh.hidden = false;
 }
 
-/** Shows the notes that the entries of a chunk have now; all else stays as it is. @param {HTMLElement} chunk */
+/** Updates the notes on the entries of a chunk. @param {HTMLElement} chunk */
 async function renote(chunk) {
-  const answer = await fetch(`${base}/part?from=${chunk.dataset.from}&count=${chunk.dataset.count}`);
+  const response = await fetch(`${base}/part?from=${chunk.dataset.from}&count=${chunk.dataset.count}`);
   const fresh = document.createElement("template");
-  fresh.innerHTML = await answer.text();
+  fresh.innerHTML = await response.text();
   for (const entry of chunk.querySelectorAll(":scope > li[id]")) {
     entry.querySelectorAll(":scope > .note").forEach((note) => note.remove());
     entry.append(...(fresh.content.getElementById(entry.id)?.querySelectorAll(":scope > .note") ?? []));
   }
 }
 
-/** Shows the notes that there are now. */
+/** Updates all notes. */
 export async function renoteAll() {
-  const answer = await fetch(`${base}/notes`);
-  const notes = await answer.text();
-  // Looked up only now: another call may have replaced it meanwhile.
+  const response = await fetch(`${base}/notes`);
+  const notes = await response.text();
+  // Query this late: another call may have replaced the element.
   const shown = document.querySelector("#notes");
-  if (shown && answer.ok) shown.outerHTML = notes;
+  if (shown && response.ok) shown.outerHTML = notes;
   await Promise.all(chunks().filter((chunk) => chunk.childElementCount).map(renote));
 }
 
-/** Asks the server where words stand. @param {HTMLInputElement} box */
+/** Finds text in the whole session, with the server's help. @param {HTMLInputElement} box */
 function findAll(box) {
   let found = /** @type {number[]} */ ([]);
   let at = -1;
   let timer = 0;
-  const told = document.querySelector("#found");
+  const counter = document.querySelector("#found");
   /** @param {number} step */
   const next = (step) => {
     if (found.length) at = (at + step + found.length) % found.length;
-    if (told) told.textContent = box.value.trim() ? `${found.length ? at + 1 : 0} of ${found.length}` : "";
+    if (counter) counter.textContent = box.value.trim() ? `${found.length ? at + 1 : 0} of ${found.length}` : "";
     if (found.length) show(found[at]);
   };
   box.addEventListener("input", () => {
     clearTimeout(timer);
     timer = window.setTimeout(async () => {
       const words = box.value;
-      const answer = await fetch(`${base}/find?q=${encodeURIComponent(words)}`);
-      const places = await answer.json();
+      const response = await fetch(`${base}/find?q=${encodeURIComponent(words)}`);
+      const numbers = await response.json();
       if (words !== box.value) return;
-      found = places;
+      found = numbers;
       at = -1;
       next(1);
     }, 120);
@@ -194,8 +194,8 @@ if (main) {
   chunks().forEach(watch);
   const [, , agent, id] = base.split("/");
   listen(`/events?agent=${agent}&id=${id}`, {
-    entries: (told) => {
-      const [count, ...runs] = told.split(" ");
+    entries: (data) => {
+      const [count, ...runs] = data.split(" ");
       grow(Number(count), runs.join(" "));
     },
     notes: renoteAll,

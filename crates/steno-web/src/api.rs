@@ -1,4 +1,4 @@
-//! The same as JSON: the objects that the commands print with `--json`.
+//! The JSON API. It returns the objects that the commands print with `--json`.
 
 use std::fmt::Display;
 
@@ -22,47 +22,48 @@ use steno_core::view::answer::{self, EntryRow, HitRow, NoteRow, SessionRow};
 use uuid::Uuid;
 
 use crate::app::WebApp;
-use crate::asked::Asked;
 use crate::error::WebError;
-use crate::library::{Accounts, Library};
-use crate::pages::compare::{Both, opened};
+use crate::filter_query::FilterQuery;
+use crate::library::{CostAccounts, SessionLibrary};
+use crate::pages::compare::{SessionPair, open_named};
 use crate::pages::cost::group_by;
-use crate::pages::session::Name;
+use crate::pages::session::SessionPath;
 
-const OPENAPI: &str = include_str!("../assets/openapi.json");
+const OPENAPI_JSON: &str = include_str!("../assets/openapi.json");
 
-/// An error as an object.
-pub(crate) struct Failure(WebError);
+/// An error, as a JSON object.
+pub(crate) struct ApiError(WebError);
 
-type Answer = Result<Json<Value>, Failure>;
+type JsonResult = Result<Json<Value>, ApiError>;
 
-/// An answer, and what of it is missing or damaged in the vault: named in a header, because most answers are lists.
-pub(crate) struct CheckedAnswer {
+/// A response, and the problems of the records that it is made from. They go into a header, because most responses are
+/// lists.
+pub(crate) struct CheckedResponse {
     value: Value,
     problems: Vec<String>,
 }
 
-type Checked = Result<CheckedAnswer, Failure>;
+type CheckedResult = Result<CheckedResponse, ApiError>;
 
-/// The header that names what an answer lacks.
+/// The header that lists problems.
 const PROBLEMS_HEADER: &str = "x-steno-problems";
-/// How many characters of that are sent.
+/// How many characters of them are sent.
 const PROBLEMS_LIMIT: usize = 1000;
 
-impl CheckedAnswer {
-    fn of(value: Value, problems: &[Problem]) -> Self {
+impl CheckedResponse {
+    fn new(value: Value, problems: &[Problem]) -> Self {
         Self { value, problems: problems.iter().map(Problem::to_string).collect() }
     }
 
-    /// An answer about all sessions.
-    fn of_all(value: Value, library: &Library) -> Result<Self, WebError> {
-        let troubled = library.ask(|index| index.troubled_sessions(5))?;
+    /// A response about all sessions.
+    fn about_all_sessions(value: Value, library: &SessionLibrary) -> Result<Self, WebError> {
+        let troubled = library.query_index(|index| index.troubled_sessions(5))?;
         let problems = troubled.iter().map(|one| format!("{}: {}", one.id, one.reason)).collect();
         Ok(Self { value, problems })
     }
 }
 
-impl IntoResponse for CheckedAnswer {
+impl IntoResponse for CheckedResponse {
     fn into_response(self) -> Response {
         let mut response = Json(self.value).into_response();
         if !self.problems.is_empty() {
@@ -77,37 +78,37 @@ impl IntoResponse for CheckedAnswer {
     }
 }
 
-impl<E: Into<WebError>> From<E> for Failure {
+impl<E: Into<WebError>> From<E> for ApiError {
     fn from(error: E) -> Self {
         Self(error.into())
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (self.0.status(), Json(json!({"error": self.0.to_string()}))).into_response()
+        (self.0.status_code(), Json(json!({"error": self.0.to_string()}))).into_response()
     }
 }
 
-/// The query of an address; what is wrong with it is told as an object.
-pub(crate) struct Query<T>(T);
+/// The query of a request. A query that cannot be parsed is an [`ApiError`].
+pub(crate) struct ApiQuery<T>(T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
-    type Rejection = Failure;
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for ApiQuery<T> {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let query = axum::extract::Query::from_request_parts(parts, state).await;
-        query.map(|query| Self(query.0)).map_err(|error| refused(&error))
+        query.map(|query| Self(query.0)).map_err(|error| bad_request(&error))
     }
 }
 
-/// The body of a request; what is wrong with it is told as an object.
-pub(crate) struct Body<T>(T);
+/// The body of a request. A body that cannot be parsed is an [`ApiError`].
+pub(crate) struct ApiBody<T>(T);
 
-impl<T: DeserializeOwned> FromRequest<WebApp> for Body<T> {
-    type Rejection = Failure;
+impl<T: DeserializeOwned> FromRequest<WebApp> for ApiBody<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &WebApp) -> Result<Self, Failure> {
+    async fn from_request(request: Request, app: &WebApp) -> Result<Self, ApiError> {
         if request.body().size_hint().lower() > app.body_bytes as u64 {
             return Err(WebError::BodyTooLarge.into());
         }
@@ -117,104 +118,118 @@ impl<T: DeserializeOwned> FromRequest<WebApp> for Body<T> {
             Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                 Err(WebError::BodyTooLarge.into())
             }
-            Err(error) => Err(refused(&error)),
+            Err(error) => Err(bad_request(&error)),
         }
     }
 }
 
-fn refused(reason: &dyn Display) -> Failure {
-    Failure(WebError::Action(reason.to_string()))
+fn bad_request(reason: &dyn Display) -> ApiError {
+    ApiError(WebError::Action(reason.to_string()))
 }
 
-/// Which entries of a session.
+/// A range of entries.
 #[derive(Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct EntryRange {
     from: Option<usize>,
     count: Option<usize>,
 }
 
-/// What the API is.
-pub(crate) async fn openapi() -> Response {
-    ([(CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+/// The OpenAPI description of this API.
+pub(crate) async fn get_openapi() -> Response {
+    ([(CONTENT_TYPE, "application/json")], OPENAPI_JSON).into_response()
 }
 
-/// As `steno list --json`.
-pub(crate) async fn sessions(State(app): State<WebApp>, Query(asked): Query<Asked>) -> Checked {
+/// Same as `steno list --json`.
+pub(crate) async fn list_sessions(
+    State(app): State<WebApp>,
+    ApiQuery(filters): ApiQuery<FilterQuery>,
+) -> CheckedResult {
     let listed = app.run_blocking(move |library| {
-        let agent = Some(asked.agent.as_str()).filter(|agent| !agent.is_empty());
-        let listed = library.sessions(agent, asked.limit)?;
+        let agent = Some(filters.agent.as_str()).filter(|agent| !agent.is_empty());
+        let listed = library.list_sessions(agent, filters.limit)?;
         let is_readable = |one: &&Listed| one.trouble.is_none() || one.session.totals.entries > 0;
         let rows = listed.iter().filter(is_readable).map(|one| json!(SessionRow::of(&one.session)));
-        CheckedAnswer::of_all(rows.collect(), library)
+        CheckedResponse::about_all_sessions(rows.collect(), library)
     });
     Ok(listed.await?)
 }
 
-/// What is known of a session.
-pub(crate) async fn session(State(app): State<WebApp>, Path((agent, id)): Name) -> Checked {
-    let told = app.run_blocking(move |library| {
-        let transcript = &library.open(&agent, &id)?.transcript;
+/// The metadata of a session.
+pub(crate) async fn get_session(
+    State(app): State<WebApp>,
+    Path((agent, id)): SessionPath,
+) -> CheckedResult {
+    let session = app.run_blocking(move |library| {
+        let transcript = &library.open_session(&agent, &id)?.transcript;
         let mut session = json!(transcript.session);
         if !transcript.problems.is_empty() {
             session["problems"] = transcript.problems.iter().map(Problem::to_string).collect();
         }
-        Ok(CheckedAnswer::of(session, &transcript.problems))
+        Ok(CheckedResponse::new(session, &transcript.problems))
     });
-    Ok(told.await?)
+    Ok(session.await?)
 }
 
-/// As `steno show ID --json`.
-pub(crate) async fn entries(
+/// Same as `steno show ID --json`.
+pub(crate) async fn list_entries(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
-    Query(part): Query<Part>,
-) -> Checked {
+    Path((agent, id)): SessionPath,
+    ApiQuery(part): ApiQuery<EntryRange>,
+) -> CheckedResult {
     let entries = app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
+        let opened = library.open_session(&agent, &id)?;
         let notes = opened.dir.notes()?;
-        let wanted = opened.transcript.entries.iter().skip(part.from.unwrap_or(0));
-        let wanted = wanted.take(part.count.unwrap_or(usize::MAX));
-        let rows = wanted.map(|entry| json!(EntryRow::of(entry, &notes.all))).collect();
+        let entries = opened.transcript.entries.iter().skip(part.from.unwrap_or(0));
+        let entries = entries.take(part.count.unwrap_or(usize::MAX));
+        let rows = entries.map(|entry| json!(EntryRow::of(entry, &notes.all))).collect();
         let problems = [opened.transcript.problems.as_slice(), &notes.problems].concat();
-        Ok(CheckedAnswer::of(rows, &problems))
+        Ok(CheckedResponse::new(rows, &problems))
     });
     Ok(entries.await?)
 }
 
-/// As `steno search --json`.
-pub(crate) async fn search(State(app): State<WebApp>, Query(asked): Query<Asked>) -> Checked {
-    let found = app.run_blocking(move |library| {
-        let (question, hits) = asked.hits(library, asked.limit.unwrap_or(10))?;
+/// Same as `steno search --json`.
+pub(crate) async fn search_entries(
+    State(app): State<WebApp>,
+    ApiQuery(filters): ApiQuery<FilterQuery>,
+) -> CheckedResult {
+    let hits = app.run_blocking(move |library| {
+        let (question, hits) = filters.search(library, filters.limit.unwrap_or(10))?;
         let shown = Shown { lines: 3, context: 0 };
         let row = |hit| json!(HitRow::of(hit, &question.lines(&hit.text, shown)));
-        CheckedAnswer::of_all(hits.iter().map(row).collect(), library)
+        CheckedResponse::about_all_sessions(hits.iter().map(row).collect(), library)
     });
-    Ok(found.await?)
+    Ok(hits.await?)
 }
 
-/// As `steno cost --json`: rows, then the total.
-pub(crate) async fn cost(State(app): State<WebApp>, Query(asked): Query<Asked>) -> Checked {
+/// Same as `steno cost --json`: the rows, then the total.
+pub(crate) async fn get_cost(
+    State(app): State<WebApp>,
+    ApiQuery(filters): ApiQuery<FilterQuery>,
+) -> CheckedResult {
     let rows = app.run_blocking(move |library| {
-        let accounts = library.accounts(asked.filter(library)?)?;
-        let rows = group_by(&asked)
-            .map_or_else(|| blocks(library, &accounts), |by| rows(library, &accounts, by));
-        CheckedAnswer::of_all(Value::Array(rows), library)
+        let accounts = library.cost_accounts(filters.to_filter(library)?)?;
+        let rows = group_by(&filters).map_or_else(
+            || cost_blocks(library, &accounts),
+            |by| cost_rows(library, &accounts, by),
+        );
+        CheckedResponse::about_all_sessions(Value::Array(rows), library)
     });
     Ok(rows.await?)
 }
 
-fn rows(library: &Library, accounts: &Accounts, by: By) -> Vec<Value> {
-    let Accounts { charges, costs, filter } = accounts;
-    let wanted: Vec<usize> = charges.select(filter).collect();
-    let rows = charges.rows(costs, &wanted, &Group { by, zone: &library.zone });
+fn cost_rows(library: &SessionLibrary, accounts: &CostAccounts, by: By) -> Vec<Value> {
+    let CostAccounts { charges, costs, filter } = accounts;
+    let selected: Vec<usize> = charges.select(filter).collect();
+    let rows = charges.rows(costs, &selected, &Group { by, zone: &library.zone });
     let sums = rows.iter().map(|row| (answer::cost::row_key(charges, by, row), &row.sum));
-    let total = charges.total(costs, &wanted);
+    let total = charges.total(costs, &selected);
     let sums = sums.chain([(answer::cost::total_key(), &total)]);
     sums.map(|(key, sum)| Value::Object(answer::cost::sum(key, charges, sum))).collect()
 }
 
-fn blocks(library: &Library, accounts: &Accounts) -> Vec<Value> {
-    let Accounts { charges, costs, filter } = accounts;
+fn cost_blocks(library: &SessionLibrary, accounts: &CostAccounts) -> Vec<Value> {
+    let CostAccounts { charges, costs, filter } = accounts;
     let (blocks, total) = charges.blocks_begun(costs, filter);
     let now = library.clock.now().instant().as_millisecond();
     let sums = blocks.iter().map(|block| (answer::cost::block_key(block, now), &block.sum));
@@ -222,92 +237,101 @@ fn blocks(library: &Library, accounts: &Accounts) -> Vec<Value> {
     sums.map(|(key, sum)| Value::Object(answer::cost::sum(key, charges, sum))).collect()
 }
 
-/// As `steno diff --json`.
-pub(crate) async fn diff(State(app): State<WebApp>, Query(both): Query<Both>) -> Answer {
+/// Same as `steno diff --json`.
+pub(crate) async fn get_diff(
+    State(app): State<WebApp>,
+    ApiQuery(both): ApiQuery<SessionPair>,
+) -> JsonResult {
     let objects = app.run_blocking(move |library| {
-        let (a, b) = (opened(library, &both.a)?, opened(library, &both.b)?);
+        let (a, b) = (open_named(library, &both.a)?, open_named(library, &both.b)?);
         let steps = compare(&a.transcript.entries, &b.transcript.entries);
         Ok(answer::diff::objects(&a.transcript, &b.transcript, &steps))
     });
     Ok(Json(Value::Array(objects.await?)))
 }
 
-/// What to note, and about which entry.
+/// The text of a new note, and the number of its entry.
 #[derive(Deserialize)]
-pub(crate) struct Noting {
+pub(crate) struct NewNote {
     text: String,
     entry: Option<usize>,
 }
 
-/// As `steno annotate ID --json`.
-pub(crate) async fn notes(State(app): State<WebApp>, Path((agent, id)): Name) -> Checked {
+/// Same as `steno annotate ID --json`.
+pub(crate) async fn list_notes(
+    State(app): State<WebApp>,
+    Path((agent, id)): SessionPath,
+) -> CheckedResult {
     let notes = app.run_blocking(move |library| {
-        let dir = library.dir(&agent, &id)?;
-        Ok(CheckedAnswer::of(rows_of_notes(&dir)?.into(), &dir.notes()?.problems))
+        let dir = library.session_dir(&agent, &id)?;
+        Ok(CheckedResponse::new(note_rows(&dir)?.into(), &dir.notes()?.problems))
     });
     Ok(notes.await?)
 }
 
-/// As `steno annotate --json`.
-pub(crate) async fn all_notes(State(app): State<WebApp>) -> Checked {
+/// Same as `steno annotate --json`.
+pub(crate) async fn list_all_notes(State(app): State<WebApp>) -> CheckedResult {
     let notes = app.run_blocking(|library| {
         let (mut rows, mut problems) = (Vec::new(), Vec::new());
         for dir in library.vault.sessions()?.iter().chain(&library.vault.missing_sessions()?) {
-            rows.extend(rows_of_notes(dir)?);
+            rows.extend(note_rows(dir)?);
             problems.extend(dir.notes()?.problems);
         }
-        Ok(CheckedAnswer::of(rows.into(), &problems))
+        Ok(CheckedResponse::new(rows.into(), &problems))
     });
     Ok(notes.await?)
 }
 
-fn rows_of_notes(dir: &SessionDir) -> Result<Vec<Value>, WebError> {
+fn note_rows(dir: &SessionDir) -> Result<Vec<Value>, WebError> {
     Ok(dir.notes()?.all.iter().map(|note| json!(NoteRow::of(dir, note))).collect())
 }
 
-/// As `steno annotate ID[:N] TEXT --json`.
-pub(crate) async fn annotate(
+/// Same as `steno annotate ID[:N] TEXT --json`.
+pub(crate) async fn add_note(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
-    Body(Noting { text, entry }): Body<Noting>,
-) -> Answer {
+    Path((agent, id)): SessionPath,
+    ApiBody(NewNote { text, entry }): ApiBody<NewNote>,
+) -> JsonResult {
     app.require_writable()?;
     if text.trim().is_empty() {
-        return Err(WebError::Action("a note has to say something".to_owned()).into());
+        return Err(WebError::Action("a note must not be empty".to_owned()).into());
     }
-    let noted = app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
+    let note = app.run_blocking(move |library| {
+        let opened = library.open_session(&agent, &id)?;
         let named = |number: usize| {
             let entry = opened.transcript.entries.get(number);
-            entry.ok_or_else(|| WebError::Unknown(format!("{agent}/{id}:{number}")))
+            entry.ok_or_else(|| WebError::NotFound(format!("{agent}/{id}:{number}")))
         };
         let entry = entry.map(named).transpose()?.map(|entry| entry.entry_id);
         let note = opened.dir.annotate(entry, text.trim(), &library.clock)?;
         Ok(json!(NoteRow::of(&opened.dir, &note)))
     });
-    Ok(Json(noted.await?))
+    Ok(Json(note.await?))
 }
 
-/// As `steno annotate ID --remove NOTE`.
+/// Same as `steno annotate ID --remove NOTE`.
 pub(crate) async fn remove_note(
     State(app): State<WebApp>,
     Path((agent, id, note)): Path<(String, String, String)>,
-) -> Answer {
+) -> JsonResult {
     app.require_writable()?;
     let removed = app.run_blocking(move |library| {
-        let dir = library.dir(&agent, &id)?;
+        let dir = library.session_dir(&agent, &id)?;
         let named = Uuid::parse_str(&note).ok();
         let is_removed = named.map(|named| dir.remove_note(named, &library.clock)).transpose()?;
-        if is_removed == Some(true) { Ok(note) } else { Err(WebError::Unknown(note)) }
+        if is_removed == Some(true) { Ok(note) } else { Err(WebError::NotFound(note)) }
     });
     Ok(Json(json!({"removed": removed.await?})))
 }
 
-/// Puts back what the agent needs to go on with a session, and gives the command that does.
-pub(crate) async fn resume(State(app): State<WebApp>, Path((agent, id)): Name) -> Answer {
+/// Restores the files that the agent needs to resume a session; returns the command that resumes it.
+pub(crate) async fn resume_session(
+    State(app): State<WebApp>,
+    Path((agent, id)): SessionPath,
+) -> JsonResult {
     let resume = app.require_writable()?;
     let command = app.run_blocking(move |library| {
-        let dir = library.dir(&agent, &id)?;
+        let dir = library.session_dir(&agent, &id)?;
         resume(dir.agent(), dir.id().as_str()).map_err(WebError::Action)
     });
     Ok(Json(json!({"command": command.await?})))

@@ -7,13 +7,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connections::ConnectionLimits;
 use crate::error::WebError;
-use crate::library::Library;
+use crate::library::SessionLibrary;
 use crate::options::ResumeAction;
 
 /// The shared state; a clone refers to the same one.
 #[derive(Clone)]
 pub(crate) struct WebApp {
-    pub(crate) library: Arc<Library>,
+    pub(crate) library: Arc<SessionLibrary>,
     /// Prepares sessions to be resumed; `None` if pages may only read.
     pub(crate) resume: Option<ResumeAction>,
     /// The longest request body, in bytes.
@@ -27,7 +27,7 @@ pub(crate) struct WebApp {
 
 impl WebApp {
     pub(crate) fn new(
-        library: Arc<Library>,
+        library: Arc<SessionLibrary>,
         resume: Option<ResumeAction>,
         limits: &ConnectionLimits,
     ) -> Self {
@@ -55,7 +55,7 @@ impl WebApp {
     /// Runs work that reads files on a thread for blocking work.
     pub(crate) async fn run_blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Library) -> Result<T, WebError> + Send + 'static,
+        work: impl FnOnce(&SessionLibrary) -> Result<T, WebError> + Send + 'static,
     ) -> Result<T, WebError> {
         let Self { library, .. } = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&library)).await;

@@ -1,4 +1,4 @@
-//! The page's own style and scripts, built into the program.
+//! The style sheet and scripts of the page, built into the program.
 
 use std::sync::LazyLock;
 
@@ -6,58 +6,70 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// One file.
-pub(crate) struct Asset {
-    /// Its name in the address.
+/// A file that the server serves.
+pub(crate) struct WebAsset {
+    /// The file name in its address.
     pub(crate) name: &'static str,
-    /// Its type.
+    /// The media type.
     pub(crate) media_type: &'static str,
-    /// What it holds.
+    /// The content.
     pub(crate) text: &'static str,
 }
 
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 
 /// All files.
-pub(crate) const ALL: &[Asset] = &[
-    Asset { name: "style.css", media_type: "text/css; charset=utf-8", text: STYLE },
-    Asset { name: "places.js", media_type: SCRIPT, text: PLACES },
-    Asset { name: "highlight.js", media_type: SCRIPT, text: HIGHLIGHT },
-    Asset { name: "reader.js", media_type: SCRIPT, text: READER },
-    Asset { name: "find.js", media_type: SCRIPT, text: FIND },
-    Asset { name: "app.js", media_type: SCRIPT, text: include_str!("../assets/app.js") },
-    Asset { name: "live.js", media_type: SCRIPT, text: include_str!("../assets/live.js") },
-    Asset { name: "window.js", media_type: SCRIPT, text: include_str!("../assets/window.js") },
-    Asset { name: "notes.js", media_type: SCRIPT, text: include_str!("../assets/notes.js") },
-    Asset { name: "replay.js", media_type: SCRIPT, text: include_str!("../assets/replay.js") },
+pub(crate) const WEB_ASSETS: &[WebAsset] = &[
+    WebAsset { name: "style.css", media_type: "text/css; charset=utf-8", text: STYLE },
+    WebAsset { name: "places.js", media_type: SCRIPT_TYPE, text: PLACES },
+    WebAsset { name: "highlight.js", media_type: SCRIPT_TYPE, text: HIGHLIGHT },
+    WebAsset { name: "reader.js", media_type: SCRIPT_TYPE, text: READER },
+    WebAsset { name: "find.js", media_type: SCRIPT_TYPE, text: FIND },
+    WebAsset { name: "app.js", media_type: SCRIPT_TYPE, text: include_str!("../assets/app.js") },
+    WebAsset { name: "live.js", media_type: SCRIPT_TYPE, text: include_str!("../assets/live.js") },
+    WebAsset {
+        name: "window.js",
+        media_type: SCRIPT_TYPE,
+        text: include_str!("../assets/window.js"),
+    },
+    WebAsset {
+        name: "notes.js",
+        media_type: SCRIPT_TYPE,
+        text: include_str!("../assets/notes.js"),
+    },
+    WebAsset {
+        name: "replay.js",
+        media_type: SCRIPT_TYPE,
+        text: include_str!("../assets/replay.js"),
+    },
 ];
 
-/// How everything looks.
+/// The style sheet.
 pub(crate) const STYLE: &str = include_str!("../assets/style.css");
 const PLACES: &str = include_str!("../assets/places.js");
 const HIGHLIGHT: &str = include_str!("../assets/highlight.js");
 const READER: &str = include_str!("../assets/reader.js");
 const FIND: &str = include_str!("../assets/find.js");
 
-/// A name for exactly these files, so that a browser may keep them for good.
-pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
+/// A hash of all files, which is part of their addresses: browsers may cache them forever.
+pub(crate) static ASSETS_VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut sum = Sha256::new();
-    ALL.iter().for_each(|asset| sum.update(asset.text));
+    WEB_ASSETS.iter().for_each(|asset| sum.update(asset.text));
     sum.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 });
 
-/// The scripts of a file that is shared, as one.
-pub(crate) static BUNDLE: LazyLock<String> =
-    LazyLock::new(|| [PLACES, HIGHLIGHT, READER, FIND].map(joined).concat());
+/// The scripts of an exported file, as one.
+pub(crate) static SCRIPT_BUNDLE: LazyLock<String> =
+    LazyLock::new(|| [PLACES, HIGHLIGHT, READER, FIND].map(strip_module_syntax).concat());
 
-/// A module without what joins it to others: they stand in the same file.
-fn joined(module: &str) -> String {
+/// Removes imports and exports from a module, so that modules can share one file.
+fn strip_module_syntax(module: &str) -> String {
     let lines =
         module.lines().filter(|line| !line.starts_with("import ") && !line.starts_with("//"));
     lines.map(|line| line.strip_prefix("export ").unwrap_or(line).to_owned() + "\n").collect()
 }
 
-/// What allows exactly this text in a page: `'sha256-...'`.
-pub(crate) fn permit(text: &str) -> String {
+/// The hash that allows this text in a content security policy: `'sha256-...'`.
+pub(crate) fn csp_hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }

@@ -1,11 +1,11 @@
-//! Drawings of amounts: bars over time, and a share of the largest.
+//! Charts as SVG: bars over time, and a share of the largest value.
 
 use maud::{Markup, html};
 use steno_core::view::amount::{dollars, round_up};
 
-use crate::render::plain::{clean, visible};
+use crate::render::plain::{clean_text, visible_text};
 
-/// The size of a drawing, and where the bars stand in it.
+/// The size of a chart, and the area of its bars.
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 930.0;
@@ -13,10 +13,10 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = 200.0;
 
 /// How many labels fit below the bars.
-const LABELS: usize = 12;
+const MAX_LABELS: usize = 12;
 
-/// A bar for each group: its name, and its cost where that is known.
-pub(crate) fn bars(title: &str, all: &[(String, Option<f64>)]) -> Markup {
+/// A bar for each group: its name, and its cost if the price is known.
+pub(crate) fn bar_chart(title: &str, all: &[(String, Option<f64>)]) -> Markup {
     let top = round_up(all.iter().filter_map(|(_, cost)| *cost).fold(0.0, f64::max));
     let step = (RIGHT - LEFT) / all.len().max(1) as f64;
     let width = (step * 0.78).min(64.0);
@@ -32,13 +32,13 @@ pub(crate) fn bars(title: &str, all: &[(String, Option<f64>)]) -> Markup {
                 @for (at, (name, cost)) in all.iter().enumerate() {
                     @let height = cost.unwrap_or(0.0) / top * (BOTTOM - TOP);
                     @let x = LEFT + step * (at as f64 + 0.5);
-                    rect.bar x=(round(x - width / 2.0)) y=(round(BOTTOM - height)) width=(round(width))
-                        height=(round(height)) rx="2"
+                    rect.bar x=(round_tenth(x - width / 2.0)) y=(round_tenth(BOTTOM - height))
+                        width=(round_tenth(width)) height=(round_tenth(height)) rx="2"
                     {
-                        title { (clean(name)) ": " (cost.map_or("no known price".to_owned(), dollars)) }
+                        title { (clean_text(name)) ": " (cost.map_or("no price".to_owned(), dollars)) }
                     }
-                    @if at % all.len().div_ceil(LABELS) == 0 {
-                        text x=(round(x)) y=(BOTTOM + 18.0) text-anchor="middle" { (shortened(name)) }
+                    @if at % all.len().div_ceil(MAX_LABELS) == 0 {
+                        text x=(round_tenth(x)) y=(BOTTOM + 18.0) text-anchor="middle" { (short_label(name)) }
                     }
                 }
             }
@@ -46,21 +46,21 @@ pub(crate) fn bars(title: &str, all: &[(String, Option<f64>)]) -> Markup {
     }
 }
 
-/// A share of the largest, as a bar in a table.
-pub(crate) fn share(share: f64) -> Markup {
+/// A share of the largest value, as a bar in a table.
+pub(crate) fn share_bar(share: f64) -> Markup {
     html! {
         svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
-            rect width=(round(share.clamp(0.0, 1.0) * 100.0)) height="8" rx="2" {}
+            rect width=(round_tenth(share.clamp(0.0, 1.0) * 100.0)) height="8" rx="2" {}
         }
     }
 }
 
-fn round(number: f64) -> f64 {
+fn round_tenth(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
-fn shortened(name: &str) -> String {
+fn short_label(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name);
     let short: String = name.chars().take(14).collect();
-    visible(&short).into_owned()
+    visible_text(&short).into_owned()
 }

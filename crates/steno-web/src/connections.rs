@@ -1,7 +1,7 @@
-//! Accepts connections and bounds them: how many there are, how long each may take, how much each may hold.
+//! Accepts connections, and limits their number, time and memory.
 //!
-//! A connection is unverified until one of its requests brings the token. When there are too many unverified ones, the
-//! oldest is closed in favour of the newest, so that whoever has the token can always connect.
+//! A connection is unverified until one of its requests has the token. If there are too many unverified connections, a
+//! new one replaces the oldest. So a client with the token can always connect.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -23,34 +23,34 @@ use tower_service::Service;
 
 use crate::write_timeout::WriteTimeoutStream;
 
-/// How long to wait after a connection could not be accepted, most likely for lack of file descriptors.
+/// How long to wait after accepting failed, most likely for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// What clients of the server may use up.
+/// Limits for the clients of a server.
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
-    /// Connections that have not brought the token yet.
+    /// How many connections without the token are open at once.
     pub unverified_connections: usize,
-    /// Connections that have brought the token.
+    /// How many connections with the token are open at once.
     pub verified_connections: usize,
-    /// Event streams that are open at once.
+    /// How many event streams are open at once.
     pub event_streams: usize,
-    /// Time for the headers of a request, counted from when the connection is opened or becomes idle.
+    /// How long the headers of a request may take, from when the connection opens or becomes idle.
     pub header_timeout: Duration,
-    /// Time for the body of a request.
+    /// How long the body of a request may take.
     pub body_timeout: Duration,
-    /// Time in which a client must take some of what is sent to it.
+    /// How long a client may read nothing while the server writes.
     pub write_timeout: Duration,
     /// How long an event stream stays open; browsers then open a new one.
     pub event_stream_lifetime: Duration,
-    /// Bytes of the headers of a request.
+    /// The size of a request's headers, in bytes.
     pub header_bytes: usize,
-    /// Bytes of the body of a request.
+    /// The size of a request's body, in bytes.
     pub body_bytes: usize,
 }
 
 impl Default for ConnectionLimits {
-    /// Far more than browsers need, and few enough for a limit of 256 open files.
+    /// Far more than browsers need, and low enough for a limit of 256 open files.
     fn default() -> Self {
         Self {
             unverified_connections: 64,
@@ -82,7 +82,7 @@ pub(crate) async fn serve_connections(
             continue;
         };
         let slot = Arc::new(table.admit());
-        // An evicted connection gives its permit back as soon as its task runs.
+        // An evicted connection returns its permit as soon as its task runs.
         let Ok(permit) = Arc::clone(&open_sockets).acquire_owned().await else { return };
         let router = router.clone();
         tokio::spawn(async move {
@@ -127,7 +127,7 @@ struct ConnectionTable {
 #[derive(Debug, Default)]
 struct TableState {
     next_number: u64,
-    /// By number, so that the first is the oldest.
+    /// By number, so that the first one is the oldest.
     unverified: BTreeMap<u64, Arc<Notify>>,
     verified: usize,
 }
@@ -145,7 +145,7 @@ impl ConnectionTable {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in a new connection, at the expense of the oldest unverified one if need be.
+    /// Adds a connection. If the table is full, evicts the oldest unverified ones.
     fn admit(self: &Arc<Self>) -> ConnectionSlot {
         let mut state = self.lock();
         while state.unverified.len() >= self.limits.unverified_connections.max(1) {
@@ -159,7 +159,7 @@ impl ConnectionTable {
     }
 }
 
-/// The place of one connection in the table; every request of the connection carries it.
+/// The table entry of one connection; every request of the connection carries it.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     table: Arc<ConnectionTable>,
@@ -169,8 +169,7 @@ pub(crate) struct ConnectionSlot {
 }
 
 impl ConnectionSlot {
-    /// Notes that the connection has brought the token, so that it is not evicted any more. Returns whether there is
-    /// room for it.
+    /// Marks the connection as verified, so that it is not evicted. Returns whether there was room for it.
     pub(crate) fn verify(&self) -> bool {
         let mut is_verified = self.is_verified.lock().unwrap_or_else(PoisonError::into_inner);
         if *is_verified {

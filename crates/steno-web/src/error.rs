@@ -1,4 +1,4 @@
-//! What can go wrong with a page, and how it is told to a browser.
+//! Errors of the server, and the pages that show them.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -12,48 +12,48 @@ use steno_core::thread::ThreadError;
 
 use crate::page;
 
-/// What can go wrong.
+/// Why a request or the server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// Nothing of this name is kept.
-    #[error("nothing of this name is kept: {0}")]
-    Unknown(String),
-    /// A question that cannot be asked.
+    /// There is no session, entry, note or page of this name.
+    #[error("not found: {0}")]
+    NotFound(String),
+    /// A search query could not be parsed.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// A text that means no moment.
+    /// A time could not be parsed.
     #[error(transparent)]
     Moment(#[from] MomentError),
-    /// The index could not answer.
+    /// The index failed.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// A session could not be read.
+    /// A session could not be parsed.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The file system said no.
+    /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
     /// The threads of a project could not be read.
     #[error(transparent)]
     Thread(#[from] ThreadError),
-    /// An action that could not be done.
+    /// An action is not allowed or failed.
     #[error("{0}")]
     Action(String),
-    /// A request body that is too large.
-    #[error("the body of the request is too large")]
+    /// A request body is too large.
+    #[error("the request body is too large")]
     BodyTooLarge,
     /// A request body that did not arrive in time.
-    #[error("the body of the request did not arrive in time")]
+    #[error("the request body did not arrive in time")]
     BodyTimeout,
-    /// As many event streams are open as may be.
+    /// The limit of event streams is reached.
     #[error("too many event streams are open")]
     TooManyStreams,
     /// The address could not be bound.
     #[error("could not listen on {address}: {reason}")]
     Listen {
-        /// Where.
+        /// The address.
         address: std::net::SocketAddr,
-        /// Why.
+        /// The reason.
         reason: std::io::Error,
     },
     /// The server itself failed.
@@ -62,10 +62,10 @@ pub enum WebError {
 }
 
 impl WebError {
-    /// How it is told over HTTP.
-    pub(crate) fn status(&self) -> StatusCode {
+    /// The HTTP status code.
+    pub(crate) fn status_code(&self) -> StatusCode {
         match self {
-            WebError::Unknown(_) => StatusCode::NOT_FOUND,
+            WebError::NotFound(_) => StatusCode::NOT_FOUND,
             WebError::Query(_) | WebError::Moment(_) | WebError::Action(_) => {
                 StatusCode::BAD_REQUEST
             }
@@ -80,10 +80,10 @@ impl WebError {
 impl IntoResponse for WebError {
     fn into_response(self) -> Response {
         let body = html! {
-            h1 { "That did not work" }
+            h1 { "Something went wrong" }
             p { (self.to_string()) }
             p { a href="/" { "All sessions" } }
         };
-        (self.status(), page::shell("Error", "", &body)).into_response()
+        (self.status_code(), page::page_shell("Error", "", &body)).into_response()
     }
 }

@@ -1,4 +1,4 @@
-//! A session as one file that needs nothing else, and many sessions as a folder with an index.
+//! Exports a session as one HTML file without dependencies, or many sessions as a folder with an index.
 
 use std::num::NonZero;
 use std::thread;
@@ -10,46 +10,46 @@ use steno_core::view::lanes::Lanes;
 use steno_core::view::pictures::Pictures;
 use steno_core::{Entry, Session, Transcript};
 
-use crate::assets::{BUNDLE, STYLE, permit};
+use crate::assets::{SCRIPT_BUNDLE, STYLE, csp_hash};
 use crate::heading;
-use crate::render::plain::clean;
-use crate::render::{Show, minimap};
+use crate::render::plain::clean_text;
+use crate::render::{EntryRenderer, minimap};
 
-/// Entries that are worth a thread of their own.
-const WORTH_A_THREAD: usize = 1000;
+/// How many entries are worth a thread.
+const MIN_THREAD_ENTRIES: usize = 1000;
 
-/// A session on its way into a file.
+/// A session to export.
 #[derive(Clone, Copy)]
-pub struct Export<'a> {
-    /// What was said.
+pub struct SessionExport<'a> {
+    /// The entries.
     pub transcript: &'a Transcript,
-    /// Its pictures.
+    /// The pictures in the entries.
     pub pictures: &'a Pictures,
-    /// Whose clock times are told by.
+    /// The time zone of the times in the file.
     pub zone: &'a TimeZone,
-    /// Where an index of it and others stands.
+    /// The address of an index that lists this file.
     pub index: Option<&'a str>,
 }
 
-impl Export<'_> {
-    /// The file.
-    pub fn html(&self) -> String {
+impl SessionExport<'_> {
+    /// Renders the file.
+    pub fn to_html(&self) -> String {
         let Transcript { session, entries, notes, .. } = self.transcript;
         let (zone, lanes) = (self.zone, &Lanes::of(entries));
-        let show = Show { zone, pictures: self.pictures, base: None, lanes, notes };
+        let renderer = EntryRenderer { zone, pictures: self.pictures, base: None, lanes, notes };
         let body = html! {
-            (self.top())
-            main.reading data-runs=[heading::runs(lanes)] {
-                (heading::of(session, zone))
-                (heading::notes(&Note::of_session(notes, entries), zone))
-                ol.entries { @for part in shown(show, entries) { (PreEscaped(part)) } }
+            (self.top_bar())
+            main.reading data-runs=[heading::lane_runs(lanes)] {
+                (heading::session_heading(session, zone))
+                (heading::session_notes(&Note::of_session(notes, entries), zone))
+                ol.entries { @for part in render_entries(renderer, entries) { (PreEscaped(part)) } }
             }
-            (minimap::strip(entries, lanes))
+            (minimap::minimap_strip(entries, lanes))
         };
-        document(&heading::title(session), &body)
+        render_document(&heading::session_title(session), &body)
     }
 
-    fn top(&self) -> Markup {
+    fn top_bar(&self) -> Markup {
         html! {
             header.top {
                 @match self.index {
@@ -58,25 +58,25 @@ impl Export<'_> {
                 }
                 span.room {}
                 (heading::find_box(false))
-                (heading::buttons())
+                (heading::reader_buttons())
             }
         }
     }
 }
 
-/// All entries, made by as many threads as the machine has room for.
-fn shown(show: Show<'_>, entries: &[Entry]) -> Vec<String> {
+/// Renders all entries, on all cores.
+fn render_entries(renderer: EntryRenderer<'_>, entries: &[Entry]) -> Vec<String> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let size = entries.len().div_ceil(threads).max(WORTH_A_THREAD);
+    let size = entries.len().div_ceil(threads).max(MIN_THREAD_ENTRIES);
     thread::scope(|scope| {
-        let begin = |from| scope.spawn(move || show.entries(entries, from..from + size));
+        let begin = |from| scope.spawn(move || renderer.render_entries(entries, from..from + size));
         let parts: Vec<_> = (0..entries.len()).step_by(size).map(begin).collect();
         parts.into_iter().map(|part| part.join().expect("an entry is shown or not")).collect()
     })
 }
 
-/// The index of a folder of sessions, by the names of their files.
-pub fn index(sessions: &[(String, Session)], zone: &TimeZone) -> String {
+/// Renders the index of a folder: file names and their sessions.
+pub fn render_index(sessions: &[(String, Session)], zone: &TimeZone) -> String {
     let body = html! {
         header.top { span.name { "Steno" } span.room {} (heading::theme_button()) }
         main {
@@ -86,34 +86,34 @@ pub fn index(sessions: &[(String, Session)], zone: &TimeZone) -> String {
                     aria-label="Filter by title, agent or project";
             }
             ul.rows {
-                @for (file, session) in sessions { li { (row(file, session, zone)) } }
+                @for (file, session) in sessions { li { (index_row(file, session, zone)) } }
             }
         }
     };
-    document("Sessions", &body)
+    render_document("Sessions", &body)
 }
 
-fn row(file: &str, session: &Session, zone: &TimeZone) -> Markup {
+fn index_row(file: &str, session: &Session, zone: &TimeZone) -> Markup {
     let started = session.started.map(|at| at.in_zone(zone).wall());
     html! {
         a.row href=(file) {
             span.when { @if let Some(at) = started { (at.strftime("%-d %b %Y")) } }
-            span.title { (heading::title(session)) }
+            span.title { (heading::session_title(session)) }
             span.sum { (session.totals.entries) small { "entries" } }
             span.more {
-                span.agent { (clean(&session.agent)) }
-                @if let Some(project) = &session.project { span { (clean(project)) } }
+                span.agent { (clean_text(&session.agent)) }
+                @if let Some(project) = &session.project { span { (clean_text(project)) } }
             }
         }
     }
 }
 
-/// A document that may run its own script and load nothing at all.
-fn document(title: &str, body: &Markup) -> String {
+/// A document that may run its own script and load nothing.
+fn render_document(title: &str, body: &Markup) -> String {
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
-        permit(&BUNDLE),
-        permit(STYLE)
+        csp_hash(&SCRIPT_BUNDLE),
+        csp_hash(STYLE)
     );
     html! {
         (DOCTYPE)
@@ -124,13 +124,13 @@ fn document(title: &str, body: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="referrer" content="no-referrer";
                 meta name="generator" content="steno";
-                title { (clean(title)) }
+                title { (clean_text(title)) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 (body)
-                (heading::help())
-                script type="module" { (PreEscaped(BUNDLE.as_str())) }
+                (heading::keys_dialog())
+                script type="module" { (PreEscaped(SCRIPT_BUNDLE.as_str())) }
             }
         }
     }

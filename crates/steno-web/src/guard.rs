@@ -1,7 +1,7 @@
-//! Who may ask: a browser that was given the token, for this host, from this very page.
+//! Lets only browsers with the token use the server, and only from its own pages.
 //!
-//! A page of another site could ask a local server too, even under a name that it made point here. So the `Host` has to
-//! be ours, an `Origin` has to be ours, and every request brings a cookie that only the token in the first address gives.
+//! A page of another site can send requests to a local server too, even under its own name (DNS rebinding). So `Host`
+//! and `Origin` must be ours, and every request needs a cookie, which only the token in the first address gives.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,18 +19,18 @@ use sha2::{Digest, Sha256};
 
 use crate::connections::ConnectionSlot;
 
-/// What a page may load and run: only what the server itself gives.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+/// What pages may load and run: only files of this server.
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Where a local file leads to, with the token.
+/// The path that a local launch file opens, with the token.
 pub(crate) const LAUNCH_PATH: &str = "/open";
 
-/// Leads to the page from our own origin.
+/// Redirects to the start page from our own origin.
 const LAUNCH_PAGE: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Steno</title>\n\
      <meta http-equiv=\"refresh\" content=\"0;url=/\">\n<a href=\"/\">Open the page</a>\n";
 
-/// What is to be done when the token is used for the first time.
+/// An action for the first use of the token.
 #[derive(Default)]
 pub(crate) struct FirstVisit(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
@@ -45,38 +45,38 @@ impl FirstVisit {
     }
 }
 
-/// Who may ask.
-pub(crate) struct Guard {
-    /// What the first address brings.
+/// Checks requests.
+pub(crate) struct TokenGuard {
+    /// The token in the first address.
     pub(crate) token: String,
-    /// Names of this server, each with its port.
+    /// The names of this server, each with its port.
     pub(crate) hosts: Vec<String>,
-    /// Whether it listens at all addresses of the machine.
-    pub(crate) everywhere: bool,
-    /// The cookie's name: browsers send those of all ports of a host.
+    /// Whether the server listens on all addresses of the machine.
+    pub(crate) is_unspecified: bool,
+    /// The cookie's name. It contains the port, because browsers send cookies to all ports of a host.
     pub(crate) cookie: String,
-    /// What is to be done when the token is used for the first time.
+    /// Runs when the token is used for the first time.
     pub(crate) first_visit: FirstVisit,
 }
 
-impl Guard {
-    fn knows_host(&self, headers: &HeaderMap) -> bool {
+impl TokenGuard {
+    fn has_own_host(&self, headers: &HeaderMap) -> bool {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        self.is_ours(host)
+        self.is_own_host(host)
     }
 
-    /// Whether a name with its port is ours. Who listens everywhere is known by any number, but by no name: a name
-    /// can be made to point here.
-    fn is_ours(&self, host: &str) -> bool {
-        let numbered = host.parse::<SocketAddr>().ok().filter(|_| self.everywhere);
+    /// Whether `host:port` is this server. A server that listens on all addresses accepts any IP address, but no other
+    /// names: anybody can point a name at it.
+    fn is_own_host(&self, host: &str) -> bool {
+        let numbered = host.parse::<SocketAddr>().ok().filter(|_| self.is_unspecified);
         numbered.is_some() || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     }
 
-    /// Whether a request comes from a page of ours, or from no page at all.
-    fn knows_origin(&self, method: &Method, headers: &HeaderMap) -> bool {
+    /// Whether a request comes from a page of this server, or from no page.
+    fn has_own_origin(&self, method: &Method, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(ORIGIN) else { return method.is_safe() };
         let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
-        host.is_some_and(|host| self.is_ours(host))
+        host.is_some_and(|host| self.is_own_host(host))
     }
 
     fn has_cookie(&self, headers: &HeaderMap) -> bool {
@@ -86,23 +86,23 @@ impl Guard {
         pairs.any(|(name, value)| name.trim() == self.cookie && self.is_token(value.trim()))
     }
 
-    /// Whether it is the token, in the same time whatever it is.
+    /// Whether a text is the token. The time of the comparison does not depend on the text.
     fn is_token(&self, text: &str) -> bool {
         Sha256::digest(text.as_bytes()) == Sha256::digest(self.token.as_bytes())
     }
 
-    /// Takes the token of an address for a cookie, and leads to the address without it.
-    fn exchange(&self, uri: &Uri) -> Option<Response> {
+    /// Sets the cookie for a token in the address, and redirects to the address without it.
+    fn exchange_token(&self, uri: &Uri) -> Option<Response> {
         let query = uri.query()?;
         let token = query.split('&').find_map(|pair| pair.strip_prefix("token="))?;
         if !self.is_token(token) {
-            return Some(refused(StatusCode::UNAUTHORIZED, "this token is not the server's"));
+            return Some(refusal_response(StatusCode::UNAUTHORIZED, "invalid token"));
         }
         self.first_visit.run_once();
         let cookie = format!("{}={token}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
         if uri.path() == LAUNCH_PATH {
-            // A browser that comes from a local file would not send the cookie along a redirect: it is for visits
-            // from our own pages. This page is one.
+            // A browser that comes from a local file does not send a `SameSite=Strict` cookie after a redirect. This
+            // page loads the next one from our own origin.
             return Some(([(SET_COOKIE, cookie)], Html(LAUNCH_PAGE)).into_response());
         }
         let rest = query.split('&').filter(|pair| !pair.starts_with("token="));
@@ -113,34 +113,37 @@ impl Guard {
     }
 }
 
-/// Lets through what may pass, and tells browsers what answers may do.
-pub(crate) async fn check(
-    State(guard): State<Arc<Guard>>,
+/// Refuses requests that fail a check, and adds security headers to all responses.
+pub(crate) async fn check_request(
+    State(guard): State<Arc<TokenGuard>>,
     request: Request,
     next: Next,
 ) -> Response {
     let (method, headers) = (request.method(), request.headers());
-    let mut response = if !guard.knows_host(headers) {
-        refused(StatusCode::MISDIRECTED_REQUEST, "this is not a name of this server")
-    } else if !guard.knows_origin(method, headers) {
-        refused(StatusCode::FORBIDDEN, "this was not asked by a page of this server")
-    } else if let Some(response) = guard.exchange(request.uri()) {
+    let mut response = if !guard.has_own_host(headers) {
+        refusal_response(StatusCode::MISDIRECTED_REQUEST, "unknown host name")
+    } else if !guard.has_own_origin(method, headers) {
+        refusal_response(
+            StatusCode::FORBIDDEN,
+            "the request does not come from a page of this server",
+        )
+    } else if let Some(response) = guard.exchange_token(request.uri()) {
         response
     } else if !guard.has_cookie(headers) {
-        let reason = "open the address that `steno serve` has printed: it holds a token";
-        refused(StatusCode::UNAUTHORIZED, reason)
+        let reason = "open the address that `steno serve` printed; it contains a token";
+        refusal_response(StatusCode::UNAUTHORIZED, reason)
     } else if !verify_connection(&request) {
-        refused(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open")
+        refusal_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open")
     } else {
         next.run(request).await
     };
-    protect(response.headers_mut());
+    add_security_headers(response.headers_mut());
     response
 }
 
-fn protect(headers: &mut HeaderMap) {
+fn add_security_headers(headers: &mut HeaderMap) {
     let same_origin = HeaderValue::from_static("same-origin");
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -149,13 +152,13 @@ fn protect(headers: &mut HeaderMap) {
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Notes that the connection of a request may be used; returns whether there is room for it.
+/// Marks the connection as verified; returns whether there was room for it.
 fn verify_connection(request: &Request) -> bool {
     let slot = request.extensions().get::<Arc<ConnectionSlot>>();
     slot.is_none_or(|slot| slot.verify())
 }
 
-/// A refusal; the connection is closed after it, so that refused clients hold none.
-fn refused(status: StatusCode, reason: &'static str) -> Response {
+/// Refuses a request and closes the connection, so that refused clients hold none.
+fn refusal_response(status: StatusCode, reason: &'static str) -> Response {
     (status, [(CONNECTION, "close")], Body::from(format!("{reason}\n"))).into_response()
 }

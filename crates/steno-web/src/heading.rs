@@ -1,4 +1,4 @@
-//! What stands above a session, and the parts that all pages share.
+//! The heading of a session, and parts that all pages share.
 
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
@@ -7,59 +7,59 @@ use steno_core::view::amount::{dollars, short};
 use steno_core::view::lanes::Lanes;
 use steno_core::{Session, Status};
 
-use crate::render::note::note;
-use crate::render::plain::{clean, visible};
+use crate::render::note::note_aside;
+use crate::render::plain::{clean_text, visible_text};
 
-/// What a session is and adds up to.
-pub(crate) fn of(session: &Session, zone: &TimeZone) -> Markup {
+/// The title and metadata of a session.
+pub(crate) fn session_heading(session: &Session, zone: &TimeZone) -> Markup {
     let usage = &session.totals.usage;
     html! {
-        h1 { (title(session)) }
+        h1 { (session_title(session)) }
         ul.facts {
-            li { (agent(session)) }
+            li { (agent_badge(session)) }
             @if let Some(started) = session.started {
                 li { (started.in_zone(zone).wall().strftime("%-d %B %Y, %H:%M")) }
             }
-            @if let Some(length) = duration(session) { li { (length) } }
-            li { (entries(session)) }
+            @if let Some(length) = session_duration(session) { li { (length) } }
+            li { (entry_count(session)) }
             @if !usage.is_empty() {
                 li { b { (short(usage.prompt())) } " tokens in, " b { (short(usage.output)) } " out" }
             }
             @if let Some(cost) = session.totals.cost { li { b { (dollars(cost)) } } }
-            @for model in &session.models { li { (clean(model)) } }
-            @if let Some(project) = &session.project { li { code { (clean(project)) } } }
-            @if let Some(branch) = &session.branch { li { "on " code { (clean(branch)) } } }
-            @if let Some(reason) = &session.stop_reason { li { (clean(reason)) } }
+            @for model in &session.models { li { (clean_text(model)) } }
+            @if let Some(project) = &session.project { li { code { (clean_text(project)) } } }
+            @if let Some(branch) = &session.branch { li { "on " code { (clean_text(branch)) } } }
+            @if let Some(reason) = &session.stop_reason { li { (clean_text(reason)) } }
         }
     }
 }
 
-/// What was noted about a session.
-pub(crate) fn notes(notes: &[&Note], zone: &TimeZone) -> Markup {
+/// The notes on a session.
+pub(crate) fn session_notes(notes: &[&Note], zone: &TimeZone) -> Markup {
     html! {
         div #notes .notes {
-            @for one in notes { (note(one, zone)) }
+            @for one in notes { (note_aside(one, zone)) }
         }
     }
 }
 
-/// Where entries do not stand in the order of their numbers: for each run of them the first number and how many.
-pub(crate) fn runs(lanes: &Lanes) -> Option<String> {
+/// The runs of entries that are not in the order of their numbers: first number and count of each.
+pub(crate) fn lane_runs(lanes: &Lanes) -> Option<String> {
     let runs = lanes.runs();
-    let told = runs.iter().map(|(first, count)| format!("{first} {count}"));
-    (!runs.is_empty()).then(|| told.collect::<Vec<_>>().join(" "))
+    let pairs = runs.iter().map(|(first, count)| format!("{first} {count}"));
+    (!runs.is_empty()).then(|| pairs.collect::<Vec<_>>().join(" "))
 }
 
-/// The title of a session, or what stands for one.
-pub(crate) fn title(session: &Session) -> String {
+/// The title of a session, or its id.
+pub(crate) fn session_title(session: &Session) -> String {
     let title = session.title.as_deref().unwrap_or(session.id.as_str());
-    visible(title).into_owned()
+    visible_text(title).into_owned()
 }
 
-/// Who held a session, and how it stands where that is not well.
-pub(crate) fn agent(session: &Session) -> Markup {
+/// The agent of a session, and the status unless it is completed.
+pub(crate) fn agent_badge(session: &Session) -> Markup {
     html! {
-        span.agent { (clean(&session.agent)) }
+        span.agent { (clean_text(&session.agent)) }
         @match session.status {
             Status::Running => { " " span.agent.running { "running" } }
             Status::Failed => { " " span.agent.failed { "failed" } }
@@ -69,14 +69,14 @@ pub(crate) fn agent(session: &Session) -> Markup {
     }
 }
 
-/// How many entries a session has.
-pub(crate) fn entries(session: &Session) -> Markup {
+/// The number of entries.
+pub(crate) fn entry_count(session: &Session) -> Markup {
     let count = session.totals.entries;
     html! { b { (count) } @if count == 1 { " entry" } @else { " entries" } }
 }
 
-/// How long a session took.
-pub(crate) fn duration(session: &Session) -> Option<String> {
+/// The duration of a session.
+pub(crate) fn session_duration(session: &Session) -> Option<String> {
     let seconds = session.ended?.unix_seconds() - session.started?.unix_seconds();
     Some(match seconds {
         seconds if seconds < 1 => return None,
@@ -87,7 +87,7 @@ pub(crate) fn duration(session: &Session) -> Option<String> {
     })
 }
 
-/// Where one looks for words in a session: on the page alone, or by asking the server.
+/// The input that finds text in a session: on the page itself, or with the server's help.
 pub(crate) fn find_box(server: bool) -> Markup {
     html! {
         span #found .found role="status" {}
@@ -95,8 +95,8 @@ pub(crate) fn find_box(server: bool) -> Markup {
     }
 }
 
-/// What folds, explains and darkens.
-pub(crate) fn buttons() -> Markup {
+/// The buttons that fold entries, show the keys and change the theme.
+pub(crate) fn reader_buttons() -> Markup {
     html! {
         button #unfold type="button" title="Unfold all (E)" { "Unfold" }
         button #fold type="button" title="Fold all (C)" { "Fold" }
@@ -105,22 +105,22 @@ pub(crate) fn buttons() -> Markup {
     }
 }
 
-/// Changes between light and dark.
+/// The button that switches between light and dark.
 pub(crate) fn theme_button() -> Markup {
     html! { button #theme type="button" aria-label="Light or dark" title="Light or dark" { "◐" } }
 }
 
-/// The keys, as a person asks for them.
-pub(crate) fn help() -> Markup {
+/// The dialog that lists the keys.
+pub(crate) fn keys_dialog() -> Markup {
     let keys = [
-        ("j k", "next and last entry"),
-        ("n p", "next and last prompt"),
-        ("x X", "next and last error"),
-        ("a", "note something, where that is possible"),
+        ("j k", "next and previous entry"),
+        ("n p", "next and previous prompt"),
+        ("x X", "next and previous error"),
+        ("a", "add a note, if allowed"),
         ("o", "fold or unfold"),
         ("E C", "unfold or fold all"),
-        ("g g", "the beginning"),
-        ("G", "the end"),
+        ("g g", "first entry"),
+        ("G", "last entry"),
         ("/", "find, filter or search"),
         ("?", "this help"),
     ];

@@ -1,15 +1,15 @@
-//! The page: sessions read, searched and replayed in the browser, and as one file.
+//! The web page: read, search and replay sessions in a browser, or export them as HTML files.
 //!
-//! HTML is made here, on the server, by the same code for both. The index is used through `steno-core` only.
+//! The server renders the HTML, with the same code for both. It uses the index only through `steno-core`.
 
 mod api;
 mod app;
-mod asked;
 mod assets;
 mod chart;
 mod connections;
 mod error;
 pub mod export;
+mod filter_query;
 mod guard;
 mod heading;
 mod library;
@@ -25,4 +25,4 @@ mod write_timeout;
 pub use connections::ConnectionLimits;
 pub use error::WebError;
 pub use options::{ResumeAction, ServerOptions};
-pub use server::Server;
+pub use server::WebServer;

@@ -1,4 +1,4 @@
-//! What the page shows: asked of the index, read from the vault, and held as long as it stays the same.
+//! Reads sessions for the pages from index and vault, and caches them until they change.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,87 +20,88 @@ use steno_core::{Clock, Entry, Session, Status, Transcript};
 use crate::error::WebError;
 use crate::options::ServerOptions;
 
-/// How long the index is taken to be up to date.
-const FRESH: Duration = Duration::from_millis(400);
+/// How long the index counts as current after a refresh.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(400);
 
-/// How long it takes until a store that could not be written is tried again.
-const RETRY: Duration = Duration::from_secs(10);
+/// How long to wait before writing to a read-only store is tried again.
+const WRITE_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How many connections to the index wait for a question.
-const IDLE: usize = 2;
+/// How many idle connections to the index are cached.
+const MAX_IDLE_INDEXES: usize = 2;
 
-/// How many sessions are held, and how many bytes of text in all; the last one is held whatever its size.
-const HELD: usize = 4;
-const HELD_BYTES: usize = 32 << 20;
+/// How many sessions are cached, and the limit of their text in bytes. The last one is cached whatever its size.
+const MAX_OPEN_SESSIONS: usize = 4;
+const MAX_OPEN_TEXT_BYTES: usize = 32 << 20;
 
-/// Everything that is kept, as the page asks for it.
-pub(crate) struct Library {
+/// The sessions of a store, as pages need them.
+pub(crate) struct SessionLibrary {
     /// `$STENO_HOME`.
     pub(crate) store: PathBuf,
-    /// Whose clock times are told by.
+    /// The time zone of the times that pages show.
     pub(crate) zone: TimeZone,
-    /// What time it is.
+    /// The current time.
     pub(crate) clock: Clock,
     /// What tokens cost.
     pub(crate) prices: Prices,
     pub(crate) vault: Vault,
     source: IndexSource,
-    idle: Mutex<Vec<Index>>,
-    looked: Mutex<Option<Instant>>,
-    /// When the store could not be written.
-    blocked: Mutex<Option<Instant>>,
+    idle_indexes: Mutex<Vec<Index>>,
+    refreshed_at: Mutex<Option<Instant>>,
+    /// When writing to the store last failed.
+    blocked_since: Mutex<Option<Instant>>,
     condition: Mutex<IndexCondition>,
-    /// How many sessions were taken into the index.
-    taken: AtomicUsize,
-    opened: Mutex<Vec<Arc<Opened>>>,
-    listing: Mutex<Option<(Edition, Arc<Listing>)>>,
+    /// How many sessions were indexed by this process.
+    indexed_sessions: AtomicUsize,
+    open_sessions: Mutex<Vec<Arc<OpenedSession>>>,
+    listing: Mutex<Option<(IndexEdition, Arc<SessionListing>)>>,
 }
 
-/// A session that was read.
-pub(crate) struct Opened {
+/// A parsed session.
+pub(crate) struct OpenedSession {
     pub(crate) dir: SessionDir,
     pub(crate) transcript: Transcript,
     pub(crate) pictures: Pictures,
-    /// Where its subagents stand.
+    /// The order and depth of subagents' entries.
     pub(crate) lanes: Lanes,
-    /// How much was kept of it when it was read.
+    /// The size of the session in the vault when it was parsed.
     pub(crate) size: u64,
-    text: usize,
+    text_bytes: usize,
 }
 
-impl Opened {
-    /// Its entries with their numbers, in the order in which they are shown.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = (usize, &Entry)> {
+impl OpenedSession {
+    /// The entries and their numbers, in display order.
+    pub(crate) fn entries_in_order(&self) -> impl Iterator<Item = (usize, &Entry)> {
         let entries = &self.transcript.entries;
         let numbers = (0..entries.len()).map(|place| self.lanes.number(place));
         numbers.map(|number| (number, &entries[number]))
     }
 }
 
-/// All sessions, and what each adds up to.
-pub(crate) struct Listing {
+/// All sessions, with their costs and failures.
+pub(crate) struct SessionListing {
     pub(crate) sessions: Vec<Listed>,
-    /// By agent and id.
+    /// By agent and session id.
     pub(crate) costs: HashMap<(String, String), Sum>,
     pub(crate) failures: HashMap<(String, String), u64>,
 }
 
-/// Sizes and times of the index's files, and how often it was written here: they change with what is in it.
+/// The state of the index: sizes and times of its files, and how many sessions this process has indexed. It changes
+/// whenever the content does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Edition {
+pub(crate) struct IndexEdition {
     pub(crate) files: [Option<(u64, SystemTime)>; 2],
-    pub(crate) taken: usize,
+    pub(crate) indexed_sessions: usize,
 }
 
-/// What was billed, with the cost of each.
-pub(crate) struct Accounts {
+/// Charges, and the cost of each.
+pub(crate) struct CostAccounts {
     pub(crate) charges: Charges,
     pub(crate) costs: Vec<Option<f64>>,
     pub(crate) filter: Filter,
 }
 
-impl Library {
-    /// The store of these options.
+impl SessionLibrary {
+    /// Opens the library of a store. It reads nothing yet.
     pub(crate) fn new(options: &ServerOptions) -> Self {
         let vault = Vault::new(options.store.join("vault"));
         Self {
@@ -110,116 +111,120 @@ impl Library {
             zone: options.zone.clone(),
             clock: options.clock.clone(),
             prices: options.prices.clone(),
-            idle: Mutex::default(),
-            looked: Mutex::default(),
-            blocked: Mutex::default(),
+            idle_indexes: Mutex::default(),
+            refreshed_at: Mutex::default(),
+            blocked_since: Mutex::default(),
             condition: Mutex::default(),
-            taken: AtomicUsize::default(),
-            opened: Mutex::default(),
+            indexed_sessions: AtomicUsize::default(),
+            open_sessions: Mutex::default(),
             listing: Mutex::default(),
         }
     }
 
-    /// What the index answers, with all that is kept by now; as it is where the store cannot be written.
-    pub(crate) fn ask<T>(
+    /// Queries the index after a refresh. If the store is read-only, the index is used as it is.
+    pub(crate) fn query_index<T>(
         &self,
         ask: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<T, WebError> {
-        let idle = held(&self.idle).pop().filter(Index::is_in_place);
+        let idle = lock_unpoisoned(&self.idle_indexes).pop().filter(Index::is_in_place);
         if let Some(index) = idle
-            && let Ok(answer) = self.refresh(&index).and_then(|()| ask(&index))
+            && let Ok(answer) = self.refresh_index(&index).and_then(|()| ask(&index))
         {
-            self.rest(index);
+            self.return_index(index);
             return Ok(answer);
         }
-        // What cannot be written is neither prepared for writing nor compared with the vault at every request.
+        // A store that is read-only is not opened for writing, nor compared with the vault, at every request.
         if self.is_blocked()
             && let Ok(answer) = Index::open_read_only(&self.store).and_then(|index| ask(&index))
         {
             return Ok(answer);
         }
-        let answer = self.source.ask(&mut |index| self.catch_up(index), &ask)?;
-        *held(&self.condition) = answer.condition;
-        *held(&self.blocked) = answer.index.is_read_only().then(Instant::now);
-        self.rest(answer.index);
+        let answer = self.source.ask(&mut |index| self.catch_up_index(index), &ask)?;
+        *lock_unpoisoned(&self.condition) = answer.condition;
+        *lock_unpoisoned(&self.blocked_since) = answer.index.is_read_only().then(Instant::now);
+        self.return_index(answer.index);
         Ok(answer.value)
     }
 
-    /// Why sessions may be missing from what the page shows.
-    pub(crate) fn notice(&self) -> Option<String> {
-        held(&self.condition).notice()
+    /// Why sessions may be missing from the pages.
+    pub(crate) fn index_notice(&self) -> Option<String> {
+        lock_unpoisoned(&self.condition).notice()
     }
 
-    /// Holds an index for the next question, unless enough of them wait: each holds pages of its own. One that is
-    /// read-only may not see what others write, and is opened anew.
-    fn rest(&self, index: Index) {
-        let mut idle = held(&self.idle);
-        if idle.len() < IDLE && !index.is_read_only() {
+    /// Caches a connection for the next query, up to a limit: each has a page cache of its own. A read-only one is
+    /// dropped, because it may not see what others write.
+    fn return_index(&self, index: Index) {
+        let mut idle = lock_unpoisoned(&self.idle_indexes);
+        if idle.len() < MAX_IDLE_INDEXES && !index.is_read_only() {
             idle.push(index);
         }
     }
 
-    /// Takes in what is new, unless another thread has just done so, or has just failed.
-    fn refresh(&self, index: &Index) -> Result<(), IndexError> {
-        let mut looked = held(&self.looked);
-        let is_fresh = looked.is_some_and(|looked| looked.elapsed() <= FRESH);
+    /// Indexes new sessions, unless another thread has just done so or has just failed.
+    fn refresh_index(&self, index: &Index) -> Result<(), IndexError> {
+        let mut refreshed_at = lock_unpoisoned(&self.refreshed_at);
+        let is_fresh =
+            refreshed_at.is_some_and(|refreshed_at| refreshed_at.elapsed() <= REFRESH_INTERVAL);
         if !is_fresh && !self.is_blocked() {
-            self.catch_up(index)?;
-            *looked = Some(Instant::now());
+            self.catch_up_index(index)?;
+            *refreshed_at = Some(Instant::now());
         }
         Ok(())
     }
 
-    /// Takes in what is new.
-    fn catch_up(&self, index: &Index) -> Result<(), IndexError> {
+    /// Indexes new sessions.
+    fn catch_up_index(&self, index: &Index) -> Result<(), IndexError> {
         let refreshed = self.source.catch_up(index, &mut |_, _| {})?;
-        self.taken.fetch_add(refreshed.taken, Ordering::Relaxed);
+        self.indexed_sessions.fetch_add(refreshed.taken, Ordering::Relaxed);
         if !index.is_in_memory() {
-            *held(&self.condition) = IndexCondition::Current;
+            *lock_unpoisoned(&self.condition) = IndexCondition::Current;
         }
         Ok(())
     }
 
-    /// Whether the store could not be written a moment ago.
+    /// Whether writing to the store failed recently.
     fn is_blocked(&self) -> bool {
-        held(&self.blocked).is_some_and(|since| since.elapsed() < RETRY)
+        lock_unpoisoned(&self.blocked_since)
+            .is_some_and(|since| since.elapsed() < WRITE_RETRY_INTERVAL)
     }
 
-    /// What the index looks like now; another picture means that something has changed.
-    pub(crate) fn edition(&self) -> Edition {
-        let files = ["index.db", "index.db-wal"].map(|name| stamp(&self.store.join(name)));
-        Edition { files, taken: self.taken.load(Ordering::Relaxed) }
+    /// The current state of the index.
+    pub(crate) fn index_edition(&self) -> IndexEdition {
+        let files = ["index.db", "index.db-wal"].map(|name| file_stamp(&self.store.join(name)));
+        IndexEdition { files, indexed_sessions: self.indexed_sessions.load(Ordering::Relaxed) }
     }
 
     /// All sessions, newest first.
-    pub(crate) fn listing(&self) -> Result<Arc<Listing>, WebError> {
-        self.ask(|_| Ok(()))?;
-        let mut last = held(&self.listing);
-        let edition = self.edition();
+    pub(crate) fn session_listing(&self) -> Result<Arc<SessionListing>, WebError> {
+        self.query_index(|_| Ok(()))?;
+        let mut last = lock_unpoisoned(&self.listing);
+        let edition = self.index_edition();
         if let Some((_, listing)) = last.as_ref().filter(|(known, _)| *known == edition) {
             return Ok(Arc::clone(listing));
         }
-        let listing = Arc::new(Listing {
-            sessions: self.sessions(None, None)?,
+        let listing = Arc::new(SessionListing {
+            sessions: self.list_sessions(None, None)?,
             costs: self.costs_by_session()?,
-            failures: self.ask(Index::failures)?,
+            failures: self.query_index(Index::failures)?,
         });
         *last = Some((edition, Arc::clone(&listing)));
         Ok(listing)
     }
 
-    /// The sessions of one agent or all, newest first. One that was being recorded may have ended since.
-    pub(crate) fn sessions(
+    /// The sessions of one agent or of all, newest first. A session that the index has as running is read again,
+    /// because it may have ended.
+    pub(crate) fn list_sessions(
         &self,
         agent: Option<&str>,
         limit: Option<usize>,
     ) -> Result<Vec<Listed>, WebError> {
-        let mut sessions = self.ask(|index| index.sessions(agent, limit))?;
+        let mut sessions = self.query_index(|index| index.sessions(agent, limit))?;
         for session in sessions.iter_mut().map(|one| &mut one.session) {
             let is_running = session.status == Status::Running;
-            let dir = self.dir(&session.agent, session.id.as_str()).ok().filter(|_| is_running);
+            let dir =
+                self.session_dir(&session.agent, session.id.as_str()).ok().filter(|_| is_running);
             if dir.is_some_and(|dir| dir.is_imported().is_ok_and(|imported| !imported))
-                && let Ok(opened) = self.open(&session.agent, session.id.as_str())
+                && let Ok(opened) = self.open_session(&session.agent, session.id.as_str())
             {
                 session.clone_from(&opened.transcript.session);
             }
@@ -232,7 +237,7 @@ impl Library {
     }
 
     fn costs_by_session(&self) -> Result<HashMap<(String, String), Sum>, WebError> {
-        let Accounts { charges, costs, .. } = self.accounts(Filter::default())?;
+        let CostAccounts { charges, costs, .. } = self.cost_accounts(Filter::default())?;
         let all: Vec<usize> = (0..charges.all.len()).collect();
         let rows = charges.rows(&costs, &all, &Group { by: By::Session, zone: &self.zone });
         let named = rows.into_iter().filter_map(|row| {
@@ -243,27 +248,31 @@ impl Library {
         Ok(named.collect())
     }
 
-    /// What was billed, as far as a filter asks.
-    pub(crate) fn accounts(&self, filter: Filter) -> Result<Accounts, WebError> {
-        let charges = self.ask(|index| index.charges(&filter))?;
+    /// The charges that match a filter, with their costs.
+    pub(crate) fn cost_accounts(&self, filter: Filter) -> Result<CostAccounts, WebError> {
+        let charges = self.query_index(|index| index.charges(&filter))?;
         let costs = charges.costs(&self.prices, Mode::Auto);
-        Ok(Accounts { charges, costs, filter })
+        Ok(CostAccounts { charges, costs, filter })
     }
 
-    /// The folder of a kept session.
-    pub(crate) fn dir(&self, agent: &str, id: &str) -> Result<SessionDir, WebError> {
-        let unknown = || WebError::Unknown(format!("{agent}/{id}"));
+    /// The folder of a session.
+    pub(crate) fn session_dir(&self, agent: &str, id: &str) -> Result<SessionDir, WebError> {
+        let unknown = || WebError::NotFound(format!("{agent}/{id}"));
         let agent = agent.parse().map_err(|_| unknown())?;
         let dir = self.vault.session(&agent, &id.parse().map_err(|_| unknown())?);
         if dir.exists() { Ok(dir) } else { Err(unknown()) }
     }
 
-    /// A session as it is now; it is read once as long as it does not grow.
-    pub(crate) fn open(&self, agent: &str, id: &str) -> Result<Arc<Opened>, WebError> {
-        let dir = self.dir(agent, id)?;
+    /// A session in its current state. It is parsed again only when it has grown.
+    pub(crate) fn open_session(
+        &self,
+        agent: &str,
+        id: &str,
+    ) -> Result<Arc<OpenedSession>, WebError> {
+        let dir = self.session_dir(agent, id)?;
         let size = dir.size()?;
-        // One at a time: ten readers of one session must not read it ten times.
-        let mut opened = held(&self.opened);
+        // The lock is held while parsing, so that several requests do not parse the same session.
+        let mut opened = lock_unpoisoned(&self.open_sessions);
         if let Some(at) = opened.iter().position(|known| known.dir == dir && known.size == size) {
             let known = opened.remove(at);
             opened.push(Arc::clone(&known));
@@ -274,10 +283,12 @@ impl Library {
         let pictures = Pictures::find(&dir.bundle()?, &transcript.entries)?;
         let text = transcript.entries.iter().map(|entry| entry.content.len()).sum();
         let lanes = Lanes::of(&transcript.entries);
-        let new = Arc::new(Opened { dir, transcript, pictures, lanes, size, text });
+        let new =
+            Arc::new(OpenedSession { dir, transcript, pictures, lanes, size, text_bytes: text });
         opened.push(Arc::clone(&new));
-        while opened.len() > HELD
-            || (opened.len() > 1 && opened.iter().map(|one| one.text).sum::<usize>() > HELD_BYTES)
+        while opened.len() > MAX_OPEN_SESSIONS
+            || (opened.len() > 1
+                && opened.iter().map(|one| one.text_bytes).sum::<usize>() > MAX_OPEN_TEXT_BYTES)
         {
             opened.remove(0);
         }
@@ -285,12 +296,12 @@ impl Library {
     }
 }
 
-fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
+fn file_stamp(path: &Path) -> Option<(u64, SystemTime)> {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()?))
 }
 
-/// What a lock guards; a thread that gave up left it whole.
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex. A panic of another thread leaves the value valid.
+fn lock_unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Tells a page what grows while agents work: server-sent events.
+//! Server-sent events that notify open pages of new entries, notes and sessions.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,72 +16,75 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
-use crate::library::{Edition, Library};
+use crate::library::{IndexEdition, SessionLibrary};
 
-/// How often it is looked.
-const PAUSE: Duration = Duration::from_millis(500);
+/// How often the state is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Which session is watched; without one, the list of all.
+/// The session to watch; the list of sessions without one.
 #[derive(Clone, Deserialize)]
-pub(crate) struct Watched {
+pub(crate) struct WatchTarget {
     agent: Option<String>,
     id: Option<String>,
 }
 
-/// What was seen last.
+/// The watched state at one time.
 #[derive(Clone, PartialEq)]
-enum Seen {
-    Session { size: u64, noted: u64 },
-    All(String),
+enum WatchedState {
+    Session { size: u64, notes_size: u64 },
+    Listing(String),
 }
 
-impl Seen {
-    /// The id of an event that was sent in this state: a browser that reconnects brings the last one back.
+impl WatchedState {
+    /// The id of events in this state. A browser that reconnects sends the last id.
     fn event_id(&self) -> String {
         match self {
-            Seen::Session { size, noted } => format!("{size}-{noted}"),
-            Seen::All(edition) => edition.clone(),
+            WatchedState::Session { size, notes_size } => format!("{size}-{notes_size}"),
+            WatchedState::Listing(edition) => edition.clone(),
         }
     }
 
-    /// The state that an event id stands for.
-    fn from_event_id(id: &str, watched: &Watched) -> Option<Self> {
+    /// Parses an event id.
+    fn from_event_id(id: &str, watched: &WatchTarget) -> Option<Self> {
         if watched.id.is_none() {
-            return Some(Seen::All(id.to_owned()));
+            return Some(WatchedState::Listing(id.to_owned()));
         }
-        let (size, noted) = id.split_once('-')?;
-        Some(Seen::Session { size: size.parse().ok()?, noted: noted.parse().ok()? })
+        let (size, notes_size) = id.split_once('-')?;
+        Some(WatchedState::Session {
+            size: size.parse().ok()?,
+            notes_size: notes_size.parse().ok()?,
+        })
     }
 }
 
-/// Events until the page is closed, or the stream has lived long enough: browsers then open a new one.
-pub(crate) async fn events(
+/// Sends events until the page is closed or the stream's lifetime has passed. Browsers then open a new stream.
+pub(crate) async fn event_stream(
     State(app): State<WebApp>,
-    Query(watched): Query<Watched>,
+    Query(watched): Query<WatchTarget>,
     headers: HeaderMap,
 ) -> Result<Sse<KeepAliveStream<EventStream>>, WebError> {
     let permit = app.take_event_stream()?;
     let (sender, receiver) = mpsc::channel(4);
     let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let last = last_id.and_then(|id| Seen::from_event_id(id, &watched));
+    let last = last_id.and_then(|id| WatchedState::from_event_id(id, &watched));
     let lifetime = app.event_stream_lifetime;
     tokio::spawn(tokio::time::timeout(lifetime, send_changes(app, watched, last, sender)));
     Ok(Sse::new(EventStream { receiver, _permit: permit }).keep_alive(KeepAlive::default()))
 }
 
-/// Looks again and again and sends what has changed, until nobody listens any more.
+/// Reads the state in intervals and sends changes, until the page is closed.
 async fn send_changes(
     app: WebApp,
-    watched: Watched,
-    mut last: Option<Seen>,
+    watched: WatchTarget,
+    mut last: Option<WatchedState>,
     sender: Sender<Event>,
 ) {
     while !sender.is_closed() {
-        let asked = watched.clone();
-        if let Ok(seen) = app.run_blocking(move |library| look(library, &asked)).await {
+        let target = watched.clone();
+        if let Ok(seen) = app.run_blocking(move |library| read_state(library, &target)).await {
             let event = match last.replace(seen.clone()) {
                 Some(before) if before == seen => None,
-                Some(before) => match tell(&app, &watched, &before, &seen).await {
+                Some(before) => match change_event(&app, &watched, &before, &seen).await {
                     Ok(event) => Some(event),
                     Err(_) => break,
                 },
@@ -94,57 +97,58 @@ async fn send_changes(
                 break;
             }
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-fn look(library: &Library, watched: &Watched) -> Result<Seen, WebError> {
+fn read_state(library: &SessionLibrary, watched: &WatchTarget) -> Result<WatchedState, WebError> {
     if let (Some(agent), Some(id)) = (&watched.agent, &watched.id) {
-        let dir = library.dir(agent, id)?;
-        return Ok(Seen::Session { size: dir.size()?, noted: dir.noted() });
+        let dir = library.session_dir(agent, id)?;
+        return Ok(WatchedState::Session { size: dir.size()?, notes_size: dir.noted() });
     }
-    library.ask(|_| Ok(()))?;
-    Ok(Seen::All(edition_id(&library.edition())))
+    library.query_index(|_| Ok(()))?;
+    Ok(WatchedState::Listing(edition_id(&library.index_edition())))
 }
 
-/// The sizes and times of the index's files as one word.
-fn edition_id(edition: &Edition) -> String {
+/// The state of the index as an event id.
+fn edition_id(edition: &IndexEdition) -> String {
     let file_id = |file: &Option<(u64, SystemTime)>| {
         let (size, modified) = file.unwrap_or((0, SystemTime::UNIX_EPOCH));
         let nanoseconds = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         format!("{size}.{}", nanoseconds.as_nanos())
     };
     let files: Vec<_> = edition.files.iter().map(file_id).collect();
-    format!("{}-{}", files.join("-"), edition.taken)
+    format!("{}-{}", files.join("-"), edition.indexed_sessions)
 }
 
-/// How many entries the session has now, that its notes are others, or that the list is.
-async fn tell(
+/// The event for a change: new entries with their number, other notes, or another list.
+async fn change_event(
     app: &WebApp,
-    watched: &Watched,
-    before: &Seen,
-    now: &Seen,
+    watched: &WatchTarget,
+    before: &WatchedState,
+    now: &WatchedState,
 ) -> Result<Event, WebError> {
     let (Some(agent), Some(id)) = (watched.agent.clone(), watched.id.clone()) else {
         return Ok(Event::default().event("sessions").data("changed"));
     };
-    if let (Seen::Session { size: before, .. }, Seen::Session { size: now, .. }) = (before, now)
+    if let (WatchedState::Session { size: before, .. }, WatchedState::Session { size: now, .. }) =
+        (before, now)
         && before == now
     {
         return Ok(Event::default().event("notes").data("changed"));
     }
-    let told = app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
-        let runs = heading::runs(&opened.lanes).unwrap_or_default();
+    let data = app.run_blocking(move |library| {
+        let opened = library.open_session(&agent, &id)?;
+        let runs = heading::lane_runs(&opened.lanes).unwrap_or_default();
         Ok(format!("{} {runs}", opened.transcript.entries.len()))
     });
-    Ok(Event::default().event("entries").data(told.await?.trim_end()))
+    Ok(Event::default().event("entries").data(data.await?.trim_end()))
 }
 
 /// The events of one page.
 pub(crate) struct EventStream {
     receiver: Receiver<Event>,
-    /// Its place among the streams that may be open.
+    /// The permit of this stream.
     _permit: OwnedSemaphorePermit,
 }
 

@@ -1,13 +1,13 @@
-//! What stands around every page.
+//! The frame of every page.
 
 use maud::{DOCTYPE, Markup, html};
 
-use crate::assets::VERSION;
+use crate::assets::ASSETS_VERSION;
 use crate::heading;
-use crate::render::plain::clean;
+use crate::render::plain::clean_text;
 
-/// The pages that every page leads to, and their names.
-const PAGES: [(&str, &str); 5] = [
+/// The pages in the navigation bar: address and name.
+const NAV_PAGES: [(&str, &str); 5] = [
     ("/", "Sessions"),
     ("/search", "Search"),
     ("/cost", "Cost"),
@@ -15,8 +15,8 @@ const PAGES: [(&str, &str); 5] = [
     ("/threads", "Threads"),
 ];
 
-/// A page; `current` is the address of the one among [`PAGES`] that it is.
-pub(crate) fn shell(title: &str, current: &str, body: &Markup) -> Markup {
+/// A page with the search bar. `current` is its address in [`NAV_PAGES`].
+pub(crate) fn page_shell(title: &str, current: &str, body: &Markup) -> Markup {
     let bar = html! {
         @if current != "/search" {
             form action="/search" role="search" {
@@ -27,33 +27,33 @@ pub(crate) fn shell(title: &str, current: &str, body: &Markup) -> Markup {
         button #help type="button" aria-label="Keys" title="Keys (?)" { "?" }
         (heading::theme_button())
     };
-    framed(title, current, &bar, &html! { main #main { (body) } })
+    page_frame(title, current, &bar, &html! { main #main { (body) } })
 }
 
-/// Says that sessions may be missing, where the index could not be brought up to date.
+/// A notice that sessions may be missing, because the index is not current.
 pub(crate) fn stale_notice(notice: Option<&str>) -> Markup {
     html! { @if let Some(notice) = notice { p.stale role="status" { (notice) } } }
 }
 
-/// A page whose bar and body are its own.
-pub(crate) fn framed(title: &str, current: &str, bar: &Markup, body: &Markup) -> Markup {
+/// A page with its own bar and body.
+pub(crate) fn page_frame(title: &str, current: &str, bar: &Markup, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (clean(title)) " · Steno" }
+                title { (clean_text(title)) " · Steno" }
                 link rel="icon" href="data:,";
-                link rel="stylesheet" href={ "/assets/" (*VERSION) "/style.css" };
-                script type="module" src={ "/assets/" (*VERSION) "/app.js" } {}
+                link rel="stylesheet" href={ "/assets/" (*ASSETS_VERSION) "/style.css" };
+                script type="module" src={ "/assets/" (*ASSETS_VERSION) "/app.js" } {}
             }
             body {
                 a.skip href="#main" { "Skip to the content" }
                 header.top {
                     a.name href="/" { "Steno" }
                     nav aria-label="Pages" {
-                        @for (address, name) in PAGES {
+                        @for (address, name) in NAV_PAGES {
                             a href=(address) aria-current=[(address == current).then_some("page")] { (name) }
                         }
                     }
@@ -61,7 +61,7 @@ pub(crate) fn framed(title: &str, current: &str, bar: &Markup, body: &Markup) ->
                     (bar)
                 }
                 (body)
-                (heading::help())
+                (heading::keys_dialog())
             }
         }
     }

@@ -10,8 +10,8 @@ pub(crate) mod threads;
 
 use steno_core::SessionId;
 
-/// The address of a session.
-pub(crate) fn address(agent: &str, id: &SessionId) -> String {
-    // Both are letters, digits, '.', '_' and '-'.
+/// The address of a session's page.
+pub(crate) fn session_address(agent: &str, id: &SessionId) -> String {
+    // Both consist of letters, digits, '.', '_' and '-', so they need no encoding.
     format!("/session/{agent}/{id}")
 }

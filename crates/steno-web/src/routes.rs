@@ -1,4 +1,4 @@
-//! Which address is answered by what.
+//! The routes of the server.
 
 use std::sync::Arc;
 
@@ -12,52 +12,52 @@ use axum::routing::{delete, get, post};
 
 use crate::app::WebApp;
 use crate::error::WebError;
-use crate::guard::{self, Guard};
+use crate::guard::{self, TokenGuard};
 use crate::{api, assets, live, pages};
 
-/// All addresses, behind the guard.
-pub(crate) fn router(app: WebApp, guard: Arc<Guard>) -> Router {
+/// All routes, behind the guard.
+pub(crate) fn build_router(app: WebApp, guard: Arc<TokenGuard>) -> Router {
     let session = Router::new()
-        .route("/", get(pages::session::page))
-        .route("/part", get(pages::session::part))
-        .route("/find", get(pages::session::find))
-        .route("/step", get(pages::session::step))
-        .route("/notes", get(pages::session::notes))
-        .route("/entry/{number}", get(pages::session::entry))
-        .route("/picture/{sum}", get(pages::session::picture))
-        .route("/replay", get(pages::replay::page))
-        .route("/files", get(pages::replay::files));
+        .route("/", get(pages::session::session_page))
+        .route("/part", get(pages::session::entries_part))
+        .route("/find", get(pages::session::find_entries))
+        .route("/step", get(pages::session::find_step))
+        .route("/notes", get(pages::session::notes_part))
+        .route("/entry/{number}", get(pages::session::entry_text))
+        .route("/picture/{sum}", get(pages::session::picture_bytes))
+        .route("/replay", get(pages::replay::replay_page))
+        .route("/files", get(pages::replay::changed_files));
     Router::new()
-        .route("/", get(pages::home::page))
-        .route("/sessions", get(pages::home::list))
+        .route("/", get(pages::home::home_page))
+        .route("/sessions", get(pages::home::session_list))
         .nest("/session/{agent}/{id}", session)
-        .route("/search", get(pages::search::page))
-        .route("/cost", get(pages::cost::page))
-        .route("/compare", get(pages::compare::page))
-        .route("/threads", get(pages::threads::page))
-        .route("/thread", get(pages::threads::thread))
-        .route("/events", get(live::events))
-        .route("/assets/{version}/{name}", get(asset))
-        .route("/api/openapi.json", get(api::openapi))
-        .route("/api/sessions", get(api::sessions))
-        .route("/api/sessions/{agent}/{id}", get(api::session))
-        .route("/api/sessions/{agent}/{id}/entries", get(api::entries))
-        .route("/api/sessions/{agent}/{id}/resume", post(api::resume))
-        .route("/api/sessions/{agent}/{id}/notes", get(api::notes).post(api::annotate))
+        .route("/search", get(pages::search::search_page))
+        .route("/cost", get(pages::cost::cost_page))
+        .route("/compare", get(pages::compare::compare_page))
+        .route("/threads", get(pages::threads::threads_page))
+        .route("/thread", get(pages::threads::thread_page))
+        .route("/events", get(live::event_stream))
+        .route("/assets/{version}/{name}", get(serve_asset))
+        .route("/api/openapi.json", get(api::get_openapi))
+        .route("/api/sessions", get(api::list_sessions))
+        .route("/api/sessions/{agent}/{id}", get(api::get_session))
+        .route("/api/sessions/{agent}/{id}/entries", get(api::list_entries))
+        .route("/api/sessions/{agent}/{id}/resume", post(api::resume_session))
+        .route("/api/sessions/{agent}/{id}/notes", get(api::list_notes).post(api::add_note))
         .route("/api/sessions/{agent}/{id}/notes/{note}", delete(api::remove_note))
-        .route("/api/notes", get(api::all_notes))
-        .route("/api/search", get(api::search))
-        .route("/api/cost", get(api::cost))
-        .route("/api/diff", get(api::diff))
-        .fallback(|| async { WebError::Unknown("page".to_owned()) })
+        .route("/api/notes", get(api::list_all_notes))
+        .route("/api/search", get(api::search_entries))
+        .route("/api/cost", get(api::get_cost))
+        .route("/api/diff", get(api::get_diff))
+        .fallback(|| async { WebError::NotFound("page".to_owned()) })
         .layer(DefaultBodyLimit::max(app.body_bytes))
-        .layer(middleware::from_fn_with_state(guard, guard::check))
+        .layer(middleware::from_fn_with_state(guard, guard::check_request))
         .with_state(app)
 }
 
-async fn asset(Path((version, name)): Path<(String, String)>) -> Response {
-    let asset = assets::ALL.iter().find(|asset| asset.name == name);
-    match asset.filter(|_| version == *assets::VERSION) {
+async fn serve_asset(Path((version, name)): Path<(String, String)>) -> Response {
+    let asset = assets::WEB_ASSETS.iter().find(|asset| asset.name == name);
+    match asset.filter(|_| version == *assets::ASSETS_VERSION) {
         Some(asset) => {
             let lasting = "max-age=31536000, immutable";
             ([(CONTENT_TYPE, asset.media_type), (CACHE_CONTROL, lasting)], asset.text)

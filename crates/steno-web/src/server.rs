@@ -1,4 +1,4 @@
-//! The server: binds an address, and answers until the program ends.
+//! The server: binds an address, and serves requests until the program ends.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use uuid::Uuid;
 use crate::app::WebApp;
 use crate::connections::serve_connections;
 use crate::error::WebError;
-use crate::guard::{FirstVisit, Guard, LAUNCH_PATH};
-use crate::library::Library;
+use crate::guard::{FirstVisit, LAUNCH_PATH, TokenGuard};
+use crate::library::SessionLibrary;
 use crate::options::ServerOptions;
 use crate::routes;
 
-/// A server that has its address.
-pub struct Server {
+/// A server with a bound address.
+pub struct WebServer {
     runtime: Runtime,
     listener: TcpListener,
     address: SocketAddr,
-    guard: Arc<Guard>,
+    guard: Arc<TokenGuard>,
     options: ServerOptions,
 }
 
-impl Server {
-    /// Listens at the address; port 0 takes one that is free.
+impl WebServer {
+    /// Binds the address; port 0 chooses a free port.
     pub fn bind(options: ServerOptions) -> Result<Self, WebError> {
         let failed = |reason| WebError::Listen { address: options.address, reason };
         let runtime = Builder::new_multi_thread()
@@ -36,22 +36,22 @@ impl Server {
         let runtime = runtime.map_err(failed)?;
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let guard = Arc::new(Guard {
+        let guard = Arc::new(TokenGuard {
             token: format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()),
-            hosts: hosts(address),
-            everywhere: address.ip().is_unspecified(),
+            hosts: own_hosts(address),
+            is_unspecified: address.ip().is_unspecified(),
             cookie: format!("steno-{}", address.port()),
             first_visit: FirstVisit::default(),
         });
         Ok(Self { runtime, listener, address, guard, options })
     }
 
-    /// The address to open, with its token.
+    /// The address to open in a browser, with the token.
     pub fn url(&self) -> String {
         format!("http://{}/?token={}", self.address, self.guard.token)
     }
 
-    /// The address for a local file to lead to: one that works although the browser comes from another place.
+    /// The address for a local launch file. It works although the browser comes from a file.
     pub fn launch_url(&self) -> String {
         format!("http://{}{LAUNCH_PATH}?token={}", self.address, self.guard.token)
     }
@@ -61,19 +61,19 @@ impl Server {
         self.guard.first_visit.set(action);
     }
 
-    /// Answers until the program ends.
+    /// Serves requests until the program ends.
     pub fn run(self) -> Result<(), WebError> {
-        let library = Arc::new(Library::new(&self.options));
+        let library = Arc::new(SessionLibrary::new(&self.options));
         let ServerOptions { resume, limits, .. } = self.options;
         let app = WebApp::new(library, resume, &limits);
-        let router = routes::router(app, self.guard);
+        let router = routes::build_router(app, self.guard);
         let served = self.runtime.spawn(serve_connections(self.listener, router, limits));
         self.runtime.block_on(served).map_err(|error| WebError::Stopped(error.into()))
     }
 }
 
-/// The names by which a browser on this machine may call the server.
-fn hosts(address: SocketAddr) -> Vec<String> {
+/// The names of this server for a browser on this machine.
+fn own_hosts(address: SocketAddr) -> Vec<String> {
     let port = address.port();
     let mut hosts = vec![address.to_string()];
     if address.ip().is_loopback() {

@@ -1,4 +1,4 @@
-//! A TCP stream that fails when the other side has taken nothing for too long.
+//! A TCP stream that fails if the other side reads nothing for too long.
 
 use std::io;
 use std::pin::Pin;
@@ -18,13 +18,13 @@ pub(crate) struct WriteTimeoutStream {
 }
 
 impl WriteTimeoutStream {
-    /// Lets each write wait for at most `timeout`.
+    /// Limits the time that a write waits to `timeout`.
     pub(crate) fn new(stream: TcpStream, timeout: Duration) -> Self {
         let timer = Box::pin(tokio::time::sleep(timeout));
         Self { stream, timeout, timer, is_waiting: false }
     }
 
-    /// Does one write; fails once writes have been waiting for too long.
+    /// Polls a write; fails once writes have waited for too long.
     fn poll_in_time<T>(
         &mut self,
         context: &mut Context<'_>,

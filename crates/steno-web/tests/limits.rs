@@ -1,4 +1,4 @@
-//! What clients of the server may use up, shown with limits small enough to wait for.
+//! Tests the limits for clients, with values small enough to wait for.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,13 +10,13 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use steno_core::Clock;
 use steno_core::cost::Prices;
-use steno_web::{ConnectionLimits, Server, ServerOptions};
+use steno_web::{ConnectionLimits, ServerOptions, WebServer};
 use tempfile::TempDir;
 
-/// How long to wait for an answer before a test fails.
+/// How long to wait for a response before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server with an empty store; it answers until the test's process ends.
+/// A server with an empty store, which runs until the test process ends.
 struct RunningServer {
     address: SocketAddr,
     cookie: String,
@@ -26,7 +26,7 @@ struct RunningServer {
 impl RunningServer {
     fn start(limits: ConnectionLimits) -> Self {
         let store = tempfile::tempdir().unwrap();
-        let server = Server::bind(ServerOptions {
+        let server = WebServer::bind(ServerOptions {
             store: store.path().to_owned(),
             zone: TimeZone::UTC,
             clock: Clock::system(),
@@ -51,7 +51,7 @@ impl RunningServer {
         stream
     }
 
-    /// Sends the head of a request that brings the token, and `body`.
+    /// Sends a request with the token, and `body`.
     fn send(&self, request: &str, headers: &str, body: &str) -> TcpStream {
         let (address, cookie) = (self.address, &self.cookie);
         let mut stream = self.connect();
@@ -67,7 +67,7 @@ impl RunningServer {
     }
 }
 
-/// The status of the answer.
+/// The status of the response.
 fn status(stream: &mut TcpStream) -> u16 {
     let mut line = [0; 12];
     stream.read_exact(&mut line).unwrap();
@@ -88,7 +88,7 @@ fn fast() -> ConnectionLimits {
 }
 
 #[test]
-fn slow_headers_and_idle_connections_are_cut() {
+fn slow_headers_and_idle_connections_time_out() {
     let server = RunningServer::start(fast());
     wait_for_close(&mut server.connect());
     let mut half = server.connect();
@@ -125,14 +125,14 @@ fn large_headers_are_refused() {
 }
 
 #[test]
-fn whoever_has_the_token_can_connect_while_others_hold_connections() {
+fn clients_with_the_token_can_connect_while_others_hold_connections() {
     let limits = ConnectionLimits { unverified_connections: 4, ..ConnectionLimits::default() };
     let server = RunningServer::start(limits);
     let mut held = server.send("GET /api/sessions", "", "");
     assert_eq!(status(&mut held), 200);
     let mut others: Vec<_> = (0..40).map(|_| server.connect()).collect();
     assert_eq!(server.status("GET /api/sessions"), 200);
-    // The oldest was closed for a newer one; the connection with the token was not.
+    // The oldest connection was evicted for a newer one; the one with the token was not.
     wait_for_close(&mut others[0]);
     write!(held, "GET /api/sessions HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     let mut rest = String::new();
@@ -141,7 +141,7 @@ fn whoever_has_the_token_can_connect_while_others_hold_connections() {
 }
 
 #[test]
-fn a_client_that_reads_nothing_is_cut() {
+fn a_client_that_reads_nothing_times_out() {
     let limits = ConnectionLimits {
         write_timeout: Duration::from_millis(200),
         ..ConnectionLimits::default()
@@ -162,7 +162,7 @@ fn a_client_that_reads_nothing_is_cut() {
 }
 
 #[test]
-fn a_refused_client_does_not_keep_its_connection() {
+fn a_refused_client_is_disconnected() {
     let server = RunningServer::start(ConnectionLimits::default());
     let mut stream = server.connect();
     write!(stream, "GET / HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).unwrap();
@@ -172,7 +172,7 @@ fn a_refused_client_does_not_keep_its_connection() {
 }
 
 #[test]
-fn connections_and_event_streams_are_counted() {
+fn connections_and_event_streams_are_limited() {
     let limits = ConnectionLimits {
         verified_connections: 3,
         event_streams: 2,
@@ -197,7 +197,7 @@ fn connections_and_event_streams_are_counted() {
 }
 
 #[test]
-fn an_event_stream_ends_and_goes_on_with_what_was_missed() {
+fn a_new_event_stream_continues_with_missed_events() {
     let limits = ConnectionLimits { event_stream_lifetime: Duration::from_millis(600), ..fast() };
     let server = RunningServer::start(limits);
     let read = |headers: &str| {
@@ -208,7 +208,7 @@ fn an_event_stream_ends_and_goes_on_with_what_was_missed() {
     };
     let first = read("");
     assert!(first.contains("id: ") && !first.contains("data: changed"), "{first}");
-    // It was ended, and not cut for want of another request.
+    // The stream ended properly; it was not cut.
     assert!(first.ends_with("\r\n0\r\n\r\n"), "{first}");
     assert!(read("Last-Event-ID: 1.1-1.1\r\n").contains("data: changed"));
 }

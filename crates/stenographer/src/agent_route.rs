@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use steno_gateway::Upstreams;
-use steno_gateway::sdk::Environment;
+use steno_gateway::sdk::SdkEnvironment;
 
 use crate::config::AgentSetting;
 use crate::scene::Scene;
@@ -85,7 +85,7 @@ impl LaunchWord {
 /// How one program is started so that its requests go through the gateway.
 #[derive(Debug)]
 pub(crate) struct AgentRoute {
-    environment: Environment,
+    environment: SdkEnvironment,
     words: Vec<LaunchWord>,
     variables: Vec<(String, LaunchWord)>,
     /// The agent that the program is, where it is a known one.
@@ -122,7 +122,7 @@ impl AgentRoute {
         let agent =
             found.map(|agent| KnownAgent { name: agent.name.clone(), method: agent.base_url });
         let mut route = Self {
-            environment: Environment::new(upstreams, variable),
+            environment: SdkEnvironment::new(upstreams, variable),
             words: command.iter().cloned().map(LaunchWord::Plain).collect(),
             variables: Vec::new(),
             agent,

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use steno_acp::child::ChildLauncher;
-use steno_acp::recording::{Assignment, Kept, RecordingStatus, StoppedError};
+use steno_acp::recording::{ConnectionSettings, KeptSession, RecordingError, RecordingStatus};
 use steno_acp::replay::REHEARSAL;
 use steno_core::agent::places::places;
 use steno_core::agent::{gemini, opencode};
@@ -110,8 +110,8 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Where a connection with an agent is taken down.
-pub(crate) fn assignment(scene: &Scene, command: &[OsString]) -> Assignment {
-    Assignment {
+pub(crate) fn assignment(scene: &Scene, command: &[OsString]) -> ConnectionSettings {
+    ConnectionSettings {
         store: scene.store.clone(),
         clock: scene.clock.clone(),
         project: scene.cwd.clone(),
@@ -127,7 +127,7 @@ pub(crate) fn assignment(scene: &Scene, command: &[OsString]) -> Assignment {
 /// Says that recording has paused, resumed or stopped.
 fn report_recording(status: &RecordingStatus<'_>) {
     let mut ui = Ui::stdio();
-    let cause = |error: &StoppedError| {
+    let cause = |error: &RecordingError| {
         let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
         format!("{error}{}", cause.unwrap_or_default())
     };
@@ -150,7 +150,7 @@ pub(crate) fn child_launcher() -> Result<ChildLauncher, CommandError> {
 }
 
 /// Keeps what the agent itself wrote of a session, right now.
-pub(crate) fn join(ui: &Ui, scene: &Scene, kept: &Kept) -> Result<(), CommandError> {
+pub(crate) fn join(ui: &Ui, scene: &Scene, kept: &KeptSession) -> Result<(), CommandError> {
     let agent = kept.dir.agent();
     if !writes_files(scene, agent) {
         return Ok(());
@@ -168,7 +168,7 @@ pub(crate) fn join(ui: &Ui, scene: &Scene, kept: &Kept) -> Result<(), CommandErr
 }
 
 /// Has what the agent itself wrote of a session kept, in the background: nobody waits for that.
-pub(crate) fn join_later(scene: &Scene, kept: &Kept) {
+pub(crate) fn join_later(scene: &Scene, kept: &KeptSession) {
     let agent = kept.dir.agent();
     let Some(program) = Scene::program().ok().filter(|_| writes_files(scene, agent)) else {
         return;

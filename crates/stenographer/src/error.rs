@@ -24,7 +24,7 @@ pub(crate) enum Exit {
 impl Exit {
     /// As a program ended that was run.
     pub(crate) fn of(status: ExitStatus) -> Self {
-        match child::signal_of(status) {
+        match child::exit_signal(status) {
             Some(signal) => Exit::Signalled(signal),
             None => {
                 Exit::Ended(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))

@@ -7,7 +7,7 @@ use steno_core::durable;
 use steno_core::format::{chibi, devflow, leslie, native, weakincentives};
 use steno_core::view::pictures::Pictures;
 use steno_core::{Transcript, view};
-use steno_web::export::Export as Page;
+use steno_web::export::SessionExport as Page;
 
 use crate::error::CommandError;
 use crate::scene::Scene;
@@ -92,7 +92,7 @@ impl Export<'_> {
             Target::Jsonl => Some(native::render_lines(self.transcript)),
             Target::Md => Some(view::markdown::render(self.transcript)),
             Target::Atif => Some(view::atif::render(self.transcript)),
-            Target::Html => Some(Page { transcript, pictures, zone, index: None }.html()),
+            Target::Html => Some(Page { transcript, pictures, zone, index: None }.to_html()),
             Target::Leslie | Target::Devflow | Target::Chibi => None,
         }
     }

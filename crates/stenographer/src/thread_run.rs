@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use steno_acp::recording::Kept;
+use steno_acp::recording::KeptSession;
 use steno_core::format::leslie;
 use steno_core::join::is_only_on_wire;
 use steno_core::thread::{
@@ -66,7 +66,7 @@ impl ThreadRun<'_> {
             && let Some(dir) = find_session(self.scene, self.id, &name)?
         {
             // What the agent wrote itself makes the transcripts richer; without it the wire has to do.
-            let kept = Kept { dir: dir.clone(), name };
+            let kept = KeptSession { dir: dir.clone(), name };
             let _ = agents::join(&Ui::silent(), self.scene, &kept);
             let mut transcript = dir.read()?;
             killed.retain_own_units(&mut transcript);

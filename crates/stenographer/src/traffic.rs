@@ -18,10 +18,10 @@ use steno_core::vault::record::{Closing, Opening};
 use steno_core::vault::resumable::{RecordedSession, ResumableRecorder, UnclosedRecording};
 use steno_core::vault::{SessionDir, Vault};
 use steno_core::{Clock, SessionId, Timestamp};
-use steno_gateway::gateway::{Listener, OnChange, StoppedGateway, StoppedRecording};
+use steno_gateway::gateway::{ChangeCallback, PieceListener, StoppedGateway, StoppedRecording};
 use steno_gateway::{
-    Bound, ForwardProxy, Gateway, OpenSession, Options, OutboundProxies, RecordingChange,
-    TrafficRouting, TrafficSession, Upstreams,
+    BoundAddress, ForwardProxy, Gateway, GatewayOptions, OpenSession, OutboundProxies,
+    RecordingChange, TrafficRouting, TrafficSession, Upstreams,
 };
 
 use crate::commands::record::{self, Wanted};
@@ -88,15 +88,15 @@ impl Traffic {
         target: RecordingTarget,
         recording: Recording,
     ) -> Result<Self, CommandError> {
-        let bound = Bound::new(recording.listen)?;
-        bound.check(&recording.upstreams)?;
+        let bound = BoundAddress::bind(recording.listen)?;
+        bound.check_upstreams(&recording.upstreams)?;
         let (sender, receiver) = mpsc::channel();
         let (listener, debug) = match &recording.debug_files {
             Some(folder) => debug_files(&scene.cwd.join(folder))?,
             None => (None, None),
         };
         let changed = sender.clone();
-        let on_change: OnChange =
+        let on_change: ChangeCallback =
             Arc::new(move |change| drop(changed.send(Event::Recording(change))));
         let opened = OpenedSessions::default();
         let is_routed = target.is_routed;
@@ -116,7 +116,7 @@ impl Traffic {
         } else {
             TrafficRouting::OneSession(open)
         };
-        let options = Options {
+        let options = GatewayOptions {
             upstreams: recording.upstreams,
             proxies: proxies(),
             body_limit: recording.body_limit,
@@ -212,7 +212,7 @@ struct SessionOpener {
     subagents: bool,
     opened: OpenedSessions,
     pending: Pending,
-    on_change: OnChange,
+    on_change: ChangeCallback,
 }
 
 impl SessionOpener {
@@ -299,7 +299,7 @@ fn proxies() -> OutboundProxies {
     }
 }
 
-type Debugging = (Option<Listener>, Option<JoinHandle<()>>);
+type Debugging = (Option<PieceListener>, Option<JoinHandle<()>>);
 
 /// Writes debug files on a thread of its own; what cannot be written is left out, as chibi does.
 fn debug_files(folder: &Path) -> Result<Debugging, CommandError> {
@@ -328,6 +328,6 @@ fn debug_files(folder: &Path) -> Result<Debugging, CommandError> {
             }
         }
     });
-    let listener: Listener = Box::new(move |piece| drop(sender.send(piece.to_line())));
+    let listener: PieceListener = Box::new(move |piece| drop(sender.send(piece.to_line())));
     Ok((Some(listener), Some(thread)))
 }

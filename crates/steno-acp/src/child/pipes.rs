@@ -1,4 +1,4 @@
-//! Standard input and output, and pipes, as plain files: nothing is read ahead, nothing is held back.
+//! Standard input, standard output and pipes as plain files, without buffers.
 
 #[cfg(unix)]
 pub(crate) use self::unix::{close_stdin, close_stdout, pipe_file, stdin_file, stdout_file};
@@ -23,14 +23,14 @@ mod unix {
         pipe.into().into()
     }
 
-    /// Lets the editor know that nobody reads any more.
+    /// Closes our end of the editor's pipe, so that the editor's next write fails.
     pub(crate) fn close_stdin() {
         if let Ok(nothing) = File::open("/dev/null") {
             let _ = rustix::stdio::dup2_stdin(nothing);
         }
     }
 
-    /// Lets the editor know that nothing more is written.
+    /// Closes our end of the editor's pipe, so that the editor reads its end.
     pub(crate) fn close_stdout() {
         if let Ok(nothing) = File::options().write(true).open("/dev/null") {
             let _ = rustix::stdio::dup2_stdout(nothing);
@@ -56,9 +56,9 @@ mod windows {
         pipe.into().into()
     }
 
-    /// Ends with the process.
+    /// Does nothing: the pipe closes when the process ends.
     pub(crate) fn close_stdin() {}
 
-    /// Ends with the process.
+    /// Does nothing: the pipe closes when the process ends.
     pub(crate) fn close_stdout() {}
 }

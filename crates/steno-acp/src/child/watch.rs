@@ -1,7 +1,7 @@
-//! Ends the process group of a child when we are killed: the kernel ends only the child itself.
+//! Ends the process group of a child when this process is killed. The kernel ends only the child itself.
 //!
-//! A process of our own program (`steno child --watch-group`) waits for the end of a pipe that only we hold. Before we end in
-//! order, a byte tells it to leave the group alone: what a child leaves running on purpose goes on.
+//! A second process of our program (`steno child --watch-group`) waits for the end of a pipe that only we hold. Before
+//! a normal exit we write a byte to it, and it leaves the group alone: a child may leave processes running on purpose.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::ChildLauncher;
 
-/// How long a group has to end after it was asked to.
+/// How long a group may take to end after `SIGTERM`.
 const TERMINATE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A process that ends a group if we are killed.
+/// A process that ends a group if this process is killed.
 #[derive(Debug)]
 pub struct GroupWatch(Child);
 
@@ -25,18 +25,18 @@ impl GroupWatch {
     pub fn start(launcher: &ChildLauncher, group: i32) -> io::Result<Self> {
         let mut watcher = Command::new(&launcher.program);
         watcher.args(&launcher.arguments).arg("--watch-group").arg(group.to_string());
-        // In a group of its own it gets no signal that is meant for ours.
+        // In a group of its own, it gets none of the signals for ours.
         watcher.process_group(0);
         watcher.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         watcher.spawn().map(Self)
     }
 
     /// Watches the group that a child leads.
-    pub fn of_child(launcher: &ChildLauncher, child: &Child) -> io::Result<Self> {
+    pub fn watch_child(launcher: &ChildLauncher, child: &Child) -> io::Result<Self> {
         Self::start(launcher, i32::try_from(child.id()).map_err(io::Error::other)?)
     }
 
-    /// Ends the watch, and leaves the group alone.
+    /// Ends the watch without ending the group.
     pub fn dismiss(mut self) {
         if let Some(mut pipe) = self.0.stdin.take() {
             let _ = pipe.write_all(b".");
@@ -45,7 +45,7 @@ impl GroupWatch {
     }
 }
 
-/// Waits for the process at the other end of `pipe`; if it ends without a byte, ends the group.
+/// Reads from `pipe`. If it closes without a byte, the process at the other end was killed, and the group is ended.
 pub fn end_abandoned_group(pipe: &mut impl Read, group: i32) -> io::Result<()> {
     let Some(group) = Pid::from_raw(group) else { return Ok(()) };
     if pipe.read(&mut [0])? > 0 {
@@ -56,7 +56,7 @@ pub fn end_abandoned_group(pipe: &mut impl Read, group: i32) -> io::Result<()> {
     while test_kill_process_group(group).is_ok() && Instant::now() < until {
         thread::sleep(Duration::from_millis(10));
     }
-    // A group that has ended needs none.
+    // The group may have ended already.
     let _ = kill_process_group(group, Signal::KILL);
     Ok(())
 }

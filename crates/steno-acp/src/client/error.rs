@@ -1,70 +1,70 @@
-//! Why speaking with an agent failed.
+//! Errors of a client and its agent.
 
 use std::io;
 
 use serde_json::Value;
 
-/// Why speaking with an agent failed.
+/// Why a client failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// It could not be started.
+    /// The agent could not be started.
     #[error("could not start {program}")]
     Start {
         /// The program.
         program: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: io::Error,
     },
-    /// It ended before it had answered.
+    /// The agent ended before it answered a request.
     #[error("the agent ended before it answered {0}")]
     Ended(&'static str),
-    /// It said nothing for too long.
-    #[error("the agent has not answered {method} within {seconds} s")]
-    NoAnswer {
-        /// What it was asked.
+    /// The agent was silent for too long.
+    #[error("the agent did not answer {method} within {seconds} s")]
+    ResponseTimeout {
+        /// The method of the request.
         method: &'static str,
-        /// How long it was waited for.
+        /// The timeout.
         seconds: u64,
     },
-    /// It takes nothing more.
-    #[error("the agent no longer listens")]
-    Deaf(#[source] io::Error),
-    /// It answered with an error.
+    /// The agent no longer reads its input.
+    #[error("the agent closed its input")]
+    InputClosed(#[source] io::Error),
+    /// The agent answered with an error.
     #[error("the agent refused {method}: {message}")]
     Refused {
-        /// What it was asked.
+        /// The method of the request.
         method: &'static str,
         /// The code of the error.
         code: i64,
-        /// What it says.
+        /// The error's message.
         message: String,
     },
-    /// It speaks another version of the protocol.
-    #[error("the agent speaks version {0} of the protocol, not 1")]
-    Version(Value),
-    /// It named no session.
-    #[error("the agent has named no session")]
+    /// The agent uses another version of the protocol.
+    #[error("the agent uses version {0} of the protocol, not 1")]
+    UnsupportedVersion(Value),
+    /// The agent returned no session id.
+    #[error("the agent returned no session id")]
     NoSession,
-    /// It has no such mode.
+    /// The agent does not have this mode.
     #[error("the agent has no mode {mode}; it has: {}", offered.join(", "))]
     NoMode {
-        /// The mode that was wanted.
+        /// The requested mode.
         mode: String,
-        /// Those that it has.
+        /// The modes that the agent has.
         offered: Vec<String>,
     },
-    /// It was asked to stop, and did not.
-    #[error("the agent did not stop when it was asked to")]
+    /// The agent did not end a turn that was cancelled.
+    #[error("the agent did not cancel the turn")]
     Unresponsive,
-    /// The user wants nothing more of it.
+    /// The user interrupted the client.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl ClientError {
-    /// The error for an answer that is one.
-    pub(super) fn refused(method: &'static str, error: &Value) -> Self {
+    /// Parses the error object of a response.
+    pub(super) fn from_response(method: &'static str, error: &Value) -> Self {
         let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
         let message = error.get("message").and_then(Value::as_str);
         let details = error.get("data").and_then(|data| data.get("details")?.as_str());
@@ -76,12 +76,12 @@ impl ClientError {
         ClientError::Refused { method, code, message }
     }
 
-    /// Whether the agent wants the user to log in first.
-    pub fn wants_login(&self) -> bool {
+    /// Whether the user has to log in first.
+    pub fn needs_login(&self) -> bool {
         matches!(self, ClientError::Refused { code: -32000, .. })
     }
 
-    /// Whether the user has ended it.
+    /// Whether the user caused the error.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, ClientError::Interrupted | ClientError::Unresponsive)
     }

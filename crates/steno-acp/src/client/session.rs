@@ -1,4 +1,4 @@
-//! How a session begins, or goes on.
+//! Opens sessions with an agent, new ones or earlier ones.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,29 +6,34 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use steno_core::json::Object;
 
-use super::voice::Heard;
-use super::{Client, ClientError, Offers, Tell};
+use super::inbox::ClientInput;
+use super::{AgentCapabilities, AgentClient, ClientError, EventSink};
 
-/// The version of the protocol that is spoken.
-const VERSION: u64 = 1;
+/// The supported version of the protocol.
+const PROTOCOL_VERSION: u64 = 1;
 
-/// An agent that tells a session again may begin with that after it has answered; it is over once nothing comes.
-const QUIET: Duration = Duration::from_millis(300);
+/// An agent may send the history of a loaded session after its response. The history has ended once the agent is
+/// silent for this long.
+const QUIET_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The modes of a session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Modes {
-    /// Their ids.
+pub(super) struct SessionModes {
+    /// The ids of the modes.
     ids: Vec<String>,
-    /// The setting that holds them, where they are one of the agent's settings.
+    /// The config option that holds the modes, for agents that offer them as one.
     option: Option<String>,
 }
 
-impl Client {
-    /// Greets the agent, and learns what it can do.
-    pub fn initialize(&mut self, version: &str, tell: Tell<'_>) -> Result<(), ClientError> {
+impl AgentClient {
+    /// Sends `initialize`, and stores the agent's capabilities.
+    pub fn initialize(
+        &mut self,
+        version: &str,
+        on_event: EventSink<'_>,
+    ) -> Result<(), ClientError> {
         let params = json!({
-            "protocolVersion": VERSION,
+            "protocolVersion": PROTOCOL_VERSION,
             "clientInfo": { "name": "steno", "version": version },
             "clientCapabilities": {
                 "fs": { "readTextFile": false, "writeTextFile": false },
@@ -36,10 +41,10 @@ impl Client {
                 "session": { "compaction": {}, "notices": {} },
             },
         });
-        let result = self.request("initialize", params, tell)?;
+        let result = self.send_request("initialize", params, on_event)?;
         match result.get("protocolVersion") {
-            Some(told) if told.as_u64() != Some(VERSION) => {
-                return Err(ClientError::Version(told.clone()));
+            Some(version) if version.as_u64() != Some(PROTOCOL_VERSION) => {
+                return Err(ClientError::UnsupportedVersion(version.clone()));
             }
             _ => {}
         }
@@ -48,53 +53,58 @@ impl Client {
         let resume = offer("sessionCapabilities").and_then(|session| session.get("resume"));
         let logins = result.get("authMethods").and_then(Value::as_array).into_iter().flatten();
         let named = |login: &Value| Some(login.get("name")?.as_str()?.to_owned());
-        self.offers = Offers {
-            resumes: resume.is_some_and(|resume| !resume.is_null()),
-            loads: offer("loadSession").and_then(Value::as_bool).unwrap_or(false),
-            logins: logins.filter_map(named).collect(),
+        self.capabilities = AgentCapabilities {
+            can_resume: resume.is_some_and(|resume| !resume.is_null()),
+            can_load: offer("loadSession").and_then(Value::as_bool).unwrap_or(false),
+            login_methods: logins.filter_map(named).collect(),
         };
         Ok(())
     }
 
-    /// Begins a session in a folder; gives its name.
-    pub fn open(&mut self, folder: &Path, tell: Tell<'_>) -> Result<String, ClientError> {
+    /// Opens a new session in a folder; returns its id.
+    pub fn open_session(
+        &mut self,
+        folder: &Path,
+        on_event: EventSink<'_>,
+    ) -> Result<String, ClientError> {
         let params = json!({ "cwd": folder.to_string_lossy(), "mcpServers": [] });
-        let result = self.request("session/new", params, tell)?;
+        let result = self.send_request("session/new", params, on_event)?;
         let id = result.get("sessionId").and_then(Value::as_str).ok_or(ClientError::NoSession)?;
-        self.session = Some(id.to_owned());
-        self.modes = Modes::of(&result);
+        self.session_id = Some(id.to_owned());
+        self.modes = SessionModes::from_result(&result);
         Ok(id.to_owned())
     }
 
-    /// Goes on with a session, where the agent can do that; what it tells again is not told to anybody.
-    pub fn reopen(
+    /// Continues a session, if the agent can. The history that the agent sends causes no events. Returns whether it
+    /// succeeded.
+    pub fn reopen_session(
         &mut self,
         session: &str,
         folder: &Path,
-        tell: Tell<'_>,
+        on_event: EventSink<'_>,
     ) -> Result<bool, ClientError> {
-        let method = match &self.offers {
-            Offers { resumes: true, .. } => "session/resume",
-            Offers { loads: true, .. } => "session/load",
+        let method = match &self.capabilities {
+            AgentCapabilities { can_resume: true, .. } => "session/resume",
+            AgentCapabilities { can_load: true, .. } => "session/load",
             _ => return Ok(false),
         };
         let cwd = folder.to_string_lossy();
         let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
         self.is_replaying = true;
-        self.session = Some(session.to_owned());
-        let result = self.request(method, params, tell);
+        self.session_id = Some(session.to_owned());
+        let result = self.send_request(method, params, on_event);
         if result.is_ok() && method == "session/load" {
-            self.hear_out(tell)?;
+            self.drain_replay(on_event)?;
         }
         self.is_replaying = false;
         match result {
             Ok(result) => {
-                self.modes = Modes::of(&result);
+                self.modes = SessionModes::from_result(&result);
                 Ok(true)
             }
-            // One that no longer knows the session can still be told of it.
+            // An agent that no longer knows the session can get its context in a prompt.
             Err(ClientError::Refused { .. }) => {
-                self.session = None;
+                self.session_id = None;
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -102,8 +112,8 @@ impl Client {
     }
 
     /// Sets the session's mode.
-    pub fn set_mode(&mut self, mode: &str, tell: Tell<'_>) -> Result<(), ClientError> {
-        let session = self.session.clone().ok_or(ClientError::NoSession)?;
+    pub fn set_mode(&mut self, mode: &str, on_event: EventSink<'_>) -> Result<(), ClientError> {
+        let session = self.session_id.clone().ok_or(ClientError::NoSession)?;
         if !self.modes.ids.iter().any(|id| id == mode) {
             let offered = self.modes.ids.clone();
             return Err(ClientError::NoMode { mode: mode.to_owned(), offered });
@@ -115,26 +125,28 @@ impl Client {
             }
             None => ("session/set_mode", json!({ "sessionId": session, "modeId": mode })),
         };
-        self.request(method, params, tell).map(drop)
+        self.send_request(method, params, on_event).map(drop)
     }
 
-    /// Hears an agent until it says nothing for a while.
-    fn hear_out(&mut self, tell: Tell<'_>) -> Result<(), ClientError> {
-        while let Some(heard) = self.ears.hear(Some(Instant::now() + QUIET)) {
-            match heard {
-                Heard::Line(line) => drop(self.line(&line, u64::MAX, tell)?),
-                Heard::Interrupt => return Err(ClientError::Interrupted),
-                Heard::End => return Err(ClientError::Ended("session/load")),
-                Heard::Deaf(error) => return Err(ClientError::Deaf(error)),
-                Heard::Typed(_) => {}
+    /// Handles messages until the agent is silent.
+    fn drain_replay(&mut self, on_event: EventSink<'_>) -> Result<(), ClientError> {
+        while let Some(input) = self.inbox.receive(Some(Instant::now() + QUIET_TIMEOUT)) {
+            match input {
+                ClientInput::AgentLine(line) => {
+                    drop(self.handle_line(&line, u64::MAX, on_event)?)
+                }
+                ClientInput::Interrupt => return Err(ClientError::Interrupted),
+                ClientInput::AgentClosed => return Err(ClientError::Ended("session/load")),
+                ClientInput::WriteFailed(error) => return Err(ClientError::InputClosed(error)),
+                ClientInput::UserLine(_) => {}
             }
         }
         Ok(())
     }
 }
 
-impl Modes {
-    fn of(result: &Value) -> Self {
+impl SessionModes {
+    fn from_result(result: &Value) -> Self {
         let listed = |value: Option<&Value>, id: &str| -> Vec<String> {
             let items = value.and_then(Value::as_array).into_iter().flatten();
             items.filter_map(|item| Some(item.get(id)?.as_str()?.to_owned())).collect()

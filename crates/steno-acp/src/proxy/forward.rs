@@ -1,4 +1,4 @@
-//! Forwards what one side writes to the other. Bytes are recorded before they are forwarded.
+//! Forwards bytes from one side to the other. Bytes are recorded before they are forwarded.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,65 +9,65 @@ use std::time::{Duration, Instant};
 
 use crate::recording::{SideRecorder, WireBytes};
 
-/// Bytes that are forwarded at a time: what a pipe of Linux holds.
+/// How many bytes are forwarded at once: the size of a pipe on Linux.
 const BUFFER_SIZE: usize = 64 << 10;
 
-/// How long to wait for a pipe that says that it is not ready.
+/// How long to wait for a pipe that is not ready.
 const RETRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// How far a [`Forwarder`] has come.
+/// The progress of a [`ByteForwarder`].
 #[derive(Clone, Debug)]
 pub(super) struct ForwardProgress {
     began: Instant,
     /// Whether bytes are being written.
     is_writing: Arc<AtomicBool>,
-    /// When bytes last came, in milliseconds since the beginning.
-    last: Arc<AtomicU64>,
+    /// The time of the last bytes, in milliseconds since `began`.
+    last_activity: Arc<AtomicU64>,
 }
 
 impl Default for ForwardProgress {
     fn default() -> Self {
-        Self { began: Instant::now(), is_writing: Arc::default(), last: Arc::default() }
+        Self { began: Instant::now(), is_writing: Arc::default(), last_activity: Arc::default() }
     }
 }
 
 impl ForwardProgress {
-    /// Begins to count the time without bytes anew.
+    /// Restarts the idle time.
     pub(super) fn restart_idle_time(&self) {
-        self.last.fetch_max(self.now(), Ordering::AcqRel);
+        self.last_activity.fetch_max(self.elapsed_millis(), Ordering::AcqRel);
     }
 
-    /// Whether nothing is being written, and nothing has come for so long.
+    /// Whether nothing is being written, and the last bytes are older than `time`.
     pub(super) fn is_idle_for(&self, time: Duration) -> bool {
-        let last = Duration::from_millis(self.last.load(Ordering::Acquire));
+        let last = Duration::from_millis(self.last_activity.load(Ordering::Acquire));
         let idle = self.began.elapsed().saturating_sub(last);
         !self.is_writing.load(Ordering::Acquire) && idle > time
     }
 
-    fn now(&self) -> u64 {
+    fn elapsed_millis(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn note(&self, is_writing: bool) {
-        self.last.store(self.now(), Ordering::Release);
+    fn note_activity(&self, is_writing: bool) {
+        self.last_activity.store(self.elapsed_millis(), Ordering::Release);
         self.is_writing.store(is_writing, Ordering::Release);
     }
 }
 
-/// Records and forwards what one side writes.
-pub(super) struct Forwarder {
+/// Records and forwards the bytes of one side.
+pub(super) struct ByteForwarder {
     pub(super) recorder: SideRecorder,
     pub(super) progress: ForwardProgress,
 }
 
-impl Forwarder {
-    /// Forwards until the side ends or nobody reads any more.
-    pub(super) fn forward(mut self, from: &File, to: &File) {
+impl ByteForwarder {
+    /// Forwards until one of the files is closed.
+    pub(super) fn forward_all(mut self, from: &File, to: &File) {
         let mut buffer = Arc::new(Vec::new());
         while let Ok(1..) = self.forward_once(from, to, &mut buffer) {}
     }
 
-    /// Forwards what has come; gives how many bytes that were.
+    /// Forwards the available bytes; returns their number.
     fn forward_once(
         &mut self,
         from: &File,
@@ -76,24 +76,24 @@ impl Forwarder {
     ) -> io::Result<usize> {
         let free = match Arc::get_mut(buffer) {
             Some(free) if !free.is_empty() => free,
-            // A recorder that hangs still has the last one.
+            // A recorder that hangs still holds the last buffer.
             _ => {
                 *buffer = Arc::new(vec![0; BUFFER_SIZE]);
                 Arc::get_mut(buffer).expect("nobody else has it yet")
             }
         };
-        let count = read(from, free)?;
+        let count = read_available(from, free)?;
         if count > 0 {
-            self.progress.note(true);
+            self.progress.note_activity(true);
             self.recorder.record_shared(WireBytes::new(buffer, count));
             write_all(to, &buffer[..count])?;
-            self.progress.note(false);
+            self.progress.note_activity(false);
         }
         Ok(count)
     }
 }
 
-fn read(mut from: &File, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_available(mut from: &File, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(buffer) {
             Err(error) if is_temporary(&error) => {}
@@ -114,7 +114,7 @@ fn write_all(mut to: &File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether to try again, after a pause where the pipe is not ready: an editor may give us pipes that do not block.
+/// Whether to retry. Sleeps first if the pipe is not ready: an editor may pass non-blocking pipes.
 fn is_temporary(error: &io::Error) -> bool {
     if error.kind() == ErrorKind::WouldBlock {
         thread::sleep(RETRY_PAUSE);

@@ -1,4 +1,4 @@
-//! The record of one connection: each of its sessions has a log of its own.
+//! The record of one connection. Each of its sessions has a log of its own.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -26,86 +26,87 @@ use steno_core::vault::{SessionDir, Vault};
 use steno_core::{SessionId, Status, Timestamp};
 
 use super::sync::{LogSyncer, NamedRecorder, SyncFailure};
-use super::{Assignment, Kept, RecordingStatus, StoppedError, naming};
+use super::{ConnectionSettings, KeptSession, RecordingError, RecordingStatus, naming};
 
-/// Bytes that name no session and wait for the first one; more of them get a session of their own. They wait in memory,
-/// so a kill loses them.
+/// How many bytes that name no session wait for the first session. More of them get a session of their own. They are
+/// held in memory, so a kill loses them.
 const MAX_UNNAMED_BYTES: usize = 16 << 10;
 
-/// What is counted as lost during a gap.
-const UNIT: &str = "message";
+/// The unit of what a gap loses.
+const GAP_UNIT: &str = "message";
 
-/// What a message says that ends a turn.
-static STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"stopReason\""));
+/// The field of a message that ends a turn.
+static STOP_REASON_KEY: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(b"\"stopReason\""));
 
-/// The record of a connection that is open.
+/// The record of an open connection.
 pub(super) struct ConnectionLog {
-    assignment: Assignment,
+    settings: ConnectionSettings,
     vault: Vault,
-    /// What the agent calls itself.
-    told: Option<String>,
-    /// What each side has begun to say.
-    torn: HashMap<Side, Vec<u8>>,
+    /// The name that the agent reports.
+    agent_name: Option<String>,
+    /// The unfinished line of each side.
+    partial_lines: HashMap<Side, Vec<u8>>,
     redactor: Redactor,
     router: Router,
-    sessions: HashMap<String, OpenSession>,
+    sessions: HashMap<String, RecordingSession>,
     syncer: LogSyncer,
-    /// Lines that are written together, and the session that they belong to.
+    /// Lines that are written together, and their session.
     lines: WireLines,
-    writing: Option<String>,
-    /// Whether something was written that no sync was asked for.
-    has_news: bool,
-    /// Sessions whose recording is paused, and what those have lost that were resumed before the others.
+    lines_session: Option<String>,
+    /// Whether bytes were written since the last sync request.
+    has_unsynced: bool,
+    /// How many sessions are paused, and how many messages the resumed ones have lost.
     paused: usize,
-    lost: u64,
-    overflow: Overflow,
-    /// Nothing more is recorded.
-    is_over: bool,
+    lost_messages: u64,
+    overflow: QueueOverflow,
+    /// Whether recording has stopped for good.
+    is_stopped: bool,
 }
 
-/// What was dropped because too much waited for the store.
-struct Overflow {
-    /// When it began, until its end is marked in the records.
+/// Lines that were dropped because the queue was full.
+struct QueueOverflow {
+    /// When the overflow began; `None` once the gap is marked.
     since: Option<Timestamp>,
-    /// Sides whose next line has lost its beginning.
+    /// Sides of which the next line lacks its beginning.
     torn_sides: HashSet<Side>,
-    /// Lines that were dropped.
+    /// How many lines were dropped.
     dropped_lines: Arc<AtomicU64>,
 }
 
 /// A session that is being recorded.
-struct OpenSession {
+struct RecordingSession {
     recorder: Arc<ResumableRecorder>,
     schedule: RetrySchedule,
-    /// Has the next search take the session in: nobody is to wait for that here.
+    /// Marks the session as pending, so that the next search indexes it. Nothing here waits for the index.
     _marker: Option<Marker>,
 }
 
 impl ConnectionLog {
-    pub(super) fn new(assignment: Assignment, dropped_lines: Arc<AtomicU64>) -> Self {
-        let overflow = Overflow { since: None, torn_sides: HashSet::new(), dropped_lines };
+    pub(super) fn new(settings: ConnectionSettings, dropped_lines: Arc<AtomicU64>) -> Self {
+        let overflow = QueueOverflow { since: None, torn_sides: HashSet::new(), dropped_lines };
         Self {
-            vault: Vault::new(assignment.store.join("vault")),
-            assignment,
-            told: None,
-            torn: HashMap::new(),
+            vault: Vault::new(settings.store.join("vault")),
+            settings,
+            agent_name: None,
+            partial_lines: HashMap::new(),
             redactor: Redactor::default(),
             router: Router::default(),
             sessions: HashMap::new(),
             syncer: LogSyncer::start(),
             lines: WireLines::default(),
-            writing: None,
-            has_news: false,
+            lines_session: None,
+            has_unsynced: false,
             paused: 0,
-            lost: 0,
+            lost_messages: 0,
             overflow,
-            is_over: false,
+            is_stopped: false,
         }
     }
 
-    /// Writes what one side has said, at whichever byte it was cut; whether it may end a turn.
+    /// Records bytes of one side, which may end anywhere in a line. Returns whether they may end a turn.
     pub(super) fn record(&mut self, side: Side, at: Timestamp, mut bytes: &[u8]) -> bool {
-        if self.is_over {
+        if self.is_stopped {
             return false;
         }
         self.note_sync_failures();
@@ -120,41 +121,41 @@ impl ConnectionLog {
         while let Some(end) = memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end + 1);
             bytes = rest;
-            ends_turn |= match self.torn.get_mut(&side).filter(|torn| !torn.is_empty()) {
-                None => self.line(side, at, line),
+            ends_turn |= match self.partial_lines.get_mut(&side).filter(|torn| !torn.is_empty()) {
+                None => self.record_line(side, at, line),
                 Some(torn) => {
                     let line = [std::mem::take(torn).as_slice(), line].concat();
-                    self.line(side, at, &line)
+                    self.record_line(side, at, &line)
                 }
             };
         }
-        let torn = self.torn.entry(side).or_default();
+        let torn = self.partial_lines.entry(side).or_default();
         torn.extend_from_slice(bytes);
         if torn.len() >= LINE_LIMIT {
             let line = std::mem::take(torn);
-            ends_turn |= self.line(side, at, &line);
+            ends_turn |= self.record_line(side, at, &line);
         }
-        self.write();
+        self.write_lines();
         ends_turn
     }
 
-    /// Has the sessions synced that have news, if that is urgent or was long ago.
+    /// Requests a sync of written bytes, if it is urgent or the interval has passed.
     pub(super) fn sync_if_due(&mut self, is_urgent: bool) {
-        if self.is_over {
+        if self.is_stopped {
             return;
         }
         self.note_sync_failures();
         self.resume_if_due();
-        if self.has_news && self.syncer.is_due(is_urgent) {
-            self.has_news = false;
-            self.syncer.request(self.recorders(), None);
+        if self.has_unsynced && self.syncer.is_due(is_urgent) {
+            self.has_unsynced = false;
+            self.syncer.request_sync(self.recorders(), None);
         }
     }
 
-    /// Has all sessions synced, and answers then.
-    pub(super) fn sync(&mut self, synced: Sender<()>) {
-        self.has_news = false;
-        self.syncer.request(self.recorders(), Some(synced));
+    /// Requests a sync of all sessions, and replies through `synced`.
+    pub(super) fn sync_now(&mut self, synced: Sender<()>) {
+        self.has_unsynced = false;
+        self.syncer.request_sync(self.recorders(), Some(synced));
     }
 
     fn recorders(&self) -> Vec<NamedRecorder> {
@@ -175,160 +176,170 @@ impl ConnectionLog {
         self.note_pause(error);
     }
 
-    /// Too much waits for the store: from here on lines of a side are missing.
+    /// Notes that lines of a side are missing from here on, because the queue is full.
     pub(super) fn note_overflow(&mut self, side: Side, at: Timestamp) {
-        self.torn.remove(&side);
+        self.partial_lines.remove(&side);
         self.overflow.torn_sides.insert(side);
-        if self.overflow.since.is_none() && !self.is_over {
+        if self.overflow.since.is_none() && !self.is_stopped {
             self.overflow.since = Some(at);
-            (self.assignment.on_change)(&RecordingStatus::Paused(&StoppedError::TooSlow));
+            (self.settings.on_change)(&RecordingStatus::Paused(&RecordingError::TooSlow));
         }
     }
 
-    /// Marks that lines are missing which were dropped, in all sessions: nobody knows whose they were.
+    /// Marks the dropped lines as a gap in all sessions, because their session is unknown.
     fn end_overflow(&mut self) {
         let Some(since) = self.overflow.since.take() else { return };
-        // A line whose end is heard next has lost its beginning, and counts too.
+        // The next line lacks its beginning, so it is lost too.
         let torn = self.overflow.torn_sides.len() as u64;
         let lost = self.overflow.dropped_lines.swap(0, Ordering::AcqRel) + torn;
-        let (reason, unit) = (StoppedError::TooSlow.to_string(), UNIT.to_owned());
+        let (reason, unit) = (RecordingError::TooSlow.to_string(), GAP_UNIT.to_owned());
         let gap = RecordingGap { since, reason, lost, unit };
         let mut failures = Vec::new();
         for open in self.sessions.values_mut() {
             let marked = open.recorder.append(0, |recorder| recorder.append_gap(&gap));
-            failures.extend(open.failure_of(marked));
+            failures.extend(open.note_append(marked));
         }
         failures.into_iter().for_each(|error| self.note_pause(error));
-        (self.assignment.on_change)(&RecordingStatus::Resumed { lost });
+        (self.settings.on_change)(&RecordingStatus::Resumed { lost });
     }
 
-    /// Closes the sessions; gives those whose record is whole.
-    pub(super) fn end(mut self, closing: Option<Closing>) -> Vec<Kept> {
-        for (side, line) in std::mem::take(&mut self.torn) {
+    /// Closes the sessions; returns those with a complete record.
+    pub(super) fn close_sessions(mut self, closing: Option<Closing>) -> Vec<KeptSession> {
+        for (side, line) in std::mem::take(&mut self.partial_lines) {
             if !line.is_empty() {
-                self.line(side, self.assignment.clock.now(), &line);
+                self.record_line(side, self.settings.clock.now(), &line);
             }
         }
         let rest = std::mem::take(&mut self.router).rest().into_iter();
         let name = SessionId::fresh().to_string();
-        rest.for_each(|line| self.keep(&name, &line));
-        self.write();
+        rest.for_each(|line| self.queue_line(&name, &line));
+        self.write_lines();
         self.syncer.finish();
         self.note_sync_failures();
-        if self.is_over {
+        if self.is_stopped {
             return Vec::new();
         }
         let closing = closing.unwrap_or(Closing { status: Status::Completed, reason: None });
         let sessions = std::mem::take(&mut self.sessions).into_iter();
-        sessions.filter_map(|(name, session)| self.close(name, session, &closing)).collect()
+        sessions.filter_map(|(name, session)| self.close_session(name, session, &closing)).collect()
     }
 
-    fn close(&mut self, name: String, open: OpenSession, closing: &Closing) -> Option<Kept> {
+    fn close_session(
+        &mut self,
+        name: String,
+        open: RecordingSession,
+        closing: &Closing,
+    ) -> Option<KeptSession> {
         let recorder = Arc::into_inner(open.recorder).expect("the syncer has ended");
         let (dir, was_paused) = (recorder.dir().clone(), recorder.is_paused());
         match recorder.close(closing) {
             Ok(gap) => {
                 gap.into_iter().for_each(|gap| self.note_resumption(gap.lost));
-                return Some(Kept { dir, name });
+                return Some(KeptSession { dir, name });
             }
-            // That it has paused was said before.
+            // The pause was reported before.
             Err(_) if was_paused => {}
             Err(unclosed) => self.note_pause(unclosed.error),
         }
         None
     }
 
-    /// Takes a line; whether it may end a turn.
-    fn line(&mut self, side: Side, at: Timestamp, line: &[u8]) -> bool {
+    /// Records a line. Returns whether it may end a turn.
+    fn record_line(&mut self, side: Side, at: Timestamp, line: &[u8]) -> bool {
         let address = Address::of(line);
-        if side == Side::Agent && self.told.is_none() {
+        if side == Side::Agent && self.agent_name.is_none() {
             let is_answer = address.as_ref().is_some_and(|address| address.method.is_none());
-            self.told = is_answer.then(|| address::agent_name(line)).flatten();
+            self.agent_name = is_answer.then(|| address::agent_name(line)).flatten();
         }
         let bytes = self.redactor.redact(line, address.as_ref());
         let running = address.as_ref().and_then(|address| self.router.running(address));
-        if running.is_some() && running == self.writing.as_deref() {
+        if running.is_some() && running == self.lines_session.as_deref() {
             let is_json = matches!(bytes, Cow::Borrowed(_));
             self.lines.push(at, side, &bytes, is_json);
         } else {
             let line = Line { at, wire: Wire { side, bytes: bytes.into_owned() } };
             let placed = self.router.place(address.as_ref(), line);
-            placed.iter().for_each(|(session, line)| self.keep(session, line));
-            self.settle();
+            placed.iter().for_each(|(session, line)| self.queue_line(session, line));
+            self.assign_unnamed_lines();
         }
-        side == Side::Agent && STOP.find(line).is_some()
+        side == Side::Agent && STOP_REASON_KEY.find(line).is_some()
     }
 
-    /// Gives what waits for a session one of its own, if that is too much.
-    fn settle(&mut self) {
+    /// Moves lines that name no session into a new one, if they are too many.
+    fn assign_unnamed_lines(&mut self) {
         if self.router.waiting() > MAX_UNNAMED_BYTES {
             let placed = self.router.settle(SessionId::fresh().as_str());
-            placed.iter().for_each(|(session, line)| self.keep(session, line));
+            placed.iter().for_each(|(session, line)| self.queue_line(session, line));
         }
     }
 
-    /// Puts a line to those that are written together.
-    fn keep(&mut self, session: &str, line: &Line) {
-        if self.writing.as_deref() != Some(session) {
-            self.write();
-            self.writing = Some(session.to_owned());
+    /// Queues a line for the next write.
+    fn queue_line(&mut self, session: &str, line: &Line) {
+        if self.lines_session.as_deref() != Some(session) {
+            self.write_lines();
+            self.lines_session = Some(session.to_owned());
         }
         self.lines.push(line.at, line.wire.side, &line.wire.bytes, false);
     }
 
-    /// Writes the lines that are ready.
-    fn write(&mut self) {
+    /// Writes the queued lines.
+    fn write_lines(&mut self) {
         if !self.lines.is_empty()
-            && !self.is_over
-            && let Err(error) = self.append()
+            && !self.is_stopped
+            && let Err(error) = self.append_lines()
         {
-            self.stop(&error);
+            self.stop_recording(&error);
         }
         self.lines.clear();
     }
 
-    fn append(&mut self) -> Result<(), StoppedError> {
-        let Some(session) = &self.writing else { return Ok(()) };
+    fn append_lines(&mut self) -> Result<(), RecordingError> {
+        let Some(session) = &self.lines_session else { return Ok(()) };
         if !self.sessions.contains_key(session) {
-            let (open, failure) = self.open(session)?;
+            let (open, failure) = self.open_session(session)?;
             self.sessions.insert(session.clone(), open);
             failure.into_iter().for_each(|error| self.note_pause(error));
         }
-        self.has_news = true;
+        self.has_unsynced = true;
         let lines = &self.lines;
-        let open = self.writing.as_ref().and_then(|session| self.sessions.get_mut(session));
+        let open = self.lines_session.as_ref().and_then(|session| self.sessions.get_mut(session));
         let failure = open.and_then(|open| {
             let lost = lines.len() as u64;
             let appended = open.recorder.append(lost, |recorder| recorder.append_wire(lines));
-            open.failure_of(appended)
+            open.note_append(appended)
         });
         failure.into_iter().for_each(|error| self.note_pause(error));
         Ok(())
     }
 
-    /// Opens a session; one whose store cannot be written is paused, and the failure is given too.
-    fn open(&self, name: &str) -> Result<(OpenSession, Option<FileError>), StoppedError> {
-        let assignment = &self.assignment;
-        let agent = assignment.agent.clone();
-        let agent =
-            agent.unwrap_or_else(|| naming::agent(self.told.as_deref(), &assignment.command));
+    /// Opens a session. If the store cannot be written, the session starts paused, and the error is returned with it.
+    fn open_session(
+        &self,
+        name: &str,
+    ) -> Result<(RecordingSession, Option<FileError>), RecordingError> {
+        let settings = &self.settings;
+        let agent = settings.agent.clone();
+        let agent = agent.unwrap_or_else(|| {
+            naming::connection_agent(self.agent_name.as_deref(), &settings.command)
+        });
         let id = SessionId::for_native(agent.as_str(), name);
         let dir = self.vault.session(&agent, &id);
         let opening = Opening {
             agent: agent.as_str().to_owned(),
-            project: Some(assignment.project.to_string_lossy().into_owned()),
+            project: Some(settings.project.to_string_lossy().into_owned()),
             native_id: Some(name.to_owned()),
             protocol: Some(acp::AGENT.to_owned()),
-            thread: assignment.thread.clone(),
-            launch: assignment.launch.clone(),
+            thread: settings.thread.clone(),
+            launch: settings.launch.clone(),
         };
-        // That it cannot be marked is no reason not to keep it.
-        let _marker = Pending::new(&assignment.store).mark(&dir).ok();
+        // A session without the mark is recorded all the same.
+        let _marker = Pending::new(&settings.store).mark(&dir).ok();
         let usable = check_usable(&dir);
-        let session = RecordedSession { dir, opening, clock: assignment.clock.clone(), unit: UNIT };
+        let session =
+            RecordedSession { dir, opening, clock: settings.clock.clone(), unit: GAP_UNIT };
         let (recorder, failure) = match usable {
             Ok(()) => ResumableRecorder::open(session),
-            Err(StoppedError::Store(error)) => {
+            Err(RecordingError::Store(error)) => {
                 (ResumableRecorder::paused(session, &error), Some(error))
             }
             Err(error) => return Err(error),
@@ -338,10 +349,10 @@ impl ConnectionLog {
             schedule.note_failure(Instant::now());
         }
         let recorder = Arc::new(recorder);
-        Ok((OpenSession { recorder, schedule, _marker }, failure))
+        Ok((RecordingSession { recorder, schedule, _marker }, failure))
     }
 
-    /// Tries the store again, for each session whose recording is paused.
+    /// Retries the store for each paused session.
     fn resume_if_due(&mut self) {
         if self.paused == 0 {
             return;
@@ -355,39 +366,39 @@ impl ConnectionLog {
         }
         resumed.into_iter().for_each(|lost| self.note_resumption(lost));
         if let Some(error) = refusal {
-            self.stop(&error);
+            self.stop_recording(&error);
         }
     }
 
-    /// Says that recording pauses, unless that of another session does already.
+    /// Reports that recording pauses, unless another session is paused already.
     fn note_pause(&mut self, error: FileError) {
         self.paused += 1;
         if self.paused == 1 {
-            (self.assignment.on_change)(&RecordingStatus::Paused(&error.into()));
+            (self.settings.on_change)(&RecordingStatus::Paused(&error.into()));
         }
     }
 
-    /// Says that recording continues, once that of all sessions does.
+    /// Reports that recording continues, once no session is paused.
     fn note_resumption(&mut self, lost: u64) {
-        self.lost += lost;
+        self.lost_messages += lost;
         self.paused = self.paused.saturating_sub(1);
         if self.paused == 0 {
-            let lost = std::mem::take(&mut self.lost);
-            (self.assignment.on_change)(&RecordingStatus::Resumed { lost });
+            let lost = std::mem::take(&mut self.lost_messages);
+            (self.settings.on_change)(&RecordingStatus::Resumed { lost });
         }
     }
 
-    /// Reports once that nothing more is recorded.
-    fn stop(&mut self, error: &StoppedError) {
-        if !std::mem::replace(&mut self.is_over, true) {
-            (self.assignment.on_change)(&RecordingStatus::Stopped(error));
+    /// Reports that nothing more is recorded, once.
+    fn stop_recording(&mut self, error: &RecordingError) {
+        if !std::mem::replace(&mut self.is_stopped, true) {
+            (self.settings.on_change)(&RecordingStatus::Stopped(error));
         }
     }
 }
 
-impl OpenSession {
-    /// Tries the store again if an attempt is due; an error means that the session must not be recorded into.
-    fn try_resume(&mut self) -> Result<Option<RecordingGap>, StoppedError> {
+impl RecordingSession {
+    /// Retries the store if that is due. An error means that the session must not be written.
+    fn try_resume(&mut self) -> Result<Option<RecordingGap>, RecordingError> {
         let began = Instant::now();
         if !self.schedule.is_due(began) {
             return Ok(None);
@@ -398,7 +409,7 @@ impl OpenSession {
                 self.schedule.note_success(Instant::now());
                 Ok(gap)
             }
-            Err(StoppedError::Store(_)) => {
+            Err(RecordingError::Store(_)) => {
                 self.schedule.note_failed_attempt(began, Instant::now());
                 Ok(None)
             }
@@ -406,18 +417,18 @@ impl OpenSession {
         }
     }
 
-    /// The failure that has paused the recording, if this was it.
-    fn failure_of(&mut self, appended: Result<(), NotRecorded>) -> Option<FileError> {
+    /// The error that paused the recording, if this result is one.
+    fn note_append(&mut self, appended: Result<(), NotRecorded>) -> Option<FileError> {
         let Err(NotRecorded::Failed(error)) = appended else { return None };
         self.schedule.note_failure(Instant::now());
         Some(error)
     }
 }
 
-/// Makes sure that a session holds nothing but the wire of an agent.
-fn check_usable(dir: &SessionDir) -> Result<(), StoppedError> {
+/// Checks that a session holds nothing but ACP messages.
+fn check_usable(dir: &SessionDir) -> Result<(), RecordingError> {
     if dir.is_recorded()? && !dir.is_wire()? {
-        return Err(StoppedError::Recorded(dir.id().clone()));
+        return Err(RecordingError::ForeignSession(dir.id().clone()));
     }
     Ok(())
 }

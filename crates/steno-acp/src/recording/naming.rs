@@ -1,4 +1,4 @@
-//! Whose sessions a connection is about: the agent's name as its own files are kept under, where we know them.
+//! Which agent the sessions of a connection belong to. A known agent gets the name under which its own files are kept.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use steno_core::agent::{acp, claude_code, codex, copilot, gemini, goose, kimi, opencode, qwen};
 use steno_core::vault::AgentName;
 
-/// Words in the names of agents and of the programs that speak for them.
-const KNOWN: [(&str, &str); 8] = [
+/// Words in the names of agents and their adapters, and the agent that they mean.
+const AGENT_WORDS: [(&str, &str); 8] = [
     ("claude", claude_code::AGENT),
     ("codex", codex::AGENT),
     ("gemini", gemini::AGENT),
@@ -18,22 +18,22 @@ const KNOWN: [(&str, &str); 8] = [
     ("kimi", kimi::AGENT),
 ];
 
-/// The agent that calls itself `told`, or else is run by `command`.
-pub(super) fn agent(told: Option<&str>, command: &[OsString]) -> AgentName {
+/// The agent that reports the name `reported_name`, or else the one that `command` runs.
+pub(super) fn connection_agent(reported_name: Option<&str>, command: &[OsString]) -> AgentName {
     let words = command.iter().take_while(|word| !word.as_encoded_bytes().starts_with(b"--"));
     let words = words.filter_map(|word| Path::new(word).file_name()?.to_str());
-    let known = told.into_iter().chain(words).find_map(known);
+    let known = reported_name.into_iter().chain(words).find_map(known_agent);
     let program = || Path::new(&command[0]).file_stem()?.to_str();
-    let name = known.or(told).or_else(program).unwrap_or(acp::AGENT);
+    let name = known.or(reported_name).or_else(program).unwrap_or(acp::AGENT);
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = name.chars().map(plain).take(64).collect();
     let fallback = || acp::AGENT.parse().expect("a plain word");
     name.trim_matches(['.', '-']).to_lowercase().parse().unwrap_or_else(|_| fallback())
 }
 
-fn known(word: &str) -> Option<&'static str> {
+fn known_agent(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase();
-    KNOWN.iter().find(|(part, _)| word.contains(part)).map(|(_, agent)| *agent)
+    AGENT_WORDS.iter().find(|(part, _)| word.contains(part)).map(|(_, agent)| *agent)
 }
 
 #[cfg(test)]
@@ -41,10 +41,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_are_known_by_their_names_and_commands() {
-        let named = |told, command: &[&str]| {
+    fn agents_are_recognized_by_name_or_command() {
+        let named = |reported_name, command: &[&str]| {
             let command: Vec<OsString> = command.iter().map(OsString::from).collect();
-            agent(told, &command).as_str().to_owned()
+            connection_agent(reported_name, &command).as_str().to_owned()
         };
         assert_eq!(named(Some("@zed-industries/claude-agent-acp"), &["x"]), "claude-code");
         assert_eq!(named(None, &["npx", "-y", "@google/gemini-cli", "--acp"]), "gemini");

@@ -10,25 +10,25 @@ use steno_core::agent::acp::wire::Side;
 
 use super::{QueueState, RecorderMessage, STORE_TIMEOUT};
 
-/// Bytes that may wait for a store that hangs. More of them are not recorded, until half of them are written.
+/// How many bytes may be queued while the store hangs. More are dropped, until half of the queue is written.
 const MAX_QUEUED_BYTES: usize = 256 << 20;
 
-/// Records what one side says.
+/// Records the bytes of one side.
 #[derive(Debug)]
 pub struct SideRecorder {
     side: Side,
     messages: Sender<RecorderMessage>,
     queue: QueueState,
     clock: Clock,
-    /// How often bytes were queued.
+    /// How many writes were queued.
     queued: u64,
-    /// How often they were written.
+    /// How many writes are done.
     written: Arc<WrittenCount>,
     is_dropping: bool,
     store_timeout: Duration,
 }
 
-/// Bytes that are written and forwarded without a copy: the first of a shared buffer.
+/// The first bytes of a shared buffer, which are written and forwarded without a copy.
 #[derive(Clone, Debug)]
 pub(crate) struct WireBytes {
     buffer: Arc<Vec<u8>>,
@@ -61,12 +61,12 @@ impl SideRecorder {
         Self { side, messages, queue, clock, queued: 0, written, is_dropping: false, store_timeout }
     }
 
-    /// Records bytes that are about to be forwarded. They are in the log when this returns, unless the store hangs.
+    /// Records bytes before they are forwarded. They are in the log when this returns, unless the store hangs.
     pub fn record(&mut self, bytes: &[u8]) {
         self.record_shared(WireBytes::new(&Arc::new(bytes.to_vec()), bytes.len()));
     }
 
-    /// Records bytes that are about to be forwarded, without a copy of them.
+    /// Records bytes before they are forwarded, without a copy.
     pub(crate) fn record_shared(&mut self, bytes: WireBytes) {
         let at = self.clock.now();
         let limit = if self.is_dropping { MAX_QUEUED_BYTES / 2 } else { MAX_QUEUED_BYTES };
@@ -80,7 +80,7 @@ impl SideRecorder {
             }
             return;
         }
-        // While earlier bytes still wait, the store hangs, and nobody waits for it.
+        // Earlier bytes are still queued, so the store hangs. Do not wait for it.
         let hangs = self.written.get() < self.queued;
         self.queue.queued_bytes.fetch_add(bytes.len(), Ordering::AcqRel);
         self.queued += 1;
@@ -92,7 +92,7 @@ impl SideRecorder {
     }
 }
 
-/// Counts what was written of one side.
+/// Counts the finished writes of one side.
 #[derive(Debug, Default)]
 pub(super) struct WrittenCount {
     count: Mutex<u64>,
@@ -162,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_twice_for_a_store_that_hangs() {
+    fn a_store_that_hangs_delays_only_once() {
         let (mut recorder, received) = side_recorder(Duration::from_millis(1));
         recorder.record(b"a\n");
         recorder.store_timeout = Duration::MAX;
         recorder.record(b"b\n");
-        // Once the store has caught up, bytes are written first again.
+        // Once the store has caught up, `record` waits for it again.
         received.try_iter().for_each(|message| drop(written(message)));
         let writer = std::thread::spawn(move || written(received.recv().unwrap()));
         recorder.record(b"c\n");
@@ -176,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_queue_is_counted_and_not_held() {
+    fn lines_over_the_queue_limit_are_dropped_and_counted() {
         let (mut recorder, received) = side_recorder(Duration::ZERO);
         let queued_bytes = Arc::clone(&recorder.queue.queued_bytes);
         queued_bytes.store(MAX_QUEUED_BYTES, Ordering::Release);
         recorder.record(b"a\nb\n");
         recorder.record(b"c\n");
-        // It is recorded again only once half of what waits is written.
+        // Recording continues only when the queue is below half of its limit.
         queued_bytes.store(MAX_QUEUED_BYTES / 2, Ordering::Release);
         recorder.record(b"d\n");
         assert!(matches!(received.try_recv(), Ok(RecorderMessage::Overflow(Side::Agent, _))));

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use steno_core::durable::FileError;
 use steno_core::vault::resumable::ResumableRecorder;
 
-/// How long what was written may stay off the disk, unless the disk is slower.
+/// How long written bytes may stay off the disk, unless the disk is slower.
 pub(super) const SYNC_INTERVAL: Duration = Duration::from_millis(300);
 
-/// A session by its name in the protocol, and its recorder.
+/// A session's id in the protocol, and its recorder.
 pub(super) type NamedRecorder = (String, Arc<ResumableRecorder>);
 
 /// Syncs logs, one request after the other.
 pub(super) struct LogSyncer {
-    /// None once it was finished.
+    /// `None` once finished.
     running: Option<(Sender<SyncRequest>, JoinHandle<()>)>,
-    failures: Receiver<SyncFailure>,
+    take_failures: Receiver<SyncFailure>,
     is_busy: Arc<AtomicBool>,
     last_request: Instant,
 }
@@ -46,17 +46,21 @@ impl LogSyncer {
             .spawn(move || sync_logs(&received, &sender, &busy));
         let thread = thread.expect("the system has room for a thread");
         let running = Some((requests, thread));
-        Self { running, failures, is_busy, last_request: Instant::now() }
+        Self { running, take_failures: failures, is_busy, last_request: Instant::now() }
     }
 
-    /// Whether a sync can begin, and either `is_urgent` or the last one is long ago.
+    /// Whether the thread is idle, and either `is_urgent` or the interval has passed.
     pub(super) fn is_due(&self, is_urgent: bool) -> bool {
         let is_due = is_urgent || self.last_request.elapsed() >= SYNC_INTERVAL;
         is_due && !self.is_busy.load(Ordering::Acquire)
     }
 
-    /// Has logs synced, and answers to `synced` then.
-    pub(super) fn request(&mut self, recorders: Vec<NamedRecorder>, synced: Option<Sender<()>>) {
+    /// Syncs logs, and then replies through `synced`.
+    pub(super) fn request_sync(
+        &mut self,
+        recorders: Vec<NamedRecorder>,
+        synced: Option<Sender<()>>,
+    ) {
         self.last_request = Instant::now();
         self.is_busy.store(true, Ordering::Release);
         if let Some((requests, _)) = &self.running {
@@ -64,12 +68,12 @@ impl LogSyncer {
         }
     }
 
-    /// What has failed since the last call.
+    /// The failures since the last call.
     pub(super) fn failures(&self) -> Vec<SyncFailure> {
-        self.failures.try_iter().collect()
+        self.take_failures.try_iter().collect()
     }
 
-    /// Waits for the syncs under way. It holds no recorder any more then.
+    /// Waits for all requests. The thread holds no recorder afterwards.
     pub(super) fn finish(&mut self) {
         if let Some((requests, thread)) = self.running.take() {
             drop(requests);
@@ -90,7 +94,7 @@ fn sync_logs(
             }
         }
         is_busy.store(false, Ordering::Release);
-        // A caller that no longer waits needs no answer.
+        // The caller may have stopped waiting.
         let _ = synced.map(|synced| synced.send(()));
     }
 }

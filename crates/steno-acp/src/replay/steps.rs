@@ -1,4 +1,4 @@
-//! What an agent tells, made of entries: the reverse of the fold.
+//! Turns entries into the updates that an agent sends: the reverse of parsing a recorded connection.
 
 use std::collections::HashSet;
 
@@ -6,86 +6,86 @@ use serde_json::{Value, json};
 use steno_core::entry::{Entry, Kind, PRIMARY, Role};
 use steno_core::json::Object;
 
-use super::script::{Act, Step, Told, ToolCondition, is_failure};
+use super::script::{ScriptAction, ScriptStep, ToolCondition, UsedMessageIds, is_failure};
 
-/// Pieces into which a text is cut at most, as models write them.
-const PIECES: usize = 64;
+/// The most chunks of one text.
+const MAX_CHUNKS: usize = 64;
 
-/// Letters of a piece at least.
-const PIECE: usize = 64;
+/// The shortest chunk, in bytes.
+const MIN_CHUNK_BYTES: usize = 64;
 
-/// Steps that are being made.
-pub(super) struct Steps {
-    steps: Vec<Step>,
-    told: Told,
-    /// The model that was named last.
+/// Builds the steps of a script.
+pub(super) struct StepBuilder {
+    steps: Vec<ScriptStep>,
+    used_ids: UsedMessageIds,
+    /// The model of the last entry.
     model: Option<String>,
-    /// Tools that have an answer.
+    /// Tool calls that have a result.
     answered: HashSet<String>,
-    /// The tool that was called last, for answers that name none.
-    call: String,
-    calls: usize,
-    /// What the steps that are being made depend on.
+    /// The last tool call, for results without an id.
+    last_call: String,
+    call_count: usize,
+    /// The condition of the steps that are being added.
     condition: Option<ToolCondition>,
 }
 
-/// Beside a message: a tool, and what is said instead where that was denied.
+/// The metadata field of a message that holds a tool, and the text to send instead if that tool was denied.
 const IF_DENIED: &str = "if_denied";
 
-impl Steps {
+impl StepBuilder {
     pub(super) fn new(model: Option<String>, answered: HashSet<String>) -> Self {
-        let (steps, told, call) = (Vec::new(), Told::new(), String::new());
-        Self { steps, told, model, answered, call, calls: 0, condition: None }
+        let (steps, used_ids, last_call) = (Vec::new(), UsedMessageIds::new(), String::new());
+        Self { steps, used_ids, model, answered, last_call, call_count: 0, condition: None }
     }
 
-    /// The steps of a turn that is over.
-    pub(super) fn take(&mut self) -> Vec<Step> {
+    /// The steps of the finished turn.
+    pub(super) fn take_steps(&mut self) -> Vec<ScriptStep> {
         std::mem::take(&mut self.steps)
     }
 
-    /// Adds what an entry tells.
-    pub(super) fn add(&mut self, entry: &Entry) {
-        self.name_model(entry);
+    /// Adds the steps of an entry.
+    pub(super) fn add_entry(&mut self, entry: &Entry) {
+        self.push_model_change(entry);
         match (entry.kind, &entry.role) {
-            (Kind::ToolCall, _) => self.tool_call(entry),
-            (Kind::ToolResult, _) => self.tool_result(entry),
-            (Kind::Error, _) if entry.tool_call_id.is_some() => self.tool_result(entry),
+            (Kind::ToolCall, _) => self.push_tool_call(entry),
+            (Kind::ToolResult, _) => self.push_tool_result(entry),
+            (Kind::Error, _) if entry.tool_call_id.is_some() => self.push_tool_result(entry),
             _ if entry.source != PRIMARY || is_failure(entry) => {}
-            (Kind::Text, Role::Assistant) => self.say_as_permitted(entry),
-            (Kind::Thinking, _) => self.say("agent_thought_chunk", entry),
-            (Kind::Compaction, _) => self.compaction(entry),
-            (Kind::Notice, _) => self.notice(entry),
-            (Kind::Other, _) => self.other(entry),
+            (Kind::Text, Role::Assistant) => self.push_conditional_text(entry),
+            (Kind::Thinking, _) => self.push_text("agent_thought_chunk", entry),
+            (Kind::Compaction, _) => self.push_compaction(entry),
+            (Kind::Notice, _) => self.push_notice(entry),
+            (Kind::Other, _) => self.push_other(entry),
             _ => {}
         }
     }
 
-    fn update(&mut self, entry: &Entry, update: Value) {
+    fn push_update(&mut self, entry: &Entry, update: Value) {
         let (at, condition) = (entry.created_at, self.condition.clone());
-        self.steps.push(Step { at, act: Act::Update(update), condition });
+        self.steps.push(ScriptStep { at, action: ScriptAction::Update(update), condition });
     }
 
-    /// Says a message, or what stands beside it for the case that a tool was denied.
-    fn say_as_permitted(&mut self, entry: &Entry) {
+    /// Adds a message, or two if the message has another text for a denied tool.
+    fn push_conditional_text(&mut self, entry: &Entry) {
         let other = entry.metadata.as_ref().and_then(|metadata| metadata.get(IF_DENIED));
         let text = |name: &str| other?.get(name)?.as_str();
         let Some((tool, content)) = text("tool").zip(text("content")) else {
-            return self.say("agent_message_chunk", entry);
+            return self.push_text("agent_message_chunk", entry);
         };
         let denied = Entry { content: content.to_owned(), ..entry.clone() };
         for (entry, is_denied) in [(entry, false), (&denied, true)] {
             self.condition = Some(ToolCondition { tool: tool.to_owned(), is_denied });
-            self.say("agent_message_chunk", entry);
+            self.push_text("agent_message_chunk", entry);
         }
         self.condition = None;
     }
 
-    /// Names the model where it changes and nothing else tells.
-    fn name_model(&mut self, entry: &Entry) {
+    /// Adds a model change, unless a `_meta` field reports it.
+    fn push_model_change(&mut self, entry: &Entry) {
         let Some(model) = entry.model.as_ref().filter(|_| entry.model != self.model) else {
             return;
         };
-        let is_told = metas(entry).iter().any(|meta| meta.get("_claude/model").is_some());
+        let is_told = meta_values(entry).iter().any(|meta| meta.get("_claude/model").is_some());
         if is_told {
             return;
         }
@@ -95,35 +95,36 @@ impl Steps {
             "currentValue": model, "options": [{ "value": model, "name": model }],
         });
         let update = json!({ "sessionUpdate": "config_option_update", "configOptions": [option] });
-        self.update(entry, update);
+        self.push_update(entry, update);
     }
 
-    fn say(&mut self, kind: &str, entry: &Entry) {
-        let metas = metas(entry);
+    fn push_text(&mut self, kind: &str, entry: &Entry) {
+        let metas = meta_values(entry);
         if entry.content.is_empty() && metas.is_empty() {
             return;
         }
-        let id = self.message_id(entry);
+        let id = self.unique_message_id(entry);
         let chunk = |text: &str, meta: Option<&Value>| {
             let content = json!({ "type": "text", "text": text });
             let mut chunk = json!({ "sessionUpdate": kind, "content": content });
             let fields = [("messageId", id.clone().map(Value::from)), ("_meta", meta.cloned())];
-            fill(&mut chunk, fields);
+            insert_fields(&mut chunk, fields);
             chunk
         };
         let mut metas = metas.iter();
-        for piece in pieces(&entry.content) {
+        for piece in text_chunks(&entry.content) {
             let chunk = chunk(piece, metas.next());
-            self.update(entry, chunk);
+            self.push_update(entry, chunk);
         }
         for meta in metas {
             let chunk = chunk("", Some(meta));
-            self.update(entry, chunk);
+            self.push_update(entry, chunk);
         }
     }
 
-    /// The name of a message, which none before it has; one without a name gets one where it would run into another.
-    fn message_id(&mut self, entry: &Entry) -> Option<String> {
+    /// A message id that was not used before. A message without an id gets one only if it would merge with the message
+    /// before it.
+    fn unique_message_id(&mut self, entry: &Entry) -> Option<String> {
         let key = |id: String| (entry.role.clone(), entry.kind, id);
         let Some(id) = entry.message_id.clone() else {
             let follows = self.steps.last().is_some_and(|step| is_chunk_of(step, entry.kind));
@@ -132,34 +133,35 @@ impl Steps {
         let names = (2..).map(|number| format!("{id}-{number}"));
         let free = std::iter::once(id.clone())
             .chain(names)
-            .find(|id| !self.told.contains(&key(id.clone())));
+            .find(|id| !self.used_ids.contains(&key(id.clone())));
         let id = free.unwrap_or(id);
-        self.told.insert(key(id.clone()));
+        self.used_ids.insert(key(id.clone()));
         Some(id)
     }
 
-    fn tool_call(&mut self, entry: &Entry) {
-        self.calls += 1;
-        self.call = entry.tool_call_id.clone().unwrap_or_else(|| format!("call-{}", self.calls));
+    fn push_tool_call(&mut self, entry: &Entry) {
+        self.call_count += 1;
+        self.last_call =
+            entry.tool_call_id.clone().unwrap_or_else(|| format!("call-{}", self.call_count));
         if entry.source == PRIMARY
-            && let Some(said) = entry.said_with_call()
+            && let Some(message) = entry.said_with_call()
         {
             let mut text = entry.clone();
-            text.content = said.to_owned();
-            self.say("agent_message_chunk", &text);
+            text.content = message.to_owned();
+            self.push_text("agent_message_chunk", &text);
         }
         let about = entry.metadata.clone().unwrap_or_default();
         let field = |name: &str| about.get(name).cloned();
         let name = entry.tool_name.clone().unwrap_or_else(|| "tool".to_owned());
         let mut call = json!({
             "sessionUpdate": "tool_call",
-            "toolCallId": self.call,
-            "title": field("title").unwrap_or_else(|| title(&name, entry).into()),
+            "toolCallId": self.last_call,
+            "title": field("title").unwrap_or_else(|| tool_title(&name, entry).into()),
             "name": name,
-            "kind": field("kind").unwrap_or_else(|| kind(&name).into()),
+            "kind": field("kind").unwrap_or_else(|| tool_kind(&name).into()),
             "status": "pending",
         });
-        let mut metas = metas(entry);
+        let mut metas = meta_values(entry);
         if metas.is_empty()
             && let Some(parent) = entry.source.strip_prefix("subagent:")
         {
@@ -169,97 +171,101 @@ impl Steps {
         let input = entry.tool_input.clone();
         let fields =
             [("rawInput", input), ("locations", field("locations")), ("_meta", metas.next())];
-        fill(&mut call, fields);
-        self.update(entry, call);
+        insert_fields(&mut call, fields);
+        self.push_update(entry, call);
         for meta in metas {
-            let id = &self.call;
+            let id = &self.last_call;
             let more =
                 json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "_meta": meta });
-            self.update(entry, more);
+            self.push_update(entry, more);
         }
-        self.leave_undone(entry, field("status"));
+        self.push_unfinished_status(entry, field("status"));
     }
 
-    /// A tool that never answered stays as far as it came.
-    fn leave_undone(&mut self, entry: &Entry, status: Option<Value>) {
+    /// A tool call without a result keeps its last status.
+    fn push_unfinished_status(&mut self, entry: &Entry, status: Option<Value>) {
         let is_answered = entry.tool_call_id.as_ref().is_none_or(|id| self.answered.contains(id));
         let status = status.filter(|status| status == "in_progress" && !is_answered);
         if let Some(status) = status {
-            let id = &self.call;
+            let id = &self.last_call;
             let update =
                 json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status });
-            self.update(entry, update);
+            self.push_update(entry, update);
         }
     }
 
-    fn tool_result(&mut self, entry: &Entry) {
-        let id = entry.tool_call_id.as_ref().unwrap_or(&self.call);
+    fn push_tool_result(&mut self, entry: &Entry) {
+        let id = entry.tool_call_id.as_ref().unwrap_or(&self.last_call);
         let status = if entry.is_tool_error() { "failed" } else { "completed" };
         let mut update =
             json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status });
         let text = json!({ "type": "text", "text": entry.content });
         let content = json!([{ "type": "content", "content": text }]);
-        fill(&mut update, [("content", Some(content).filter(|_| !entry.content.is_empty()))]);
-        self.update(entry, update);
+        insert_fields(
+            &mut update,
+            [("content", Some(content).filter(|_| !entry.content.is_empty()))],
+        );
+        self.push_update(entry, update);
     }
 
-    fn compaction(&mut self, entry: &Entry) {
+    fn push_compaction(&mut self, entry: &Entry) {
         let mut update = json!({ "sessionUpdate": "compaction_update", "status": "completed" });
         let id = entry.message_id.clone().unwrap_or_else(|| entry.entry_id.to_string());
         let summary = json!([{ "type": "text", "text": entry.content }]);
         let summary = Some(summary).filter(|_| !entry.content.is_empty());
-        fill(&mut update, [("compactionId", Some(id.into())), ("summary", summary)]);
+        insert_fields(&mut update, [("compactionId", Some(id.into())), ("summary", summary)]);
         if let Some(update) = update.as_object_mut() {
-            let told = entry.metadata.iter().flatten();
+            let fields = entry.metadata.iter().flatten();
             let known = ["compactionId", "status", "summary", "error", "_meta"];
-            let told = told.filter(|(name, _)| known.contains(&name.as_str()));
-            update.extend(told.map(|(name, value)| (name.clone(), value.clone())));
+            let fields = fields.filter(|(name, _)| known.contains(&name.as_str()));
+            update.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
         }
-        self.update(entry, update);
+        self.push_update(entry, update);
     }
 
-    fn notice(&mut self, entry: &Entry) {
+    fn push_notice(&mut self, entry: &Entry) {
         let about = entry.metadata.as_ref();
-        let told = |name| about.and_then(|about| about.get(name)?.as_object()).cloned();
-        if let Some(mut request) = told("permission") {
+        let object_field = |name| about.and_then(|about| about.get(name)?.as_object()).cloned();
+        if let Some(mut request) = object_field("permission") {
             request.shift_remove("result");
             request.shift_remove("waited_ms");
-            let id = entry.tool_call_id.as_ref().unwrap_or(&self.call);
+            let id = entry.tool_call_id.as_ref().unwrap_or(&self.last_call);
             request.insert("toolCall".to_owned(), json!({ "toolCallId": id }));
-            let (at, act) = (entry.created_at, Act::Ask(request));
-            self.steps.push(Step { at, act, condition: None });
+            let (at, act) = (entry.created_at, ScriptAction::RequestPermission(request));
+            self.steps.push(ScriptStep { at, action: act, condition: None });
         }
         for kind in ["plan", "notice"] {
-            if let Some(body) = told(kind) {
-                self.update(entry, kinded(kind, body));
+            if let Some(body) = object_field(kind) {
+                self.push_update(entry, update_of_kind(kind, body));
             }
         }
     }
 
-    /// What nobody knew is told as it came.
-    fn other(&mut self, entry: &Entry) {
+    /// Repeats an update of an unknown kind as it was recorded.
+    fn push_other(&mut self, entry: &Entry) {
         let known = entry.metadata.as_ref().filter(|about| about.contains_key("sessionUpdate"));
         if let Some(update) = known {
-            self.update(entry, Value::Object(update.clone()));
+            self.push_update(entry, Value::Object(update.clone()));
         }
     }
 }
 
-/// An update with its kind in front.
-fn kinded(kind: &str, body: Object) -> Value {
+/// An update of this kind.
+fn update_of_kind(kind: &str, body: Object) -> Value {
     let kind = [("sessionUpdate".to_owned(), kind.into())];
     Value::Object(kind.into_iter().chain(body).collect())
 }
 
-fn fill<const N: usize>(object: &mut Value, fields: [(&str, Option<Value>); N]) {
+fn insert_fields<const N: usize>(object: &mut Value, fields: [(&str, Option<Value>); N]) {
     if let Some(object) = object.as_object_mut() {
-        let told = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        object.extend(told);
+        let present =
+            fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        object.extend(present);
     }
 }
 
-/// What was told beside an entry.
-fn metas(entry: &Entry) -> Vec<Value> {
+/// The `_meta` values of an entry.
+fn meta_values(entry: &Entry) -> Vec<Value> {
     match entry.metadata.as_ref().and_then(|about| about.get("_meta")) {
         Some(Value::Array(metas)) => metas.clone(),
         Some(meta @ Value::Object(_)) => vec![meta.clone()],
@@ -267,17 +273,17 @@ fn metas(entry: &Entry) -> Vec<Value> {
     }
 }
 
-fn is_chunk_of(step: &Step, kind: Kind) -> bool {
-    let wanted = match kind {
+fn is_chunk_of(step: &ScriptStep, kind: Kind) -> bool {
+    let expected = match kind {
         Kind::Thinking => "agent_thought_chunk",
         _ => "agent_message_chunk",
     };
-    matches!(&step.act, Act::Update(update) if update["sessionUpdate"] == wanted)
+    matches!(&step.action, ScriptAction::Update(update) if update["sessionUpdate"] == expected)
 }
 
-/// A text in pieces as a model would write it.
-fn pieces(text: &str) -> Vec<&str> {
-    let size = PIECE.max(text.len() / PIECES);
+/// Splits a text into chunks, as a model streams it.
+fn text_chunks(text: &str) -> Vec<&str> {
+    let size = MIN_CHUNK_BYTES.max(text.len() / MAX_CHUNKS);
     let (mut pieces, mut rest) = (Vec::new(), text);
     while rest.len() > size {
         let at = (0..=size).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(0);
@@ -291,16 +297,16 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// What a tool is called on a screen, where nobody has said.
-fn title(name: &str, entry: &Entry) -> String {
+/// The title of a tool call, for agents that sent none.
+fn tool_title(name: &str, entry: &Entry) -> String {
     let input = entry.tool_input.as_ref().and_then(Value::as_object);
     let telling = ["command", "cmd", "file_path", "path", "pattern", "url", "query"];
     let what = telling.iter().find_map(|field| input?.get(*field)?.as_str());
     what.map_or_else(|| name.to_owned(), |what| format!("{name} {what}"))
 }
 
-/// The kind of a tool in the words of the protocol, told by its name.
-fn kind(name: &str) -> &'static str {
+/// The protocol's kind of a tool, guessed from its name.
+fn tool_kind(name: &str) -> &'static str {
     let name = name.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     match () {
@@ -319,11 +325,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_make_the_whole() {
+    fn chunks_concatenate_to_the_text() {
         for text in ["", "short", &"word ".repeat(900), &"é".repeat(500), &"x".repeat(10_000)] {
-            let pieces = pieces(text);
+            let pieces = text_chunks(text);
             assert_eq!(pieces.concat(), text);
-            assert!(pieces.len() <= PIECES * 2 + 1, "{}", pieces.len());
+            assert!(pieces.len() <= MAX_CHUNKS * 2 + 1, "{}", pieces.len());
         }
     }
 }

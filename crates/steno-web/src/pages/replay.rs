@@ -1,4 +1,4 @@
-//! A session as it happened: what was said up to a moment, and what files had become by then.
+//! The replay page: a session over time, and the file changes up to a moment.
 
 use axum::extract::{Path, Query, State};
 use maud::{Markup, PreEscaped, html};
@@ -10,50 +10,50 @@ use steno_core::view::edits::{self, Edit};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
-use crate::library::Opened;
+use crate::library::OpenedSession;
 use crate::page;
-use crate::pages::address;
-use crate::pages::session::Name;
+use crate::pages::session::SessionPath;
+use crate::pages::session_address;
 use crate::render::diff;
-use crate::render::plain::clean;
+use crate::render::plain::clean_text;
 
-/// How many edits are shown, the latest first.
-const SHOWN: usize = 30;
+/// How many edits are shown, latest first.
+const MAX_EDITS: usize = 30;
 
-/// Up to which place.
+/// The position up to which files are shown.
 #[derive(Deserialize)]
-pub(crate) struct Until {
+pub(crate) struct ReplayPosition {
     at: usize,
 }
 
-/// The page.
-pub(crate) async fn page(
+/// The replay page.
+pub(crate) async fn replay_page(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
+    Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
+        let opened = library.open_session(&agent, &id)?;
         let session = &opened.transcript.session;
         let entries = &opened.transcript.entries;
-        let here = address(&agent, &session.id);
+        let here = session_address(&agent, &session.id);
         let bar = html! { a href=(here) { "Read" } (heading::theme_button()) };
         let body = html! {
-            main #main data-replay=(here) data-entries=(entries.len()) data-runs=[heading::runs(&opened.lanes)] {
-                h1 { (heading::title(session)) }
+            main #main data-replay=(here) data-entries=(entries.len()) data-runs=[heading::lane_runs(&opened.lanes)] {
+                h1 { (heading::session_title(session)) }
                 .replay {
-                    section.stage aria-label="What was said" aria-live="off" { ol #stage .entries {} }
-                    section #files .files aria-label="What files have become" {}
+                    section.stage aria-label="Entries" aria-live="off" { ol #stage .entries {} }
+                    section #files .files aria-label="Changed files" {}
                 }
             }
-            script #times type="application/json" { (PreEscaped(times(&opened))) }
-            (player(entries.len()))
+            script #times type="application/json" { (PreEscaped(entry_times(&opened))) }
+            (player_controls(entries.len()))
         };
-        Ok(page::framed(&heading::title(session), "/", &bar, &body))
+        Ok(page::page_frame(&heading::session_title(session), "/", &bar, &body))
     })
     .await
 }
 
-fn player(count: usize) -> Markup {
+fn player_controls(count: usize) -> Markup {
     html! {
         .player role="group" aria-label="Replay" {
             button #play type="button" { "Play" }
@@ -64,27 +64,27 @@ fn player(count: usize) -> Markup {
                     }
                 }
             }
-            input #scrub type="range" min="0" max=(count.saturating_sub(1)) value="0" aria-label="Moment";
+            input #scrub type="range" min="0" max=(count.saturating_sub(1)) value="0" aria-label="Position";
             output #moment for="scrub" {}
         }
     }
 }
 
-/// When the entry at each place was said, in milliseconds since 1970; 0 where that is not told.
-fn times(opened: &Opened) -> String {
+/// The time of the entry at each position, in milliseconds since 1970; 0 if it is unknown.
+fn entry_times(opened: &OpenedSession) -> String {
     let time = |entry: &Entry| entry.created_at.map_or(0, |at| at.instant().as_millisecond());
-    json!(opened.in_order().map(|(_, entry)| time(entry)).collect::<Vec<_>>()).to_string()
+    json!(opened.entries_in_order().map(|(_, entry)| time(entry)).collect::<Vec<_>>()).to_string()
 }
 
-/// The files that were changed up to a place, the latest change first.
-pub(crate) async fn files(
+/// The files that were changed up to a position, latest change first.
+pub(crate) async fn changed_files(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
-    Query(Until { at }): Query<Until>,
+    Path((agent, id)): SessionPath,
+    Query(ReplayPosition { at }): Query<ReplayPosition>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
-        let so_far = opened.in_order().take(at.saturating_add(1)).enumerate();
+        let opened = library.open_session(&agent, &id)?;
+        let so_far = opened.entries_in_order().take(at.saturating_add(1)).enumerate();
         let all = so_far.flat_map(|(place, (_, entry))| {
             edits::of(entry).into_iter().map(move |edit| (place, edit))
         });
@@ -94,10 +94,10 @@ pub(crate) async fn files(
         paths.dedup();
         Ok(html! {
             h2 { (paths.len()) @if paths.len() == 1 { " file changed" } @else { " files changed" } }
-            @for (place, edit) in all.iter().rev().take(SHOWN) {
+            @for (place, edit) in all.iter().rev().take(MAX_EDITS) {
                 details.diff open[place + 20 > at] {
-                    summary { code { (clean(edit.path)) } (diff::amount(edit)) }
-                    (diff::lines(&edit.lines))
+                    summary { code { (clean_text(edit.path)) } (diff::edit_amount(edit)) }
+                    (diff::edit_lines(&edit.lines))
                 }
             }
         })

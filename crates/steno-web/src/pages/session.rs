@@ -1,4 +1,4 @@
-//! One session: its first entries at once, the others as they come into sight.
+//! The page of one session. It contains the first entries; the browser requests others when they come into view.
 
 use std::ops::Range;
 
@@ -19,96 +19,96 @@ use steno_core::{Entry, Kind, Role, Session, Transcript};
 use crate::app::WebApp;
 use crate::error::WebError;
 use crate::heading;
-use crate::library::{Library, Opened};
+use crate::library::{OpenedSession, SessionLibrary};
 use crate::page;
-use crate::pages::address;
-use crate::render::{Show, is_bad, minimap};
+use crate::pages::session_address;
+use crate::render::{EntryRenderer, is_error_entry, minimap};
 
-/// How many entries are asked for at once.
-const CHUNK: usize = 60;
+/// How many entries the browser requests at once.
+const CHUNK_ENTRIES: usize = 60;
 
-/// Which session.
-pub(crate) type Name = Path<(String, String)>;
+/// The agent and id of a session.
+pub(crate) type SessionPath = Path<(String, String)>;
 
-/// Which entries of it.
+/// A range of positions.
 #[derive(Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct EntryWindow {
     from: usize,
     count: usize,
 }
 
-/// What to look for in it.
+/// The text to find.
 #[derive(Deserialize)]
-pub(crate) struct Words {
+pub(crate) struct FindQuery {
     q: String,
 }
 
-/// From which entry one goes on, to what.
+/// Where to search for the next prompt or error.
 #[derive(Deserialize)]
-pub(crate) struct Step {
+pub(crate) struct StepQuery {
     from: Option<usize>,
-    of: Sort,
+    of: StepTarget,
     #[serde(default)]
     back: bool,
 }
 
-/// What one goes on to.
+/// What to search for.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Sort {
+enum StepTarget {
     Prompt,
     Error,
 }
 
-impl Sort {
-    fn fits(self, entry: &Entry) -> bool {
+impl StepTarget {
+    fn matches_entry(self, entry: &Entry) -> bool {
         match self {
-            Sort::Prompt => {
+            StepTarget::Prompt => {
                 let is_prompt = entry.role == Role::User && entry.kind == Kind::Text;
                 is_prompt && entry.source == PRIMARY
             }
-            Sort::Error => is_bad(entry),
+            StepTarget::Error => is_error_entry(entry),
         }
     }
 }
 
-/// The page.
-pub(crate) async fn page(
+/// The page of a session.
+pub(crate) async fn session_page(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
+    Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
     let can_change = app.resume.is_some();
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
+        let opened = library.open_session(&agent, &id)?;
         let notes = opened.dir.notes()?;
         let Transcript { session, entries, .. } = &opened.transcript;
-        let bar = html! { (heading::find_box(true)) (heading::buttons()) };
+        let bar = html! { (heading::find_box(true)) (heading::reader_buttons()) };
         let body = html! {
             main #main .reading
-                data-session=(address(&agent, &session.id))
+                data-session=(session_address(&agent, &session.id))
                 data-entries=(entries.len())
-                data-chunk=(CHUNK)
-                data-runs=[heading::runs(&opened.lanes)]
+                data-chunk=(CHUNK_ENTRIES)
+                data-runs=[heading::lane_runs(&opened.lanes)]
             {
-                (heading::of(session, &library.zone))
-                (problems(&opened.transcript.problems))
-                (problems(&notes.problems))
-                (tools(&opened, can_change))
-                (heading::notes(&Note::of_session(&notes.all, entries), &library.zone))
-                #entries { (chunks(library, &opened, &notes.all)) }
+                (heading::session_heading(session, &library.zone))
+                (problem_list(&opened.transcript.problems))
+                (problem_list(&notes.problems))
+                (session_tools(&opened, can_change))
+                (heading::session_notes(&Note::of_session(&notes.all, entries), &library.zone))
+                #entries { (entry_chunks(library, &opened, &notes.all)) }
             }
-            (minimap::strip(entries, &opened.lanes))
+            (minimap::minimap_strip(entries, &opened.lanes))
             button #fresh .fresh type="button" hidden { "New entries" }
             @if can_change { (note_form(session)) }
         };
-        Ok(page::framed(&heading::title(session), "/", &bar, &body))
+        Ok(page::page_frame(&heading::session_title(session), "/", &bar, &body))
     })
     .await
 }
 
-fn tools(opened: &Opened, can_change: bool) -> Markup {
+fn session_tools(opened: &OpenedSession, can_change: bool) -> Markup {
     let session = &opened.transcript.session;
-    let here = address(&session.agent, &session.id);
+    let here = session_address(&session.agent, &session.id);
     let api = api_address(session);
     html! {
         p.tools {
@@ -124,18 +124,19 @@ fn tools(opened: &Opened, can_change: bool) -> Markup {
     }
 }
 
-/// Where the API tells of a session.
+/// The API address of a session.
 fn api_address(session: &Session) -> String {
     format!("/api/sessions/{}/{}", session.agent, session.id)
 }
 
-/// Where a note is written.
+/// The dialog for a new note.
 fn note_form(session: &Session) -> Markup {
     html! {
         dialog #note aria-labelledby="note-title" {
             form method="dialog" data-notes={ (api_address(session)) "/notes" } {
                 h2 #note-title { "Note" }
-                textarea name="text" rows="5" aria-label="What to note" placeholder="Markdown; #words are tags" required {}
+                textarea name="text" rows="5" aria-label="Text of the note"
+                    placeholder="Markdown; #words are tags" required {}
                 p.error role="alert" hidden {}
                 p.tools { button value="save" { "Save" } button value="" formnovalidate { "Cancel" } }
             }
@@ -143,40 +144,52 @@ fn note_form(session: &Session) -> Markup {
     }
 }
 
-fn problems(problems: &[Problem]) -> Markup {
+fn problem_list(problems: &[Problem]) -> Markup {
     html! {
         @if !problems.is_empty() {
             details.error {
-                summary { b { (problems.len()) " of its records could not be read" } }
+                summary {
+                    b {
+                        (problems.len()) @if problems.len() == 1 { " record" } @else { " records" }
+                        " could not be read"
+                    }
+                }
                 pre tabindex="0" { @for problem in problems { (problem.to_string()) "\n" } }
             }
         }
     }
 }
 
-/// The first chunk, and how high each of the others may be.
-fn chunks(library: &Library, opened: &Opened, notes: &[Note]) -> Markup {
+/// The first chunk of entries, and placeholders for the others with their estimated heights.
+fn entry_chunks(library: &SessionLibrary, opened: &OpenedSession, notes: &[Note]) -> Markup {
     let count = opened.transcript.entries.len();
     html! {
-        @for from in (0..count).step_by(CHUNK) {
-            @let places = from..count.min(from + CHUNK);
-            ol.entries.chunk data-from=(from) data-count=(places.len()) data-height=(height(opened, places.clone())) {
-                @if from == 0 { (PreEscaped(shown(library, opened, notes, places))) }
+        @for from in (0..count).step_by(CHUNK_ENTRIES) {
+            @let places = from..count.min(from + CHUNK_ENTRIES);
+            ol.entries.chunk data-from=(from) data-count=(places.len())
+                data-height=(estimated_height(opened, places.clone()))
+            {
+                @if from == 0 { (PreEscaped(render_window(library, opened, notes, places))) }
             }
         }
     }
 }
 
-fn shown(library: &Library, opened: &Opened, notes: &[Note], places: Range<usize>) -> String {
+fn render_window(
+    library: &SessionLibrary,
+    opened: &OpenedSession,
+    notes: &[Note],
+    places: Range<usize>,
+) -> String {
     let session = &opened.transcript.session;
-    let base = address(&session.agent, &session.id);
+    let base = session_address(&session.agent, &session.id);
     let (zone, pictures, lanes) = (&library.zone, &opened.pictures, &opened.lanes);
-    let show = Show { zone, pictures, base: Some(&base), lanes, notes };
-    show.entries(&opened.transcript.entries, places)
+    let renderer = EntryRenderer { zone, pictures, base: Some(&base), lanes, notes };
+    renderer.render_entries(&opened.transcript.entries, places)
 }
 
-/// About how many pixels some entries take: folded ones a line, others by their text.
-fn height(opened: &Opened, places: Range<usize>) -> usize {
+/// The estimated height of entries in pixels: one line for folded ones, others by their text.
+fn estimated_height(opened: &OpenedSession, places: Range<usize>) -> usize {
     let one = |entry: &Entry| match entry.kind {
         Kind::Text => 90 + entry.content.len() / 80 * 26,
         _ => 38,
@@ -185,45 +198,46 @@ fn height(opened: &Opened, places: Range<usize>) -> usize {
     entries.map(|entry| one(entry).min(4000)).sum()
 }
 
-/// Some of its entries.
-pub(crate) async fn part(
+/// The entries of a range.
+pub(crate) async fn entries_part(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
-    Query(part): Query<Part>,
+    Path((agent, id)): SessionPath,
+    Query(part): Query<EntryWindow>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
-        let end = part.from.saturating_add(part.count.min(4 * CHUNK));
+        let opened = library.open_session(&agent, &id)?;
+        let end = part.from.saturating_add(part.count.min(4 * CHUNK_ENTRIES));
         let notes = opened.dir.notes()?.all;
-        Ok(PreEscaped(shown(library, &opened, &notes, part.from..end)))
+        Ok(PreEscaped(render_window(library, &opened, &notes, part.from..end)))
     })
     .await
 }
 
-/// What was noted about it.
-pub(crate) async fn notes(
+/// The notes on a session.
+pub(crate) async fn notes_part(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
+    Path((agent, id)): SessionPath,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
+        let opened = library.open_session(&agent, &id)?;
         let notes = opened.dir.notes()?.all;
         let notes = Note::of_session(&notes, &opened.transcript.entries);
-        Ok(heading::notes(&notes, &library.zone))
+        Ok(heading::session_notes(&notes, &library.zone))
     })
     .await
 }
 
-/// The number of the next entry that is a prompt or went wrong, from some entry on or, with `back`, before it.
-pub(crate) async fn step(
+/// The number of the next prompt or error after an entry; with `back`, of the last one before it.
+pub(crate) async fn find_step(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
-    Query(Step { from, of, back }): Query<Step>,
+    Path((agent, id)): SessionPath,
+    Query(StepQuery { from, of, back }): Query<StepQuery>,
 ) -> Result<Json<Option<usize>>, WebError> {
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
+        let opened = library.open_session(&agent, &id)?;
         let (entries, lanes) = (&opened.transcript.entries, &opened.lanes);
-        let fits = |number: &usize| entries.get(*number).is_some_and(|entry| of.fits(entry));
+        let fits =
+            |number: &usize| entries.get(*number).is_some_and(|entry| of.matches_entry(entry));
         let place = from.map(|number| lanes.place(number));
         Ok(Json(if back {
             (0..place.unwrap_or(0)).rev().map(|place| lanes.number(place)).find(fits)
@@ -235,49 +249,50 @@ pub(crate) async fn step(
     .await
 }
 
-/// The numbers of the entries that hold some words.
-pub(crate) async fn find(
+/// The numbers of the entries that contain a text.
+pub(crate) async fn find_entries(
     State(app): State<WebApp>,
-    Path((agent, id)): Name,
-    Query(Words { q }): Query<Words>,
+    Path((agent, id)): SessionPath,
+    Query(FindQuery { q }): Query<FindQuery>,
 ) -> Result<Json<Vec<usize>>, WebError> {
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
-        let wanted = q.trim().to_lowercase();
+        let opened = library.open_session(&agent, &id)?;
+        let needle = q.trim().to_lowercase();
         let holds = |(_, entry): &(usize, &Entry)| {
-            let said = entry.content.to_lowercase().contains(&wanted);
-            said || (entry.tool_input.is_some() && text::of(entry).to_lowercase().contains(&wanted))
+            let is_in_text = entry.content.to_lowercase().contains(&needle);
+            is_in_text
+                || (entry.tool_input.is_some() && text::of(entry).to_lowercase().contains(&needle))
         };
-        if wanted.is_empty() {
+        if needle.is_empty() {
             return Ok(Json(Vec::new()));
         }
-        Ok(Json(opened.in_order().filter(holds).map(|(number, _)| number).collect()))
+        Ok(Json(opened.entries_in_order().filter(holds).map(|(number, _)| number).collect()))
     })
     .await
 }
 
-/// All that one entry says, as it is.
-pub(crate) async fn entry(
+/// The full text of an entry.
+pub(crate) async fn entry_text(
     State(app): State<WebApp>,
     Path((agent, id, number)): Path<(String, String, usize)>,
 ) -> Result<Response, WebError> {
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
+        let opened = library.open_session(&agent, &id)?;
         let entry = opened.transcript.entries.get(number);
-        let entry = entry.ok_or_else(|| WebError::Unknown(format!("{agent}/{id}:{number}")))?;
+        let entry = entry.ok_or_else(|| WebError::NotFound(format!("{agent}/{id}:{number}")))?;
         Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text::of(entry)).into_response())
     })
     .await
 }
 
-/// One of its pictures.
-pub(crate) async fn picture(
+/// A picture of a session.
+pub(crate) async fn picture_bytes(
     State(app): State<WebApp>,
     Path((agent, id, sum)): Path<(String, String, String)>,
 ) -> Result<Response, WebError> {
     app.run_blocking(move |library| {
-        let opened = library.open(&agent, &id)?;
-        let unknown = || WebError::Unknown(sum.clone());
+        let opened = library.open_session(&agent, &id)?;
+        let unknown = || WebError::NotFound(sum.clone());
         let picture = opened.pictures.get(&sum).ok_or_else(unknown)?;
         let bytes = STANDARD.decode(&picture.base64).map_err(|_| unknown())?;
         let headers =

@@ -1,4 +1,4 @@
-//! Threads of projects: objectives, threads below them, and of each its assets, transcripts and references.
+//! The pages of threads: objectives, their threads, and the assets, transcripts and references of each.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,72 +10,75 @@ use serde::Deserialize;
 use steno_core::thread::{Asset, Id, IdSource, Relations, Thread, ThreadStore};
 
 use crate::app::WebApp;
-use crate::asked::encoded;
 use crate::error::WebError;
-use crate::library::Library;
+use crate::filter_query::encode_query_text;
+use crate::heading;
+use crate::library::SessionLibrary;
 use crate::page;
-use crate::pages::address;
-use crate::render::markdown::Rich;
+use crate::pages::session_address;
+use crate::render::markdown::SafeMarkdown;
 use crate::render::plain;
-use crate::render::plain::clean;
+use crate::render::plain::clean_text;
 
-/// The longest asset that is shown.
-const LARGEST: u64 = 1 << 20;
+/// The largest asset that is shown, in bytes.
+const MAX_ASSET_BYTES: u64 = 1 << 20;
 
-/// Which thread of which project.
+/// A project and the id of one of its threads.
 #[derive(Deserialize)]
-pub(crate) struct Named {
+pub(crate) struct ThreadQuery {
     project: PathBuf,
     id: String,
 }
 
-/// All projects that have threads.
-pub(crate) async fn page(State(app): State<WebApp>) -> Result<Markup, WebError> {
+/// The page of all projects that have threads.
+pub(crate) async fn threads_page(State(app): State<WebApp>) -> Result<Markup, WebError> {
     app.run_blocking(|library| {
         let mut projects = Vec::new();
         for project in projects_with_threads(library)? {
-            let store = store(library, &project);
+            let store = thread_store(library, &project);
             projects.push((store.objectives()?, store.relations()?, project));
         }
         let body = html! {
             h1 { "Threads" }
             @if projects.is_empty() {
-                p.empty { "No project of a kept session has threads. " code { "steno init" } " in a project begins them." }
+                p.empty { "No project has threads yet. Run " code { "steno init" } " in a project to start." }
             }
             @for (objectives, relations, project) in &projects {
-                h2 { code { (clean(&project.to_string_lossy())) } }
+                h2 { code { (clean_text(&project.to_string_lossy())) } }
                 ul.tree {
                     @for objective in objectives {
                         li {
-                            b { (clean(&objective.title)) } " " span.agent { (objective.status.as_str()) }
+                            b { (clean_text(&objective.title)) } " " span.agent { (objective.status.as_str()) }
                             ul {
-                                @for thread in roots(relations, &objective.id) { (branch(project, relations, thread)) }
+                                @for thread in root_threads(relations, &objective.id) {
+                                    (thread_branch(project, relations, thread))
+                                }
                             }
                         }
                     }
                 }
             }
         };
-        Ok(page::shell("Threads", "/threads", &body))
+        Ok(page::page_shell("Threads", "/threads", &body))
     })
     .await
 }
 
-/// Folders of kept sessions that have threads.
-fn projects_with_threads(library: &Library) -> Result<BTreeSet<PathBuf>, WebError> {
-    let listing = library.listing()?;
+/// The project folders of all sessions that have threads.
+fn projects_with_threads(library: &SessionLibrary) -> Result<BTreeSet<PathBuf>, WebError> {
+    let listing = library.session_listing()?;
     let projects = listing.sessions.iter().filter_map(|one| one.session.project.clone());
     let folders = projects.map(PathBuf::from).filter(|folder| folder.is_absolute());
     let all: BTreeSet<PathBuf> = folders.collect();
     Ok(all.into_iter().filter(|folder| folder.join(".leslie/objectives.json").is_file()).collect())
 }
 
-fn store(library: &Library, project: &FilePath) -> ThreadStore {
+fn thread_store(library: &SessionLibrary, project: &FilePath) -> ThreadStore {
     ThreadStore::new(project, library.clock.clone(), IdSource::random())
 }
 
-/// The threads of an objective that no other of it has begun.
-fn roots<'a>(relations: &'a Relations, objective: &Id) -> Vec<&'a Thread> {
+/// The threads of an objective without a parent in the same objective.
+fn root_threads<'a>(relations: &'a Relations, objective: &Id) -> Vec<&'a Thread> {
     let mine = |thread: &&Thread| thread.objective == *objective;
     let is_root = |thread: &&Thread| {
         let parent = thread.parent_id.as_ref().and_then(|id| relations.threads.get(id));
@@ -84,62 +87,67 @@ fn roots<'a>(relations: &'a Relations, objective: &Id) -> Vec<&'a Thread> {
     relations.threads.values().filter(mine).filter(is_root).collect()
 }
 
-fn branch(project: &FilePath, relations: &Relations, thread: &Thread) -> Markup {
+fn thread_branch(project: &FilePath, relations: &Relations, thread: &Thread) -> Markup {
     let is_child = |other: &&Thread| {
         other.parent_id.as_ref() == Some(&thread.id) && other.objective == thread.objective
     };
     let children: Vec<&Thread> = relations.threads.values().filter(is_child).collect();
     html! {
         li {
-            a href=(place(project, &thread.id)) { (clean(&thread.title)) } " " span.agent { (thread.status.as_str()) }
+            a href=(thread_address(project, &thread.id)) { (clean_text(&thread.title)) } " "
+            span.agent { (thread.status.as_str()) }
             @if !children.is_empty() {
-                ul { @for child in children { (branch(project, relations, child)) } }
+                ul { @for child in children { (thread_branch(project, relations, child)) } }
             }
         }
     }
 }
 
-fn place(project: &FilePath, id: &Id) -> String {
-    format!("/thread?project={}&id={}", encoded(&project.to_string_lossy()), encoded(id.as_str()))
+fn thread_address(project: &FilePath, id: &Id) -> String {
+    format!(
+        "/thread?project={}&id={}",
+        encode_query_text(&project.to_string_lossy()),
+        encode_query_text(id.as_str())
+    )
 }
 
-/// One thread.
-pub(crate) async fn thread(
+/// The page of one thread.
+pub(crate) async fn thread_page(
     State(app): State<WebApp>,
-    Query(named): Query<Named>,
+    Query(named): Query<ThreadQuery>,
 ) -> Result<Markup, WebError> {
     app.run_blocking(move |library| {
         let known = projects_with_threads(library)?;
-        let unknown = || WebError::Unknown(named.project.display().to_string());
+        let unknown = || WebError::NotFound(named.project.display().to_string());
         let project = known.get(&named.project).ok_or_else(unknown)?;
-        let store = store(library, project);
+        let store = thread_store(library, project);
         let relations = store.relations()?;
         let thread = store.thread(&named.id)?;
         let (assets, _) = store.artifacts(&named.id)?;
         let body = html! {
-            h1 { (clean(&thread.title)) }
+            h1 { (clean_text(&thread.title)) }
             ul.facts {
                 li { span.agent { (thread.status.as_str()) } }
-                li { code { (clean(thread.id.as_str())) } }
+                li { code { (clean_text(thread.id.as_str())) } }
                 li { "created " (thread.created_at.in_zone(&library.zone).date_and_clock()) }
-                @for tag in thread.tags.iter().flatten() { li { "#" (clean(tag)) } }
+                @for tag in thread.tags.iter().flatten() { li { "#" (clean_text(tag)) } }
             }
-            (links(project, &relations, &thread))
-            (sessions(library, &thread)?)
-            @for asset in &assets { (shown(project, asset)) }
-            @if assets.is_empty() { p.empty { "It has no assets yet." } }
+            (thread_links(project, &relations, &thread))
+            (thread_sessions(library, &thread)?)
+            @for asset in &assets { (asset_card(project, asset)) }
+            @if assets.is_empty() { p.empty { "No assets yet." } }
         };
-        Ok(page::shell(&thread.title, "/threads", &body))
+        Ok(page::page_shell(&thread.title, "/threads", &body))
     })
     .await
 }
 
-fn links(project: &FilePath, relations: &Relations, thread: &Thread) -> Markup {
+fn thread_links(project: &FilePath, relations: &Relations, thread: &Thread) -> Markup {
     let links = relations.links.get(&thread.id).cloned().unwrap_or_default();
     let all = [
-        ("Begins", &links.children),
-        ("Refers to", &links.references_to),
-        ("Referred to by", &links.referenced_by),
+        ("Children", &links.children),
+        ("References", &links.references_to),
+        ("Referenced by", &links.referenced_by),
         ("Depends on", &links.depends_on),
     ];
     html! {
@@ -147,7 +155,7 @@ fn links(project: &FilePath, relations: &Relations, thread: &Thread) -> Markup {
             p {
                 b { (name) ": " }
                 @for id in *ids {
-                    a href=(place(project, id)) {
+                    a href=(thread_address(project, id)) {
                         (relations.threads.get(id).map_or(id.as_str(), |thread| thread.title.as_str()))
                     }
                     " "
@@ -157,9 +165,9 @@ fn links(project: &FilePath, relations: &Relations, thread: &Thread) -> Markup {
     }
 }
 
-/// The kept sessions of a thread.
-fn sessions(library: &Library, thread: &Thread) -> Result<Markup, WebError> {
-    let listing = library.listing()?;
+/// The sessions of a thread.
+fn thread_sessions(library: &SessionLibrary, thread: &Thread) -> Result<Markup, WebError> {
+    let listing = library.session_listing()?;
     let own = thread.session_id.as_deref();
     let of_thread = listing.sessions.iter().map(|one| &one.session).filter(|session| {
         session.thread.as_deref() == Some(thread.id.as_str())
@@ -169,29 +177,32 @@ fn sessions(library: &Library, thread: &Thread) -> Result<Markup, WebError> {
     });
     Ok(html! {
         @for session in of_thread {
-            p { b { "Session: " } a href=(address(&session.agent, &session.id)) { (crate::heading::title(session)) } }
+            p {
+                b { "Session: " }
+                a href=(session_address(&session.agent, &session.id)) { (heading::session_title(session)) }
+            }
         }
     })
 }
 
-fn shown(project: &FilePath, asset: &Asset) -> Markup {
-    let texts = texts(&project.join(&asset.path));
+fn asset_card(project: &FilePath, asset: &Asset) -> Markup {
+    let texts = read_texts(&project.join(&asset.path));
     html! {
         section.card {
             h2 { (asset.kind.as_str()) }
-            @if texts.is_empty() { small { "Nothing in it yet." } }
+            @if texts.is_empty() { small { "Empty." } }
             @for (name, text) in &texts {
                 details open[asset.kind.as_str() != "transcript"] {
-                    summary { code { (clean(name)) } small { (plain::size(text)) } }
-                    .md { (Rich { text, breaks: false }) }
+                    summary { code { (clean_text(name)) } small { (plain::size_label(text)) } }
+                    .md { (SafeMarkdown { text, breaks: false }) }
                 }
             }
         }
     }
 }
 
-/// The text files at a place, or directly in it; no link is followed.
-fn texts(path: &FilePath) -> Vec<(String, String)> {
+/// The text files at a path, or directly in a folder. Links are not followed.
+fn read_texts(path: &FilePath) -> Vec<(String, String)> {
     let is_dir = fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
     let mut files: Vec<PathBuf> = match is_dir {
         true => {
@@ -203,7 +214,7 @@ fn texts(path: &FilePath) -> Vec<(String, String)> {
     let text = |file: &PathBuf| {
         let data = fs::symlink_metadata(file).ok()?;
         let name = file.file_name()?.to_string_lossy().into_owned();
-        (data.is_file() && data.len() <= LARGEST).then_some(())?;
+        (data.is_file() && data.len() <= MAX_ASSET_BYTES).then_some(())?;
         Some((name, fs::read_to_string(file).ok()?))
     };
     files.iter().filter_map(text).collect()

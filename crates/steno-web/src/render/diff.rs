@@ -1,61 +1,61 @@
-//! Edits of files as HTML: what goes, what comes, and a little of what stays around it.
+//! Renders edits of files: removed lines, added lines, and some context.
 
 use maud::{Markup, html};
 use std::ops::Range;
 use steno_core::compare::text::words;
 use steno_core::view::edits::{Edit, Line};
 
-use super::plain::clean;
+use super::plain::clean_text;
 
-/// Lines that stay which are shown around those that change.
-const AROUND: usize = 3;
+/// How many unchanged lines are shown around a change.
+const CONTEXT_LINES: usize = 3;
 
 /// The longest edit that is shown unfolded.
-const SHORT: usize = 60;
+const MAX_UNFOLDED_LINES: usize = 60;
 
-/// A line, its sign, and which parts of it are new in it.
-type Shown<'a> = (char, &'a str, Vec<Range<usize>>);
+/// A line's sign, its text, and the parts of it that changed.
+type DiffLine<'a> = (char, &'a str, Vec<Range<usize>>);
 
 /// Whether edits are short enough to be shown unfolded.
-pub(crate) fn is_short(edits: &[Edit<'_>]) -> bool {
+pub(crate) fn is_short_edit(edits: &[Edit<'_>]) -> bool {
     let lines: usize = edits.iter().map(|edit| edit.lines.len()).sum();
-    (1..=SHORT).contains(&lines)
+    (1..=MAX_UNFOLDED_LINES).contains(&lines)
 }
 
-/// One file's edit, with its path and how much it changes.
-pub(crate) fn edit(edit: &Edit<'_>) -> Markup {
+/// The edit of one file: its path, its size and its lines.
+pub(crate) fn edit_details(edit: &Edit<'_>) -> Markup {
     html! {
-        details.diff open[edit.lines.len() <= SHORT] {
-            summary { code { (clean(edit.path)) } (amount(edit)) }
-            (lines(&edit.lines))
+        details.diff open[edit.lines.len() <= MAX_UNFOLDED_LINES] {
+            summary { code { (clean_text(edit.path)) } (edit_amount(edit)) }
+            (edit_lines(&edit.lines))
         }
     }
 }
 
-/// How much an edit changes.
-pub(crate) fn amount(edit: &Edit<'_>) -> Markup {
-    let (removed, added) = counts(&edit.lines);
+/// How many lines an edit adds and removes.
+pub(crate) fn edit_amount(edit: &Edit<'_>) -> Markup {
+    let (removed, added) = count_changes(&edit.lines);
     html! {
         @if added > 0 { small.plus { "+" (added) } }
         @if removed > 0 { small.minus { "−" (removed) } }
     }
 }
 
-/// How many lines go and how many come.
-fn counts(lines: &[Line<'_>]) -> (usize, usize) {
+/// How many lines are removed and added.
+fn count_changes(lines: &[Line<'_>]) -> (usize, usize) {
     let count = |is: fn(&Line<'_>) -> bool| lines.iter().filter(|line| is(line)).count();
     (count(|line| matches!(line, Line::Removed(_))), count(|line| matches!(line, Line::Added(_))))
 }
 
 /// The lines of an edit.
-pub(crate) fn lines(lines: &[Line<'_>]) -> Markup {
+pub(crate) fn edit_lines(lines: &[Line<'_>]) -> Markup {
     html! {
-        pre.lines tabindex=[is_wide(lines).then_some("0")] {
-            @for (sign, text, marks) in shown(lines) {
+        pre.lines tabindex=[needs_scrolling(lines).then_some("0")] {
+            @for (sign, text, marks) in shown_lines(lines) {
                 @match sign {
-                    '+' => ins { (marked(text, &marks)) "\n" },
-                    '-' => del { (marked(text, &marks)) "\n" },
-                    ' ' => span { (clean(text)) "\n" },
+                    '+' => ins { (marked_line(text, &marks)) "\n" },
+                    '-' => del { (marked_line(text, &marks)) "\n" },
+                    ' ' => span { (clean_text(text)) "\n" },
                     _ => i { (text) "\n" },
                 }
             }
@@ -63,8 +63,8 @@ pub(crate) fn lines(lines: &[Line<'_>]) -> Markup {
     }
 }
 
-/// Whether lines may have to be scrolled, so that keys must reach them.
-fn is_wide(lines: &[Line<'_>]) -> bool {
+/// Whether the lines may need scrolling, and so must be reachable by keyboard.
+fn needs_scrolling(lines: &[Line<'_>]) -> bool {
     let is_long = |line: &Line<'_>| match line {
         Line::Same(text) | Line::Removed(text) | Line::Added(text) => text.len() > 60,
         Line::Gap => false,
@@ -72,24 +72,24 @@ fn is_wide(lines: &[Line<'_>]) -> bool {
     lines.len() > 20 || lines.iter().any(is_long)
 }
 
-/// A line with some parts of it marked.
-pub(crate) fn marked(text: &str, marks: &[Range<usize>]) -> Markup {
+/// A line with some parts marked.
+pub(crate) fn marked_line(text: &str, marks: &[Range<usize>]) -> Markup {
     let begins = std::iter::once(0).chain(marks.iter().map(|mark| mark.end));
     html! {
         @for (begin, mark) in begins.zip(marks) {
-            (clean(&text[begin..mark.start])) mark { (clean(&text[mark.clone()])) }
+            (clean_text(&text[begin..mark.start])) mark { (clean_text(&text[mark.clone()])) }
         }
-        (clean(&text[marks.last().map_or(0, |mark| mark.end)..]))
+        (clean_text(&text[marks.last().map_or(0, |mark| mark.end)..]))
     }
 }
 
-fn shown<'a>(lines: &[Line<'a>]) -> Vec<Shown<'a>> {
+fn shown_lines<'a>(lines: &[Line<'a>]) -> Vec<DiffLine<'a>> {
     let is_near = |at: usize| {
-        let from = at.saturating_sub(AROUND);
-        let near = &lines[from..lines.len().min(at + AROUND + 1)];
+        let from = at.saturating_sub(CONTEXT_LINES);
+        let near = &lines[from..lines.len().min(at + CONTEXT_LINES + 1)];
         near.iter().any(|line| matches!(line, Line::Removed(_) | Line::Added(_)))
     };
-    let mut shown: Vec<Shown<'a>> = Vec::new();
+    let mut shown: Vec<DiffLine<'a>> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         match line {
             Line::Removed(text) => shown.push(('-', text, Vec::new())),
@@ -103,8 +103,8 @@ fn shown<'a>(lines: &[Line<'a>]) -> Vec<Shown<'a>> {
     shown
 }
 
-/// Marks what changed in lines that stand for each other: as many that go as come, one after the other.
-fn mark_words(shown: &mut [Shown<'_>]) {
+/// Marks changed words where a run of removed lines is followed by as many added ones.
+fn mark_words(shown: &mut [DiffLine<'_>]) {
     let mut at = 0;
     while at < shown.len() {
         let gone = shown[at..].iter().take_while(|line| line.0 == '-').count();
@@ -112,7 +112,9 @@ fn mark_words(shown: &mut [Shown<'_>]) {
         if gone > 0 && gone == come {
             for pair in at..at + gone {
                 let [old, new] = words(shown[pair].1, shown[pair + gone].1);
-                if is_telling(shown[pair].1, &old) && is_telling(shown[pair + gone].1, &new) {
+                if is_useful_marking(shown[pair].1, &old)
+                    && is_useful_marking(shown[pair + gone].1, &new)
+                {
                     (shown[pair].2, shown[pair + gone].2) = (old, new);
                 }
             }
@@ -121,8 +123,8 @@ fn mark_words(shown: &mut [Shown<'_>]) {
     }
 }
 
-/// Whether marks say more than that the line is another.
-fn is_telling(line: &str, marks: &[Range<usize>]) -> bool {
+/// Whether the marks help: they cover less than half of the line and are few.
+fn is_useful_marking(line: &str, marks: &[Range<usize>]) -> bool {
     let marked: usize = marks.iter().map(Range::len).sum();
     marked * 2 < line.len() && marks.len() <= 4
 }
@@ -132,18 +134,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changed_in_a_line_is_marked() {
+    fn changed_words_are_marked() {
         let all = [Line::Removed("let a = 1;"), Line::Added("let b = 1;")];
-        let text = lines(&all).0;
+        let text = edit_lines(&all).0;
         assert!(text.contains("<del>let <mark>a</mark> = 1;"), "{text}");
         assert!(text.contains("<ins>let <mark>b</mark> = 1;"), "{text}");
     }
 
     #[test]
-    fn what_stays_is_shown_around_changes_only() {
+    fn unchanged_lines_are_context_only() {
         let mut all: Vec<_> = (0..20).map(|_| Line::Same("same")).collect();
         all.push(Line::Added("<new>"));
-        let text = lines(&all).0;
+        let text = edit_lines(&all).0;
         assert_eq!(text.matches("<span>same").count(), 3, "{text}");
         assert!(text.contains("<i>⋯\n</i>") && text.contains("<ins>&lt;new&gt;"), "{text}");
     }

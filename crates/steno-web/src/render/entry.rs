@@ -1,4 +1,4 @@
-//! One entry as HTML, by what it is.
+//! Renders one entry, according to its kind.
 
 use jiff::civil::DateTime;
 use maud::{Markup, Render, html};
@@ -10,34 +10,34 @@ use steno_core::view::markdown::capitalised;
 use steno_core::view::pictures::{Piece, pieces};
 use steno_core::{Entry, Kind, Role, Usage};
 
-use super::markdown::{self, Rich};
-use super::note::note;
-use super::plain::{Clean, beginning, clean, first_line, size};
-use super::{SHOWN_AT_ONCE, Show, colour, deep};
+use super::markdown::{self, SafeMarkdown};
+use super::note::note_aside;
+use super::plain::{CleanText, clean_text, first_line, size_label, text_prefix};
+use super::{EntryRenderer, MAX_INLINE_BYTES, depth_class, lane_colour};
 
-/// Characters of a folded text that are shown.
-const PREVIEW: usize = 160;
+/// How many characters of a folded text are shown.
+const PREVIEW_CHARS: usize = 160;
 
-/// The longest notice that is shown whole.
-const SHORT: usize = 300;
+/// The longest notice that is shown unfolded.
+const MAX_NOTICE_CHARS: usize = 300;
 
-/// Where an entry stands.
-pub(super) struct Place<'a> {
-    /// Its number.
+/// The position of an entry and what the reader has seen before it.
+pub(super) struct EntryPlace<'a> {
+    /// The number of the entry.
     pub(super) number: usize,
-    /// How many agents stand above the one that speaks.
+    /// How many agents are above the one that speaks.
     pub(super) depth: usize,
-    /// The model that was named last.
-    pub(super) told: Option<&'a str>,
-    /// When it was said, where that was not told just before.
+    /// The last model that was shown.
+    pub(super) last_model: Option<&'a str>,
+    /// The time of the entry, unless the one before it has the same.
     pub(super) time: Option<DateTime>,
 }
 
-impl Show<'_> {
-    /// One entry. In a file, a script gives it its number.
-    pub(super) fn entry(&self, page: &mut String, entry: &Entry, place: &Place<'_>) {
+impl EntryRenderer<'_> {
+    /// Renders an entry. In an exported file, a script adds the numbers.
+    pub(super) fn render_entry(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {
         page.push_str("<li class=");
-        classes(page, entry, place.depth);
+        push_classes(page, entry, place.depth);
         if self.base.is_some() {
             write!(page, " id=e{}", place.number).expect("a string takes all");
         }
@@ -46,111 +46,114 @@ impl Show<'_> {
             write!(page, "<a>{:02}:{:02}</a>", time.hour(), time.minute())
                 .expect("a string takes all");
         }
-        self.body(page, entry, place);
-        Note::of_entry(self.notes, entry).for_each(|one| note(one, self.zone).render_to(page));
+        self.render_body(page, entry, place);
+        Note::of_entry(self.notes, entry)
+            .for_each(|one| note_aside(one, self.zone).render_to(page));
     }
 
-    fn body(&self, page: &mut String, entry: &Entry, place: &Place<'_>) {
+    fn render_body(&self, page: &mut String, entry: &Entry, place: &EntryPlace<'_>) {
         match entry.kind {
-            Kind::Text if entry.role != Role::System => self.said(page, entry, place.told),
-            Kind::Thinking => thought(entry).render_to(page),
-            Kind::ToolCall => self.call(page, entry),
-            Kind::ToolResult => self.result(place.number, entry).render_to(page),
-            Kind::Compaction => seam(entry).render_to(page),
-            Kind::Error => html! { b { "Error" } (block(&entry.content)) }.render_to(page),
-            _ => self.notice(place.number, entry).render_to(page),
+            Kind::Text if entry.role != Role::System => {
+                self.render_message(page, entry, place.last_model)
+            }
+            Kind::Thinking => thinking_details(entry).render_to(page),
+            Kind::ToolCall => self.render_tool_call(page, entry),
+            Kind::ToolResult => self.tool_result(place.number, entry).render_to(page),
+            Kind::Compaction => compaction_details(entry).render_to(page),
+            Kind::Error => html! { b { "Error" } (text_block(&entry.content)) }.render_to(page),
+            _ => self.notice_line(place.number, entry).render_to(page),
         }
     }
 
-    fn said(&self, page: &mut String, entry: &Entry, told: Option<&str>) {
-        let model = entry.model.as_deref().filter(|model| told != Some(*model));
+    fn render_message(&self, page: &mut String, entry: &Entry, last_model: Option<&str>) {
+        let model = entry.model.as_deref().filter(|model| last_model != Some(*model));
         let is_named = !matches!(entry.role, Role::User | Role::Assistant);
         let heading = html! {
             @if is_named { b { (capitalised(entry.role.as_str())) } }
-            @if let Some(model) = model { small { (clean(model)) } }
-            (Spent(entry.usage.as_ref()))
+            @if let Some(model) = model { small { (clean_text(model)) } }
+            (TokenCounts(entry.usage.as_ref()))
         };
         heading.render_to(page);
-        if markdown::is_plain(&entry.content) {
-            return clean(&entry.content).render_to(page);
+        if markdown::is_plain_line(&entry.content) {
+            return clean_text(&entry.content).render_to(page);
         }
         page.push_str("<div class=md>");
-        self.rich(page, &entry.content, entry.role == Role::User);
+        self.render_markdown(page, &entry.content, entry.role == Role::User);
         page.push_str("</div>");
     }
 
-    /// Markdown, with the pictures that the text names.
-    pub(super) fn rich(&self, page: &mut String, text: &str, breaks: bool) {
+    /// Renders Markdown, and the pictures that it refers to.
+    pub(super) fn render_markdown(&self, page: &mut String, text: &str, breaks: bool) {
         for piece in pieces(text) {
             match piece {
-                Piece::Text(text) => Rich { text, breaks }.render_to(page),
+                Piece::Text(text) => SafeMarkdown { text, breaks }.render_to(page),
                 Piece::Picture { media_type, sum } => {
-                    self.picture(media_type, sum).render_to(page);
+                    self.picture_tag(media_type, sum).render_to(page);
                 }
             }
         }
     }
 
-    fn picture(&self, media_type: &str, sum: &str) -> Markup {
+    fn picture_tag(&self, media_type: &str, sum: &str) -> Markup {
         let Some(picture) = self.pictures.get(sum) else {
-            return html! { p.missing { "Picture (" (clean(media_type)) "), not kept" } };
+            return html! { p.missing { "Picture (" (clean_text(media_type)) "), not recorded" } };
         };
         let url = match self.base {
             Some(base) => format!("{base}/picture/{sum}"),
             None => format!("data:{};base64,{}", picture.media_type, picture.base64),
         };
-        html! { img.picture src=(url) alt="A picture in the conversation" loading="lazy"; }
+        html! { img.picture src=(url) alt="Picture in the conversation" loading="lazy"; }
     }
 
-    fn result(&self, number: usize, entry: &Entry) -> Markup {
+    fn tool_result(&self, number: usize, entry: &Entry) -> Markup {
         let text = entry.content.trim_end();
-        let name = if is_bad(entry) { "Failed" } else { "Result" };
-        if text.len() <= PREVIEW && !text.contains('\n') {
-            let text = clean(if text.is_empty() { "(nothing)" } else { text });
+        let name = if is_error_entry(entry) { "Failed" } else { "Result" };
+        if text.len() <= PREVIEW_CHARS && !text.contains('\n') {
+            let text = clean_text(if text.is_empty() { "(empty)" } else { text });
             return html! { p.line { b { (name) } code { (text) } } };
         }
         html! {
             details {
-                summary { b { (name) } code { (first_line(text, PREVIEW)) } small { (size(text)) } }
-                (self.long(number, text))
+                summary { b { (name) } code { (first_line(text, PREVIEW_CHARS)) } small { (size_label(text)) } }
+                (self.long_text(number, text))
             }
         }
     }
 
-    /// A text as it is; on the page, only the beginning of one that is very long.
-    fn long(&self, number: usize, text: &str) -> Markup {
-        let cut = self.base.and_then(|base| Some((base, beginning(text, SHOWN_AT_ONCE)?)));
+    /// A text as it is. A page contains only the prefix of a very long one.
+    fn long_text(&self, number: usize, text: &str) -> Markup {
+        let cut = self.base.and_then(|base| Some((base, text_prefix(text, MAX_INLINE_BYTES)?)));
         html! {
             @for piece in pieces(cut.map_or(text, |(_, shown)| shown)) {
                 @match piece {
-                    Piece::Text(text) => (block(text)),
-                    Piece::Picture { media_type, sum } => (self.picture(media_type, sum)),
+                    Piece::Text(text) => (text_block(text)),
+                    Piece::Picture { media_type, sum } => (self.picture_tag(media_type, sum)),
                 }
             }
             @if let Some((base, _)) = cut {
-                a.more href={ (base) "/entry/" (number) } target="_blank" { "Show all " (size(text)) }
+                a.more href={ (base) "/entry/" (number) } target="_blank" { "Show all " (size_label(text)) }
             }
         }
     }
 
-    /// What the program tells, and instructions to the model.
-    fn notice(&self, number: usize, entry: &Entry) -> Markup {
+    /// A message of the program, or an instruction to the model.
+    fn notice_line(&self, number: usize, entry: &Entry) -> Markup {
         let name = capitalised(&entry.heading());
         let text = entry.content.trim_end();
-        if text.len() <= SHORT && !text.contains('\n') {
-            return html! { p.line { b { (name) } span { (clean(text)) } } };
+        if text.len() <= MAX_NOTICE_CHARS && !text.contains('\n') {
+            return html! { p.line { b { (name) } span { (clean_text(text)) } } };
         }
         html! {
             details {
-                summary { b { (name) } span { (first_line(text, PREVIEW)) } small { (size(text)) } }
-                (self.long(number, text))
+                summary { b { (name) } span { (first_line(text, PREVIEW_CHARS)) } small { (size_label(text)) } }
+                (self.long_text(number, text))
             }
         }
     }
 }
 
-/// What tells how an entry looks.
-fn classes(page: &mut String, entry: &Entry, depth: usize) {
+/// Appends the classes of an entry.
+fn push_classes(page: &mut String, entry: &Entry, depth: usize) {
     let name = match entry.kind {
         Kind::Text if entry.role == Role::User => "user",
         Kind::Text if entry.role != Role::System => "said",
@@ -161,57 +164,57 @@ fn classes(page: &mut String, entry: &Entry, depth: usize) {
         Kind::Error => "error",
         _ => "notice",
     };
-    let (is_lane, is_bad) = (entry.source != PRIMARY, is_bad(entry));
+    let (is_lane, is_bad) = (entry.source != PRIMARY, is_error_entry(entry));
     if !is_lane && !is_bad {
         return page.push_str(name);
     }
     page.push('"');
     page.push_str(name);
     if is_lane {
-        let (colour, deep) = (colour(&entry.source), deep(depth));
+        let (colour, deep) = (lane_colour(&entry.source), depth_class(depth));
         write!(page, " lane {colour} {deep}").expect("a string takes all");
     }
     page.push_str(if is_bad { " bad\"" } else { "\"" });
 }
 
-fn thought(entry: &Entry) -> Markup {
+fn thinking_details(entry: &Entry) -> Markup {
     let text = &entry.content;
     if text.trim().is_empty() {
-        return html! { p.line { b { "Thought" } span { "not stated" } (Spent(entry.usage.as_ref())) } };
+        return html! { p.line { b { "Thought" } span { "not recorded" } (TokenCounts(entry.usage.as_ref())) } };
     }
     html! {
         details {
-            summary { b { "Thought" } span { (first_line(text, PREVIEW)) } (Spent(entry.usage.as_ref())) }
-            .md { (Rich { text, breaks: false }) }
+            summary { b { "Thought" } span { (first_line(text, PREVIEW_CHARS)) } (TokenCounts(entry.usage.as_ref())) }
+            .md { (SafeMarkdown { text, breaks: false }) }
         }
     }
 }
 
-fn seam(entry: &Entry) -> Markup {
+fn compaction_details(entry: &Entry) -> Markup {
     html! {
         details {
             summary {
-                b { "The agent's context was shortened here" }
-                span { "all that was said before stands above" }
+                b { "The agent's context was compacted here" }
+                span { "earlier entries are above" }
             }
             @if !entry.content.trim().is_empty() {
-                .md { (Rich { text: &entry.content, breaks: false }) }
+                .md { (SafeMarkdown { text: &entry.content, breaks: false }) }
             }
         }
     }
 }
 
-/// Lines from which a text may have to be scrolled.
-const TALL: usize = 20;
+/// The number of lines from which a text may need scrolling.
+const SCROLL_LINES: usize = 20;
 
-/// A text as it is; one that has to be scrolled can be reached by keys.
-pub(super) struct Block<'a>(Clean<'a>, bool);
+/// A text as it is. One that may need scrolling is reachable by keyboard.
+pub(super) struct TextBlock<'a>(CleanText<'a>, bool);
 
-pub(super) fn block(text: &str) -> Block<'_> {
-    Block(clean(text), text.len() > 2000 || text.lines().nth(TALL).is_some())
+pub(super) fn text_block(text: &str) -> TextBlock<'_> {
+    TextBlock(clean_text(text), text.len() > 2000 || text.lines().nth(SCROLL_LINES).is_some())
 }
 
-impl Render for Block<'_> {
+impl Render for TextBlock<'_> {
     fn render_to(&self, page: &mut String) {
         page.push_str(if self.1 { "<pre tabindex=0>" } else { "<pre>" });
         self.0.render_to(page);
@@ -219,15 +222,15 @@ impl Render for Block<'_> {
     }
 }
 
-/// Whether something went wrong.
-pub(crate) fn is_bad(entry: &Entry) -> bool {
+/// Whether an entry is an error.
+pub(crate) fn is_error_entry(entry: &Entry) -> bool {
     entry.kind == Kind::Error || entry.is_tool_error()
 }
 
-/// The tokens of a message: those that went in, and those that came out.
-pub(super) struct Spent<'a>(pub(super) Option<&'a Usage>);
+/// The tokens of a message: prompt and output.
+pub(super) struct TokenCounts<'a>(pub(super) Option<&'a Usage>);
 
-impl Render for Spent<'_> {
+impl Render for TokenCounts<'_> {
     fn render_to(&self, page: &mut String) {
         if let Some(usage) = self.0.filter(|usage| !usage.is_empty()) {
             let (read, written) = (short(usage.prompt()), short(usage.output));

@@ -1,20 +1,20 @@
-//! A session at a glance: a strip of what happened where, by entries from top to bottom.
+//! A minimap of a session: a strip that shows prompts, tools, errors and tokens from top to bottom.
 
 use maud::{Markup, html};
 use steno_core::view::lanes::Lanes;
 use steno_core::{Entry, Kind, Role};
 
-use super::entry::is_bad;
+use super::entry::is_error_entry;
 
-/// Bands that a strip has at most.
-const BANDS: usize = 240;
+/// The most bands of a strip.
+const MAX_BANDS: usize = 240;
 
-/// Rows that a strip has at least, so that few entries make no huge bars.
-const ROWS: usize = 48;
+/// The fewest rows of a strip, so that a short session does not get huge bars.
+const MIN_ROWS: usize = 48;
 
-/// What some entries that follow each other have in common.
+/// The counts of consecutive entries.
 #[derive(Clone, Copy, Default)]
-struct Band {
+struct MinimapBand {
     prompts: u64,
     tools: u64,
     failures: u64,
@@ -22,17 +22,17 @@ struct Band {
     tokens: u64,
 }
 
-/// Where a bar of some sort begins in a band, and how wide it is; `most` has the largest number of each sort.
-type Bar = fn(&Band, &Band) -> Option<(u64, u64)>;
+/// The offset and width of a bar in a band, if there is one. The second band has the largest counts.
+type BandBar = fn(&MinimapBand, &MinimapBand) -> Option<(u64, u64)>;
 
-/// The sorts of bars, those that must be seen last.
-const BARS: [(&str, Bar); 5] = [
+/// The kinds of bars. Later ones are drawn over earlier ones.
+const BAR_KINDS: [(&str, BandBar); 5] = [
     ("tools", |band, most| {
-        let width = wide(band.tools, most.tools);
+        let width = bar_width(band.tools, most.tools);
         (width > 0).then_some((30 - width, width))
     }),
     ("spent", |band, most| {
-        let width = wide(band.tokens, most.tokens);
+        let width = bar_width(band.tokens, most.tokens);
         (width > 0).then_some((31, width))
     }),
     ("prompt", |band, _| (band.prompts > 0).then_some((0, 7))),
@@ -40,49 +40,49 @@ const BARS: [(&str, Bar); 5] = [
     ("fail", |band, _| (band.failures > 0).then_some((53, 7))),
 ];
 
-/// The strip.
-pub(crate) fn strip(entries: &[Entry], lanes: &Lanes) -> Markup {
-    let bands = bands(entries, lanes);
-    let rows = bands.len().max(ROWS);
-    let most = |of: fn(&Band) -> u64| bands.iter().map(of).max().unwrap_or(0).max(1);
-    let most = Band {
+/// The strip of a session.
+pub(crate) fn minimap_strip(entries: &[Entry], lanes: &Lanes) -> Markup {
+    let bands = count_bands(entries, lanes);
+    let rows = bands.len().max(MIN_ROWS);
+    let most = |of: fn(&MinimapBand) -> u64| bands.iter().map(of).max().unwrap_or(0).max(1);
+    let most = MinimapBand {
         tools: most(|band| band.tools),
         tokens: most(|band| band.tokens),
-        ..Band::default()
+        ..MinimapBand::default()
     };
     html! {
         .minimap data-span=(entries.len() * rows / bands.len().max(1)) title="Tools to the left, tokens to the right" {
             svg viewBox={ "0 0 60 " (rows) } preserveAspectRatio="none" role="img"
                 aria-label="Prompts, tools, errors and tokens over the session"
             {
-                @for (name, bar) in BARS { path class=(name) d=(drawn(&bands, &most, bar)) {} }
+                @for (name, bar) in BAR_KINDS { path class=(name) d=(bars_path(&bands, &most, bar)) {} }
             }
             .here {}
         }
     }
 }
 
-/// All bars of one sort as one path, which takes far less room than a shape for each.
-fn drawn(bands: &[Band], most: &Band, bar: Bar) -> String {
+/// All bars of one kind as one path, which is much shorter than one element for each.
+fn bars_path(bands: &[MinimapBand], most: &MinimapBand, bar: BandBar) -> String {
     let bars = bands.iter().enumerate().filter_map(|(y, band)| Some((y, bar(band, most)?)));
     bars.map(|(y, (x, width))| format!("M{x} {y}h{width}v.8h-{width}z")).collect()
 }
 
-/// How wide a bar is of the widest, of which it has a share.
-fn wide(amount: u64, most: u64) -> u64 {
+/// The width of a bar, relative to the largest amount.
+fn bar_width(amount: u64, most: u64) -> u64 {
     (amount as f64 / most as f64 * 21.0).ceil() as u64
 }
 
-fn bands(entries: &[Entry], lanes: &Lanes) -> Vec<Band> {
-    let size = entries.len().div_ceil(BANDS).max(1);
+fn count_bands(entries: &[Entry], lanes: &Lanes) -> Vec<MinimapBand> {
+    let size = entries.len().div_ceil(MAX_BANDS).max(1);
     let band = |first: usize| {
-        let mut band = Band::default();
+        let mut band = MinimapBand::default();
         for place in first..entries.len().min(first + size) {
             let entry = &entries[lanes.number(place)];
             band.prompts += u64::from(entry.role == Role::User && entry.kind == Kind::Text);
             band.tools += u64::from(entry.kind == Kind::ToolCall);
             band.seams += u64::from(entry.kind == Kind::Compaction);
-            band.failures += u64::from(is_bad(entry));
+            band.failures += u64::from(is_error_entry(entry));
             let usage = entry.usage.as_ref();
             let tokens = usage.map_or(0, |usage| usage.prompt().saturating_add(usage.output));
             band.tokens = band.tokens.saturating_add(tokens);

@@ -1,26 +1,26 @@
-//! Texts that are shown as they are: made visible where a screen could not show them.
+//! Text that is shown as it is, with invisible characters made visible.
 
 use std::borrow::Cow;
 
 use maud::Render;
 
-/// A text of a transcript as it stands on a page: visible, and escaped.
+/// A text of a transcript, to be escaped and made visible.
 #[derive(Clone, Copy)]
-pub(crate) struct Clean<'a>(&'a str);
+pub(crate) struct CleanText<'a>(&'a str);
 
-/// Has a text shown as it is, wherever in a page it stands.
-pub(crate) fn clean(text: &str) -> Clean<'_> {
-    Clean(text)
+/// Escapes a text for any place in a page.
+pub(crate) fn clean_text(text: &str) -> CleanText<'_> {
+    CleanText(text)
 }
 
-impl Render for Clean<'_> {
+impl Render for CleanText<'_> {
     fn render_to(&self, page: &mut String) {
-        escape(&visible(self.0), page);
+        escape_html(&visible_text(self.0), page);
     }
 }
 
-/// Writes a text so that a page shows it, in pieces: most of it needs no change.
-pub(crate) fn escape(text: &str, page: &mut String) {
+/// Escapes a text for HTML. It copies in slices, because most characters need no change.
+pub(crate) fn escape_html(text: &str, page: &mut String) {
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {
         let code = match byte {
@@ -37,16 +37,17 @@ pub(crate) fn escape(text: &str, page: &mut String) {
     page.push_str(&text[from..]);
 }
 
-/// A text without codes for terminals, and with other control characters made visible.
+/// Removes terminal escape sequences, and makes other control characters visible.
 ///
-/// Characters that turn the direction of writing are made visible too: they can make a command look like another.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    // Whatever has to be looked at begins with one of these bytes.
+/// Bidirectional controls are made visible too: they can make a command look like another one.
+pub(crate) fn visible_text(text: &str) -> Cow<'_, str> {
+    // All characters to replace start with one of these bytes.
     let is_doubtful = |byte: u8| match byte {
         b'\n' | b'\t' => false,
         byte => byte < 0x20 || matches!(byte, 0x7f | 0xc2 | 0xe2),
     };
-    let is_plain = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
+    let is_plain =
+        |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_direction_control(c));
     if !text.bytes().any(is_doubtful) || text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
@@ -61,7 +62,7 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
                 while rest.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {}
             }
             c if is_plain(c) => out.push(c),
-            // Each control character of ASCII has a picture of its own.
+            // Unicode has a picture for each ASCII control character.
             c if (c as u32) < 0x20 => out.extend(char::from_u32(0x2400 + c as u32)),
             c => out.push_str(&format!("⟨U+{:04X}⟩", c as u32)),
         }
@@ -69,21 +70,21 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn turns(c: char) -> bool {
+fn is_direction_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The first line that says something, at most so many characters of it.
+/// The first line that is not empty, cut after `most` characters.
 pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    // Only the beginning is looked at: the line may be megabytes long.
+    // Only the start is processed: the line may be megabytes long.
     let end = line.char_indices().nth(most).map_or(line.len(), |(at, _)| at);
-    let shown = visible(&line[..end]);
+    let shown = visible_text(&line[..end]);
     if end < line.len() { format!("{shown}…") } else { shown.into_owned() }
 }
 
-/// The beginning of a text, cut at a line's end where there is one.
-pub(crate) fn beginning(text: &str, most: usize) -> Option<&str> {
+/// The prefix of a text that is longer than `most` bytes, cut at the end of a line if possible.
+pub(crate) fn text_prefix(text: &str, most: usize) -> Option<&str> {
     if text.len() <= most {
         return None;
     }
@@ -92,8 +93,8 @@ pub(crate) fn beginning(text: &str, most: usize) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// How much a text is, in words.
-pub(crate) fn size(text: &str) -> String {
+/// The size of a text: lines, kB or MB.
+pub(crate) fn size_label(text: &str) -> String {
     match text.len() {
         bytes if bytes < 10_000 => {
             let lines = text.lines().count();
@@ -109,29 +110,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_screen_can_show_is_made_visible() {
-        assert_eq!(visible("a\x1b[1;31mred\x1b[0m\x07b\r\nc\rd"), "ared␇b\nc\nd");
-        assert_eq!(visible("x\u{202e}y\u{85}\u{7f}"), "x⟨U+202E⟩y⟨U+0085⟩⟨U+007F⟩");
+    fn control_characters_are_made_visible() {
+        assert_eq!(visible_text("a\x1b[1;31mred\x1b[0m\x07b\r\nc\rd"), "ared␇b\nc\nd");
+        assert_eq!(visible_text("x\u{202e}y\u{85}\u{7f}"), "x⟨U+202E⟩y⟨U+0085⟩⟨U+007F⟩");
         for text in ["plain\n\ttext é 日", "“quoted” ± ½ – …"] {
-            assert!(matches!(visible(text), Cow::Borrowed(_)), "{text}");
+            assert!(matches!(visible_text(text), Cow::Borrowed(_)), "{text}");
         }
     }
 
     #[test]
-    fn every_character_with_a_meaning_is_escaped() {
-        let page = clean("<a href=\"é\">&</a>\x1b[0m").render().0;
+    fn special_characters_are_escaped() {
+        let page = clean_text("<a href=\"é\">&</a>\x1b[0m").render().0;
         assert_eq!(page, "&lt;a href=&quot;é&quot;&gt;&amp;&lt;/a&gt;");
     }
 
     #[test]
-    fn beginnings_end_with_a_line() {
+    fn prefixes_end_at_a_line() {
         assert_eq!(first_line("\n  one two\nthree", 5), "one t…");
         assert_eq!(first_line("one", 5), "one");
-        assert_eq!(beginning("one\ntwo\nthree", 9), Some("one\ntwo"));
-        assert_eq!(beginning("ééé", 3), Some("é"));
-        assert_eq!(beginning("one", 3), None);
+        assert_eq!(text_prefix("one\ntwo\nthree", 9), Some("one\ntwo"));
+        assert_eq!(text_prefix("ééé", 3), Some("é"));
+        assert_eq!(text_prefix("one", 3), None);
         assert_eq!(
-            [size("a"), size("a\nb"), size(&"x".repeat(12_000))],
+            [size_label("a"), size_label("a\nb"), size_label(&"x".repeat(12_000))],
             ["1 line", "2 lines", "12 kB"]
         );
     }

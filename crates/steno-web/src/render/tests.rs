@@ -6,8 +6,8 @@ use super::*;
 fn rendered(entries: &[Entry]) -> String {
     let pictures = Pictures::default();
     let (zone, lanes) = (&TimeZone::UTC, &Lanes::of(entries));
-    let show = Show { zone, pictures: &pictures, base: None, lanes, notes: &[] };
-    show.entries(entries, 0..entries.len())
+    let renderer = EntryRenderer { zone, pictures: &pictures, base: None, lanes, notes: &[] };
+    renderer.render_entries(entries, 0..entries.len())
 }
 
 fn entry(role: Role, kind: Kind, content: &str) -> Entry {
@@ -17,7 +17,7 @@ fn entry(role: Role, kind: Kind, content: &str) -> Entry {
 }
 
 #[test]
-fn every_entry_has_a_place_of_its_own() {
+fn entries_are_rendered_by_kind() {
     let text = rendered(&[
         entry(Role::User, Kind::Text, "Fix **it**"),
         entry(Role::Assistant, Kind::Thinking, "Hm\nwell"),
@@ -28,11 +28,11 @@ fn every_entry_has_a_place_of_its_own() {
     assert_eq!(text.matches("09:15").count(), 1, "{text}");
     assert!(text.contains("Fix <strong>it</strong>"), "{text}");
     assert!(text.contains("<details><summary><b>Thought</b><span>Hm</span>"), "{text}");
-    assert!(text.contains("<li class=seam>") && text.contains("context was shortened"), "{text}");
+    assert!(text.contains("<li class=seam>") && text.contains("context was compacted"), "{text}");
 }
 
 #[test]
-fn a_call_tells_what_it_is_about_and_shows_its_edit() {
+fn a_tool_call_shows_its_summary_and_edit() {
     let mut call = entry(Role::Assistant, Kind::ToolCall, "");
     call.tool_name = Some("Edit".to_owned());
     call.tool_input = Some(json!({"file_path": "a.rs", "old_string": "one", "new_string": "two"}));
@@ -74,7 +74,7 @@ fn subagents_have_lanes() {
 }
 
 #[test]
-fn subagents_of_subagents_stand_further_in() {
+fn nested_subagents_are_indented_further() {
     let call = |source: &str, prompt: &str| {
         let mut call = entry(Role::Assistant, Kind::ToolCall, "");
         call.source = source.to_owned();
@@ -93,14 +93,14 @@ fn subagents_of_subagents_stand_further_in() {
 }
 
 #[test]
-fn little_stands_around_a_few_words() {
+fn short_entries_have_minimal_markup() {
     let said: Vec<Entry> = (0..100).map(|_| entry(Role::User, Kind::Text, "Yes, go on.")).collect();
     let page = rendered(&said).len() / 100;
     assert!(page < 11 + 20, "{page} bytes for 11");
 }
 
 #[test]
-fn notes_stand_with_their_entries_and_harm_nothing() {
+fn notes_follow_their_entries_and_are_escaped() {
     let pictures = Pictures::default();
     let said = entry(Role::User, Kind::Text, "Hello");
     let note = Note {
@@ -110,19 +110,19 @@ fn notes_stand_with_their_entries_and_harm_nothing() {
         text: "See <script>x</script> **here**".to_owned(),
     };
     let (zone, lanes, notes) = (&TimeZone::UTC, &Lanes::default(), &[note]);
-    let show = Show { zone, pictures: &pictures, base: None, lanes, notes };
-    let text = show.entries(&[said], 0..1);
+    let renderer = EntryRenderer { zone, pictures: &pictures, base: None, lanes, notes };
+    let text = renderer.render_entries(&[said], 0..1);
     assert!(text.contains("<aside class=\"note\"") && text.contains("<strong>here"), "{text}");
     assert!(!text.contains("<script"), "{text}");
 }
 
 #[test]
-fn only_a_page_leaves_out_what_is_long() {
+fn only_pages_cut_long_output() {
     let pictures = Pictures::default();
     let (zone, lanes, base) = (&TimeZone::UTC, &Lanes::default(), Some("/session/a/b"));
-    let show = Show { zone, pictures: &pictures, base, lanes, notes: &[] };
+    let renderer = EntryRenderer { zone, pictures: &pictures, base, lanes, notes: &[] };
     let long = entry(Role::Tool, Kind::ToolResult, &"line\n".repeat(10_000));
-    let page = show.entries(std::slice::from_ref(&long), 0..1);
+    let page = renderer.render_entries(std::slice::from_ref(&long), 0..1);
     assert!(page.len() < 30_000 && page.contains("href=\"/session/a/b/entry/0\""));
     assert!(rendered(&[long]).len() > 50_000);
 }

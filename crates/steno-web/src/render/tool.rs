@@ -1,17 +1,17 @@
-//! Calls of tools: in one line what is called with what, and behind it the arguments or the edit.
+//! Renders tool calls: a summary line, and the arguments or edits when unfolded.
 
 use maud::{Markup, Render, html};
 use serde_json::Value;
 use steno_core::Entry;
 use steno_core::view::edits;
 
-use super::entry::{Spent, block};
-use super::markdown::Rich;
-use super::plain::{clean, first_line};
-use super::{Show, diff};
+use super::entry::{TokenCounts, text_block};
+use super::markdown::SafeMarkdown;
+use super::plain::{clean_text, first_line};
+use super::{EntryRenderer, diff};
 
-/// Arguments that say best what a call is about, in any agent's words.
-const TELLING: [&str; 14] = [
+/// Arguments that summarize a call best, with the names that agents use.
+const SUMMARY_ARGUMENTS: [&str; 14] = [
     "command",
     "cmd",
     "pattern",
@@ -28,33 +28,33 @@ const TELLING: [&str; 14] = [
     "input",
 ];
 
-/// Arguments that are code of a shell.
-const SHELL: [&str; 3] = ["command", "cmd", "script"];
+/// Arguments that contain shell code.
+const SHELL_ARGUMENTS: [&str; 3] = ["command", "cmd", "script"];
 
-/// Characters of an argument that are shown in the line.
-const PREVIEW: usize = 160;
+/// How many characters of an argument are in the summary.
+const ARGUMENT_PREVIEW_CHARS: usize = 160;
 
-impl Show<'_> {
-    /// A call of a tool.
-    pub(super) fn call(&self, page: &mut String, entry: &Entry) {
+impl EntryRenderer<'_> {
+    /// Renders a tool call.
+    pub(super) fn render_tool_call(&self, page: &mut String, entry: &Entry) {
         let edits = edits::of(entry);
         let name = entry.tool_name.as_deref().unwrap_or("tool");
-        if let Some(said) = entry.said_with_call() {
+        if let Some(message) = entry.said_with_call() {
             page.push_str("<div class=md>");
-            self.rich(page, said, false);
+            self.render_markdown(page, message, false);
             page.push_str("</div>");
         }
         let call = html! {
-            details open[diff::is_short(&edits)] {
+            details open[diff::is_short_edit(&edits)] {
                 summary {
-                    b { (clean(name)) } code { (about(entry)) }
-                    @if let [edit] = edits.as_slice() { (diff::amount(edit)) }
-                    (Spent(entry.usage.as_ref()))
+                    b { (clean_text(name)) } code { (call_summary(entry)) }
+                    @if let [edit] = edits.as_slice() { (diff::edit_amount(edit)) }
+                    (TokenCounts(entry.usage.as_ref()))
                 }
                 @match edits.as_slice() {
-                    [] => (arguments(entry)),
-                    [edit] => (diff::lines(&edit.lines)),
-                    several => { @for edit in several { (diff::edit(edit)) } },
+                    [] => (call_arguments(entry)),
+                    [edit] => (diff::edit_lines(&edit.lines)),
+                    several => { @for edit in several { (diff::edit_details(edit)) } },
                 }
             }
         };
@@ -62,48 +62,50 @@ impl Show<'_> {
     }
 }
 
-/// What a call is about, in one line.
-pub(crate) fn about(entry: &Entry) -> String {
-    let Some(input) = &entry.tool_input else { return first_line(&entry.content, PREVIEW) };
-    let told = TELLING.iter().find_map(|name| input.get(name)).or(match input {
+/// The summary of a call, in one line.
+pub(crate) fn call_summary(entry: &Entry) -> String {
+    let Some(input) = &entry.tool_input else {
+        return first_line(&entry.content, ARGUMENT_PREVIEW_CHARS);
+    };
+    let value = SUMMARY_ARGUMENTS.iter().find_map(|name| input.get(name)).or(match input {
         Value::Object(fields) => fields.values().next(),
         other => Some(other),
     });
     let words =
         |items: &[Value]| items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
-    match told {
-        Some(Value::String(text)) => first_line(text, PREVIEW),
+    match value {
+        Some(Value::String(text)) => first_line(text, ARGUMENT_PREVIEW_CHARS),
         Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
-            first_line(&words(items), PREVIEW)
+            first_line(&words(items), ARGUMENT_PREVIEW_CHARS)
         }
         Some(Value::Null) | None => String::new(),
-        Some(other) => first_line(&other.to_string(), PREVIEW),
+        Some(other) => first_line(&other.to_string(), ARGUMENT_PREVIEW_CHARS),
     }
 }
 
-fn arguments(entry: &Entry) -> Markup {
+fn call_arguments(entry: &Entry) -> Markup {
     let Some(input) = &entry.tool_input else {
-        return block(&entry.content).render();
+        return text_block(&entry.content).render();
     };
-    let Some(fields) = input.as_object() else { return argument("", input) };
+    let Some(fields) = input.as_object() else { return argument_value("", input) };
     html! {
         dl {
             @for (name, value) in fields {
-                dt { (clean(name)) }
-                dd { (argument(name, value)) }
+                dt { (clean_text(name)) }
+                dd { (argument_value(name, value)) }
             }
         }
     }
 }
 
-fn argument(name: &str, value: &Value) -> Markup {
+fn argument_value(name: &str, value: &Value) -> Markup {
     match value {
-        Value::String(text) if SHELL.contains(&name) => code_block(text, "sh"),
+        Value::String(text) if SHELL_ARGUMENTS.contains(&name) => code_block(text, "sh"),
         Value::String(text) if name == "prompt" => {
-            html! { .md { (Rich { text, breaks: false }) } }
+            html! { .md { (SafeMarkdown { text, breaks: false }) } }
         }
-        Value::String(text) if !text.contains('\n') => html! { code { (clean(text)) } },
-        Value::String(text) => block(text).render(),
+        Value::String(text) if !text.contains('\n') => html! { code { (clean_text(text)) } },
+        Value::String(text) => text_block(text).render(),
         Value::Array(_) | Value::Object(_) => {
             code_block(&serde_json::to_string_pretty(value).unwrap_or_default(), "json")
         }
@@ -112,5 +114,5 @@ fn argument(name: &str, value: &Value) -> Markup {
 }
 
 fn code_block(text: &str, language: &str) -> Markup {
-    html! { pre { code class={ "language-" (language) } { (clean(text)) } } }
+    html! { pre { code class={ "language-" (language) } { (clean_text(text)) } } }
 }

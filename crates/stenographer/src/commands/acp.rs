@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 
 use steno_acp::proxy;
-use steno_acp::recording::Assignment;
+use steno_acp::recording::ConnectionSettings;
 use steno_core::vault::AgentName;
 
 use crate::agents;
@@ -37,9 +37,12 @@ pub(crate) fn run(scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
         let program = args.command[0].to_string_lossy();
         CommandError::user(format!("could not start {program}: {error}"))
     };
-    let assignment =
-        Assignment { agent: args.agent.clone(), ..agents::assignment(scene, &args.command) };
-    let (status, kept) = proxy::run(assignment, &agents::child_launcher()?).map_err(unable)?;
+    let assignment = ConnectionSettings {
+        agent: args.agent.clone(),
+        ..agents::assignment(scene, &args.command)
+    };
+    let (status, kept) =
+        proxy::run_proxy(assignment, &agents::child_launcher()?).map_err(unable)?;
     kept.iter().for_each(|kept| agents::join_later(scene, kept));
     Ok(Exit::of(status))
 }

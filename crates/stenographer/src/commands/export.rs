@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use steno_core::durable;
 use steno_core::view::redact::Redactor;
-use steno_web::export::{Export as Page, index};
+use steno_web::export::{SessionExport as Page, render_index};
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -94,13 +94,13 @@ impl Exporting<'_> {
             let page = Page { transcript: &transcript, pictures: &pictures, zone, index };
             let path = dir.join(&file);
             durable::create_private_dir(path.parent().unwrap_or(dir))?;
-            durable::replace_unsynced(&path, page.html().as_bytes())?;
+            durable::replace_unsynced(&path, page.to_html().as_bytes())?;
             listed.push((file, transcript.session));
         }
         listed
             .sort_by_key(|(_, session)| std::cmp::Reverse(session.started.map(|at| at.instant())));
         let path = dir.join("index.html");
-        durable::replace_unsynced(&path, index(&listed, &self.scene.zone).as_bytes())?;
+        durable::replace_unsynced(&path, render_index(&listed, &self.scene.zone).as_bytes())?;
         Ok(ui.path_line(&path)?)
     }
 

@@ -8,9 +8,9 @@ use std::io::{self, BufReader};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use steno_acp::replay::{self, Pace, Playing, REHEARSAL, Script};
+use steno_acp::replay::{self, REHEARSAL, ReplayPace, ReplayScript, ReplaySettings};
 use steno_core::Transcript;
-use steno_gateway::replay::Options;
+use steno_gateway::replay::ReplayOptions;
 
 use self::stage::Stage;
 use crate::error::{CommandError, Exit};
@@ -68,11 +68,11 @@ struct Mode {
 /// Runs the command.
 pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, CommandError> {
     if args.mode.as_api {
-        let options = Options { listen: args.listen, strict: args.strict };
+        let options = ReplayOptions { listen: args.listen, strict: args.strict };
         return api::serve(ui, scene, &args.session, options);
     }
     let transcript = match args.session.as_str() {
-        REHEARSAL => replay::rehearsal(),
+        REHEARSAL => replay::rehearsal_session(),
         name => Store::new(scene).transcript(name)?,
     };
     if args.mode.as_agent {
@@ -84,7 +84,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
         let error = CommandError::user(format!("no such entry: {}", args.from));
         return Err(error.hint(format!("its last entry is number {last}")));
     }
-    let pace = Pace { speed: args.speed.unwrap_or(1.0), max_pause: args.max_pause };
+    let pace = ReplayPace { speed: args.speed.unwrap_or(1.0), max_pause: args.max_pause };
     let is_timed = args.speed.is_some() || ui.is_interactive();
     Stage { transcript: &transcript, zone: &scene.zone, is_timed }.play(ui, args.from, pace)?;
     Ok(Exit::Done)
@@ -93,14 +93,15 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
 /// Answers as recorded, until nobody speaks any more.
 fn serve(transcript: &Transcript, args: &Args) -> Result<Exit, CommandError> {
     let is_rehearsal = args.session == REHEARSAL;
-    let playing = Playing {
+    let playing = ReplaySettings {
         name: if is_rehearsal { REHEARSAL } else { "replay" }.to_owned(),
         is_strict: args.strict,
         is_endless: is_rehearsal,
-        pace: args.speed.map(|speed| Pace { speed, max_pause: args.max_pause }),
+        pace: args.speed.map(|speed| ReplayPace { speed, max_pause: args.max_pause }),
     };
-    let script = Script::of(transcript);
-    let is_same = replay::serve(&script, &playing, BufReader::new(io::stdin()), io::stdout())?;
+    let script = ReplayScript::from_transcript(transcript);
+    let is_same =
+        replay::serve_script(&script, &playing, BufReader::new(io::stdin()), io::stdout())?;
     Ok(if is_same { Exit::Done } else { Exit::Failed })
 }
 

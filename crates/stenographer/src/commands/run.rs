@@ -8,7 +8,7 @@ pub(crate) mod work;
 
 use std::io::Read;
 
-use steno_acp::client::Policy;
+use steno_acp::client::PermissionPolicy;
 
 use self::conversation::Conversation;
 use self::work::Work;
@@ -80,13 +80,13 @@ pub(crate) enum Permission {
 
 impl Manner {
     /// Who decides, if nobody says: a person where one is there.
-    pub(crate) fn policy(&self, ui: &Ui) -> Policy {
+    pub(crate) fn policy(&self, ui: &Ui) -> PermissionPolicy {
         match self.permission {
-            Some(Permission::Ask) => Policy::Ask,
-            Some(Permission::Allow) => Policy::Allow,
-            Some(Permission::Deny) => Policy::Deny,
-            None if ui.is_interactive() => Policy::Ask,
-            None => Policy::Deny,
+            Some(Permission::Ask) => PermissionPolicy::Ask,
+            Some(Permission::Allow) => PermissionPolicy::Allow,
+            Some(Permission::Deny) => PermissionPolicy::Deny,
+            None if ui.is_interactive() => PermissionPolicy::Ask,
+            None => PermissionPolicy::Deny,
         }
     }
 }

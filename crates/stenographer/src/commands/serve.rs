@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use steno_web::{ConnectionLimits, ResumeAction, Server, ServerOptions, WebError};
+use steno_web::{ConnectionLimits, ResumeAction, ServerOptions, WebError, WebServer};
 
 use super::resume;
 use crate::config::Config;
@@ -56,7 +56,7 @@ pub(crate) fn run(ui: &mut Ui, scene: &Scene, args: &Args) -> Result<Exit, Comma
     Ok(Exit::Done)
 }
 
-fn bind(scene: &Scene, args: &Args) -> Result<Server, CommandError> {
+fn bind(scene: &Scene, args: &Args) -> Result<WebServer, CommandError> {
     let options = ServerOptions {
         store: scene.store.clone(),
         zone: scene.zone.clone(),
@@ -67,10 +67,10 @@ fn bind(scene: &Scene, args: &Args) -> Result<Server, CommandError> {
         resume: (!args.read_only).then(|| resuming(scene)),
         limits: ConnectionLimits::default(),
     };
-    match Server::bind(options.clone()) {
+    match WebServer::bind(options.clone()) {
         Err(WebError::Listen { reason, .. }) if args.port.is_none() && is_taken(&reason) => {
             let free = SocketAddr::new(args.host, 0);
-            Server::bind(ServerOptions { address: free, ..options }).map_err(unbound)
+            WebServer::bind(ServerOptions { address: free, ..options }).map_err(unbound)
         }
         bound => bound.map_err(unbound),
     }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use steno_acp::client::Limits;
+use steno_acp::client::ContextLimits;
 use toml_edit::{Item, TableLike};
 
 use super::Config;
@@ -36,14 +36,14 @@ pub(crate) struct RunSettings {
     /// The agent that is meant where none is named.
     pub(crate) agent: Option<String>,
     /// When an agent is told of its thread again.
-    pub(crate) limits: Limits,
+    pub(crate) limits: ContextLimits,
     /// How long an agent may say nothing while a session is opened.
     pub(crate) answer_timeout: Duration,
 }
 
 impl Default for RunSettings {
     fn default() -> Self {
-        Self { agent: None, limits: Limits::default(), answer_timeout: ANSWER_TIMEOUT }
+        Self { agent: None, limits: ContextLimits::default(), answer_timeout: ANSWER_TIMEOUT }
     }
 }
 

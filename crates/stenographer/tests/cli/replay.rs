@@ -141,7 +141,7 @@ fn a_strict_replay_fails_on_another_prompt() {
     let strict = as_agent("rich-0001", "--strict");
     let failed = home.finish(home.command(&["run", "--agent", &strict, "else"]), b"");
     assert_eq!(failed.code, 1);
-    assert!(failed.stderr.contains("prompt 1 is not the recorded one"), "{failed}");
+    assert!(failed.stderr.contains("prompt 1 differs from the recorded one"), "{failed}");
     let more = home.finish(home.command(&["run", "--agent", &agent, "first", "more"]), b"");
     assert!(more.stderr.contains("only 1 prompts were recorded"), "{more}");
     assert_eq!(home.steno(&["replay", "rich-0001", "--strict"]).code, 2);

@@ -97,7 +97,7 @@ fn a_page_that_may_only_read_resumes_nothing() {
     let origin = format!("Origin: {}", site.at(""));
     let post = "POST /api/sessions/claude-code/one/resume";
     let (status, answer) = asked(&site, post, &[host.clone(), cookie.clone(), origin]);
-    assert!(status == 400 && answer.contains("this page may only read"), "{answer}");
+    assert!(status == 400 && answer.contains("this page is read-only"), "{answer}");
     let (_, page) = asked(&site, "GET /session/claude-code/one", &[host, cookie]);
     assert!(page.contains("Replay") && !page.contains("data-resume"), "{page}");
 }
@@ -145,7 +145,7 @@ fn a_page_that_may_only_read_notes_nothing() {
     ];
     let (status, answer) =
         sent(&site, "POST /api/sessions/claude-code/one/notes", &headers, r#"{"text":"x"}"#);
-    assert!(status == 400 && answer.contains("this page may only read"), "{answer}");
+    assert!(status == 400 && answer.contains("this page is read-only"), "{answer}");
     let (_, page) = asked(&site, "GET /session/claude-code/one", &[host, cookie]);
     assert!(!page.contains("data-notes"), "{page}");
 }

@@ -1,4 +1,4 @@
-//! What is left out of the record, and how the record says so.
+//! Tests of lines that are dropped, and of the gaps that mark them.
 
 use steno_core::Clock;
 
@@ -10,9 +10,9 @@ fn line(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn lines_that_were_dropped_are_marked_and_none_is_glued_together() {
+fn dropped_lines_are_marked_and_partial_lines_not_joined() {
     let root = tempfile::tempdir().unwrap();
-    let assignment = Assignment {
+    let settings = ConnectionSettings {
         store: root.path().to_owned(),
         clock: Clock::system(),
         project: root.path().to_owned(),
@@ -24,17 +24,17 @@ fn lines_that_were_dropped_are_marked_and_none_is_glued_together() {
         on_change: |_| {},
     };
     let (dropped, at) = (Arc::<AtomicU64>::default(), Clock::system().now());
-    let mut log = ConnectionLog::new(assignment, Arc::clone(&dropped));
+    let mut log = ConnectionLog::new(settings, Arc::clone(&dropped));
     log.record(Side::Client, at, &line("before"));
     log.record(Side::Agent, at, b"{\"the beginning of");
     log.note_overflow(Side::Agent, at);
     dropped.fetch_add(2, Ordering::AcqRel);
     log.record(Side::Agent, at, &[b" its end\n".as_slice(), &line("after")].concat());
-    let kept = log.end(None);
+    let kept = log.close_sessions(None);
     let transcript = kept[0].dir.read().unwrap();
-    let said: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
-    assert_eq!(said.len(), 3, "{said:?}");
-    assert!(said[1].ends_with(": the store is too slow; 3 messages not recorded"), "{said:?}");
+    let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.content.as_str()).collect();
+    assert_eq!(texts.len(), 3, "{texts:?}");
+    assert!(texts[1].ends_with(": the store is too slow; 3 messages not recorded"), "{texts:?}");
     assert_eq!(transcript.problems, []);
     let wire = format!("{:?}", transcript.entries);
     assert!(wire.contains("before") && wire.contains("after"), "{wire}");

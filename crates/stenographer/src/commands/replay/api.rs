@@ -1,6 +1,6 @@
 //! `steno replay ID --as-api`: answers as the models did that a session has recorded.
 
-use steno_gateway::replay::{Options, Replay};
+use steno_gateway::replay::{ReplayOptions, ReplayServer};
 
 use crate::error::{CommandError, Exit};
 use crate::scene::Scene;
@@ -12,7 +12,7 @@ pub(super) fn serve(
     ui: &mut Ui,
     scene: &Scene,
     session: &str,
-    options: Options,
+    options: ReplayOptions,
 ) -> Result<Exit, CommandError> {
     let exchanges = Store::new(scene).kept(session)?.exchanges()?;
     if exchanges.is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn serve(
         return Err(error.hint("record one with `steno exec` or `steno gateway`"));
     }
     let known = count(exchanges.len() as u64, "exchange");
-    let replay = Replay::start(options, exchanges)?;
+    let replay = ReplayServer::start(options, exchanges)?;
     let (sender, stopped) = std::sync::mpsc::channel();
     let stop = move || {
         let _ = sender.send(());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use steno_acp::replay::Pace;
+use steno_acp::replay::ReplayPace;
 use steno_core::Transcript;
 
 use super::player::{Key, Player, Then};
@@ -47,15 +47,21 @@ impl Drop for Keys {
 
 impl Stage<'_> {
     /// Plays all entries from a number on.
-    pub(super) fn play(&self, ui: &mut Ui, from: usize, pace: Pace) -> Result<(), CommandError> {
+    pub(super) fn play(
+        &self,
+        ui: &mut Ui,
+        from: usize,
+        pace: ReplayPace,
+    ) -> Result<(), CommandError> {
         let entries = &self.transcript.entries;
         let keys = Keys::open(ui)?;
         self.print(ui, &terminal::heading(&self.transcript.session, self.zone), &keys)?;
         let mut player = Player::new(entries, from, pace.speed);
         let mut before = entries.get(from).and_then(|entry| entry.created_at);
         while let Some(entry) = entries.get(player.at) {
-            let pace = Pace { speed: player.speed, ..pace };
-            let pause = Some(pace.pause(before, entry.created_at)).filter(|_| self.is_timed);
+            let pace = ReplayPace { speed: player.speed, ..pace };
+            let pause =
+                Some(pace.pause_between(before, entry.created_at)).filter(|_| self.is_timed);
             let stood = player.at;
             if wait(&mut player, pause.unwrap_or_default(), &keys)? == Then::Quit {
                 return Ok(());

@@ -1,7 +1,7 @@
 //! A conversation with an agent, from its start to what is left of it.
 
-use steno_acp::client::{self, Client, ClientError, ClientSettings, Left, Voice};
-use steno_acp::recording::{Assignment, Kept};
+use steno_acp::client::{self, AgentClient, AgentExit, ClientError, ClientHandle, ClientSettings};
+use steno_acp::recording::{ConnectionSettings, KeptSession};
 use steno_core::vault::record::Closing;
 use steno_core::{Status, Transcript};
 
@@ -57,7 +57,7 @@ impl Conversation<'_> {
         earlier: Option<Earlier>,
     ) -> Result<Exit, CommandError> {
         self.work.activate(prompts.len())?;
-        let (voice, ears) = client::voice();
+        let (voice, ears) = client::client_channel();
         let interrupting = voice.clone();
         // Without it, Ctrl-C ends us at once; what was said until then is kept all the same.
         let _ = ctrlc::set_handler(move || interrupting.interrupt());
@@ -68,24 +68,28 @@ impl Conversation<'_> {
         let assignment = self.assignment(api_traffic.as_ref());
         self.work.remember_agent(&self.agent.name)?;
         let RunSettings { limits, answer_timeout, .. } = self.settings;
-        let settings = ClientSettings { policy: self.manner.policy(ui), limits, answer_timeout };
-        let mut client = match Client::start(assignment, &agents::child_launcher()?, settings, ears)
-        {
-            Ok(client) => client,
-            Err(error) => {
-                self.work.settle(self.scene, &Outcome::Open(error.to_string()))?;
-                return Err(error.into());
-            }
+        let settings = ClientSettings {
+            policy: self.manner.policy(ui),
+            limits,
+            response_timeout: answer_timeout,
         };
+        let mut client =
+            match AgentClient::start(assignment, &agents::child_launcher()?, settings, ears) {
+                Ok(client) => client,
+                Err(error) => {
+                    self.work.settle(self.scene, &Outcome::Open(error.to_string()))?;
+                    return Err(error.into());
+                }
+            };
         let mut course = Course::default();
         let spoken = self.speak(&mut client, (ui, voice), (prompts, earlier), &mut course);
         let closing = closing(&course, spoken.as_ref().err());
-        let left = client.end(closing.clone());
-        self.keep_own_files(ui, &course, &left.kept);
+        let left = client.shut_down(closing.clone());
+        self.keep_own_files(ui, &course, &left.sessions);
         if let Some(api_traffic) = api_traffic {
             api_traffic.finish(ui, &closing);
         }
-        let finished = self.finish(ui, &mut course, &left.kept, spoken.as_ref().err());
+        let finished = self.finish(ui, &mut course, &left.sessions, spoken.as_ref().err());
         match spoken {
             Ok(()) => finished,
             Err(error) if is_interrupt(&error) => finished.map(|_| Exit::Ended(INTERRUPTED)),
@@ -98,10 +102,10 @@ impl Conversation<'_> {
     }
 
     /// How the agent is started, and where its connection is recorded.
-    fn assignment(&self, api_traffic: Option<&ApiTraffic>) -> Assignment {
+    fn assignment(&self, api_traffic: Option<&ApiTraffic>) -> ConnectionSettings {
         let launch = api_traffic.map(ApiTraffic::launch);
         let (command, variables) = launch.unwrap_or((self.agent.command.clone(), Vec::new()));
-        Assignment {
+        ConnectionSettings {
             thread: Some(self.work.id().to_owned()),
             launch: Some(self.agent.name.clone()),
             project: self.work.root().to_owned(),
@@ -111,7 +115,7 @@ impl Conversation<'_> {
     }
 
     /// Keeps what the agent itself wrote of the session.
-    fn keep_own_files(&self, ui: &mut Ui, course: &Course, kept: &[Kept]) {
+    fn keep_own_files(&self, ui: &mut Ui, course: &Course, kept: &[KeptSession]) {
         let Some(kept) = course.kept_session(kept) else { return };
         if let Err(error) = agents::join(ui, self.scene, kept) {
             // The next `steno sync` keeps it.
@@ -122,23 +126,25 @@ impl Conversation<'_> {
 
     fn speak(
         &mut self,
-        client: &mut Client,
-        (ui, voice): (&mut Ui, Voice),
+        client: &mut AgentClient,
+        (ui, voice): (&mut Ui, ClientHandle),
         (prompts, earlier): (Vec<String>, Option<Earlier>),
         course: &mut Course,
     ) -> Result<(), CommandError> {
         let mut screen = Screen::new(ui, voice, self.manner.json, &self.agent.name);
-        let mut tell = |event: client::Event<'_>| screen.show(&event);
+        let mut tell = |event: client::ClientEvent<'_>| screen.show(&event);
         client.initialize(env!("CARGO_PKG_VERSION"), &mut tell)?;
         let folder = self.work.root().to_owned();
         let known = earlier.as_ref().map(|earlier| earlier.name.as_str());
         let is_known = match known {
-            Some(name) => client.reopen(name, &folder, &mut tell)?,
+            Some(name) => client.reopen_session(name, &folder, &mut tell)?,
             None => false,
         };
         let session = match known.filter(|_| is_known) {
             Some(name) => name.to_owned(),
-            None => client.open(&folder, &mut tell).map_err(|error| login(client, error))?,
+            None => {
+                client.open_session(&folder, &mut tell).map_err(|error| login(client, error))?
+            }
         };
         self.work.remember(&session)?;
         course.session = Some(session.clone());
@@ -152,14 +158,14 @@ impl Conversation<'_> {
             let task = history.take().unwrap_or_default() + &task;
             let (prompt, waiting) = self.work.prompt(screen.ui(), &task, is_told)?;
             if !is_told {
-                client.gave_context();
+                client.note_context_given();
             }
             course.prompts += 1;
             course.stop_reason = None;
-            let turn = client.prompt(&prompt, &mut |event| screen.show(&event));
+            let turn = client.send_prompt(&prompt, &mut |event| screen.show(&event));
             screen.end_turn();
             course.stop_reason = Some(turn?.stop_reason);
-            client.commit();
+            client.sync_record();
             self.work.note_turn();
             self.write_transcripts(screen.ui(), course);
             self.work.delivered(&waiting)?;
@@ -187,7 +193,7 @@ impl Conversation<'_> {
         self,
         ui: &mut Ui,
         course: &mut Course,
-        kept: &[Kept],
+        kept: &[KeptSession],
         failure: Option<&CommandError>,
     ) -> Result<Exit, CommandError> {
         let kept = course.kept_session(kept);
@@ -213,7 +219,7 @@ impl Conversation<'_> {
 
 impl Course {
     /// The session as it was recorded.
-    fn kept_session<'a>(&self, kept: &'a [Kept]) -> Option<&'a Kept> {
+    fn kept_session<'a>(&self, kept: &'a [KeptSession]) -> Option<&'a KeptSession> {
         kept.iter().find(|kept| Some(&kept.name) == self.session.as_ref())
     }
 
@@ -226,8 +232,8 @@ impl Course {
 }
 
 /// An error with what the agent last wrote to its standard error, and what to do.
-fn explained(error: CommandError, left: &Left) -> CommandError {
-    let complaint = complaint(&left.complaint).map(|line| format!("it last said: {line}"));
+fn explained(error: CommandError, left: &AgentExit) -> CommandError {
+    let complaint = complaint(&left.stderr_tail).map(|line| format!("it last said: {line}"));
     let error = complaint.into_iter().fold(error, CommandError::hint);
     match (is_unanswered(&error), left.signal) {
         (true, _) => error.hint("set [run] answer_timeout in config.toml to wait longer"),
@@ -272,14 +278,14 @@ fn is_interrupt(error: &CommandError) -> bool {
 }
 
 fn is_unanswered(error: &CommandError) -> bool {
-    matches!(error.error.downcast_ref(), Some(ClientError::NoAnswer { .. }))
+    matches!(error.error.downcast_ref(), Some(ClientError::ResponseTimeout { .. }))
 }
 
 /// Says what to do where an agent wants to know who the user is.
-fn login(client: &Client, error: ClientError) -> CommandError {
-    let wants = error.wants_login();
+fn login(client: &AgentClient, error: ClientError) -> CommandError {
+    let wants = error.needs_login();
     let error = CommandError::user(error);
-    match client.offers().logins.as_slice() {
+    match client.capabilities().login_methods.as_slice() {
         _ if !wants => error,
         [] => error.hint("log in with the agent's own program first"),
         logins => error.hint(format!("log in with the agent's own program: {}", logins.join(", "))),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::thread;
 
 use serde_json::{Value, json};
-use steno_acp::client::{Event, Voice};
+use steno_acp::client::{ClientEvent, ClientHandle};
 use steno_core::agent::acp;
 use steno_core::json::Object;
 
@@ -19,7 +19,7 @@ const CHANGED: usize = 40;
 /// Shows what happens.
 pub(super) struct Screen<'a> {
     ui: &'a mut Ui,
-    voice: Voice,
+    voice: ClientHandle,
     json: bool,
     /// The agent, as the user calls it.
     agent: &'a str,
@@ -32,7 +32,7 @@ pub(super) struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    pub(super) fn new(ui: &'a mut Ui, voice: Voice, json: bool, agent: &'a str) -> Self {
+    pub(super) fn new(ui: &'a mut Ui, voice: ClientHandle, json: bool, agent: &'a str) -> Self {
         let (thought, tools) = (String::new(), HashMap::new());
         Self { ui, voice, json, agent, is_within_line: false, thought, tools }
     }
@@ -53,19 +53,19 @@ impl<'a> Screen<'a> {
     }
 
     /// Something happens.
-    pub(super) fn show(&mut self, event: &Event<'_>) {
+    pub(super) fn show(&mut self, event: &ClientEvent<'_>) {
         if self.json {
             return self.tell(event);
         }
         match event {
-            Event::Update(update) => self.update(update),
-            Event::Asks(request) => self.ask(request),
-            Event::Decided(request, choice) => {
+            ClientEvent::Update(update) => self.update(update),
+            ClientEvent::PermissionRequested(request) => self.ask(request),
+            ClientEvent::PermissionDecided(request, choice) => {
                 let tool = self.tool_of(request.get("toolCall"));
                 self.aside(&format!("{tool}: {}", choice.name));
             }
-            Event::Cancelling => self.aside("cancelling; Ctrl-C once more ends the agent"),
-            Event::Waiting(method) => {
+            ClientEvent::Cancelling => self.aside("cancelling; Ctrl-C once more ends the agent"),
+            ClientEvent::AwaitingResponse(method) => {
                 let agent = self.agent;
                 self.ui.note(format_args!(
                     "still waiting for {agent} to answer {method}; Ctrl-C stops"
@@ -80,19 +80,21 @@ impl<'a> Screen<'a> {
     }
 
     /// Tells a program.
-    fn tell(&mut self, event: &Event<'_>) {
+    fn tell(&mut self, event: &ClientEvent<'_>) {
         match event {
-            Event::Update(update) => self.line(&json!({ "event": "update", "update": update })),
-            Event::Asks(request) => {
+            ClientEvent::Update(update) => {
+                self.line(&json!({ "event": "update", "update": update }))
+            }
+            ClientEvent::PermissionRequested(request) => {
                 self.line(&json!({ "event": "asks", "request": request }));
                 self.listen();
             }
-            Event::Decided(request, choice) => {
+            ClientEvent::PermissionDecided(request, choice) => {
                 let tool = request.get("toolCall");
                 self.line(&json!({ "event": "decided", "tool": tool, "choice": choice.name }));
             }
-            Event::Cancelling => self.line(&json!({ "event": "cancelling" })),
-            Event::Waiting(method) => {
+            ClientEvent::Cancelling => self.line(&json!({ "event": "cancelling" })),
+            ClientEvent::AwaitingResponse(method) => {
                 self.line(&json!({ "event": "waiting", "method": method }));
             }
         }
@@ -194,7 +196,7 @@ impl<'a> Screen<'a> {
         thread::spawn(move || {
             let mut line = String::new();
             let _ = std::io::stdin().read_line(&mut line);
-            voice.answer(line);
+            voice.send_line(line);
         });
     }
 

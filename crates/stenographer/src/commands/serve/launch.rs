@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use steno_web::Server;
+use steno_web::WebServer;
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::agents;
@@ -38,7 +38,7 @@ impl SharedLaunchFile {
 }
 
 /// Has the system open the page; fails if no browser could be started.
-pub(super) fn open_page(server: &mut Server) -> io::Result<()> {
+pub(super) fn open_page(server: &mut WebServer) -> io::Result<()> {
     let launch_file = LaunchFile::create(&server.launch_url())?;
     let path = launch_file.file.path().to_owned();
     let shared = SharedLaunchFile(Arc::new(Mutex::new(Some(launch_file))));

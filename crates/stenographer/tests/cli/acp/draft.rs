@@ -66,5 +66,5 @@ fn an_agent_of_draft_2_only_is_told_apart_at_once() {
     home.file("second.sh", SECOND);
     let ran = home.finish(home.command(&["run", "--agent", "sh second.sh", "look"]), b"");
     assert_eq!(ran.code, 1, "{ran}");
-    assert!(ran.stderr.contains("the agent speaks version 2 of the protocol, not 1"), "{ran}");
+    assert!(ran.stderr.contains("the agent uses version 2 of the protocol, not 1"), "{ran}");
 }

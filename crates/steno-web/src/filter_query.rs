@@ -1,16 +1,16 @@
-//! What an address asks for: the filters that searching and counting share, by the names of the commands' flags.
+//! The query parameters that search and cost share. They have the names of the commands' flags.
 
 use serde::Deserialize;
 use steno_core::index::{Filter, Hit, Order, Query, Search};
 use steno_core::moment::{self, Edge, Here};
 
 use crate::error::WebError;
-use crate::library::Library;
+use crate::library::SessionLibrary;
 
-/// The filters of an address; one that is empty is none.
+/// The filters in a query; an empty field is no filter.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct FilterQuery {
     pub(crate) q: String,
     pub(crate) agent: String,
     pub(crate) project: String,
@@ -26,9 +26,9 @@ pub(crate) struct Asked {
     pub(crate) limit: Option<usize>,
 }
 
-impl Asked {
-    /// The filter that is meant.
-    pub(crate) fn filter(&self, library: &Library) -> Result<Filter, WebError> {
+impl FilterQuery {
+    /// Parses the fields into an index filter.
+    pub(crate) fn to_filter(&self, library: &SessionLibrary) -> Result<Filter, WebError> {
         let set = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let here = Here { now: library.clock.now(), zone: &library.zone };
         let at =
@@ -47,26 +47,26 @@ impl Asked {
         })
     }
 
-    /// The question and what it finds, at most so many.
-    pub(crate) fn hits(
+    /// Searches the index; returns the parsed query and at most `limit` hits.
+    pub(crate) fn search(
         &self,
-        library: &Library,
+        library: &SessionLibrary,
         limit: usize,
     ) -> Result<(Query, Vec<Hit>), WebError> {
         let query = Query::parse(&self.q)?;
         let search = Search {
             query: &query,
-            filter: self.filter(library)?,
+            filter: self.to_filter(library)?,
             order: if self.sort == "time" { Order::Time } else { Order::Relevance },
             limit,
             now: library.clock.now(),
         };
-        let hits = library.ask(|index| index.search(&search))?;
+        let hits = library.query_index(|index| index.search(&search))?;
         Ok((query, hits))
     }
 
-    /// The address of `page` with one of the filters set to another value.
-    pub(crate) fn with(&self, page: &str, name: &str, value: &str) -> String {
+    /// The address of `page` with these filters, one of them changed.
+    pub(crate) fn address_with(&self, page: &str, name: &str, value: &str) -> String {
         let all = [
             ("q", self.q.as_str()),
             ("agent", &self.agent),
@@ -83,13 +83,14 @@ impl Asked {
         ];
         let pairs = all.map(|(known, text)| (known, if known == name { value } else { text }));
         let pairs = pairs.into_iter().filter(|(_, text)| !text.is_empty());
-        let query: Vec<_> = pairs.map(|(name, text)| format!("{name}={}", encoded(text))).collect();
+        let query: Vec<_> =
+            pairs.map(|(name, text)| format!("{name}={}", encode_query_text(text))).collect();
         format!("{page}?{}", query.join("&"))
     }
 }
 
-/// A text as it stands in an address.
-pub(crate) fn encoded(text: &str) -> String {
+/// Percent-encodes a text for a query.
+pub(crate) fn encode_query_text(text: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let code = |byte: u8| match plain(&byte) {
         true => char::from(byte).to_string(),
@@ -103,9 +104,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_keeps_what_else_was_asked() {
-        let asked = Asked { q: "a b&c".to_owned(), role: "user".to_owned(), ..Asked::default() };
-        assert_eq!(asked.with("/search", "agent", "x"), "/search?q=a%20b%26c&agent=x&role=user");
-        assert_eq!(asked.with("/search", "role", ""), "/search?q=a%20b%26c");
+    fn an_address_keeps_the_other_filters() {
+        let filters = FilterQuery {
+            q: "a b&c".to_owned(),
+            role: "user".to_owned(),
+            ..FilterQuery::default()
+        };
+        assert_eq!(
+            filters.address_with("/search", "agent", "x"),
+            "/search?q=a%20b%26c&agent=x&role=user"
+        );
+        assert_eq!(filters.address_with("/search", "role", ""), "/search?q=a%20b%26c");
     }
 }

@@ -1,58 +1,58 @@
-//! Where there are neither signals nor process groups.
+//! Systems without signals and process groups. Nothing here has an effect.
 
 use std::io::{self, Read};
 use std::process::{Child, ExitStatus};
 
 use super::ChildLauncher;
 
-/// Nothing to catch.
+/// Does nothing.
 #[derive(Debug)]
 pub struct CaughtSignals;
 
 impl CaughtSignals {
-    /// Nothing to catch.
+    /// Does nothing.
     pub fn new() -> io::Result<Self> {
         Ok(Self)
     }
 
-    /// Nothing to send.
+    /// Does nothing.
     pub fn forward_to_group(self, _: &Child) {}
 }
 
-/// Waits for it to end by itself.
+/// Does nothing: the child ends by itself.
 pub fn terminate_group(_: &Child) {}
 
-/// Waits for it to end by itself.
+/// Does nothing: the child ends by itself.
 pub fn kill_group(_: &Child) {}
 
-/// No process is ended by a signal.
-pub fn signal_of(_: ExitStatus) -> Option<i32> {
+/// Always `None`.
+pub fn exit_signal(_: ExitStatus) -> Option<i32> {
     None
 }
 
-/// No process is ended by a signal.
+/// Does nothing.
 pub fn die_from_signal(_: i32) {}
 
-/// Watches nothing.
+/// Does nothing.
 #[derive(Debug)]
 pub struct GroupWatch;
 
 impl GroupWatch {
-    /// There is nothing to watch.
+    /// Does nothing.
     pub fn start(_: &ChildLauncher, _: i32) -> io::Result<Self> {
         Ok(Self)
     }
 
-    /// There is nothing to watch.
-    pub fn of_child(_: &ChildLauncher, _: &Child) -> io::Result<Self> {
+    /// Does nothing.
+    pub fn watch_child(_: &ChildLauncher, _: &Child) -> io::Result<Self> {
         Ok(Self)
     }
 
-    /// There is nothing to end.
+    /// Does nothing.
     pub fn dismiss(self) {}
 }
 
-/// There is nothing to end.
+/// Does nothing.
 pub fn end_abandoned_group(_: &mut impl Read, _: i32) -> io::Result<()> {
     Ok(())
 }
