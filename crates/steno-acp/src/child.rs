@@ -23,8 +23,8 @@ pub(crate) use self::pipes::{close_stdin, close_stdout, pipe_file, stdin_file, s
 pub use self::signals::{CaughtSignals, die_from_signal, exit_signal, kill_group, terminate_group};
 #[cfg(not(unix))]
 pub use self::unsupported::{
-    CaughtSignals, GroupWatch, die_from_signal, end_abandoned_group, exit_signal, kill_group,
-    terminate_group,
+    UnsupportedGroupWatch as GroupWatch, UnsupportedSignals as CaughtSignals, die_from_signal,
+    end_abandoned_group, exit_signal, kill_group, terminate_group,
 };
 #[cfg(unix)]
 pub use self::watch::{GroupWatch, end_abandoned_group};

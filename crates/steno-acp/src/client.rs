@@ -28,7 +28,7 @@ use self::response_wait::{ResponseWait, WaitStep};
 use crate::child::ChildLauncher;
 use crate::recording::{ConnectionSettings, KeptSession};
 
-/// How long an agent may take to end a turn that was cancelled.
+/// How long an agent may take to end a cancelled turn.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long an agent may take to end by itself after the last prompt; some write their files then.
@@ -113,7 +113,7 @@ pub struct AgentClient {
     is_prompting: bool,
     /// Whether the agent is sending the history of a session, which causes no events.
     is_replaying: bool,
-    /// When to stop waiting for an agent that was asked to cancel.
+    /// When to stop waiting for a cancelled turn to end.
     deadline: Option<Instant>,
     /// Whether to end the agent without waiting: it does not respond, or the user does not want to wait.
     must_end_soon: bool,

@@ -1,8 +1,8 @@
 //! Records both sides of a connection.
 //!
 //! One thread writes to the store, another one syncs. [`SideRecorder::record`] returns once the bytes are in the log
-//! of their session, so bytes that are forwarded afterwards survive a kill of this process. It waits for
-//! `STORE_TIMEOUT` at most: a store that hangs delays the agent once, and then no more until it works again.
+//! of their session, so bytes forwarded afterwards survive a kill of this process. It waits for `STORE_TIMEOUT` at
+//! most: a store that hangs delays the agent once, and then no more until it works again.
 
 mod connection_log;
 mod naming;

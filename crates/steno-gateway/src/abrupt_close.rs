@@ -1,7 +1,7 @@
 //! TLS connections that a server closes without `close_notify`, as many do at the end of a response without a length.
 //!
 //! Clients that use OpenSSL read that as the end of the body. The gateway does the same, so that a client works with
-//! it as it does without it. A body that is shorter than its length, or lacks its last chunk, still fails.
+//! it as it does without it. A body shorter than its length, or lacks its last chunk, still fails.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;

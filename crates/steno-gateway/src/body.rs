@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 
-/// The body of a request or response: ours, or one that is forwarded. An error in it closes the connection, and so the
+/// The body of a request or response: our own or a forwarded one. An error in it closes the connection, and so the
 /// other side learns that the body was cut.
 pub(crate) type BoxedBody = UnsyncBoxBody<Bytes, BodyError>;
 

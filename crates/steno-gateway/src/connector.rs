@@ -19,7 +19,7 @@ use crate::body::BodyError;
 pub struct OutboundProxies {
     /// The one for TLS: `HTTPS_PROXY`, or `ALL_PROXY`.
     pub https: Option<String>,
-    /// Hosts that are reached without a proxy: `NO_PROXY`.
+    /// Hosts to reach without a proxy: `NO_PROXY`.
     pub unproxied: Option<String>,
 }
 

@@ -34,7 +34,7 @@ struct DeliveredBody {
     _slot: RequestSlot,
 }
 
-/// An error that is returned once the delay is over.
+/// An error, and the delay before it is returned.
 struct DelayedError {
     delay: Pin<Box<Sleep>>,
     error: BodyError,

@@ -50,7 +50,7 @@ pub(crate) struct RequestHead<'a> {
 }
 
 impl ExchangeContext {
-    /// Records a request. A body that was not read whole is recorded while it is forwarded.
+    /// Records a request. A partly read body is recorded while it is forwarded.
     pub(crate) fn begin_exchange(
         &self,
         head: &RequestHead<'_>,
@@ -115,7 +115,7 @@ impl ReceivedRequest<'_> {
     }
 }
 
-/// An exchange that waits for its response. If the client goes away meanwhile, that is recorded.
+/// An exchange that waits for its response. Records an error if the client closes the connection first.
 pub(crate) struct PendingExchange {
     recorder: Option<ExchangeRecorder>,
 }

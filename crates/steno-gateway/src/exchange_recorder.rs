@@ -1,4 +1,4 @@
-//! Records one exchange: its response while that is forwarded, and its end.
+//! Records one exchange: its response during forwarding, and its end.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -35,7 +35,7 @@ pub struct ForwardProxy {
     pub authority: Arc<CertificateAuthority>,
     /// The hosts to record.
     pub hosts: RecordedHosts,
-    /// The servers whose connections were copied unread.
+    /// The servers of connections copied unread.
     pub unread: Arc<Mutex<BTreeSet<String>>>,
 }
 

@@ -1,4 +1,4 @@
-//! A running gateway, for callers that are not asynchronous.
+//! A running gateway, with a blocking interface.
 
 use std::io;
 use std::net::SocketAddr;

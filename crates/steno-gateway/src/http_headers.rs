@@ -17,7 +17,7 @@ const HOP_BY_HOP: [&str; 7] = [
     "upgrade",
 ];
 
-/// A header's value as text; bytes that are not UTF-8 are replaced.
+/// A header's value as text; invalid UTF-8 is replaced.
 pub(crate) fn header_text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }

@@ -76,9 +76,9 @@ pub struct RecordedHosts {
 }
 
 impl RecordedHosts {
-    /// Records the hosts of model APIs, of `upstreams`, and those in `added`.
-    pub fn new(upstreams: &Upstreams, added: Vec<String>) -> Self {
-        Self { upstreams: upstreams.iter().cloned().collect(), added_hosts: added }
+    /// Records the hosts of model APIs, of `upstreams`, and those in `added_hosts`.
+    pub fn new(upstreams: &Upstreams, added_hosts: Vec<String>) -> Self {
+        Self { upstreams: upstreams.iter().cloned().collect(), added_hosts }
     }
 
     /// The upstream of a recorded server; `None` if the host is not recorded. `origin` is scheme and authority, such

@@ -1,4 +1,4 @@
-//! Bodies that are recorded while they are forwarded.
+//! Records bodies while they are forwarded.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,7 +10,7 @@ use crate::body::{BodyError, error_chain_text};
 
 /// Records the frames of one body.
 pub(crate) trait BodyRecorder {
-    /// The recorded error of a body that is dropped before its end.
+    /// The recorded error of a body dropped before its end.
     const DROPPED: &'static str;
 
     /// Records a frame before it is forwarded.

@@ -1,4 +1,4 @@
-//! Errors of the gateway itself, in the JSON format of the vendor whose API the client called.
+//! Errors of the gateway itself, in the JSON format of the called API.
 
 use bytes::Bytes;
 use hyper::header::CONTENT_TYPE;

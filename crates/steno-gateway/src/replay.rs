@@ -29,7 +29,7 @@ use crate::refusal::error_response;
 use crate::request_body::BodyKind;
 use crate::server::{self, RequestHandler};
 
-/// Headers that the server writes itself, and headers that are redacted in the record.
+/// Headers that the server writes itself, and headers without a recorded value.
 const OMITTED_HEADERS: [&str; 4] = ["connection", "keep-alive", "transfer-encoding", "set-cookie"];
 
 /// Options of a replay server.
@@ -37,7 +37,7 @@ const OMITTED_HEADERS: [&str; 4] = ["connection", "keep-alive", "transfer-encodi
 pub struct ReplayOptions {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// Whether to refuse requests that were not recorded, and to use each response only once.
+    /// Whether to refuse unrecorded requests, and to use each response only once.
     pub strict: bool,
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many requests share a connection of HTTP/2; most servers allow a hundred.
 pub(crate) const MAX_SHARED_REQUESTS: usize = 64;
 
-/// The requests of one client that are under way.
+/// The pending requests of one client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestCounter {
     count: Arc<AtomicUsize>,

@@ -78,7 +78,7 @@ fn move_host_to_header(mut request: Request<Incoming>) -> Request<Incoming> {
     request
 }
 
-/// Listens on an address; returns the port that was chosen for port 0 as well.
+/// Listens on an address; also returns it with the actual port, which matters for port 0.
 pub(crate) async fn bind_listener(listen: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;

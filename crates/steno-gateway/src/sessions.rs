@@ -51,7 +51,7 @@ impl SessionRecorders {
         Arc::clone(&self.handles)
     }
 
-    /// The recorder of an exchange, given the request's headers and the part of its body that was read.
+    /// The recorder of an exchange, given the request's headers and the part of its body read so far.
     pub(crate) fn recorder_for(&self, headers: &Headers, body: &[u8]) -> Arc<TrafficRecorder> {
         match self.routing {
             TrafficRouting::OneSession(_) => self.open_recorder(None),

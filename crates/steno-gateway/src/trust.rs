@@ -1,8 +1,8 @@
-//! Which servers are trusted: those whose certificates the machine or `SSL_CERT_FILE` trusts.
+//! Server certificates: those that the machine or `SSL_CERT_FILE` trusts are accepted.
 //!
-//! A private server often has a self-signed certificate that is marked as a CA and trusted directly. rustls rejects
-//! it, because a CA certificate must not be a server's; OpenSSL and curl accept it. Here it is accepted if exactly
-//! this certificate is trusted. Its name and validity dates are still checked.
+//! A private server often has a self-signed certificate, marked as a CA and trusted directly. rustls rejects it,
+//! because a CA certificate must not be a server's; OpenSSL and curl accept it. Here it is accepted if exactly this
+//! certificate is trusted. Its name and validity dates are still checked.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) fn tls_config() -> ClientConfig {
     }
 }
 
-/// Verifies as rustls does, and also accepts a CA certificate that is trusted itself.
+/// Verifies as rustls does, and also accepts a directly trusted CA certificate.
 #[derive(Debug)]
 struct TrustedCertificateVerifier {
     verifier: Arc<WebPkiServerVerifier>,

@@ -1,4 +1,4 @@
-//! Records the body of a request that is forwarded before all of it has been read.
+//! Records the body of a request while it is forwarded, for bodies too large to read first.
 
 use std::sync::Arc;
 use std::time::Instant;

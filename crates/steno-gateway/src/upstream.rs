@@ -76,7 +76,7 @@ pub struct Upstreams {
 }
 
 impl Default for Upstreams {
-    /// The vendors whose agents can be given another base URL.
+    /// The vendors with agents that accept another base URL.
     fn default() -> Self {
         let vendor = |name: &str, origin: &str| Upstream {
             name: name.to_owned(),
@@ -139,7 +139,7 @@ fn provider_name(path: &str) -> Option<&'static str> {
     }
 }
 
-/// The vendor whose API has this path.
+/// The vendor of the API with this path.
 fn vendor_name(path: &str) -> Option<&'static str> {
     let plain = path.split('?').next().unwrap_or_default();
     match Dialect::of(path) {

@@ -1,9 +1,9 @@
 //! Parses the messages of one direction of a WebSocket connection (RFC 6455), and decompresses them if both sides
-//! agreed on that (RFC 7692). It does not change the bytes that are forwarded.
+//! agreed on that (RFC 7692). It does not change the forwarded bytes.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// The longest message that is recorded. Of a longer one only the length is.
+/// The longest recorded message. Of a longer one only the length is recorded.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
 
 /// The last bytes of each compressed message, which senders leave out.
@@ -53,7 +53,7 @@ struct OpenFrame {
     is_compressed: bool,
     is_final: bool,
     mask: Option<[u8; 4]>,
-    /// Bytes of the payload that were received, and those still to come.
+    /// Received bytes of the payload, and those still to come.
     received: u64,
     remaining: u64,
 }
@@ -63,7 +63,7 @@ struct OpenMessage {
     is_text: bool,
     is_compressed: bool,
     bytes: Vec<u8>,
-    /// The length of the message, including bytes that are not buffered.
+    /// The length of the message, including bytes beyond the buffer.
     length: u64,
 }
 

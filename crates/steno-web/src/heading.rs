@@ -43,7 +43,7 @@ pub(crate) fn session_notes(notes: &[&Note], zone: &TimeZone) -> Markup {
     }
 }
 
-/// The runs of entries that are not in the order of their numbers: first number and count of each.
+/// The runs of entries, if they are out of numeric order: first number and count of each.
 pub(crate) fn lane_runs(lanes: &Lanes) -> Option<String> {
     let runs = lanes.runs();
     let pairs = runs.iter().map(|(first, count)| format!("{first} {count}"));

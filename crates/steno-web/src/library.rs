@@ -133,7 +133,7 @@ impl SessionLibrary {
             self.return_index(index);
             return Ok(answer);
         }
-        // A store that is read-only is not opened for writing, nor compared with the vault, at every request.
+        // A read-only store is not opened for writing, nor compared with the vault, at every request.
         if self.is_blocked()
             && let Ok(answer) = Index::open_read_only(&self.store).and_then(|index| ask(&index))
         {
@@ -281,10 +281,9 @@ impl SessionLibrary {
         opened.retain(|known| known.dir != dir);
         let transcript = dir.read()?;
         let pictures = Pictures::find(&dir.bundle()?, &transcript.entries)?;
-        let text = transcript.entries.iter().map(|entry| entry.content.len()).sum();
+        let text_bytes = transcript.entries.iter().map(|entry| entry.content.len()).sum();
         let lanes = Lanes::of(&transcript.entries);
-        let new =
-            Arc::new(OpenedSession { dir, transcript, pictures, lanes, size, text_bytes: text });
+        let new = Arc::new(OpenedSession { dir, transcript, pictures, lanes, size, text_bytes });
         opened.push(Arc::clone(&new));
         while opened.len() > MAX_OPEN_SESSIONS
             || (opened.len() > 1

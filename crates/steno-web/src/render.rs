@@ -39,7 +39,7 @@ const ENTRY_BYTES_ESTIMATE: usize = 1000;
 /// Renders the entries of a session.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryRenderer<'a> {
-    /// The time zone of the times that are shown.
+    /// The time zone of displayed times.
     pub(crate) zone: &'a TimeZone,
     /// The pictures of the session.
     pub(crate) pictures: &'a Pictures,

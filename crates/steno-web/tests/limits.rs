@@ -14,7 +14,7 @@ use steno_web::{ConnectionLimits, ServerOptions, WebServer};
 use tempfile::TempDir;
 
 /// How long to wait for a response before a test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server with an empty store, which runs until the test process ends.
 struct RunningServer {
@@ -47,7 +47,7 @@ impl RunningServer {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(RESPONSE_TIMEOUT)).unwrap();
         stream
     }
 
@@ -148,7 +148,7 @@ fn a_client_that_reads_nothing_times_out() {
     };
     let server = RunningServer::start(limits);
     let mut stream = server.send("GET /api/openapi.json", "", "");
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(RESPONSE_TIMEOUT)).unwrap();
     let (address, cookie) = (server.address, &server.cookie);
     let again =
         format!("GET /api/openapi.json HTTP/1.1\r\nHost: {address}\r\nCookie: {cookie}\r\n\r\n");

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_gro
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::emulate_default_handler;
 
-/// Signals that are caught instead of ending this process.
+/// Caught signals, which no longer end this process.
 #[derive(Debug)]
 pub struct CaughtSignals(signal_hook::iterator::Signals);
 

@@ -7,9 +7,9 @@ use super::ChildLauncher;
 
 /// Does nothing.
 #[derive(Debug)]
-pub struct CaughtSignals;
+pub struct UnsupportedSignals;
 
-impl CaughtSignals {
+impl UnsupportedSignals {
     /// Does nothing.
     pub fn new() -> io::Result<Self> {
         Ok(Self)
@@ -35,9 +35,9 @@ pub fn die_from_signal(_: i32) {}
 
 /// Does nothing.
 #[derive(Debug)]
-pub struct GroupWatch;
+pub struct UnsupportedGroupWatch;
 
-impl GroupWatch {
+impl UnsupportedGroupWatch {
     /// Does nothing.
     pub fn start(_: &ChildLauncher, _: i32) -> io::Result<Self> {
         Ok(Self)

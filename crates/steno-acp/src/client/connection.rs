@@ -70,7 +70,7 @@ impl AgentConnection {
         let (outgoing, messages) = mpsc::channel();
         let writer_handle = handle.clone();
         thread::spawn(move || write_to_agent(input, &messages, &writer_handle));
-        let hearing = [
+        let readers = [
             thread::spawn(move || read_from_agent(output, agent_side, &handle)),
             thread::spawn(move || keep_stderr_tail(stderr, &shared_tail)),
         ];
@@ -80,7 +80,7 @@ impl AgentConnection {
             outgoing: Some(outgoing),
             client_side,
             recorder,
-            readers: hearing,
+            readers,
             stderr_tail,
         })
     }
@@ -160,7 +160,7 @@ fn write_to_agent(input: Option<ChildStdin>, messages: &Receiver<Vec<u8>>, handl
     }
 }
 
-/// Reads the agent's messages until it ends. Lines that are not JSON are recorded only.
+/// Reads the agent's messages until it ends. Lines other than JSON are only recorded.
 fn read_from_agent(output: Option<ChildStdout>, mut recorder: SideRecorder, handle: &ClientHandle) {
     let mut lines = output.map(BufReader::new);
     let mut line = Vec::new();

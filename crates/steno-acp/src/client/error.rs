@@ -54,7 +54,7 @@ pub enum ClientError {
         /// The modes that the agent has.
         offered: Vec<String>,
     },
-    /// The agent did not end a turn that was cancelled.
+    /// The agent did not end a cancelled turn.
     #[error("the agent did not cancel the turn")]
     Unresponsive,
     /// The user interrupted the client.

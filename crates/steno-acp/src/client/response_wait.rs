@@ -39,7 +39,7 @@ impl ResponseWait {
         self.silent_since.checked_add(if self.has_noticed { self.timeout } else { notice_after })
     }
 
-    /// The step that is due once the deadline has passed.
+    /// The next step, once the deadline has passed.
     pub(super) fn step(&mut self) -> WaitStep {
         match std::mem::replace(&mut self.has_noticed, true) {
             false => WaitStep::Notice,

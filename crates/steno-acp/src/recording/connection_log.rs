@@ -51,7 +51,7 @@ pub(super) struct ConnectionLog {
     router: Router,
     sessions: HashMap<String, RecordingSession>,
     syncer: LogSyncer,
-    /// Lines that are written together, and their session.
+    /// The lines of the next write, and their session.
     lines: WireLines,
     lines_session: Option<String>,
     /// Whether bytes were written since the last sync request.
@@ -64,7 +64,7 @@ pub(super) struct ConnectionLog {
     is_stopped: bool,
 }
 
-/// Lines that were dropped because the queue was full.
+/// Lines dropped because the queue was full.
 struct QueueOverflow {
     /// When the overflow began; `None` once the gap is marked.
     since: Option<Timestamp>,
@@ -164,7 +164,7 @@ impl ConnectionLog {
     }
 
     fn note_sync_failures(&mut self) {
-        for SyncFailure { session, error } in self.syncer.failures() {
+        for SyncFailure { session, error } in self.syncer.take_failures() {
             self.note_failure(&session, error);
         }
     }
@@ -397,7 +397,7 @@ impl ConnectionLog {
 }
 
 impl RecordingSession {
-    /// Retries the store if that is due. An error means that the session must not be written.
+    /// Retries the store if a retry is due. An error means that the session must not be written.
     fn try_resume(&mut self) -> Result<Option<RecordingGap>, RecordingError> {
         let began = Instant::now();
         if !self.schedule.is_due(began) {

@@ -19,12 +19,12 @@ pub(super) type NamedRecorder = (String, Arc<ResumableRecorder>);
 pub(super) struct LogSyncer {
     /// `None` once finished.
     running: Option<(Sender<SyncRequest>, JoinHandle<()>)>,
-    take_failures: Receiver<SyncFailure>,
+    failures: Receiver<SyncFailure>,
     is_busy: Arc<AtomicBool>,
     last_request: Instant,
 }
 
-/// A session whose log could not be synced; its recording has paused.
+/// A session and the error of its failed sync; its recording has paused.
 pub(super) struct SyncFailure {
     pub(super) session: String,
     pub(super) error: FileError,
@@ -46,7 +46,7 @@ impl LogSyncer {
             .spawn(move || sync_logs(&received, &sender, &busy));
         let thread = thread.expect("the system has room for a thread");
         let running = Some((requests, thread));
-        Self { running, take_failures: failures, is_busy, last_request: Instant::now() }
+        Self { running, failures, is_busy, last_request: Instant::now() }
     }
 
     /// Whether the thread is idle, and either `is_urgent` or the interval has passed.
@@ -69,8 +69,8 @@ impl LogSyncer {
     }
 
     /// The failures since the last call.
-    pub(super) fn failures(&self) -> Vec<SyncFailure> {
-        self.take_failures.try_iter().collect()
+    pub(super) fn take_failures(&self) -> Vec<SyncFailure> {
+        self.failures.try_iter().collect()
     }
 
     /// Waits for all requests. The thread holds no recorder afterwards.

@@ -44,14 +44,13 @@ pub fn serve_script(
         let messages = lines.filter_map(|line| serde_json::from_slice(&line).ok());
         messages.map(|message| sender.send(message)).take_while(Result::is_ok).for_each(drop);
     });
-    let (played, denied) = (HashMap::new(), HashSet::new());
     let mut player = ScriptPlayer {
         script,
         settings,
         messages: received,
         output,
-        turns_played: played,
-        denied_tools: denied,
+        turns_played: HashMap::new(),
+        denied_tools: HashSet::new(),
         next_request_id: 0,
         all_prompts_match: true,
     };
@@ -68,7 +67,7 @@ struct ScriptPlayer<'a, W> {
     output: W,
     /// How many turns were replayed, by session.
     turns_played: HashMap<String, usize>,
-    /// Tools that were denied in this replay.
+    /// Tools denied in this replay.
     denied_tools: HashSet<String>,
     /// The id of the next request to the client.
     next_request_id: u64,
@@ -178,7 +177,7 @@ impl<W: Write> ScriptPlayer<'_, W> {
         self.denied_tools.contains(&condition.tool) == condition.is_denied
     }
 
-    /// Sends an update. A tool that was denied fails, whatever its recorded result.
+    /// Sends an update. A denied tool fails, whatever its recorded result.
     fn send_update(&mut self, session: &str, update: &Value) -> io::Result<()> {
         let id = update["toolCallId"].as_str();
         let is_denied = id.is_some_and(|id| self.denied_tools.contains(id));

@@ -13,7 +13,7 @@ use super::steps::StepBuilder;
 /// What an agent does in a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayScript {
-    /// The model that is reported when the session opens.
+    /// The model to report when the session opens.
     pub(super) model: Option<String>,
     pub(super) turns: Vec<ScriptTurn>,
 }
@@ -89,8 +89,8 @@ impl ReplayScript {
         if let (Some(update), Some(turn)) = (update.as_object_mut(), self.turns.last_mut()) {
             update.extend(context.clone());
             let at = turn.steps.last().and_then(|step| step.at);
-            let act = ScriptAction::Update(Value::Object(update.clone()));
-            turn.steps.push(ScriptStep { at, action: act, condition: None });
+            let action = ScriptAction::Update(Value::Object(update.clone()));
+            turn.steps.push(ScriptStep { at, action, condition: None });
         }
     }
 }

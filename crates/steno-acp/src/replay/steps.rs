@@ -25,7 +25,7 @@ pub(super) struct StepBuilder {
     /// The last tool call, for results without an id.
     last_call: String,
     call_count: usize,
-    /// The condition of the steps that are being added.
+    /// The condition of the next steps.
     condition: Option<ToolCondition>,
 }
 
@@ -122,8 +122,7 @@ impl StepBuilder {
         }
     }
 
-    /// A message id that was not used before. A message without an id gets one only if it would merge with the message
-    /// before it.
+    /// An unused message id. A message without an id gets one only if it would merge with the message before it.
     fn unique_message_id(&mut self, entry: &Entry) -> Option<String> {
         let key = |id: String| (entry.role.clone(), entry.kind, id);
         let Some(id) = entry.message_id.clone() else {
@@ -231,8 +230,8 @@ impl StepBuilder {
             request.shift_remove("waited_ms");
             let id = entry.tool_call_id.as_ref().unwrap_or(&self.last_call);
             request.insert("toolCall".to_owned(), json!({ "toolCallId": id }));
-            let (at, act) = (entry.created_at, ScriptAction::RequestPermission(request));
-            self.steps.push(ScriptStep { at, action: act, condition: None });
+            let (at, action) = (entry.created_at, ScriptAction::RequestPermission(request));
+            self.steps.push(ScriptStep { at, action, condition: None });
         }
         for kind in ["plan", "notice"] {
             if let Some(body) = object_field(kind) {

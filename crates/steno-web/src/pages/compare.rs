@@ -114,7 +114,7 @@ fn comparison(library: &SessionLibrary, both: &SessionPair) -> Result<Markup, We
     })
 }
 
-/// The steps up to the last difference that is shown.
+/// The steps up to the last difference to show.
 fn shown_steps(steps: &[Step]) -> &[Step] {
     let differing = steps.iter().enumerate().filter(|(_, step)| !is_same(step));
     let end = differing.map(|(at, _)| at).nth(MAX_DIFFERENCES).unwrap_or(steps.len());

@@ -76,7 +76,7 @@ fn entry_times(opened: &OpenedSession) -> String {
     json!(opened.entries_in_order().map(|(_, entry)| time(entry)).collect::<Vec<_>>()).to_string()
 }
 
-/// The files that were changed up to a position, latest change first.
+/// The files changed up to a position, latest change first.
 pub(crate) async fn changed_files(
     State(app): State<WebApp>,
     Path((agent, id)): SessionPath,

@@ -34,7 +34,7 @@ pub(crate) async fn search_page(
             (page::stale_notice(library.index_notice().as_deref()))
             @match result {
                 _ if filters.q.trim().is_empty() => p.empty {
-                    "Words, \"a phrase\", -not, prefix*, one OR other, /regex/. Searches messages, tool calls and results."
+                    "Words, \"a phrase\", -not, prefix*, one OR other, /regex/: in messages, tool calls and results."
                 },
                 Err(error) => p.empty role="status" { (error.to_string()) },
                 Ok((_, hits)) if hits.is_empty() => p.empty role="status" { "Nothing found." },

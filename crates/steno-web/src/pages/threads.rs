@@ -20,7 +20,7 @@ use crate::render::markdown::SafeMarkdown;
 use crate::render::plain;
 use crate::render::plain::clean_text;
 
-/// The largest asset that is shown, in bytes.
+/// The largest asset to show, in bytes.
 const MAX_ASSET_BYTES: u64 = 1 << 20;
 
 /// A project and the id of one of its threads.

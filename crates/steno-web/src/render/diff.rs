@@ -10,7 +10,7 @@ use super::plain::clean_text;
 /// How many unchanged lines are shown around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// The longest edit that is shown unfolded.
+/// The longest unfolded edit.
 const MAX_UNFOLDED_LINES: usize = 60;
 
 /// A line's sign, its text, and the parts of it that changed.

@@ -18,7 +18,7 @@ use super::{EntryRenderer, MAX_INLINE_BYTES, depth_class, lane_colour};
 /// How many characters of a folded text are shown.
 const PREVIEW_CHARS: usize = 160;
 
-/// The longest notice that is shown unfolded.
+/// The longest unfolded notice.
 const MAX_NOTICE_CHARS: usize = 300;
 
 /// The position of an entry and what the reader has seen before it.
@@ -27,7 +27,7 @@ pub(super) struct EntryPlace<'a> {
     pub(super) number: usize,
     /// How many agents are above the one that speaks.
     pub(super) depth: usize,
-    /// The last model that was shown.
+    /// The last model shown.
     pub(super) last_model: Option<&'a str>,
     /// The time of the entry, unless the one before it has the same.
     pub(super) time: Option<DateTime>,

@@ -6,7 +6,7 @@ use steno_core::vault::notes::Note;
 
 use super::markdown::SafeMarkdown;
 
-/// A note. A script adds the button that removes it, where that is allowed.
+/// A note. A script adds the button that removes it, if pages may change notes.
 pub(crate) fn note_aside(note: &Note, zone: &TimeZone) -> Markup {
     let at = note.at.in_zone(zone).wall();
     html! {

@@ -1,4 +1,4 @@
-//! Text that is shown as it is, with invisible characters made visible.
+//! Plain text, with invisible characters made visible.
 
 use std::borrow::Cow;
 
@@ -74,7 +74,7 @@ fn is_direction_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The first line that is not empty, cut after `most` characters.
+/// The first non-empty line, cut after `most` characters.
 pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     // Only the start is processed: the line may be megabytes long.
@@ -83,7 +83,7 @@ pub(crate) fn first_line(text: &str, most: usize) -> String {
     if end < line.len() { format!("{shown}…") } else { shown.into_owned() }
 }
 
-/// The prefix of a text that is longer than `most` bytes, cut at the end of a line if possible.
+/// The prefix of a text longer than `most` bytes, cut at the end of a line if possible.
 pub(crate) fn text_prefix(text: &str, most: usize) -> Option<&str> {
     if text.len() <= most {
         return None;

@@ -309,7 +309,7 @@ fn threads_show_their_tree_and_assets() {
     browser.picture("threads");
     browser.run("document.querySelector('.tree ul ul a').click()");
     browser.until("document.querySelector('.card .md strong')?.textContent === 'every'");
-    browser.until("document.body.innerText.includes('Refers to: Draw the page')");
+    browser.until("document.body.innerText.includes('References: Draw the page')");
     browser.picture("thread");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! Tests of lines that are dropped, and of the gaps that mark them.
+//! Tests of dropped lines and the gaps that mark them.
 
 use steno_core::Clock;
 
