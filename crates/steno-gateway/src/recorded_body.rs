@@ -131,3 +131,57 @@ impl Body for PrefixedBody {
         hint
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http_body_util::{BodyExt, Empty, Full};
+
+    use super::*;
+    use crate::locking::lock_unpoisoned;
+
+    /// Notes each frame and the end.
+    struct NotingRecorder(Arc<Mutex<Vec<String>>>);
+
+    impl BodyRecorder for NotingRecorder {
+        const DROPPED: &'static str = "dropped";
+
+        fn record_frame(&mut self, frame: &Frame<Bytes>) {
+            let data = frame.data_ref().expect("the test sends data only");
+            lock_unpoisoned(&self.0).push(String::from_utf8_lossy(data).into_owned());
+        }
+
+        fn finish(self, error: Option<&str>) {
+            lock_unpoisoned(&self.0).push(format!("end: {error:?}"));
+        }
+    }
+
+    fn noting<B: Body>(body: B) -> (RecordedBody<B, NotingRecorder>, Arc<Mutex<Vec<String>>>) {
+        let notes = Arc::<Mutex<Vec<String>>>::default();
+        (RecordedBody::new(body, NotingRecorder(Arc::clone(&notes))), notes)
+    }
+
+    #[test]
+    fn the_end_is_recorded_once() {
+        let (body, notes) = noting(Full::new(Bytes::from_static(b"data")));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(body.collect()).unwrap();
+        assert_eq!(*lock_unpoisoned(&notes), ["data", "end: None"]);
+    }
+
+    #[test]
+    fn an_empty_body_is_not_cut_off() {
+        // A server does not poll a body without bytes.
+        let (body, notes) = noting(Empty::<Bytes>::new());
+        drop(body);
+        assert_eq!(*lock_unpoisoned(&notes), ["end: None"]);
+    }
+
+    #[test]
+    fn a_dropped_body_is_an_error() {
+        let (body, notes) = noting(Full::new(Bytes::from_static(b"data")));
+        drop(body);
+        assert_eq!(*lock_unpoisoned(&notes), ["end: Some(\"dropped\")"]);
+    }
+}

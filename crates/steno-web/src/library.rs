@@ -124,22 +124,22 @@ impl SessionLibrary {
     /// Queries the index after a refresh. If the store is read-only, the index is used as it is.
     pub(crate) fn query_index<T>(
         &self,
-        ask: impl Fn(&Index) -> Result<T, IndexError>,
+        query: impl Fn(&Index) -> Result<T, IndexError>,
     ) -> Result<T, WebError> {
         let idle = lock_unpoisoned(&self.idle_indexes).pop().filter(Index::is_in_place);
         if let Some(index) = idle
-            && let Ok(answer) = self.refresh_index(&index).and_then(|()| ask(&index))
+            && let Ok(value) = self.refresh_index(&index).and_then(|()| query(&index))
         {
             self.return_index(index);
-            return Ok(answer);
+            return Ok(value);
         }
         // A read-only store is not opened for writing, nor compared with the vault, at every request.
         if self.is_blocked()
-            && let Ok(answer) = Index::open_read_only(&self.store).and_then(|index| ask(&index))
+            && let Ok(value) = Index::open_read_only(&self.store).and_then(|index| query(&index))
         {
-            return Ok(answer);
+            return Ok(value);
         }
-        let answer = self.source.ask(&mut |index| self.catch_up_index(index), &ask)?;
+        let answer = self.source.ask(&mut |index| self.catch_up_index(index), &query)?;
         *lock_unpoisoned(&self.condition) = answer.condition;
         *lock_unpoisoned(&self.blocked_since) = answer.index.is_read_only().then(Instant::now);
         self.return_index(answer.index);

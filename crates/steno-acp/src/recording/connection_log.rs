@@ -121,18 +121,19 @@ impl ConnectionLog {
         while let Some(end) = memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end + 1);
             bytes = rest;
-            ends_turn |= match self.partial_lines.get_mut(&side).filter(|torn| !torn.is_empty()) {
-                None => self.record_line(side, at, line),
-                Some(torn) => {
-                    let line = [std::mem::take(torn).as_slice(), line].concat();
-                    self.record_line(side, at, &line)
-                }
-            };
+            ends_turn |=
+                match self.partial_lines.get_mut(&side).filter(|partial| !partial.is_empty()) {
+                    None => self.record_line(side, at, line),
+                    Some(partial) => {
+                        let line = [std::mem::take(partial).as_slice(), line].concat();
+                        self.record_line(side, at, &line)
+                    }
+                };
         }
-        let torn = self.partial_lines.entry(side).or_default();
-        torn.extend_from_slice(bytes);
-        if torn.len() >= LINE_LIMIT {
-            let line = std::mem::take(torn);
+        let partial = self.partial_lines.entry(side).or_default();
+        partial.extend_from_slice(bytes);
+        if partial.len() >= LINE_LIMIT {
+            let line = std::mem::take(partial);
             ends_turn |= self.record_line(side, at, &line);
         }
         self.write_lines();
@@ -248,8 +249,8 @@ impl ConnectionLog {
     fn record_line(&mut self, side: Side, at: Timestamp, line: &[u8]) -> bool {
         let address = Address::of(line);
         if side == Side::Agent && self.agent_name.is_none() {
-            let is_answer = address.as_ref().is_some_and(|address| address.method.is_none());
-            self.agent_name = is_answer.then(|| address::agent_name(line)).flatten();
+            let is_response = address.as_ref().is_some_and(|address| address.method.is_none());
+            self.agent_name = is_response.then(|| address::agent_name(line)).flatten();
         }
         let bytes = self.redactor.redact(line, address.as_ref());
         let running = address.as_ref().and_then(|address| self.router.running(address));
