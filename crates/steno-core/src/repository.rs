@@ -1,4 +1,4 @@
-//! Identifies the Git checkout that contains a folder, from files only. Recognizes a checkout that was moved. Does
+//! Identifies the Git checkout that contains a folder, from files only. Recognizes a moved checkout. Does
 //! not run Git.
 
 use std::fs;

@@ -87,7 +87,7 @@ impl Vault {
         Self { root, journal }
     }
 
-    /// Starts a commit: changes that are acknowledged together.
+    /// Starts a commit: changes acknowledged together.
     pub fn commit(&self) -> VaultCommit {
         VaultCommit::new(Arc::clone(&self.journal), self.root.clone())
     }
@@ -198,7 +198,7 @@ impl Vault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentName(SessionId);
 
-/// A string that is not a valid agent name.
+/// An invalid agent name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not an agent's name (letters, digits, '.', '_' and '-', at most 128, no '.' in front): {0:?}"
@@ -290,7 +290,7 @@ impl SessionDir {
             let is_sealed = kept_file(name.strip_suffix(NEW_SUFFIX).unwrap_or(name)).is_some();
             // While a file is being replaced, only the new one counts.
             if is_log || (is_sealed && names.binary_search(&new).is_err()) {
-                // A file that was sealed or renamed in the meantime counts under its new name.
+                // A file sealed or renamed in the meantime counts under its new name.
                 size += fs::metadata(self.path.join(name)).map_or(0, |metadata| metadata.len());
             }
         }

@@ -73,7 +73,7 @@ fn essence(entry: &Entry) -> Entry {
 
 fn compare(place: &str, name: &str, text: &str) -> Option<String> {
     let records = records(text);
-    let Some((wanted, usage)) = read_file(name, &records) else { return None };
+    let (wanted, usage) = read_file(name, &records)?;
     let lines = || records.iter().map(String::as_str);
     let (together, apart) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     record(&session(&together), lines());

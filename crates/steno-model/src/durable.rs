@@ -135,7 +135,7 @@ pub fn create_filled(
     place_new(filled(path, fill)?, path)
 }
 
-/// Renames a temporary file to its final name, unless that is taken.
+/// Renames a temporary file to its final name, unless the name is taken.
 fn place_new(temp: tempfile::NamedTempFile, path: &Path) -> Result<bool, FileError> {
     match temp.persist_noclobber(path) {
         Ok(_) => {

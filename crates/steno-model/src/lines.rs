@@ -4,7 +4,7 @@
 
 use std::io::{self, BufRead};
 
-/// The longest line that is parsed as a record.
+/// Maximum length of a line for parsing it as a record.
 pub const LINE_LIMIT: usize = 64 << 20;
 
 /// A line, or a piece of a line that exceeds the limit.

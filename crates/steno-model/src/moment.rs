@@ -22,7 +22,7 @@ pub struct Here<'a> {
     pub zone: &'a TimeZone,
 }
 
-/// A string that is not a time.
+/// An invalid time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a time: {0}")]
 pub struct MomentError(String);

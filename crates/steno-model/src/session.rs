@@ -22,7 +22,7 @@ use crate::usage::{Tally, Usage};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Arc<str>);
 
-/// A string that is not a valid session id.
+/// An invalid session id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not a session id (letters, digits, '.', '_' and '-', at most 128, no '.' in front): {0:?}"
@@ -231,7 +231,7 @@ impl Session {
 }
 
 impl Session {
-    /// Fills missing fields from a session that was built from the entries alone.
+    /// Fills missing fields from a session built from the entries alone.
     pub fn completed_by(mut self, derived: Session) -> Self {
         self.title = self.title.or(derived.title);
         for model in derived.models {

@@ -25,7 +25,7 @@ impl Sums {
     }
 }
 
-/// Half of a hash, to save memory. Ten million names collide with a probability of about one in 300,000.
+/// Half of a hash, to save memory. Ten million names collide with a probability of about one in 370,000.
 pub type Short = u64;
 
 impl Sums {

@@ -32,7 +32,7 @@ pub enum Zone {
     Unstated,
 }
 
-/// A string that is not a date and time.
+/// An invalid timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a timestamp: {0}")]
 pub struct ParseTimestampError(pub String);

@@ -103,7 +103,7 @@ impl Usage {
     }
 }
 
-/// Minimum length of a message id that is globally unique.
+/// Minimum length of a globally unique message id.
 const UNIQUE: usize = 16;
 
 /// The key of a message across all sessions; `None` if another message may have the same id.

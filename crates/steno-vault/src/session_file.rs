@@ -16,7 +16,7 @@ use self::file_reader::FileReader;
 pub use self::file_reader::take_read_failures;
 use crate::attributes::Attributes;
 
-/// The largest file that is parsed as one document. A parsed document may need twenty times its size in memory.
+/// The largest file parsed as one document. A parsed document may need twenty times its size in memory.
 pub const DOCUMENT_LIMIT: u64 = 128 << 20;
 
 /// Opens a file at a byte offset.
@@ -171,7 +171,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Opens a reader for formats that are held in memory as a whole. The reader fails after [`DOCUMENT_LIMIT`]
+    /// Opens a reader for formats held in memory as a whole. The reader fails after [`DOCUMENT_LIMIT`]
     /// bytes.
     pub fn open_document(&self) -> Result<Box<dyn BufRead>, FileError> {
         let metadata = std::fs::metadata(&self.path).ok().filter(|_| self.on_disk);
@@ -183,7 +183,7 @@ impl Source {
     }
 }
 
-/// Restores a name taken from the end of a path: bytes that are not UTF-8 become `%XX`, so distinct files keep
+/// Restores a name taken from the end of a path: non-UTF-8 bytes become `%XX`, so distinct files keep
 /// distinct names.
 fn exact_name(name: String, path: &Path) -> String {
     if !name.contains(char::REPLACEMENT_CHARACTER) || path.to_str().is_some() {

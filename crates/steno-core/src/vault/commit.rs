@@ -22,7 +22,7 @@ use crate::durable::{self, FileError, OnPath};
 /// From this number of files on, the whole file system is synced at once.
 const MANY_FILES: usize = 8;
 
-/// Changes of kept files that are written but not yet acknowledged. Dropping it discards them.
+/// Written but not yet acknowledged changes of kept files. Dropping it discards them.
 #[derive(Debug)]
 pub struct VaultCommit {
     journal: Arc<Journal>,

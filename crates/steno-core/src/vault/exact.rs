@@ -1,4 +1,4 @@
-//! Lossless storage of paths that are not UTF-8.
+//! Lossless storage of non-UTF-8 paths.
 
 use std::path::{Path, PathBuf};
 

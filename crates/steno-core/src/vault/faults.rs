@@ -15,7 +15,7 @@ use crate::durable::{FileError, OnPath};
 use crate::problem::Problem;
 
 impl SessionDir {
-    /// Files of the session that are missing, outdated, or damaged at their beginning or end.
+    /// Missing and outdated files of the session, and files damaged at their beginning or end.
     pub fn faults(&self) -> Result<Vec<Problem>, FileError> {
         let mut faults = Vec::new();
         let Some(listed) = self.listed()? else {

@@ -167,7 +167,7 @@ pub(crate) struct FrameHeader {
     pub(crate) moved: Option<Moved>,
 }
 
-/// Bytes that were kept together: one link of the chain.
+/// Bytes kept together: one link of the chain.
 ///
 /// The hash is keyed with a random salt, so it cannot confirm a guess of the bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ pub struct RecordingGap {
     pub since: Timestamp,
     /// Why recording paused.
     pub reason: String,
-    /// Number of items that were lost completely or in part.
+    /// Number of items lost completely or in part.
     pub lost: u64,
     /// The name of one item: `exchange`, `message`.
     pub unit: String,

@@ -236,12 +236,12 @@ pub(crate) struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    /// Number of bytes of a torn record that were cut off.
+    /// Number of bytes cut off from a torn record.
     pub(crate) fn cut(&self) -> u64 {
         self.cut
     }
 
-    /// Number of missing bytes that were known to be on disk.
+    /// Number of missing bytes, all known to have been on disk.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }

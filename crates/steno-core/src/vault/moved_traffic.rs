@@ -21,7 +21,7 @@ use crate::traffic::{PROTOCOL, Piece};
 const WRITTEN_AT_ONCE: usize = 1 << 20;
 
 impl SessionDir {
-    /// The ids of exchanges that were moved to other sessions.
+    /// The ids of exchanges moved to other sessions.
     pub(super) fn moved_exchanges(&self) -> Result<HashSet<String>, FileError> {
         let mut moved = HashSet::new();
         self.each_recorded_line(&Problems::default(), &mut |_, line| {

@@ -246,7 +246,7 @@ impl RecordReader {
         entries
     }
 
-    /// Skips exchanges that were moved to other sessions.
+    /// Skips exchanges moved to other sessions.
     pub(crate) fn leave_out(&mut self, moved: HashSet<String>) {
         if let Some(telling) = &mut self.telling {
             telling.leave_out(moved);

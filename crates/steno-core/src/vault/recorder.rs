@@ -1,4 +1,4 @@
-//! Records a running session: appends each record as it arrives. A crash loses nothing that was committed.
+//! Records a running session: appends each record as it arrives. A crash loses nothing committed.
 //!
 //! Any number of threads and processes may record one session at the same time. The last one seals the log. The next
 //! recorder seals what a killed one left.
@@ -121,7 +121,7 @@ impl Recorder {
         &self.dir
     }
 
-    /// Number of bytes of a torn record that a killed recorder left and that were cut off.
+    /// Number of bytes cut off from the torn record of a killed recorder.
     pub fn cut(&self) -> u64 {
         self.cut
     }

@@ -24,7 +24,7 @@ pub struct Restored {
     pub path: PathBuf,
     /// Whether it was written. False if it already had this content.
     pub written: bool,
-    /// The backup of the file that was replaced.
+    /// The backup of the replaced file.
     pub backup: Option<PathBuf>,
 }
 

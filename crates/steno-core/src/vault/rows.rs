@@ -19,10 +19,10 @@ use steno_vault::{Bundle, Source};
 /// The suffix of a row log after the database name.
 const SUFFIX: &str = ".rows.jsonl";
 
-/// The longest row that is read.
+/// Maximum length of a row for reading.
 const READ_LIMIT: usize = crate::lines::LINE_LIMIT;
 
-/// The longest row that is restored: twice SQLite's limit.
+/// Maximum length of a row for restoring: twice SQLite's limit.
 pub(super) const RESTORE_LIMIT: usize = 2 << 30;
 
 impl SessionDir {

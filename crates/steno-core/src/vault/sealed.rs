@@ -46,7 +46,7 @@ pub(crate) struct KeptFile {
 impl KeptFile {
     /// Opens the file up to its listed size.
     ///
-    /// Bytes after that were never acknowledged. A file that is shorter, or that has another chain end, is damaged. A
+    /// Bytes after that were never acknowledged. A shorter file, or one with another chain end, is damaged. A
     /// listed file that was not renamed yet is read at its temporary name.
     pub(crate) fn open(&self) -> Result<Sealed, FileError> {
         let first = self.open_at(&self.path);
@@ -100,7 +100,7 @@ pub struct Sealed {
     moved: Option<Moved>,
     /// Offset for the next frame.
     end: u64,
-    /// Bytes after `end` that are not a trailer.
+    /// Bytes after `end` without a complete trailer.
     torn: Option<u64>,
     /// Intact frames follow a damaged one, which no interrupted write can cause.
     damaged: bool,

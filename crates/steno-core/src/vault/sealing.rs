@@ -152,7 +152,7 @@ impl<'a> LogToSeal<'a> {
     }
 }
 
-/// Removes live logs that are sealed and no longer listed, after checking that the sealed file contains them.
+/// Removes sealed live logs no longer listed, after checking that the sealed file contains them.
 pub(super) fn remove_sealed_logs(dir: &SessionDir) -> Result<(), FileError> {
     let Some(listed) = dir.listed()? else { return Ok(()) };
     if !dir.has_sealed_record()? {

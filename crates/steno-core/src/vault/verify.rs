@@ -36,7 +36,7 @@ pub struct Report {
     pub bytes: u64,
     /// Remains of interrupted writes. None was acknowledged, and the next write removes them.
     pub interrupted: Vec<PathBuf>,
-    /// Files that were once found damaged or missing, and were kept again since.
+    /// Files once found damaged or missing, and kept again since.
     pub replaced: Vec<PathBuf>,
     /// Damaged, missing and unknown files.
     pub damage: Vec<Damage>,

@@ -197,7 +197,7 @@ fn lines_of_an_agents_own_file_are_read_as_that_agent_writes_them() {
     }
     assert_eq!(numbers, "0\n1\n2\n3\n4\n5\n", "each line is acknowledged by its own number");
     let essence = |lines: &str| -> Vec<(String, String)> {
-        let entries = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line));
+        let entries = lines.lines().map(serde_json::from_str::<serde_json::Value>);
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         entries.flatten().map(|entry| (text(&entry["kind"]), text(&entry["content"]))).collect()
     };

@@ -19,7 +19,7 @@ use crate::vault::{SessionDir, Vault};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalHead(Head);
 
-/// A string that is not a journal head.
+/// An invalid journal head.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a head of the journal, such as 1234-00112233445566778899aabbccddeeff: {0:?}")]
 pub struct JournalHeadError(String);
@@ -74,7 +74,7 @@ impl Vault {
     }
 }
 
-/// The change of a file that was listed as `then`.
+/// The change of a file since it was listed as `then`.
 fn change_since(
     dir: &SessionDir,
     name: &str,
