@@ -206,7 +206,7 @@ impl Session {
         self.note_facts(entry);
     }
 
-    /// Like `note`, without the tokens.
+    /// Like `add_entry`, without the tokens.
     pub fn note_facts(&mut self, entry: &Entry) {
         self.totals.entries += 1;
         if let Some(model) = &entry.model

@@ -65,7 +65,7 @@ impl Desk {
         self.combiner.wait(ticket, |batch| self.serve(batch))
     }
 
-    /// Like `wait`, for a task.
+    /// Like `wait_for`, for a task.
     pub(crate) fn poll(
         self: &Arc<Self>,
         ticket: &Ticket<Outcome>,
