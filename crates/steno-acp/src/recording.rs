@@ -6,6 +6,7 @@
 
 mod connection_log;
 mod naming;
+mod recording_session;
 mod side;
 mod sync;
 

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, LazyLock};
-use std::time::Instant;
 
 use memchr::memchr;
 use memchr::memmem::Finder;
@@ -15,16 +14,15 @@ use steno_core::agent::acp::redact::Redactor;
 use steno_core::agent::acp::route::{Line, Router};
 use steno_core::agent::acp::wire::{Side, Wire};
 use steno_core::durable::FileError;
-use steno_core::index::pending::{Marker, Pending};
 use steno_core::lines::LINE_LIMIT;
+use steno_core::vault::Vault;
 use steno_core::vault::gap::RecordingGap;
 use steno_core::vault::record::{Closing, Opening};
-use steno_core::vault::resumable::{NotRecorded, RecordedSession, ResumableRecorder};
-use steno_core::vault::retry::RetrySchedule;
+use steno_core::vault::resumable::RecordedSession;
 use steno_core::vault::wire_lines::WireLines;
-use steno_core::vault::{SessionDir, Vault};
 use steno_core::{SessionId, Status, Timestamp};
 
+use super::recording_session::RecordingSession;
 use super::sync::{LogSyncer, NamedRecorder, SyncFailure};
 use super::{ConnectionSettings, KeptSession, RecordingError, RecordingStatus, naming};
 
@@ -72,14 +70,6 @@ struct QueueOverflow {
     torn_sides: HashSet<Side>,
     /// How many lines were dropped.
     dropped_lines: Arc<AtomicU64>,
-}
-
-/// A session that is being recorded.
-struct RecordingSession {
-    recorder: Arc<ResumableRecorder>,
-    schedule: RetrySchedule,
-    /// Marks the session as pending, so that the next search indexes it. Nothing here waits for the index.
-    _marker: Option<Marker>,
 }
 
 impl ConnectionLog {
@@ -172,7 +162,7 @@ impl ConnectionLog {
 
     fn note_failure(&mut self, session: &str, error: FileError) {
         if let Some(open) = self.sessions.get_mut(session) {
-            open.schedule.note_failure(Instant::now());
+            open.note_sync_failure();
         }
         self.note_pause(error);
     }
@@ -333,24 +323,9 @@ impl ConnectionLog {
             thread: settings.thread.clone(),
             launch: settings.launch.clone(),
         };
-        // A session without the mark is recorded all the same.
-        let _marker = Pending::new(&settings.store).mark(&dir).ok();
-        let usable = check_usable(&dir);
         let session =
             RecordedSession { dir, opening, clock: settings.clock.clone(), unit: GAP_UNIT };
-        let (recorder, failure) = match usable {
-            Ok(()) => ResumableRecorder::open(session),
-            Err(RecordingError::Store(error)) => {
-                (ResumableRecorder::paused(session, &error), Some(error))
-            }
-            Err(error) => return Err(error),
-        };
-        let mut schedule = RetrySchedule::default();
-        if failure.is_some() {
-            schedule.note_failure(Instant::now());
-        }
-        let recorder = Arc::new(recorder);
-        Ok((RecordingSession { recorder, schedule, _marker }, failure))
+        RecordingSession::open(session, &settings.store)
     }
 
     /// Retries the store for each paused session.
@@ -395,43 +370,6 @@ impl ConnectionLog {
             (self.settings.on_change)(&RecordingStatus::Stopped(error));
         }
     }
-}
-
-impl RecordingSession {
-    /// Retries the store if a retry is due. An error means that the session must not be written.
-    fn try_resume(&mut self) -> Result<Option<RecordingGap>, RecordingError> {
-        let began = Instant::now();
-        if !self.schedule.is_due(began) {
-            return Ok(None);
-        }
-        let usable = check_usable(self.recorder.dir());
-        match usable.and_then(|()| Ok(self.recorder.try_resume()?)) {
-            Ok(gap) => {
-                self.schedule.note_success(Instant::now());
-                Ok(gap)
-            }
-            Err(RecordingError::Store(_)) => {
-                self.schedule.note_failed_attempt(began, Instant::now());
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The error that paused the recording, if this result is one.
-    fn note_append(&mut self, appended: Result<(), NotRecorded>) -> Option<FileError> {
-        let Err(NotRecorded::Failed(error)) = appended else { return None };
-        self.schedule.note_failure(Instant::now());
-        Some(error)
-    }
-}
-
-/// Checks that a session holds nothing but ACP messages.
-fn check_usable(dir: &SessionDir) -> Result<(), RecordingError> {
-    if dir.is_recorded()? && !dir.is_wire()? {
-        return Err(RecordingError::ForeignSession(dir.id().clone()));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
